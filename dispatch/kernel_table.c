@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The two lists of kernels/ as data; see kernel_table.h. */
+#include "dispatch/kernel_table.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define PRECISION(p) #p[0]
+
+const gpb_image_row gpb_image_rows[GPB_IMAGES] = {
+#define IMAGE(name, p, arch) { #name, PRECISION(p), #arch },
+#include "kernels/images.def"
+#undef IMAGE
+};
+
+const gpb_kernel gpb_kernels[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea)                                  \
+    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form,              \
+      bm, bn, bk, stages, threads, smem, idea },
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+
+const int gpb_kernel_count = GPB_KERNELS;
+
+const gpb_kernel *gpb_kernel_table_find(const char *name)
+{
+    for (int i = 0; i < gpb_kernel_count; i++)
+        if (strcmp(gpb_kernels[i].name, name) == 0) return &gpb_kernels[i];
+    return NULL;
+}
+
+int gpb_kernel_table_runs(enum gpb_image image, int arch)
+{
+    const char *text = gpb_image_rows[image].arch;
+    int least = 0;
+    while (*text >= '0' && *text <= '9') least = 10 * least + (*text++ - '0');
+    return *text ? arch == least : arch >= least;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* kernels/images.def and kernels/gemm.def as constant data. */
+#ifndef GPB_KERNEL_TABLE_H
+#define GPB_KERNEL_TABLE_H
+
+#include "kernels/names.h"
+
+enum gpb_image {
+#define IMAGE(name, p, arch) GPB_IMAGE_##name,
+#include "kernels/images.def"
+#undef IMAGE
+    GPB_IMAGES
+};
+
+typedef struct gpb_image_row {
+    const char *name;
+    char precision;
+    const char *arch;     /* "75": that compute capability and later; "90a": exactly that one */
+} gpb_image_row;
+
+typedef struct gpb_kernel {
+    int step;             /* of the ladder */
+    const char *name;     /* value of GPUBLAS_KERNEL */
+    const char *symbol;   /* in the image: gpb_sgemm_naive */
+    enum gpb_image image;
+    enum gpb_math math;
+    enum gpb_form form;
+    int bm, bn, bk, stages, threads, smem;
+    const char *idea;
+} gpb_kernel;
+
+/* The rows' places in gpb_kernels. */
+enum gpb_kernel_row {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_KERNEL_##name,
+#include "kernels/gemm.def"
+#undef KERNEL
+    GPB_KERNELS
+};
+
+extern const gpb_image_row gpb_image_rows[GPB_IMAGES];
+extern const gpb_kernel gpb_kernels[];
+extern const int gpb_kernel_count;
+
+/* The row of that name, or NULL. */
+const gpb_kernel *gpb_kernel_table_find(const char *name);
+/* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
+int gpb_kernel_table_runs(enum gpb_image image, int arch);
+
+#endif

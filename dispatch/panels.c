@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Panels; see panels.h. All sums saturate: a call of any size gets an answer, and one that cannot fit is seen not to. */
+#include "dispatch/panels.h"
+
+#include <math.h>
+
+#include "dispatch/cost.h"
+#include "dispatch/kernel_pick.h"
+
+#define SATURATED (INT64_C(1) << 59)     /* six of them still fit an int64_t; a multiple of 256 */
+#define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
+#define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
+#define LONGEST_COLUMN 524288            /* of C on its way home: 2 MiB, one chunk of the staging ring */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t parts(int64_t size, int64_t panel) { return size > 0 ? (size - 1) / panel + 1 : 1; }
+
+static int64_t round_up(int64_t size, int64_t multiple)
+{
+    return size >= SATURATED ? SATURATED : (size + multiple - 1) / multiple * multiple;
+}
+
+static int64_t product(int64_t a, int64_t b)
+{
+    int64_t result;
+    return __builtin_mul_overflow(a, b, &result) || result > SATURATED ? SATURATED : result;
+}
+
+/* Bytes of `group` panels in FP32, each column rounded up to whole multiples. */
+static int64_t area(int64_t rows, int64_t cols, int64_t group)
+{
+    return round_up(product(product(product(rows, cols), 4), group), 256);
+}
+
+/* Fills the bytes for the plan's panels; their sum, with the address tables. */
+static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
+    int64_t m = round_up(mc, kernel->bm), n = round_up(nc, kernel->bn), k = round_up(kc, kernel->bk);
+    bool reads = gpb_call_multiplies(call);
+    int64_t a = call->transa == 'N' ? area(round_up(mc, 64), kc, group) : area(round_up(kc, 64), mc, group);
+    int64_t b = call->transb == 'N' ? area(round_up(kc, 64), nc, group) : area(round_up(nc, 64), kc, group);
+    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? a : 0;
+    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? b : 0;
+    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? area(round_up(mc, 64), nc, group) : 0;
+    plan->bytes_pa = plan->pack_a ? area(m, k, group) : 0;
+    plan->bytes_pb = plan->pack_b ? area(k, n, group) : 0;
+    plan->bytes_pc = plan->pack_c ? area(m, n, group) : 0;
+    int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + tables;
+}
+
+static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    int64_t blocks = product(parts(plan->mc, plan->kernel->bm), parts(plan->nc, plan->kernel->bn));
+    return measure(plan, call, facts) <= facts->device_bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
+}
+
+/* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel that comes twice in a
+   row stays. With k in one panel B therefore moves once, and A once a column block, less the panel at each turn. */
+double gpb_panels_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
+    double rows = (double)parts(call->m, plan->mc), cols = (double)parts(call->n, plan->nc);
+    bool whole = plan->kc >= call->k;
+    double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
+    double times_c = (call->beta != 0 ? 2 : 1) * (call->uplo == 'G' ? 1 : 0.5);
+    return 4 * (double)call->batch * ((facts->a != GPB_PLACE_DEVICE ? m * k * times_a : 0)
+                                      + (facts->b != GPB_PLACE_DEVICE ? k * n * times_b : 0)
+                                      + (facts->c != GPB_PLACE_DEVICE ? m * n * times_c : 0));
+}
+
+double gpb_panels_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    double steps = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
+                   * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
+    return steps * facts->launch_s + gpb_cost_link(gpb_panels_traffic(plan, call, facts), facts);
+}
+
+/* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
+static int64_t smaller(int64_t panel)
+{
+    int64_t next = panel > GRAIN ? GRAIN : 0;
+    while (next && next < panel - next) next *= 2;
+    return next;
+}
+
+/* Panels of equal size, as many as before. */
+static int64_t even(int64_t size, int64_t panel)
+{
+    int64_t count = parts(size, panel);
+    return count == 1 ? size : least(panel, round_up(parts(size, count), GRAIN));
+}
+
+/* The widest column block that fits beside mc and kc, or 0. */
+static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    int64_t good = 0, bad = parts(call->n, GRAIN) + 1;
+    while (bad - good > 1) {
+        int64_t middle = good + (bad - good) / 2;
+        plan->nc = least(product(middle, GRAIN), call->n);
+        if (fits(plan, call, facts)) good = middle;
+        else bad = middle;
+    }
+    return least(product(good, GRAIN), call->n);
+}
+
+/* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
+static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    gpb_plan best = { 0 };
+    double best_s = INFINITY;
+    int64_t highest = plan->mc;
+    for (int64_t kc = call->k; kc == call->k || kc > 0; kc = smaller(kc)) {
+        for (int64_t mc = highest; mc > 0; mc = smaller(mc)) {
+            plan->kc = even(call->k, kc), plan->mc = even(call->m, mc), plan->nc = widest(plan, call, facts);
+            if (plan->nc == 0) continue;
+            plan->nc = even(call->n, plan->nc);
+            double seconds = gpb_panels_seconds(plan, call, facts);
+            if (seconds < best_s) best = *plan, best_s = seconds;
+        }
+        if (!gpb_call_multiplies(call)) break;
+    }
+    if (best_s == INFINITY) return false;
+    *plan = best;
+    measure(plan, call, facts);
+    return true;
+}
+
+bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    gpb_packing packs = gpb_kernel_packing(plan->kernel, call, facts);
+    plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
+    plan->mc = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, LONGEST_COLUMN));
+    plan->nc = call->n, plan->kc = call->k, plan->group = call->batch;
+    if (fits(plan, call, facts)) return true;
+    plan->group = 1;
+    int64_t member = measure(plan, call, facts);
+    if (member > 0 && fits(plan, call, facts)) {
+        plan->group = least(call->batch, facts->device_bytes / member);
+        return fits(plan, call, facts);
+    }
+    return cut(plan, call, facts);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* gpb_plan_make: from a call, the facts and the user's policy to a decision. Pure: no CUDA, no I/O, no environment, no clock. */
+#ifndef GPB_PLAN_H
+#define GPB_PLAN_H
+
+#include "dispatch/call.h"
+#include "dispatch/facts.h"
+#include "dispatch/kernel_table.h"
+
+enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };
+enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
+
+/* The user's word: the options that a decision reads. */
+typedef struct gpb_policy {
+    enum gpb_offload_when offload;
+    enum gpb_math_policy math;
+    const char *kernel;          /* NULL, or the name of the one kernel to use */
+} gpb_policy;
+
+/* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
+   mc, nc, kc are the whole of m, n, k or multiples of 256. Tiles are walked by column blocks, down one and up the next, and each
+   tile's panels of k likewise, so that a panel used twice in a row stays: gpb_panels_traffic counts on it.
+   An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, with room for
+   columns of whole 64s of elements. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is given k = 0.
+   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch: 48 bytes a member, and 1 KiB. */
+typedef struct gpb_plan {
+    bool gpu;
+    bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
+    const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
+    const gpb_kernel *kernel;
+    int64_t mc, nc, kc, group;
+    bool pack_a, pack_b, pack_c; /* through gpb_spack / gpb_sunpack and a padded workspace */
+    int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panel as it comes from the host; 0 if used in place */
+    int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces; 0 if none. Each a multiple of 256 */
+    double host_s, gpu_s;        /* predicted seconds, start_s not counted */
+} gpb_plan;
+
+gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* C = alpha acc + beta C, each product and the sum rounded once; beta == 0 never reads C; nothing outside m x n is touched. */
+#ifndef GPB_EPILOGUE_CUH
+#define GPB_EPILOGUE_CUH
+
+#include "kernels/tile.cuh"
+
+static __device__ __forceinline__ float gpb_blend(const gpb_target &to, float acc, float old)
+{
+    float product = __fmul_rn(to.alpha, acc);
+    return to.beta == 0 ? product : __fadd_rn(product, __fmul_rn(to.beta, old));
+}
+
+/* One result, for C(i,j). */
+static __device__ __forceinline__ void gpb_store(const gpb_target &to, int64_t i, int64_t j, float acc)
+{
+    if (i < to.m && j < to.n) {
+        float *c = to.c + i + j * to.ldc;
+        *c = gpb_blend(to, acc, to.beta == 0 ? 0 : *c);
+    }
+}
+
+/* Four results, for c[0..3] of one column, of which the first `rows` (or none, or all) are within C. */
+static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc)
+{
+    if (to.aligned && rows >= 4) {
+        float4 old = { 0, 0, 0, 0 };
+        if (to.beta != 0)
+            old = *(float4 *)c;
+        *(float4 *)c = make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
+        return;
+    }
+    const float each[4] = { acc.x, acc.y, acc.z, acc.w };
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+        if (r < rows)
+            c[r] = gpb_blend(to, each[r], to.beta == 0 ? 0 : c[r]);
+}
+
+/* A thread's results: acc[s][4x + r] is row i + x*STEP_M + r of the tile, and column j + s/GROUP*STEP_N + s%GROUP. */
+template <int STEP_M, int STEP_N, int GROUP, int TM, int TN>
+static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile &t, int i, int j, const float (&acc)[TN][TM])
+{
+    const gpb_target to = gpb_target_of(t);
+    const int rows = (int)min(to.m - t.i0, (int64_t)1 << 30) - i, cols = (int)min(to.n - t.j0, (int64_t)1 << 30) - j;
+    float *c = to.c + t.i0 + i + (t.j0 + j) * to.ldc;
+#pragma unroll
+    for (int s = 0; s < TN; s++) {
+        const int at = s / GROUP * STEP_N + s % GROUP;
+        if (at < cols)
+#pragma unroll
+            for (int x = 0; x < TM / 4; x++)
+                gpb_store4(to, c + x * STEP_M, rows - x * STEP_M, make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
+        c += (s % GROUP == GROUP - 1 ? STEP_N - GROUP + 1 : 1) * to.ldc;
+    }
+}
+
+#endif

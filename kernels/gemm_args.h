@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The argument blocks of the kernels: one struct each, compiled by nvcc, by the host and by tests/fakecuda.
+   Passed by value as the kernel's only parameter. All sizes and strides are in elements, never in bytes. */
+#ifndef GPB_GEMM_ARGS_H
+#define GPB_GEMM_ARGS_H
+
+#ifdef __CUDACC_RTC__
+typedef long long int64_t;
+#else
+#include <stdint.h>
+#endif
+
+/* One member of a pointer-array batch (device addresses). */
+typedef struct gpb_gemm_item {
+    const void *a, *b;
+    void *c;
+} gpb_gemm_item;
+
+/* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, for each of `batch` members.
+   op(A)(i,p) is a[i*rsa + p*csa], op(B)(p,j) is b[p*rsb + j*csb], C(i,j) is c[i + j*ldc]: transposition is nothing but strides.
+   beta == 0: C is written, never read. k == 0: C = beta C, A and B are not read. Nothing outside the m x n block of C is touched. */
+typedef struct gpb_gemm_args {
+    int64_t m, n, k;
+    const void *a;
+    int64_t rsa, csa;
+    const void *b;
+    int64_t rsb, csb;
+    void *c;
+    int64_t ldc;
+    double alpha, beta;                    /* exact images of the precision's own alpha and beta */
+    int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
+    int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a ... , unless items is given */
+    const gpb_gemm_item *items;            /* NULL, or a device array of `batch` address triples that replace a, b, c */
+} gpb_gemm_args;
+
+/* gpb_<p>pack: dst[rows_padded x cols_padded], column-major with ld, = src (i*rs + j*cs) inside rows x cols, zero outside. */
+typedef struct gpb_pack_args {
+    const void *src;
+    int64_t rs, cs;
+    int64_t rows, cols;
+    void *dst;
+    int64_t ld, rows_padded, cols_padded;
+    int64_t batch, stride_src, stride_dst;
+    const void *const *src_items;          /* NULL, or a device array of `batch` source addresses */
+} gpb_pack_args;
+
+/* gpb_<p>unpack: C(i,j) = W(i,j) + beta C(i,j) for the m x n block, W column-major with ldw; beta == 0 never reads C.
+   uplo: 'G' the whole block; 'U' (i + row0 <= j + col0) or 'L' (i + row0 >= j + col0) only that triangle of the whole matrix. */
+typedef struct gpb_unpack_args {
+    int64_t m, n;
+    const void *w;
+    int64_t ldw;
+    void *c;
+    int64_t ldc;
+    double beta;
+    int64_t row0, col0;                    /* where this block lies in the whole C */
+    int64_t batch, stride_w, stride_c;
+    void *const *c_items;                  /* NULL, or a device array of `batch` addresses of C */
+    int uplo;
+} gpb_unpack_args;
+
+#endif

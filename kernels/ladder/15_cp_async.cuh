@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Step 15. Step 14 with cp.async: copies go from global to shared memory without passing through registers, by hardware that needs no waiting thread.
+   op(A)'s tile comes 16 bytes at a time; op(B)'s, which is transposed on the way, 4 bytes at a time: only whole words can be moved. */
+#ifndef GPB_LADDER_15_CP_ASYNC_CUH
+#define GPB_LADDER_15_CP_ASYNC_CUH
+
+#include "kernels/ladder/12_conflict_free.cuh"
+#include "kernels/ptx.cuh"
+
+/* Starts copying a padded tile, ROWS (contiguous) x COLS, to to[row + col*LD]. */
+template <int ROWS, int COLS, int LD, int THREADS> static __device__ __forceinline__ void gpb_copy_async(float *to, const float *from, int64_t ld)
+{
+    using share = gpb_share<ROWS, COLS, THREADS>;
+    to += share::row() + share::col() * LD;
+    from += share::row() + share::col() * ld;
+#pragma unroll
+    for (int y = 0; y < share::ACROSS; y++)
+#pragma unroll
+        for (int x = 0; x < share::DOWN; x++)
+            gpb_cp_async16(to + x * share::ROW_STEP + y * share::COL_STEP * LD, from + x * share::ROW_STEP + y * share::COL_STEP * ld);
+}
+
+/* The same to to[OFFSET(row) + col]: transposed. */
+template <int ROWS, int COLS, int (*OFFSET)(int), int THREADS>
+static __device__ __forceinline__ void gpb_copy_transposed_async(float *to, const float *from, int64_t ld)
+{
+    using share = gpb_share<ROWS, COLS, THREADS>;
+    to += OFFSET(share::row()) + share::col();
+    from += share::row() + share::col() * ld;
+#pragma unroll
+    for (int y = 0; y < share::ACROSS; y++)
+#pragma unroll
+        for (int x = 0; x < share::DOWN; x++)
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                gpb_cp_async4(to + OFFSET(x * share::ROW_STEP + r) + y * share::COL_STEP, from + x * share::ROW_STEP + r + y * share::COL_STEP * ld);
+}
+
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_cp_async(const gpb_tile &t)
+{
+    constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
+    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0, "threads must share the tile evenly");
+    static_assert(STAGES == 2, "one buffer to read, one to write");
+    __shared__ __align__(16) float as[2][BK * BM], bs[2][gpb_skewed<BN>(BK)];
+    const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;
+    const float *pa = t.a + t.i0, *pb = t.b + t.j0 * t.g.csb;
+    float acc[TN][TM] = {};
+    int now = 0;
+    gpb_copy_async<BM, BK, BM, THREADS>(as[0], pa, t.g.csa);
+    gpb_copy_transposed_async<BK, BN, gpb_skewed<BN>, THREADS>(bs[0], pb, t.g.csb);
+    for (unsigned left = gpb_slices<BK>(t) - 1;; left--, now ^= 1) {
+        gpb_cp_async_commit();
+        gpb_cp_async_wait<0>();
+        __syncthreads();                   /* this tile is whole, and nobody reads the other buffer any more */
+        if (left) {
+            gpb_copy_async<BM, BK, BM, THREADS>(as[now ^ 1], pa += BK * t.g.csa, t.g.csa);
+            gpb_copy_transposed_async<BK, BN, gpb_skewed<BN>, THREADS>(bs[now ^ 1], pb += BK, t.g.csb);
+        }
+        gpb_split_multiply<BM, BN, BK>(acc, as[now], bs[now], i, j);
+        if (!left)
+            break;
+    }
+    gpb_store_fragments<BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
+}
+
+#endif

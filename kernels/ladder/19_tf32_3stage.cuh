@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Step 19. Step 18 with a third stage: two tiles on their way, since the tensor cores are through with a tile before the next arrives. */
+#ifndef GPB_LADDER_19_TF32_3STAGE_CUH
+#define GPB_LADDER_19_TF32_3STAGE_CUH
+
+#include "kernels/ladder/18_tf32_2stage.cuh"
+
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_tf32_3stage(const gpb_tile &t)
+{
+    static_assert(STAGES == 3, "one tile multiplied, two on their way");
+    gpb_tf32<BM, BN, BK, STAGES, THREADS, SMEM>(t);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The spelling of a kernel's device symbol, the words of the .def lists' columns, the shape of every launch. No other file spells them. */
+#ifndef GPB_NAMES_H
+#define GPB_NAMES_H
+
+#define GPB_STR_(x) #x
+#define GPB_STR(x) GPB_STR_(x)
+
+/* gpb_sgemm_naive: precision letter, operation, name of the row in gemm.def. */
+#define GPB_GEMM_SYMBOL(p, name) gpb_##p##gemm_##name
+#define GPB_PACK_SYMBOL(p)       gpb_##p##pack
+#define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
+
+/* MATH: what a kernel promises numerically. */
+enum gpb_math {
+    GPB_MATH_FFMA,    /* FP32 fused multiply-add, one rounding a step: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
+    GPB_MATH_TF32     /* operands rounded to TF32 (11 significant bits), FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
+};
+
+/* FORM: how a kernel wants its operands.
+   STRIDED   any rsa, csa, rsb, csb, any alignment; edges guarded inside.
+   PADDED    rsa == rsb == 1; csa, csb multiples of 4 elements, bases aligned to 256 bytes; op(A) zero-padded to multiples of
+             bm x bk, op(B) to bk x bn, so that loads need no bounds checks; m, n, k are the true sizes. C is the caller's: guarded.
+   PADDED_C  PADDED, and C is a workspace padded to multiples of bm x bn with ldc a multiple of 4: no guard at all, beta == 0;
+             gpb_sunpack carries it home afterwards. */
+enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C };
+
+/* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
+   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch) ), block threads, smem bytes: the row's columns
+   pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ), block GPB_PACK_THREADS
+   unpack    the same with m, n
+   Tiles lie along x alone, where a grid may have 2^31 - 1; kernels step through the batch by gridDim.z. */
+#define GPB_TILES(rows, cols, tile_rows, tile_cols) (((rows) + (tile_rows) - 1) / (tile_rows) * (((cols) + (tile_cols) - 1) / (tile_cols)))
+#define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
+#define GPB_PACK_TILE    32
+#define GPB_PACK_THREADS 256
+
+/* Thread blocks that a multiprocessor should hold at once: nvcc bounds a thread's registers by it (65536 of them are shared by
+   all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for that. */
+#define GPB_BLOCKS(bm, bn, threads) ((threads) <= 256 && (bm) * (bn) / (threads) <= 64 ? 2 : 1)
+
+/* GPB_ONLY(image)(text): the text where the including .cu has said `#define GPB_MINE_<image> ~, KEEP`, else nothing. */
+#define GPB_SECOND_(first, second, ...) second
+#define GPB_SECOND(...) GPB_SECOND_(__VA_ARGS__)
+#define GPB_KEEP(...) __VA_ARGS__
+#define GPB_DROP(...)
+#define GPB_ONLY__(which) GPB_##which
+#define GPB_ONLY_(which) GPB_ONLY__(which)
+#define GPB_ONLY(image) GPB_ONLY_(GPB_SECOND(GPB_MINE_##image, DROP, ))
+
+#endif

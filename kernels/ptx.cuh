@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* One wrapper per PTX instruction: the only file with asm. */
+#ifndef GPB_PTX_CUH
+#define GPB_PTX_CUH
+
+/* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
+/* The same for 4 bytes, through the level-1 cache. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async4(float *to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
+/* Closes the group of the copies issued so far. */
+static __device__ __forceinline__ void gpb_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Waits until at most LEFT of this thread's newest groups are under way. */
+template <int LEFT> static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
+
+#endif

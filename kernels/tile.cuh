@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Which tile of which batch member a thread block computes. */
+#ifndef GPB_TILE_CUH
+#define GPB_TILE_CUH
+
+#include "kernels/gemm_args.h"
+#include "kernels/names.h"
+
+/* One tile of one batch member, as every step of the ladder sees it. Only what the main loop needs: registers are dear. k >= 1. */
+struct gpb_tile {
+    const gpb_gemm_args &g;                /* in the constant bank: sizes and strides cost no registers */
+    unsigned l;                            /* the member */
+    int64_t i0, j0, k;                     /* this tile's first row and column of C; 0 instead of g.k if alpha is 0 */
+    const float *a, *b;                    /* the member's operands */
+};
+
+/* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
+constexpr unsigned GPB_TILE_GROUP = 8;
+
+template <int BM, int BN> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned l)
+{
+    const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = gridDim.x / tiles_m;
+    const unsigned group = blockIdx.x / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
+    const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = blockIdx.x - first * tiles_n;
+    const int64_t i0 = (int64_t)(first + place % height) * BM, j0 = (int64_t)(place / height) * BN, k = g.alpha == 0 ? 0 : g.k;
+    if (g.items)
+        return { g, l, i0, j0, k, (const float *)g.items[l].a, (const float *)g.items[l].b };
+    return { g, l, i0, j0, k, (const float *)g.a + l * g.stride_a, (const float *)g.b + l * g.stride_b };
+}
+
+/* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
+template <int BK> static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile &t) { return (unsigned)((t.k + BK - 1) / BK); }
+
+/* Where a tile's results go: C of its member. */
+struct gpb_target {
+    float *c;
+    int64_t m, n, ldc;
+    float alpha, beta;
+    bool aligned;                          /* groups of four rows begin at multiples of 16 bytes */
+};
+
+static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
+{
+    float *c = t.g.items ? (float *)t.g.items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
+    return { c, t.g.m, t.g.n, t.g.ldc, (float)t.g.alpha, (float)t.g.beta, ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
+}
+
+/* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */
+template <int BM, int BN> static __device__ __forceinline__ void gpb_tile_scale(const gpb_tile &t)
+{
+    const gpb_target to = gpb_target_of(t);
+    for (int x = threadIdx.x; x < BM * BN; x += blockDim.x) {
+        int64_t i = t.i0 + x % BM, j = t.j0 + x / BM;
+        if (i < to.m && j < to.n)
+            to.c[i + j * to.ldc] = to.beta == 0 ? 0 : to.beta * to.c[i + j * to.ldc];
+    }
+}
+
+/* The body of every GEMM kernel: STEP computes this block's tile of each batch member that falls to it. */
+template <int BM, int BN, void (*STEP)(const gpb_tile &)> static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
+{
+    for (unsigned l = blockIdx.z; l < (uint64_t)g.batch; l += gridDim.z) {
+        const gpb_tile t = gpb_tile_of<BM, BN>(g, l);
+        if (t.k == 0)
+            gpb_tile_scale<BM, BN>(t);
+        else
+            STEP(t);
+        __syncthreads();                   /* before the next member overwrites shared memory */
+    }
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* libcuda's entry points as a struct of pointers, filled by dlopen: the library has no CUDA in its ELF needs. */
+#ifndef GPB_DRIVER_H
+#define GPB_DRIVER_H
+
+#include <cuda.h>
+
+typedef struct gpb_driver {
+#define DRIVER(function) __typeof__(&function) function;
+#include "src/driver.def"
+#undef DRIVER
+} gpb_driver;
+
+/* The entry points; NULL where there is no libcuda, or one that lacks some of them (why, if not NULL, gets a phrase). Opened once. */
+const gpb_driver *gpb_driver_open(const char **why);
+/* CUDA's own name of a result: "CUDA_ERROR_OUT_OF_MEMORY". */
+const char *gpb_driver_error(CUresult result);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu.h for a build without CUDA (-DGPUBLAS_CUDA=OFF): there never is a GPU. */
+#include "src/gpu.h"
+
+#include <stdio.h>
+
+static const char why[] = "this build of libgpublas has no CUDA";
+
+bool gpb_gpu_start(void) { return false; }
+bool gpb_gpu_started(void) { return false; }
+bool gpb_gpu_possible(void) { return false; }
+const char *gpb_gpu_why(void) { return why; }
+
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    (void)call, (void)libcuda;
+    *facts = (gpb_facts){ .cores = 1, .core_gflops = 1 };
+}
+
+gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+{
+    (void)call, (void)facts, (void)policy, (void)plan;
+    return (gpb_outcome){ .failure = why };
+}
+
+void gpb_gpu_report(int fd)
+{
+    dprintf(fd, "GPU            none: %s\n", why);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Carrying out a plan: panels up, kernels, tiles of C home. */
+#ifndef GPB_GPU_RUN_H
+#define GPB_GPU_RUN_H
+
+#include "src/gpu_state.h"
+
+/* A tile of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). */
+typedef struct gpb_tile {
+    int64_t member, members, i, rows, j, cols;
+} gpb_tile;
+
+/* How far C is committed: tiles wholly home, and of the next one whole members and, of the member after these, columns. */
+typedef struct gpb_progress {
+    int64_t tiles, members, cols;
+    int64_t bytes_up, bytes_down;
+} gpb_progress;
+
+/* The tiles of a plan in the order of the run, and the tile of that number. A tile may be empty of work (gpb_gpu_tile_idle). */
+int64_t gpb_gpu_tiles(const gpb_call *call, const gpb_plan *plan);
+gpb_tile gpb_gpu_tile(const gpb_call *call, const gpb_plan *plan, int64_t number);
+/* True if the tile lies wholly outside the triangle that uplo names. */
+bool gpb_gpu_tile_idle(const gpb_call *call, const gpb_tile *tile);
+
+/* Device memory that the plan needs in a lane's arena: its panels, and with the tables of a pointer-array batch. */
+int64_t gpb_gpu_panel_bytes(const gpb_plan *plan);
+int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan);
+/* Computes C on the lane. On a failure *progress says what is home already; the rest of a host-resident C is untouched. */
+CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
+
+/* Base address of a member of a (possibly strided or pointer-array) batch of matrices. */
+static inline void *gpb_member(const void *base, const void *const *array, int64_t stride, int64_t member, size_t element)
+{
+    return (void *)(uintptr_t)(array ? (uintptr_t)array[member] : (uintptr_t)base + (uintptr_t)(stride * member) * element);
+}
+
+#endif

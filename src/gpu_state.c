@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* Device state. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but the start. */
+#include "src/gpu_state.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/image.h"
+#include "src/log.h"
+#include "src/option.h"
+
+enum state { UNTRIED, ON, OFF };
+
+static _Atomic int state = UNTRIED;
+static const char *_Atomic why = "not started";
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t lane_free = PTHREAD_COND_INITIALIZER;
+static gpb_device devices[GPB_DEVICES];
+static int device_count;
+static gpb_lane lanes[GPB_DEVICES][GPB_LANES];
+static unsigned turn;
+static const gpb_driver *driver;
+static atomic_bool touched;              /* CUDA was, or is being, started: a fork from here on loses it */
+
+static void turn_off(const char *because)
+{
+    atomic_store(&why, because);
+    atomic_store(&state, OFF);
+}
+
+/* CUDA does not survive a fork: the child computes on the host, and touches neither the lock nor the lanes. */
+static void in_child(void)
+{
+    if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
+}
+
+/* "all", or ordinals separated by commas. */
+static bool wanted(const char *list, int ordinal)
+{
+    if (!list || strcmp(list, "all") == 0) return list || ordinal == 0;
+    for (const char *at = list; *at;) {
+        char *end;
+        long value = strtol(at, &end, 10);
+        if (end == at) return false;
+        if (value == ordinal) return true;
+        at = *end == ',' ? end + 1 : end;
+        if (*end && *end != ',') return false;
+    }
+    return false;
+}
+
+static CUresult start_device(gpb_device *device, int ordinal)
+{
+    int major = 0, minor = 0;
+    size_t bytes_free = 0, total = 0;
+    CUcontext popped;
+    *device = (gpb_device){ .ordinal = ordinal };
+    CUresult result = driver->cuDeviceGet(&device->handle, ordinal);
+    if (!result) result = driver->cuDeviceGetName(device->name, sizeof device->name, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->handle);
+    if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
+    if (result) return result;
+    result = driver->cuCtxPushCurrent(device->context);
+    if (!result) {
+        result = driver->cuMemGetInfo(&bytes_free, &total);
+        driver->cuCtxPopCurrent(&popped);
+    }
+    device->arch = major * 10 + minor;
+    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = (int64_t)(bytes_free / 5 * 4);
+    device->budget = asked && asked < most ? asked : most;
+    return result;
+}
+
+/* Under the lock. */
+static void start(void)
+{
+    int count = 0;
+    const char *missing = NULL;
+    CUresult result;
+    pthread_atfork(NULL, NULL, in_child);
+    atomic_store(&touched, true);
+    driver = gpb_driver_open(&missing);
+    if (!driver) {
+        turn_off(missing);
+        return;
+    }
+    result = driver->cuInit(0);
+    if (!result) result = driver->cuDeviceGetCount(&count);
+    const char *list = gpb_option_text(GPB_OPTION_DEVICES);
+    for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
+        if (!wanted(list, ordinal)) continue;
+        CUresult refused = start_device(&devices[device_count], ordinal);
+        if (refused) gpb_log_debug("GPU %d refused: %s", ordinal, gpb_driver_error(refused));
+        else device_count++;
+    }
+    if (result || device_count == 0) {
+        turn_off(result ? gpb_driver_error(result) : "no GPU in GPUBLAS_DEVICES");
+        return;
+    }
+    for (int i = 0; i < device_count; i++)
+        for (int j = 0; j < GPB_LANES; j++) lanes[i][j].device = &devices[i];
+    atomic_store(&why, "");
+    atomic_store(&state, ON);
+    for (int i = 0; i < device_count; i++)
+        gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name, devices[i].arch,
+                      devices[i].sms, (long long)(devices[i].budget >> 20));
+}
+
+bool gpb_gpu_start(void)
+{
+    if (atomic_load(&state) == UNTRIED) {
+        pthread_mutex_lock(&lock);
+        if (atomic_load(&state) == UNTRIED) start();
+        pthread_mutex_unlock(&lock);
+    }
+    return atomic_load(&state) == ON;
+}
+
+bool gpb_gpu_started(void) { return atomic_load(&state) == ON; }
+bool gpb_gpu_possible(void) { return atomic_load(&state) != OFF; }
+const char *gpb_gpu_why(void) { return atomic_load(&why); }
+
+void gpb_gpu_give_up(const char *because)
+{
+    turn_off(because);
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&lane_free);
+    pthread_mutex_unlock(&lock);
+}
+
+bool gpb_gpu_sticky(CUresult result)
+{
+    switch ((int)result) {
+    case CUDA_ERROR_DEINITIALIZED: case CUDA_ERROR_ECC_UNCORRECTABLE: case CUDA_ERROR_ILLEGAL_ADDRESS: case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT: case CUDA_ERROR_HARDWARE_STACK_ERROR: case CUDA_ERROR_ILLEGAL_INSTRUCTION: case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE: case CUDA_ERROR_INVALID_PC: case CUDA_ERROR_LAUNCH_FAILED: case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE: case CUDA_ERROR_NO_DEVICE: case CUDA_ERROR_NOT_INITIALIZED: case CUDA_ERROR_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- facts */
+
+static int cores(void)
+{
+    static _Atomic int kept;
+    int count = atomic_load_explicit(&kept, memory_order_relaxed);
+    if (count) return count;
+    cpu_set_t set;
+    count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (count < 1) count = 1;
+    atomic_store(&kept, count);
+    return count;
+}
+
+/* Where one operand lives, and (if on a device of ours) which. Memory of a context that is not the primary one is reachable only by
+   copies: ELSEWHERE, like another GPU's. */
+static enum gpb_place place_of(const void *pointer, int *device)
+{
+    unsigned memory = 0, managed = 0;
+    int ordinal = -1;
+    CUcontext context = NULL;
+    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT };
+    void *values[] = { &memory, &managed, &ordinal, &context };
+    if (!pointer || driver->cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)(uintptr_t)pointer)) return GPB_PLACE_HOST;
+    if (managed) return GPB_PLACE_DEVICE;
+    if (memory != CU_MEMORYTYPE_DEVICE) return GPB_PLACE_HOST;
+    for (int i = 0; i < device_count; i++)
+        if (devices[i].ordinal == ordinal && (!context || context == devices[i].context)) {
+            if (*device >= 0 && *device != i) return GPB_PLACE_ELSEWHERE;
+            *device = i;
+            return GPB_PLACE_DEVICE;
+        }
+    return GPB_PLACE_ELSEWHERE;
+}
+
+enum gpb_place gpb_gpu_place(const void *pointer)
+{
+    int device = -1;
+    return place_of(pointer, &device);
+}
+
+/* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. */
+static enum gpb_place place_of_all(const gpb_call *call, const void *single, const void *const *array, int *device)
+{
+    if (!array) return place_of(single, device);
+    enum gpb_place first = place_of(array[0], device);
+    for (int64_t i = 1; i < call->batch; i++)
+        if (place_of(array[i], device) != first) return GPB_PLACE_ELSEWHERE;
+    return first;
+}
+
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. measured/h200.md: context
+       creation 0.41 s, launch and synchronize with copies 11 us, one thread staging into a pinned ring 10 GB/s. */
+    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
+                          .cores = cores(), .core_gflops = 50 };
+    if (!gpb_gpu_possible()) facts->arch = 0;
+    else if (gpb_gpu_started()) {
+        facts->start_s = 0;
+        facts->arch = devices[0].arch;
+        facts->sms = devices[0].sms;
+        facts->device_bytes = devices[0].budget;
+    }
+    /* Device memory can only exist in a process that has libcuda mapped; asking where it lives then starts us. */
+    if (facts->arch && libcuda && gpb_gpu_start()) {
+        int device = -1;
+        facts->c = place_of_all(call, call->c, (const void *const *)call->c_array, &device);
+        facts->a = place_of_all(call, call->a, call->a_array, &device);
+        facts->b = place_of_all(call, call->b, call->b_array, &device);
+    }
+}
+
+/* ---- lanes */
+
+static CUresult ready_ring(gpb_ring *ring)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < GPB_STAGES && !result; i++) {
+        if (!ring->slot[i]) result = driver->cuMemHostAlloc((void **)&ring->slot[i], GPB_STAGE_BYTES, CU_MEMHOSTALLOC_PORTABLE);
+        if (!result && !ring->event[i]) result = driver->cuEventCreate(&ring->event[i], CU_EVENT_DISABLE_TIMING);
+    }
+    return result;
+}
+
+/* What a lane owns is made at its first use and kept; its context is current. */
+static CUresult ready_lane(gpb_lane *lane)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (lane->ready) return result;
+    if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
+    if (!result) result = ready_ring(&lane->up);
+    if (!result) result = ready_ring(&lane->down);
+    lane->ready = !result;
+    return result;
+}
+
+static int preferred_device(const gpb_call *call, const gpb_facts *facts)
+{
+    int device = -1;
+    if (facts->c == GPB_PLACE_DEVICE) place_of(call->c_array ? call->c_array[0] : call->c, &device);
+    if (device < 0 && facts->a == GPB_PLACE_DEVICE) place_of(call->a_array ? call->a_array[0] : call->a, &device);
+    if (device < 0 && facts->b == GPB_PLACE_DEVICE) place_of(call->b_array ? call->b_array[0] : call->b, &device);
+    return device;
+}
+
+/* Under the lock: an idle lane, one that already has its memory before one that has not. */
+static gpb_lane *idle_lane(int device)
+{
+    gpb_lane *best = NULL;
+    int from = device >= 0 ? device : (int)(turn % (unsigned)device_count), many = device >= 0 ? 1 : device_count;
+    for (int i = 0; i < many && !best; i++) {
+        gpb_lane *of = lanes[(from + i) % device_count];
+        for (int j = 0; j < GPB_LANES; j++)
+            if (!of[j].busy && (!best || of[j].arena_bytes > best->arena_bytes)) best = &of[j];
+    }
+    return best;
+}
+
+gpb_lane *gpb_gpu_take(const gpb_call *call, const gpb_facts *facts)
+{
+    CUcontext popped;
+    int device = preferred_device(call, facts);
+    gpb_lane *lane = NULL;
+    pthread_mutex_lock(&lock);
+    while (gpb_gpu_started() && !(lane = idle_lane(device))) pthread_cond_wait(&lane_free, &lock);
+    if (lane) {
+        lane->busy = true;
+        turn++;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!lane) return NULL;
+    CUresult result = driver->cuCtxPushCurrent(lane->device->context);
+    if (!result) {
+        result = ready_lane(lane);
+        if (!result) return lane;
+        driver->cuCtxPopCurrent(&popped);
+    }
+    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    pthread_mutex_lock(&lock);
+    lane->busy = false;
+    pthread_cond_signal(&lane_free);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+void gpb_gpu_give(gpb_lane *lane)
+{
+    CUcontext popped;
+    driver->cuCtxPopCurrent(&popped);
+    pthread_mutex_lock(&lock);
+    lane->busy = false;
+    pthread_cond_signal(&lane_free);
+    pthread_mutex_unlock(&lock);
+}
+
+int64_t gpb_gpu_room(const gpb_lane *lane)
+{
+    int64_t busy = 0;
+    const gpb_lane *of = lanes[lane->device - devices];
+    pthread_mutex_lock(&lock);
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].busy && &of[j] != lane) busy += of[j].arena_bytes;
+    pthread_mutex_unlock(&lock);
+    return lane->device->budget - busy;
+}
+
+/* Under the lock: frees what idle lanes of this device hold until `bytes` more fit. */
+static bool make_room(gpb_device *device, int64_t bytes)
+{
+    gpb_lane *of = lanes[device - devices];
+    for (int j = 0; j < GPB_LANES && device->held + bytes > device->budget; j++)
+        if (!of[j].busy && of[j].arena) {
+            driver->cuMemFree(of[j].arena);
+            device->held -= of[j].arena_bytes;
+            of[j].arena = 0;
+            of[j].arena_bytes = 0;
+        }
+    return device->held + bytes <= device->budget;
+}
+
+bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
+{
+    gpb_device *device = lane->device;
+    if (bytes <= lane->arena_bytes) return true;
+    pthread_mutex_lock(&lock);
+    if (lane->arena) {
+        driver->cuMemFree(lane->arena);
+        device->held -= lane->arena_bytes;
+        lane->arena = 0;
+        lane->arena_bytes = 0;
+    }
+    bool room = make_room(device, bytes);
+    if (room) device->held += bytes;
+    pthread_mutex_unlock(&lock);
+    if (!room) return false;
+    CUresult result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
+    if (!result) {
+        lane->arena_bytes = bytes;
+        return true;
+    }
+    lane->arena = 0;
+    pthread_mutex_lock(&lock);
+    device->held -= bytes;
+    pthread_mutex_unlock(&lock);
+    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    return false;
+}
+
+/* ---- kernels */
+
+CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function)
+{
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (!device->module[image]) result = driver->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    pthread_mutex_unlock(&lock);
+    if (!result) result = driver->cuModuleGetFunction(function, device->module[image], symbol);
+    return result;
+}
+
+CUresult gpb_gpu_pack_function(gpb_device *device, CUfunction *function)
+{
+    return gpb_gpu_function(device, GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)), function);
+}
+
+int gpb_gpu_devices(gpb_device **first)
+{
+    *first = devices;
+    return gpb_gpu_started() ? device_count : 0;
+}
+
+void gpb_gpu_report(int fd)
+{
+    int version = 0;
+    if (!gpb_gpu_start()) {
+        dprintf(fd, "GPU            none: %s\n", gpb_gpu_why());
+        return;
+    }
+    driver->cuDriverGetVersion(&version);
+    dprintf(fd, "driver         CUDA %d.%d\n", version / 1000, version % 1000 / 10);
+    for (int i = 0; i < device_count; i++) {
+        gpb_device *device = &devices[i];
+        CUcontext popped;
+        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs, up to %lld MiB for us\n", device->ordinal, device->name, device->arch, device->sms,
+                (long long)(device->budget >> 20));
+        if (driver->cuCtxPushCurrent(device->context)) continue;
+        for (int k = 0; k < gpb_kernel_count; k++) {
+            const gpb_kernel *kernel = &gpb_kernels[k];
+            CUfunction function;
+            CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
+                                  ? gpb_gpu_function(device, kernel->image, kernel->symbol, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+            if (result) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
+        }
+        driver->cuCtxPopCurrent(&popped);
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of the GPUs behind gpu.h: devices, their kernels, lanes. */
+#ifndef GPB_GPU_STATE_H
+#define GPB_GPU_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dispatch/kernel_table.h"
+#include "src/driver.h"
+#include "src/gpu.h"
+
+enum { GPB_STAGE_BYTES = 2 << 20, GPB_STAGES = 2, GPB_LANES = 4, GPB_DEVICES = 16 };
+
+/* One GPU of GPUBLAS_DEVICES. */
+typedef struct gpb_device {
+    CUdevice handle;
+    CUcontext context;                       /* the primary context: shared with the program's CUDA runtime */
+    int ordinal, arch, sms;
+    int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu.c) */
+    char name[96];
+    CUmodule module[GPB_IMAGES];
+} gpb_device;
+
+/* Pinned memory in slots of GPB_STAGE_BYTES; a slot is free again once its event has happened. */
+typedef struct gpb_ring {
+    char *slot[GPB_STAGES];
+    CUevent event[GPB_STAGES];
+    bool pending[GPB_STAGES];
+    int now;
+    size_t used;                             /* of the slot `now` */
+} gpb_ring;
+
+/* What one call computes with: a stream, staging memory and a piece of device memory. One call at a time. */
+typedef struct gpb_lane {
+    gpb_device *device;
+    CUstream stream;
+    gpb_ring up, down;
+    CUdeviceptr arena;
+    int64_t arena_bytes;
+    bool ready, busy;
+} gpb_lane;
+
+/* Gives the GPU up for the rest of the process: after a sticky error. */
+void gpb_gpu_give_up(const char *why);
+
+/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
+
+enum gpb_place gpb_gpu_place(const void *pointer);
+
+/* A lane on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can be had. Its context is
+   current until gpb_gpu_give. */
+gpb_lane *gpb_gpu_take(const gpb_call *call, const gpb_facts *facts);
+void gpb_gpu_give(gpb_lane *lane);
+/* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
+bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
+/* Device bytes that this lane could hold now. */
+int64_t gpb_gpu_room(const gpb_lane *lane);
+
+/* A kernel by its device symbol, loading its image at first use. */
+CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function);
+#define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder
+CUresult gpb_gpu_pack_function(gpb_device *device, CUfunction *function);
+/* After these the context is dead for good (CUDA driver API, CUresult). */
+bool gpb_gpu_sticky(CUresult result);
+/* The devices started, for the doctor. */
+int gpb_gpu_devices(gpb_device **devices);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The BLAS behind us: for each exported name, the function that computes what we do not. */
+#ifndef GPB_NEXT_H
+#define GPB_NEXT_H
+
+#include "src/symbol.h"
+
+/* The host's function for a name, found once and kept; never NULL (the embedded default at last), never one of ours. */
+void *gpb_next(enum gpb_symbol symbol);
+/* The file the function above lives in, for people; "embedded" for our own. */
+const char *gpb_next_file(enum gpb_symbol symbol);
+/* Looks for libraries that changed since the last call: libcuda mapped by the program, a BLAS whose plain names take 64-bit integers
+   (then we stand aside). Cheap when nothing was loaded or unloaded meanwhile. Returns true if libcuda is in the process. */
+bool gpb_next_look(void);
+
+#endif

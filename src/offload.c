@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The hub: check, ask for a plan, run it, count, one line of trace. Data flows one way: door, hub, plan, run, kernel. */
+#include "src/offload.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "src/gpu.h"
+#include "src/log.h"
+#include "src/next.h"
+#include "src/option.h"
+#include "src/stats.h"
+
+/* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back to
+   our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for good. */
+static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
+
+/* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
+static _Atomic int64_t credit_ns;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* What the reference would compute without calling xerbla. */
+static bool legal(const gpb_call *g)
+{
+    bool letters = (g->transa == 'N' || g->transa == 'T' || g->transa == 'C') && (g->transb == 'N' || g->transb == 'T' || g->transb == 'C')
+                   && g->uplo;
+    return letters && g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->lda >= most(1, gpb_call_rows_a(g))
+           && g->ldb >= most(1, gpb_call_rows_b(g)) && g->ldc >= most(1, g->m);
+}
+
+static bool quick_return(const gpb_call *g)
+{
+    return g->m == 0 || g->n == 0 || g->batch == 0 || (!gpb_call_multiplies(g) && g->beta == 1);
+}
+
+static double flops(const gpb_call *g)
+{
+    return (g->uplo == 'G' ? 2.0 : 1.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
+
+static void trace(const gpb_call *g, const char *route, const char *why, const char *kernel, int64_t up, int64_t down, double seconds)
+{
+    /* m, n, A, B as the caller knows them. */
+    bool row = g->row_major;
+    gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
+                 "why=\"%s\" kernel=%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
+                 g->symbol, row ? "row" : "col", g->uplo == 'G' ? "" : (g->uplo == 'U') != row ? " uplo=U" : " uplo=L",
+                 row ? g->transb : g->transa, row ? g->transa : g->transb, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n),
+                 (long long)g->k, (long long)(row ? g->ldb : g->lda), (long long)(row ? g->lda : g->ldb), (long long)g->ldc, g->alpha,
+                 g->beta, (long long)g->batch, route, why, kernel, (long long)up, (long long)down, 1e3 * seconds,
+                 seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
+}
+
+static gpb_policy policy(void)
+{
+    return (gpb_policy){ .offload = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD),
+                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = gpb_option_text(GPB_OPTION_KERNEL) };
+}
+
+/* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
+static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
+{
+    const double begin_s = now_s();
+    const gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    if (out.failure) plan->why = out.failure;
+    if (!out.done) return false;
+    const double seconds = now_s() - begin_s;
+    const bool failed = out.failure != NULL;
+    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
+                                      .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
+                                      .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
+    if (gpb_option_number(GPB_OPTION_VERBOSE))
+        trace(call, failed ? "gpu+host" : "gpu", plan->why, out.kernel ? out.kernel->name : "-", out.bytes_up, out.bytes_down, seconds);
+    return true;
+}
+
+bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+{
+    char *frame = __builtin_frame_address(0);
+    *visit = (gpb_visit){ 0 };
+    if (inside && frame < inside) return false;
+    inside = NULL;
+    if (!legal(call) || quick_return(call)) return false;
+
+    const gpb_policy user = policy();
+    gpb_facts facts = { 0 };
+    gpb_plan plan = { .why = "computed by the host in this precision" };
+    if (call->precision == 's') {
+        gpb_gpu_facts(call, gpb_next_look(), &facts);
+        facts.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
+        plan = gpb_plan_make(call, &facts, &user);
+        if (plan.gpu && facts.start_s > 0 && gpb_gpu_start()) {      /* now that the GPU itself is known */
+            gpb_gpu_facts(call, gpb_next_look(), &facts);
+            plan = gpb_plan_make(call, &facts, &user);
+        } else if (plan.waits) {
+            atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
+        }
+        if (plan.gpu && gpb_gpu_started()) {
+            if (on_gpu(call, &facts, &user, &plan)) return true;
+        } else if (plan.gpu) {
+            plan.why = gpb_gpu_why();
+        }
+    }
+    *visit = (gpb_visit){ .call = call, .why = plan.why };
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
+    inside = frame;
+    return false;
+}
+
+void gpb_offload_done(const gpb_visit *visit)
+{
+    if (!visit->call) return;
+    inside = NULL;
+    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit->call, "host", visit->why, "-", 0, 0, now_s() - visit->begin_s);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of exported names, and the slots their trampolines jump through. */
+#ifndef GPB_SYMBOL_H
+#define GPB_SYMBOL_H
+
+#include <stdbool.h>
+
+enum gpb_symbol {
+#define SYMBOL(name, stem, language, width, door) GPB_SYMBOL_##name,
+#include "src/symbols.h"
+    GPB_SYMBOLS
+};
+
+enum gpb_language { GPB_LANGUAGE_F77, GPB_LANGUAGE_C };
+
+typedef struct gpb_symbol_row {
+    const char *name;            /* as exported: "cblas_sgemm64_" */
+    const char *stem;            /* "sgemm" */
+    enum gpb_language language;
+    int width;                   /* bits of its integers: 32 or 64 */
+    void *door;                  /* our function, or NULL: goes straight to the host */
+    void *embedded;              /* the embedded default */
+} gpb_symbol_row;
+
+extern const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS];
+
+/* Called by trampoline.S at the first call of a name: settles the slot and returns where to go. */
+void *gpb_symbol_bind(unsigned number);
+/* From now on the plain 32-bit names go to the host untouched: this process's BLAS uses them with 64-bit integers. One warning. */
+void gpb_symbol_stand_aside(const char *because_of);
+bool gpb_symbol_standing_aside(void);
+
+#endif

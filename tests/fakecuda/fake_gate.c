@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* The gate of tests/fakecuda: every call comes in and goes out here. One mutex, FAKECUDA_* options, injected failures, the log. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+enum { RULES = 16 };
+typedef struct rule {                    /* FAKECUDA_FAIL: the count-th call of function (0: every call) gives code */
+    char function[64];
+    long count, calls;
+    int code;
+} rule;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int owner;                 /* the process that called cuInit, or 0 */
+static gpb_fake_options options = { .seed = 1, .memory = 1ull << 30, .arch = 90, .devices = 1 };
+static rule rules[RULES];
+static int rule_count;
+static CUresult sticky;
+static int log_file = -1, summary_file = -1;
+static uint64_t random_state;
+
+void gpb_fake_die(const char *format, ...)
+{
+    char line[512] = "fakecuda: ";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line + 10, sizeof line - 11, format, list);
+    va_end(list);
+    strcat(line, "\n");
+    (void)!write(STDERR_FILENO, line, strlen(line));
+    _exit(86);
+}
+
+/* "cuMemAlloc_v2" goes by cuMemAlloc: the length of the name without its version. */
+static int base_length(const char *function)
+{
+    const char *version = strstr(function, "_v");
+    return version ? (int)(version - function) : (int)strlen(function);
+}
+
+static bool exported(const char *function)
+{
+    Dl_info self;
+    void *library = dladdr((void *)(uintptr_t)cuInit, &self) ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    bool found = false;
+    for (int version = 1; library && !found && version <= 4; version++) {
+        char name[80];
+        snprintf(name, sizeof name, version == 1 ? "%s" : "%s_v%d", function, version);
+        found = dlsym(library, name) != NULL;
+    }
+    if (library)
+        dlclose(library);
+    return found;
+}
+
+static uint64_t bytes_of(const char *text)
+{
+    char *end;
+    uint64_t bytes = strtoull(text, &end, 10);
+    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (end == text || (*end && (!shift || end[1])))
+        gpb_fake_die("bad FAKECUDA_MEMORY: %s", text);
+    return bytes << shift;
+}
+
+static int open_log(const char *variable)
+{
+    const char *path = getenv(variable);
+    int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (path && file < 0)
+        gpb_fake_die("cannot open %s=%s", variable, path);
+    return file;
+}
+
+static void read_environment(void)
+{
+    const char *text;
+    if ((text = getenv("FAKECUDA_SEED")))
+        options.seed = strtoull(text, NULL, 10);
+    if ((text = getenv("FAKECUDA_MEMORY")))
+        options.memory = bytes_of(text);
+    if ((text = getenv("FAKECUDA_ARCH")))
+        options.arch = atoi(text);
+    if ((text = getenv("FAKECUDA_DEVICES")))
+        options.devices = atoi(text);
+    if (options.devices < 0 || options.devices > GPB_FAKE_DEVICES)
+        gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
+    text = getenv("FAKECUDA_NO_IMAGE");
+    options.no_image = text && *text != '0';
+    random_state = options.seed;
+    text = getenv("FAKECUDA_FAIL");
+    while (text && *text) {
+        rule *r = &rules[rule_count];
+        char count[16];
+        int length = 0;
+        if (rule_count == RULES || sscanf(text, "%63[^:]:%15[0-9*]:%d%n", r->function, count, &r->code, &length) != 3 ||
+            (text[length] && text[length] != ',') || !exported(r->function))
+            gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
+        r->count = atol(count);          /* "*" is 0 */
+        rule_count++;
+        text += length + (text[length] == ',');
+    }
+    log_file = open_log("FAKECUDA_LOG");
+    summary_file = open_log("FAKECUDA_SUMMARY");
+}
+
+const gpb_fake_options *gpb_fake_options_get(void)
+{
+    pthread_once(&once, read_environment);
+    return &options;
+}
+
+uint64_t gpb_fake_random(uint64_t below)      /* splitmix64 */
+{
+    uint64_t x = random_state += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return (x ^ x >> 31) % below;
+}
+
+bool gpb_fake_forked(void)
+{
+    int pid = atomic_load(&owner);
+    return pid && pid != (int)getpid();
+}
+
+void gpb_fake_initialised(void) { atomic_store(&owner, (int)getpid()); }
+
+bool gpb_fake_lost(void) { return sticky != CUDA_SUCCESS; }
+
+/* The errors after which CUDA's context is lost for good. */
+static bool is_sticky(int code)
+{
+    return code == 214 || code == 220 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
+static CUresult injected(const char *function)
+{
+    int length = base_length(function);
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < rule_count; i++)
+        if ((int)strlen(rules[i].function) == length && !strncmp(rules[i].function, function, (size_t)length))
+            if (++rules[i].calls == rules[i].count || !rules[i].count)
+                result = (CUresult)rules[i].code;
+    /* A failure that a wait reports: some of what was queued has run, some has not. */
+    if (result != CUDA_SUCCESS && strstr(function, "Synchronize") && !sticky && gpb_fake_random(2))
+        gpb_fake_run_some();
+    if (is_sticky(result))
+        sticky = result;
+    return result;
+}
+
+CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
+{
+    gpb_fake_options_get();
+    if (gpb_fake_forked())               /* and never touch the mutex: a thread that is gone may hold it */
+        return need == GPB_FAKE_NEED_NOTHING ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    pthread_mutex_lock(&lock);
+    CUresult before = sticky, result = injected(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (need >= GPB_FAKE_NEED_INIT && !atomic_load(&owner))
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current()->alive)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return need == GPB_FAKE_NEED_CONTEXT ? before : CUDA_SUCCESS;
+}
+
+CUresult gpb_fake_leave(const char *function, CUresult result)
+{
+    if (log_file >= 0) {
+        char line[160];
+        int length = snprintf(line, sizeof line, "%.*s thread=%ld result=%d\n", base_length(function), function,
+                              syscall(SYS_gettid), (int)result);
+        (void)!write(log_file, line, (size_t)length);
+    }
+    if (!gpb_fake_forked())
+        pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static void summary_line(const char *format, ...)
+{
+    char line[160];
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    if (log_file >= 0)
+        (void)!write(log_file, line, (size_t)length);
+    if (summary_file >= 0)
+        (void)!write(summary_file, line, (size_t)length);
+}
+
+/* A thread may still be inside at exit: wait for it, so that the counters are whole. */
+__attribute__((destructor)) static void write_summary(void)
+{
+    if ((log_file < 0 && summary_file < 0) || gpb_fake_forked())
+        return;
+    pthread_mutex_lock(&lock);
+    gpb_fake_kernels_summary(summary_line);
+    pthread_mutex_unlock(&lock);
+}

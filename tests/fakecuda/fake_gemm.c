@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels compute: the reference computation, every operand translated and bounds-checked first. Products of floats are exact
+   in double and are summed there, in blocks, so that a program with real sizes gets its answer in reasonable time. */
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+enum { MC = 128, NC = 64, KC = 128, MR = 8, NR = 4 };    /* block of C, depth, tile of C in registers */
+typedef double vector __attribute__((vector_size(32)));
+
+/* One block at a time: the gate's mutex is held while kernels run. */
+static double block_a[MC * KC] __attribute__((aligned(64)));
+static double block_b[KC * NC] __attribute__((aligned(64)));
+static double block_c[MC * NC] __attribute__((aligned(64)));    /* column-major, ld MC */
+
+typedef struct matrix {
+    const float *at;
+    int64_t rs, cs;
+} matrix;
+
+/* To the 10 explicit mantissa bits of TF32, to nearest, ties away (cvt.rna). */
+static float tf32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7f800000) == 0x7f800000)
+        return x;
+    bits = (bits + 0x1000) & 0xffffe000;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* rows x depth of `from` into panels of `width` rows, each panel depth-major, the last filled up with zeros. */
+static void pack_block(double *to, int width, int rows, int depth, matrix from, bool round)
+{
+    for (int i = 0; i < rows; i += width, to += (size_t)width * (size_t)depth) {
+        int filled = rows - i < width ? rows - i : width;
+        if (filled < width)
+            memset(to, 0, sizeof *to * (size_t)width * (size_t)depth);
+        for (int p = 0; p < depth; p++)
+            for (int r = 0; r < filled; r++) {
+                float x = from.at[(i + r) * from.rs + p * from.cs];
+                to[p * width + r] = (double)(round ? tf32(x) : x);
+            }
+    }
+}
+
+static inline __attribute__((always_inline)) void tile_body(int depth, const double *a, const double *b, double *c)
+{
+    vector sum[NR][2];
+    for (int j = 0; j < NR; j++)
+        for (int h = 0; h < 2; h++)
+            sum[j][h] = *(const vector *)(c + j * MC + h * 4);
+    for (int p = 0; p < depth; p++) {
+        vector a0 = *(const vector *)(a + p * MR), a1 = *(const vector *)(a + p * MR + 4);
+        for (int j = 0; j < NR; j++) {
+            double x = b[p * NR + j];
+            sum[j][0] += a0 * x;
+            sum[j][1] += a1 * x;
+        }
+    }
+    for (int j = 0; j < NR; j++)
+        for (int h = 0; h < 2; h++)
+            *(vector *)(c + j * MC + h * 4) = sum[j][h];
+}
+
+__attribute__((target("avx2,fma"))) static void tile_avx2(int depth, const double *a, const double *b, double *c)
+{
+    tile_body(depth, a, b, c);
+}
+
+static void tile_any(int depth, const double *a, const double *b, double *c) { tile_body(depth, a, b, c); }
+
+/* block_c = the rows x columns block of op(A) op(B) that begins at a, b. */
+static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b, bool round)
+{
+    void (*tile)(int, const double *, const double *, double *) =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? tile_avx2 : tile_any;
+    for (int j = 0; j < (columns + NR - 1) / NR * NR; j++)
+        memset(block_c + j * MC, 0, sizeof *block_c * (size_t)((rows + MR - 1) / MR * MR));
+    for (int64_t p = 0; p < k; p += KC) {
+        int depth = k - p < KC ? (int)(k - p) : KC;
+        pack_block(block_a, MR, rows, depth, (matrix){ a.at + p * a.cs, a.rs, a.cs }, round);
+        pack_block(block_b, NR, columns, depth, (matrix){ b.at + p * b.rs, b.cs, b.rs }, round);
+        for (int j = 0; j < columns; j += NR)
+            for (int i = 0; i < rows; i += MR)
+                tile(depth, block_a + i * depth, block_b + j * depth, block_c + j * MC + i);
+    }
+}
+
+static void multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, bool round)
+{
+    for (int64_t j0 = 0; j0 < g->n; j0 += NC)
+        for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
+            int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
+            if (g->k)
+                multiply_block(rows, columns, g->k, (matrix){ a.at + i0 * a.rs, a.rs, a.cs },
+                               (matrix){ b.at + j0 * b.cs, b.rs, b.cs }, round);
+            for (int j = 0; j < columns; j++)
+                for (int i = 0; i < rows; i++) {
+                    float *to = c + i0 + i + (j0 + j) * g->ldc;
+                    double x = g->k ? g->alpha * block_c[j * MC + i] : 0;
+                    if (g->beta != 0)
+                        x += g->beta * (double)*to;
+                    *to = (float)x;
+                }
+        }
+}
+
+/* Where a rows x columns matrix of floats with these strides really is. */
+static float *matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who)
+{
+    if (rows < 1 || columns < 1)
+        return NULL;
+    int64_t down = (rows - 1) * rs, across = (columns - 1) * cs;
+    int64_t low = (down < 0 ? down : 0) + (across < 0 ? across : 0), high = (down > 0 ? down : 0) + (across > 0 ? across : 0);
+    return gpb_fake_translate(device, at, low * 4, high * 4 + 4, who);
+}
+
+static int64_t padded(int64_t size, int tile) { return (size + tile - 1) / tile * tile; }
+
+/* A padded operand: aligned, unit row stride, zero outside rows x columns. */
+static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdeviceptr device_at, matrix x, const int64_t size[4])
+{
+    int64_t rows = size[0], columns = size[1], all_rows = size[2], all_columns = size[3];
+    if (x.rs != 1 || x.cs % 4 || x.cs < all_rows || device_at % 256)
+        gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows", kernel->symbol, name, device_at,
+                     (long long)x.rs, (long long)x.cs, (long long)all_rows);
+    for (int64_t j = 0; j < all_columns; j++)
+        for (int64_t i = j < columns ? rows : 0; i < all_rows; i++)
+            if (x.at[i + j * x.cs] != 0)
+                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name, (long long)i, (long long)j);
+}
+
+/* A kernel without guards writes the whole padded C. What it leaves there is no promise: make it NaN. */
+static void spoil_padding(const gpb_gemm_args *g, float *c, int64_t all_rows, int64_t all_columns)
+{
+    for (int64_t j = 0; j < all_columns; j++) {
+        int64_t first = j < g->n ? g->m : 0;
+        memset(c + first + j * g->ldc, 0xFF, sizeof *c * (size_t)(all_rows - first));
+    }
+}
+
+void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+{
+    bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C;
+    int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m, np = padded_ab ? padded(g->n, kernel->bn) : g->n;
+    int64_t kp = padded_ab ? padded(g->k, kernel->bk) : g->k;
+    const gpb_gemm_item *items = g->items ? gpb_fake_translate(device, (CUdeviceptr)g->items, 0, g->batch * (int64_t)sizeof *items,
+                                                               kernel->symbol) : NULL;
+    for (int64_t l = 0; l < g->batch; l++) {
+        CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
+        CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
+        if (!items) {
+            at_a += (CUdeviceptr)(l * g->stride_a * 4);
+            at_b += (CUdeviceptr)(l * g->stride_b * 4);
+            at_c += (CUdeviceptr)(l * g->stride_c * 4);
+        }
+        matrix a = { matrix_at(device, at_a, mp, kp, g->rsa, g->csa, kernel->symbol), g->rsa, g->csa };
+        matrix b = { matrix_at(device, at_b, kp, np, g->rsb, g->csb, kernel->symbol), g->rsb, g->csb };
+        float *c = matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
+        if (padded_ab && g->k) {
+            check_padded(kernel, "A", at_a, a, (const int64_t[]){ g->m, g->k, mp, kp });
+            check_padded(kernel, "B", at_b, b, (const int64_t[]){ g->k, g->n, kp, np });
+        }
+        if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
+            gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc, g->beta);
+        multiply(g, a, b, c, kernel->math == GPB_MATH_TF32);
+        if (padded_c)
+            spoil_padding(g, c, mp, np);
+    }
+}
+
+void gpb_fake_pack(int device, const gpb_pack_args *g)
+{
+    const char *who = "gpb_spack";
+    const void *const *items = g->src_items ? gpb_fake_translate(device, (CUdeviceptr)g->src_items, 0,
+                                                                 g->batch * (int64_t)sizeof *items, who) : NULL;
+    if (g->rows > g->rows_padded || g->cols > g->cols_padded || g->ld < g->rows_padded)
+        gpb_fake_die("BAD LAUNCH of %s: %lldx%lld into %lldx%lld, ld %lld", who, (long long)g->rows, (long long)g->cols,
+                     (long long)g->rows_padded, (long long)g->cols_padded, (long long)g->ld);
+    for (int64_t l = 0; l < g->batch; l++) {
+        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->src + (CUdeviceptr)(l * g->stride_src * 4);
+        const float *from = matrix_at(device, at, g->rows, g->cols, g->rs, g->cs, who);
+        float *to = matrix_at(device, (CUdeviceptr)g->dst + (CUdeviceptr)(l * g->stride_dst * 4), g->rows_padded, g->cols_padded, 1,
+                              g->ld, who);
+        for (int64_t j = 0; j < g->cols_padded; j++)
+            for (int64_t i = 0; i < g->rows_padded; i++)
+                to[i + j * g->ld] = i < g->rows && j < g->cols ? from[i * g->rs + j * g->cs] : 0;
+    }
+}
+
+void gpb_fake_unpack(int device, const gpb_unpack_args *g)
+{
+    const char *who = "gpb_sunpack";
+    void *const *items = g->c_items ? gpb_fake_translate(device, (CUdeviceptr)g->c_items, 0, g->batch * (int64_t)sizeof *items, who) : NULL;
+    if (g->uplo != 'G' && g->uplo != 'U' && g->uplo != 'L')
+        gpb_fake_die("BAD LAUNCH of %s: uplo %d", who, g->uplo);
+    for (int64_t l = 0; l < g->batch; l++) {
+        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        const float *w = matrix_at(device, (CUdeviceptr)g->w + (CUdeviceptr)(l * g->stride_w * 4), g->m, g->n, 1, g->ldw, who);
+        float *c = matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
+        for (int64_t j = 0; j < g->n; j++)
+            for (int64_t i = 0; i < g->m; i++) {
+                int64_t row = i + g->row0, column = j + g->col0;
+                float *to = c + i + j * g->ldc;
+                if (g->uplo == 'G' || (g->uplo == 'U' ? row <= column : row >= column))
+                    *to = g->beta == 0 ? w[i + j * g->ldw] : (float)((double)w[i + j * g->ldw] + g->beta * (double)*to);
+            }
+    }
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory. Device addresses lie in a reservation that nobody can touch, each allocation with a gap after it; the bytes are elsewhere.
+   Fresh memory is full of 0xFF: NaN as a float, absurd as a size. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+#define GAP   ((CUdeviceptr)65536)       /* between allocations: what runs over an end lands in nothing */
+#define PIECE ((size_t)4 << 20)          /* of poison, mapped again and again: poisoning a gigabyte costs 256 mappings, no memory */
+
+static gpb_fake_block *blocks;           /* sorted by start */
+static size_t block_count, block_room;
+static CUdeviceptr reservation, reservation_end, cursor;
+static uint64_t used[GPB_FAKE_DEVICES], next_id = 1;
+
+static uint64_t rounded(size_t bytes) { return ((uint64_t)bytes + 511) / 512 * 512; }
+
+/* Index of the first block that starts after `at`. */
+static size_t after(CUdeviceptr at)
+{
+    size_t low = 0, high = block_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (blocks[middle].start <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+gpb_fake_block *gpb_fake_block_find(CUdeviceptr at)
+{
+    size_t i = after(at);
+    return i && at - blocks[i - 1].start < blocks[i - 1].bytes ? &blocks[i - 1] : NULL;
+}
+
+bool gpb_fake_is_device_address(const void *at)
+{
+    return (CUdeviceptr)at >= reservation && (CUdeviceptr)at < reservation_end;
+}
+
+void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, const char *who)
+{
+    if (low >= high)
+        return NULL;
+    gpb_fake_block *block = gpb_fake_block_find(at + (CUdeviceptr)low);
+    if (!block)
+        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: nothing is allocated there", who, at, (long long)low, (long long)high);
+    if (at + (CUdeviceptr)high > block->start + block->bytes)
+        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: the allocation is %#llx, %zu bytes", who, at, (long long)low,
+                     (long long)high, block->start, block->bytes);
+    if (block->place == GPB_FAKE_PLACE_DEVICE && device >= 0 && block->context->device != device)
+        gpb_fake_die("OUT OF BOUNDS: %s on device %d uses memory of device %d", who, device, block->context->device);
+    return (void *)((uintptr_t)block->storage + (uintptr_t)(at - block->start));
+}
+
+/* One piece of poison as a file: every private mapping of it reads 0xFF until written. */
+static int poison(void)
+{
+    static int file = -1;
+    if (file >= 0)
+        return file;
+    file = memfd_create("poison", MFD_CLOEXEC);
+    char *piece = file < 0 || ftruncate(file, (off_t)PIECE) ? MAP_FAILED : mmap(NULL, PIECE, PROT_WRITE, MAP_SHARED, file, 0);
+    if (piece == MAP_FAILED)
+        gpb_fake_die("no memory for poison");
+    memset(piece, 0xFF, PIECE);
+    munmap(piece, PIECE);
+    return file;
+}
+
+static size_t mapped_size(size_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
+
+static char *storage_new(size_t bytes)
+{
+    if (bytes < PIECE) {                 /* from malloc: the sanitizers watch over it, too */
+        void *storage = NULL;
+        if (posix_memalign(&storage, 4096, bytes))
+            return NULL;
+        return memset(storage, 0xFF, bytes);
+    }
+    size_t size = mapped_size(bytes);
+    char *storage = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (storage == MAP_FAILED)
+        return NULL;
+    for (size_t at = 0; at < size; at += PIECE)
+        if (mmap(storage + at, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poison(), 0) == MAP_FAILED)
+            gpb_fake_die("no memory for an allocation of %zu bytes", bytes);
+    return storage;
+}
+
+static void storage_free(char *storage, size_t bytes)
+{
+    if (bytes < PIECE)
+        free(storage);
+    else
+        munmap(storage, mapped_size(bytes));
+}
+
+/* A free range of device addresses, as far as possible from what was freed last, so that a stale address finds nothing.
+   Aligned to 256 bytes, which is all that CUDA promises, and not to 512. */
+static CUdeviceptr address_new(size_t bytes)
+{
+    if (!reservation) {
+        uint64_t size = (uint64_t)gpb_fake_options_get()->devices * gpb_fake_options_get()->memory * 4 + (64ull << 30);
+        void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (at == MAP_FAILED)
+            gpb_fake_die("cannot reserve %llu bytes of addresses", (unsigned long long)size);
+        reservation = cursor = (CUdeviceptr)at;
+        reservation_end = reservation + size;
+    }
+    for (int wrapped = 0; wrapped < 2; wrapped++, cursor = reservation) {
+        CUdeviceptr at = cursor;
+        for (size_t i = after(at); ; i++) {
+            if (i && blocks[i - 1].start + blocks[i - 1].bytes + GAP > at && blocks[i - 1].start < reservation_end &&
+                blocks[i - 1].start >= reservation)
+                at = blocks[i - 1].start + blocks[i - 1].bytes + GAP;
+            at = (at + 511) / 512 * 512 + 256;
+            CUdeviceptr next = i < block_count && blocks[i].start < reservation_end ? blocks[i].start : reservation_end;
+            if (at + bytes + GAP <= next) {
+                cursor = at + bytes + GAP;
+                return at;
+            }
+            if (next == reservation_end)
+                break;
+        }
+    }
+    gpb_fake_die("no device addresses left");
+}
+
+static void insert(gpb_fake_block block)
+{
+    if (block_count == block_room) {
+        block_room = block_room ? 2 * block_room : 64;
+        blocks = realloc(blocks, block_room * sizeof *blocks);
+        if (!blocks)
+            gpb_fake_die("no memory");
+    }
+    size_t i = after(block.start);
+    memmove(&blocks[i + 1], &blocks[i], (block_count - i) * sizeof *blocks);
+    blocks[i] = block;
+    block_count++;
+}
+
+static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place place)
+{
+    CUcontext context = gpb_fake_current();
+    uint64_t *total = &used[context->device];
+    if (!out || !bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (place == GPB_FAKE_PLACE_DEVICE && (bytes > gpb_fake_options_get()->memory ||
+                                           *total + rounded(bytes) > gpb_fake_options_get()->memory))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    char *storage = storage_new(bytes);
+    if (!storage)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUdeviceptr start = place == GPB_FAKE_PLACE_DEVICE ? address_new(bytes) : (CUdeviceptr)storage;
+    insert((gpb_fake_block){ start, bytes, storage, place, context, next_id++ });
+    if (place == GPB_FAKE_PLACE_DEVICE)
+        *total += rounded(bytes);
+    *out = start;
+    return CUDA_SUCCESS;
+}
+
+static void discard(gpb_fake_block *block)
+{
+    if (block->place == GPB_FAKE_PLACE_DEVICE)
+        used[block->context->device] -= rounded(block->bytes);
+    storage_free(block->storage, block->bytes);
+    block_count--;
+    memmove(block, block + 1, (size_t)(blocks + block_count - block) * sizeof *block);
+}
+
+/* As in CUDA, freeing waits for the work of the context. */
+static CUresult release(CUdeviceptr start, bool pinned)
+{
+    gpb_fake_block *block = gpb_fake_block_find(start);
+    if (!start && !pinned)
+        return CUDA_SUCCESS;
+    if (!block || block->start != start || (block->place == GPB_FAKE_PLACE_PINNED) != pinned)
+        return CUDA_ERROR_INVALID_VALUE;
+    gpb_fake_finish_context(block->context);
+    discard(block);
+    return CUDA_SUCCESS;
+}
+
+void gpb_fake_memory_release(CUcontext context)
+{
+    for (size_t i = block_count; i-- > 0;)
+        if (blocks[i].context == context)
+            discard(&blocks[i]);
+}
+
+CUresult cuMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r) {
+        *total = gpb_fake_options_get()->memory;
+        *free_bytes = *total - used[gpb_fake_current()->device];
+    }
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemAlloc(CUdeviceptr *out, size_t bytes)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r)
+        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemFree(CUdeviceptr start)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r)
+        r = release(start, false);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    CUdeviceptr start = 0;
+    if (!r && (!out || flags > 7))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && !(r = allocate(&start, bytes, GPB_FAKE_PLACE_PINNED)))
+        *out = (void *)start;
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemFreeHost(void *start)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r)
+        r = release((CUdeviceptr)start, true);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        r = allocate(out, bytes, GPB_FAKE_PLACE_MANAGED);
+    return gpb_fake_leave(__func__, r);
+}
+
+/* One attribute of a pointer; block NULL: memory that CUDA does not know, for which everything is 0. */
+static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_block *block, CUdeviceptr at)
+{
+    bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED, managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
+    switch (which) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = block ? block->context : NULL; break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)out = !block ? 0 : pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)out = block ? at : 0; break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER: *(void **)out = pinned || managed ? (void *)at : NULL; break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(uint64_t *)out = block ? block->id : 0; break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned *)out = managed; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)out = block ? block->context->device : 0; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)out = block ? block->start : 0; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)out = block ? block->bytes : 0; break;
+    case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)out = block != NULL; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **out, CUdeviceptr at)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    for (unsigned i = 0; !r && i < count; i++)
+        r = attribute(which[i], out[i], gpb_fake_block_find(at), at);
+    return gpb_fake_leave(__func__, r);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules and kernels: the rows of kernels/gemm.def by name, the rules of a launch. An image's contents are not looked at. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+enum image {
+#define IMAGE(name, p, arch) IMAGE_##name,
+#include "kernels/images.def"
+#undef IMAGE
+    IMAGES
+};
+static const char *const image_arch[IMAGES] = {
+#define IMAGE(name, p, arch) [IMAGE_##name] = GPB_STR(arch),
+#include "kernels/images.def"
+#undef IMAGE
+};
+
+static const gpb_fake_kernel kernels[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
+#include "kernels/gemm.def"
+#undef KERNEL
+    { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
+    { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+static uint64_t launched[KERNELS], ran[KERNELS];
+
+struct CUmod_st {
+    CUmodule next;
+    CUcontext context;
+    struct CUfunc_st functions[KERNELS];
+};
+static CUmodule modules;
+
+static CUmodule find_module(CUmodule module)
+{
+    CUmodule m = modules;
+    while (m && m != module)
+        m = m->next;
+    return m;
+}
+
+static bool is_function(CUfunction function)
+{
+    for (CUmodule m = modules; m; m = m->next)
+        if (function >= m->functions && function < m->functions + KERNELS)
+            return true;
+    return false;
+}
+
+void gpb_fake_module_release(CUcontext context)
+{
+    for (CUmodule *link = &modules; *link;) {
+        CUmodule m = *link;
+        if (m->context == context) {
+            *link = m->next;
+            free(m);
+        } else {
+            link = &m->next;
+        }
+    }
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r)
+        r = !module || !image ? CUDA_ERROR_INVALID_VALUE : gpb_fake_options_get()->no_image ? CUDA_ERROR_NO_BINARY_FOR_GPU : r;
+    CUmodule m = r ? NULL : calloc(1, sizeof *m);
+    if (!r && !m)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) {
+        m->context = gpb_fake_current();
+        for (int i = 0; i < KERNELS; i++)
+            m->functions[i] = (struct CUfunc_st){ &kernels[i], m->context, 48 << 10 };
+        m->next = modules;
+        *module = modules = m;
+    }
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && !find_module(module))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r) {
+        gpb_fake_finish_context(module->context);
+        CUmodule *link = &modules;
+        while (*link != module)
+            link = &(*link)->next;
+        *link = module->next;
+        free(module);
+    }
+    return gpb_fake_leave(__func__, r);
+}
+
+/* A kernel is found if its image has code for this device: exactly that compute capability if its row names a letter. */
+static bool has_code(const gpb_fake_kernel *kernel)
+{
+    char *letter;
+    int device = gpb_fake_options_get()->arch;
+    long least = strtol(image_arch[kernel->image], &letter, 10);
+    return *letter ? device == least : device >= least;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && !find_module(module))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    int i = 0;
+    while (!r && i < KERNELS && strcmp(kernels[i].symbol, name))
+        i++;
+    if (!r && (i == KERNELS || !has_code(&kernels[i])))
+        r = CUDA_ERROR_NOT_FOUND;
+    if (!r)
+        *function = &module->functions[i];
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && !is_function(function))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    bool size = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    if (!r && !(size ? value >= 0 && value <= gpb_fake_opt_in_bytes() :
+                attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && size)
+        function->dynamic_limit = value;
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r)
+        r = !is_function(function) ? CUDA_ERROR_INVALID_HANDLE :
+            attribute >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!r)
+        switch (attribute) {
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = function->kernel->threads; break;
+        case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 64; break;
+        case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = gpb_fake_options_get()->arch; break;
+        case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_limit; break;
+        default: *value = 0;
+        }
+    return gpb_fake_leave(__func__, r);
+}
+
+typedef struct shape { unsigned grid[3], block[3], smem; } shape;
+
+/* What the driver itself refuses. */
+static bool launchable(CUfunction function, const shape *s)
+{
+    for (int i = 0; i < 3; i++)
+        if (!s->grid[i] || !s->block[i] || s->grid[i] > (i ? 65535 : 2147483647))
+            return false;
+    return (uint64_t)s->block[0] * s->block[1] * s->block[2] <= 1024 && (int64_t)s->smem <= function->dynamic_limit;
+}
+
+/* The shape that kernels/names.h asks for: any other would compute garbage in silence. */
+static void check_shape(const char *name, const shape *s, const shape *right)
+{
+    if (memcmp(s, right, sizeof *s))
+        gpb_fake_die("BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes; not grid (%u,1,%u), block (%u,1,1), %u bytes", name,
+                     s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem, right->grid[0], right->grid[2],
+                     right->block[0], right->smem);
+}
+
+static shape shape_of(int64_t tiles, int64_t batch, int threads, int smem)
+{
+    return (shape){ { (unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch) }, { (unsigned)threads, 1, 1 }, (unsigned)smem };
+}
+
+static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64_t batch)
+{
+    if (m < 1 || n < 1 || k < 0 || batch < 1)
+        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", name, (long long)m, (long long)n, (long long)k, (long long)batch);
+}
+
+/* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
+static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
+{
+    const gpb_fake_kernel *row = l->function->kernel;
+    shape right = { 0 };
+    if (row->role == GPB_FAKE_GEMM) {
+        gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
+        check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
+        right = shape_of(GPB_TILES(g->m, g->n, row->bm, row->bn), g->batch, row->threads, row->smem);
+    } else if (row->role == GPB_FAKE_PACK) {
+        gpb_pack_args *g = memcpy(&l->arguments.pack, from, sizeof *g);
+        check_sizes(row->symbol, g->rows_padded, g->cols_padded, 0, g->batch);
+        right = shape_of(GPB_TILES(g->rows_padded, g->cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), g->batch, GPB_PACK_THREADS, 0);
+    } else {
+        gpb_unpack_args *g = memcpy(&l->arguments.unpack, from, sizeof *g);
+        check_sizes(row->symbol, g->m, g->n, 0, g->batch);
+        right = shape_of(GPB_TILES(g->m, g->n, GPB_PACK_TILE, GPB_PACK_TILE), g->batch, GPB_PACK_THREADS, 0);
+    }
+    check_shape(row->symbol, s, &right);
+}
+
+static CUresult launch(CUfunction function, const shape *s, CUstream handle, void **parameters)
+{
+    CUstream stream = gpb_fake_stream_find(handle);
+    if (!is_function(function) || !stream || function->context != gpb_fake_current() || stream->context != function->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!parameters || !launchable(function, s))
+        return CUDA_ERROR_INVALID_VALUE;
+    gpb_fake_launch *l = calloc(1, sizeof *l);
+    if (!l)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    l->function = function;
+    take_arguments(l, s, parameters[0]);
+    gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
+    launched[function->kernel - kernels]++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                        unsigned int block_y, unsigned int block_z, unsigned int smem, CUstream stream, void **parameters, void **extra)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && extra)
+        r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r)
+        r = launch(function, &(shape){ { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, smem }, stream, parameters);
+    return gpb_fake_leave(__func__, r);
+}
+
+void gpb_fake_launch_run(const gpb_fake_launch *l)
+{
+    const gpb_fake_kernel *kernel = l->function->kernel;
+    int device = l->function->context->device;
+    switch (kernel->role) {
+    case GPB_FAKE_GEMM: gpb_fake_gemm(kernel, device, &l->arguments.gemm); break;
+    case GPB_FAKE_PACK: gpb_fake_pack(device, &l->arguments.pack); break;
+    case GPB_FAKE_UNPACK: gpb_fake_unpack(device, &l->arguments.unpack); break;
+    }
+    ran[kernel - kernels]++;
+}
+
+void gpb_fake_kernels_summary(void (*line)(const char *format, ...))
+{
+    for (int i = 0; i < KERNELS; i++)
+        if (launched[i])
+            line("kernel %s launched=%llu ran=%llu\n", kernels[i].symbol, (unsigned long long)launched[i], (unsigned long long)ran[i]);
+}

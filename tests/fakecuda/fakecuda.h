@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of tests/fakecuda: a libcuda.so.1 made of host memory. Never included outside this folder.
+   Every entry point begins with gpb_fake_enter and ends with gpb_fake_leave: between the two, one mutex is held. */
+#ifndef GPB_FAKECUDA_H
+#define GPB_FAKECUDA_H
+
+#pragma GCC visibility push(default)     /* the library is built with -fvisibility=hidden: only cuda.h's names leave it */
+#include <cuda.h>
+#pragma GCC visibility pop
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/gemm_args.h"
+#include "kernels/names.h"
+
+enum { GPB_FAKE_DEVICES = 16 };
+
+/* FAKECUDA_*, read once. */
+typedef struct gpb_fake_options {
+    uint64_t seed, memory;
+    int arch, devices;
+    bool no_image;
+} gpb_fake_options;
+
+/* What a call needs before it may begin. */
+enum gpb_fake_need { GPB_FAKE_NEED_NOTHING, GPB_FAKE_NEED_INIT, GPB_FAKE_NEED_CONTEXT };
+
+/* fake_gate.c: the way in and out, injected failures, the log */
+CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need);
+CUresult gpb_fake_leave(const char *function, CUresult result);
+const gpb_fake_options *gpb_fake_options_get(void);
+uint64_t gpb_fake_random(uint64_t below);
+bool gpb_fake_forked(void);              /* true in the child of a process that had called cuInit */
+void gpb_fake_initialised(void);
+bool gpb_fake_lost(void);                /* after a sticky error: what is queued will never run */
+/* The program broke a rule that real hardware would punish with silence or garbage: one line to stderr, exit status 86. */
+_Noreturn void gpb_fake_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* fake_device.c: contexts */
+struct CUctx_st {
+    CUcontext next;
+    int device, references;
+    bool primary, alive;
+    CUstream null_stream;
+};
+CUcontext gpb_fake_current(void);
+int gpb_fake_opt_in_bytes(void);         /* shared memory that a block may ask for */
+
+/* fake_memory.c: allocations */
+enum gpb_fake_place { GPB_FAKE_PLACE_DEVICE, GPB_FAKE_PLACE_PINNED, GPB_FAKE_PLACE_MANAGED };
+typedef struct gpb_fake_block {
+    CUdeviceptr start;
+    size_t bytes;
+    char *storage;                       /* the bytes themselves; equal to start unless on the device */
+    enum gpb_fake_place place;
+    CUcontext context;
+    uint64_t id;
+} gpb_fake_block;
+gpb_fake_block *gpb_fake_block_find(CUdeviceptr at);
+bool gpb_fake_is_device_address(const void *at);
+/* Where the bytes from at+low to at+high (exclusive) really are, returned as the place of `at`; dies unless one allocation
+   that `device` may use holds them all. NULL for an empty range. */
+void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, const char *who);
+void gpb_fake_memory_release(CUcontext context);
+
+/* fake_stream.c: what is queued */
+typedef struct gpb_fake_mark {           /* one recording of an event */
+    int references;
+    bool done;
+    CUstream stream;                     /* valid while not done */
+    uint64_t number;
+} gpb_fake_mark;
+
+typedef struct gpb_fake_copy {           /* height rows of width bytes */
+    bool to_device, from_device;         /* which of the two addresses need translation */
+    CUdeviceptr to, from;
+    size_t to_pitch, from_pitch, width, height;
+} gpb_fake_copy;
+
+typedef struct gpb_fake_launch {
+    CUfunction function;
+    union { gpb_gemm_args gemm; gpb_pack_args pack; gpb_unpack_args unpack; } arguments;
+} gpb_fake_launch;
+
+enum gpb_fake_kind { GPB_FAKE_COPY, GPB_FAKE_SET, GPB_FAKE_LAUNCH, GPB_FAKE_RECORD, GPB_FAKE_WAIT };
+typedef struct gpb_fake_op {
+    struct gpb_fake_op *next;
+    enum gpb_fake_kind kind;
+    uint64_t number;                     /* order of issue, over all streams */
+    gpb_fake_copy copy;                  /* GPB_FAKE_SET: to, width */
+    unsigned char value;                 /* GPB_FAKE_SET */
+    gpb_fake_launch *launch;             /* owned */
+    gpb_fake_mark *mark;                 /* RECORD, WAIT */
+    void *staged;                        /* owned: the driver's own copy of pageable memory */
+} gpb_fake_op;
+
+struct CUstream_st {
+    CUstream next;
+    CUcontext context;
+    bool blocking, destroyed;            /* blocking: ordered with the NULL stream */
+    gpb_fake_op *head, *tail;
+    uint64_t limit;                      /* of the schedule at work: operations up to this number are wanted */
+};
+
+struct CUevent_st {
+    CUevent next;
+    CUcontext context;
+    gpb_fake_mark *mark;                 /* the latest recording, or NULL */
+};
+
+CUstream gpb_fake_stream_new(CUcontext context, bool blocking);
+/* The stream of that handle (NULL and CU_STREAM_LEGACY: the current context's own), or NULL if there is none such. */
+CUstream gpb_fake_stream_find(CUstream handle);
+gpb_fake_op *gpb_fake_push(CUstream stream, enum gpb_fake_kind kind);
+extern CUstream gpb_fake_streams;
+
+/* fake_schedule.c: when it runs */
+void gpb_fake_finish_stream(CUstream stream);
+void gpb_fake_finish_mark(const gpb_fake_mark *mark);
+void gpb_fake_finish_context(CUcontext context);
+void gpb_fake_run_some(void);            /* a few operations, or none */
+void gpb_fake_mark_release(gpb_fake_mark *mark);
+
+/* fake_module.c: kernels by name */
+enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK };
+typedef struct gpb_fake_kernel {
+    const char *symbol;
+    enum gpb_fake_role role;
+    int image;                           /* of images.def */
+    enum gpb_math math;
+    enum gpb_form form;
+    int bm, bn, bk, threads, smem;
+} gpb_fake_kernel;
+struct CUfunc_st {
+    const gpb_fake_kernel *kernel;
+    CUcontext context;
+    int dynamic_limit;
+};
+void gpb_fake_launch_run(const gpb_fake_launch *launch);
+void gpb_fake_kernels_summary(void (*line)(const char *format, ...));
+void gpb_fake_module_release(CUcontext context);
+
+/* fake_gemm.c: what they compute */
+void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+void gpb_fake_pack(int device, const gpb_pack_args *g);
+void gpb_fake_unpack(int device, const gpb_unpack_args *g);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* What every row of the kernel table must hold, and the table itself for review (kernels.golden).
+   usage: test_kernel_table kernels.golden | test_kernel_table --print */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "dispatch/kernel_table.h"
+#include "tests/unit/golden.h"
+
+static void print_kernels(int fd)
+{
+    static const char *math[] = { "FFMA", "TF32" }, *form[] = { "STRIDED", "PADDED", "PADDED_C" };
+    for (int i = 0; i < gpb_kernel_count; i++) {
+        const gpb_kernel *q = &gpb_kernels[i];
+        const gpb_image_row *image = &gpb_image_rows[q->image];
+        dprintf(fd, "%2d %-13s %-23s %-12s sm_%-3s %s %-8s", q->step, q->name, q->symbol, image->name, image->arch, math[q->math],
+                form[q->form]);
+        dprintf(fd, " %3dx%3dx%2d stages %d threads %4d dynamic shared %5d  %s\n", q->bm, q->bn, q->bk, q->stages, q->threads,
+                q->smem, q->idea);
+    }
+}
+
+static void golden(void **state)
+{
+    assert_true(golden_matches(print_kernels, *state));
+}
+
+static int is_power_of_two(int x) { return x > 0 && (x & (x - 1)) == 0; }
+
+static void rows_hold(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_kernel_count, GPB_KERNELS);
+    for (int i = 0; i < gpb_kernel_count; i++) {
+        const gpb_kernel *q = &gpb_kernels[i];
+        char symbol[64];
+        snprintf(symbol, sizeof symbol, "gpb_sgemm_%s", q->name);
+        assert_string_equal(q->symbol, symbol);
+        assert_true(gpb_image_rows[q->image].precision == 's');      /* the symbol says so: kernel_table.c */
+        assert_true(i == 0 || q->step > gpb_kernels[i - 1].step);
+        assert_ptr_equal(gpb_kernel_table_find(q->name), q);         /* names are unique, then: the first match is this row */
+        assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));      /* kernel_pick.c masks */
+        assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);                       /* panels.c cuts at 256 */
+        assert_true(q->threads % 32 == 0 && q->threads <= 1024 && q->bm * q->bn % q->threads == 0);
+        int limit = gpb_kernel_table_runs(q->image, 75) ? 64 << 10 : 99 << 10;      /* of the smallest GPU that runs the image */
+        assert_true(q->smem >= 0 && q->smem <= limit && q->stages >= 1);
+    }
+}
+
+/* Some row takes anything, in place, on the oldest GPU. */
+static void one_takes_all(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (int i = 0; i < gpb_kernel_count; i++)
+        count += gpb_kernels[i].form == GPB_FORM_STRIDED && gpb_kernels[i].math == GPB_MATH_FFMA
+                 && gpb_kernel_table_runs(gpb_kernels[i].image, 75);
+    assert_true(count > 0);
+}
+
+static void runs(void **state)
+{
+    (void)state;
+    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 75) && gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 120));
+    assert_false(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 70) || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
+    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80) && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
+    assert_null(gpb_kernel_table_find("no_such_row"));
+    assert_null(gpb_kernel_table_find(""));
+}
+
+int main(int count, char **arguments)
+{
+    golden_print(print_kernels, count, arguments);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/kernels.golden"),
+        cmocka_unit_test(rows_hold),
+        cmocka_unit_test(one_takes_all),
+        cmocka_unit_test(runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans for GPUs that nobody here owns: a table that people review (plans.golden), the rules one by one, and properties of random
+   plans. usage: test_plan plans.golden | test_plan --print */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "dispatch/panels.h"
+#include "dispatch/plan.h"
+#include "tests/unit/golden.h"
+
+#define GIB (INT64_C(1) << 30)
+#define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
+
+static const struct card { const char *name; gpb_facts facts; } cards[] = {
+#define CARD(name, arch, sms, gib, link, launch, cores, gflops)                                                         \
+    { name, { arch, sms, gib * GIB, link, launch, 0, 0, cores, gflops, GPB_PLACE_HOST, GPB_PLACE_HOST, GPB_PLACE_HOST } },
+    /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
+    CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
+    CARD( "small", 86,   20,   3,  10,   15e-6,  8,     60 )
+    CARD( "A100",  80,  108,  32,  20,   15e-6,  16,    60 )
+    CARD( "H100",  90,  132,  64,  45,   12e-6,  16,    73 )
+    CARD( "H200",  90,  132, 112,  45,   12e-6,  16,    20 )
+    CARD( "B200",  100, 148, 144,  45,   12e-6,  32,    73 )
+};
+
+static gpb_call gemm(int64_t m, int64_t n, int64_t k)
+{
+    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = m, .n = n, .k = k,
+                       .alpha = 1, .batch = 1 };
+}
+
+/* ---- the golden ---- */
+
+static const struct question {
+    int64_t m, n, k, batch;
+    const char *trans, *place;      /* op(A) op(B); a b c: h host, d device, e elsewhere */
+    char uplo;
+    double alpha, beta;
+    gpb_policy policy;
+} questions[] = {
+    { 16, 16, 16, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 128, 128, 128, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 256, 256, 256, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 512, 512, 512, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 1024, 1024, 1024, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 2048, 2048, 2048, 1, "NN", "hhh", 'G', 1, 1, { 0 } },
+    { 3135, 3135, 3135, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "TC", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .math = GPB_POLICY_TF32 } },
+    { 8192, 8192, 8192, 1, "NT", "hhh", 'L', 1, 0, { 0 } },
+    { 30000, 30000, 30000, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 100000, 100000, 100000, 1, "NN", "hhh", 'G', 1, 1, { 0 } },
+    { 200000, 200000, 1000, 1, "TN", "hhh", 'U', 1, 1, { 0 } },
+    { 2147483647, 64, 64, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 64, 64, 2147483647, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 64, 64, 65536, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 8192, 1, 8192, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 8192, 8192, 16, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 768, 3072, 512, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 64, 64, 64, 10000, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 1024, 1024, 1024, 10000, "NN", "hhh", 'G', 1, 0, { 0 } },
+    { 1, 1, 1, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 256, 256, 4096, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 1024, 1024, 1024, 1, "NN", "ddd", 'G', 1, 1, { 0 } },
+    { 4096, 4096, 4096, 1, "NT", "ddd", 'G', 1, 1, { 0 } },
+    { 4096, 4096, 4096, 1, "NT", "ddd", 'U', 1, 1, { 0 } },
+    { 4096, 4096, 4096, 1, "NN", "dhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NN", "hhe", 'L', 1, 0, { 0 } },
+    { 32768, 32768, 32768, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 0, 1, "NN", "hhh", 'G', 1, 0.5, { 0 } },
+    { 4096, 4096, 4096, 1, "NN", "ddh", 'G', 0, 0.5, { 0 } },
+    { 4096, 4096, 0, 1, "NN", "hhd", 'G', 1, 0.5, { 0 } },
+    { 16, 16, 0, 1, "NN", "hhh", 'G', 1, 0.5, { .offload = GPB_OFFLOAD_ALWAYS } },
+    { 16, 16, 16, 1, "NN", "hhh", 'G', 1, 0, { .offload = GPB_OFFLOAD_ALWAYS } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .offload = GPB_OFFLOAD_NEVER } },
+    { 4000, 4000, 4000, 1, "NN", "hhh", 'G', 1, 1, { .kernel = "padded" } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .kernel = "tf32_2stage" } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .kernel = "no_such_row" } },
+};
+
+static enum gpb_place place(char letter)
+{
+    return letter == 'h' ? GPB_PLACE_HOST : letter == 'd' ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE;
+}
+
+static const char *offload[] = { "", " offload=always", " offload=never" }, *math[] = { "", " math=ieee", " math=tf32" };
+
+static void print_question(int fd, const struct question *q)
+{
+    dprintf(fd, "\n%lld x %lld x %lld", (long long)q->m, (long long)q->n, (long long)q->k);
+    if (q->batch > 1) dprintf(fd, ", %lld times", (long long)q->batch);
+    dprintf(fd, "  %s%s a,b,c:%s alpha=%g beta=%g%s%s%s%s\n", q->trans,
+            q->uplo == 'U' ? " upper" : q->uplo == 'L' ? " lower" : "", q->place, q->alpha, q->beta,
+            offload[q->policy.offload], math[q->policy.math], q->policy.kernel ? " kernel=" : "",
+            q->policy.kernel ? q->policy.kernel : "");
+}
+
+static void print_plan(int fd, const char *card, const gpb_plan *p)
+{
+    dprintf(fd, "  %-5s %s  %-8.2g %-8.2g", card, p->gpu ? "gpu " : "host", p->host_s * 1e3, p->gpu_s * 1e3);
+    if (p->gpu) {
+        int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc;
+        dprintf(fd, " %-13s tile %lldx%lldx%lld", p->kernel->name, (long long)p->mc, (long long)p->nc, (long long)p->kc);
+        if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
+        dprintf(fd, "  pack %c%c%c", p->pack_a ? 'a' : '-', p->pack_b ? 'b' : '-', p->pack_c ? 'c' : '-');
+        dprintf(fd, "  arena %.1f MiB ", (double)arena / (1 << 20));
+    }
+    dprintf(fd, " %s\n", p->why);
+}
+
+static void print_plans(int fd)
+{
+    dprintf(fd, "Question, then for each card: route, predicted ms on the host and on the GPU (at least, if small), how, why.\n");
+    for (int i = 0; i < COUNT(questions); i++) {
+        const struct question *q = &questions[i];
+        gpb_call call = gemm(q->m, q->n, q->k);
+        call.transa = q->trans[0], call.transb = q->trans[1], call.uplo = q->uplo;
+        call.alpha = q->alpha, call.beta = q->beta, call.batch = q->batch;
+        print_question(fd, q);
+        for (int c = 0; c < COUNT(cards); c++) {
+            gpb_facts facts = cards[c].facts;
+            facts.a = place(q->place[0]), facts.b = place(q->place[1]), facts.c = place(q->place[2]);
+            gpb_plan plan = gpb_plan_make(&call, &facts, &q->policy);
+            print_plan(fd, cards[c].name, &plan);
+        }
+    }
+}
+
+static void golden(void **state)
+{
+    assert_true(golden_matches(print_plans, *state));
+}
+
+/* ---- the rules ---- */
+
+static const gpb_facts *h200 = &cards[4].facts;
+
+static gpb_plan ask(gpb_call call, gpb_facts facts, gpb_policy policy)
+{
+    return gpb_plan_make(&call, &facts, &policy);
+}
+
+static void order_of_the_rules(void **state)
+{
+    (void)state;
+    gpb_facts device = *h200, none = *h200;
+    device.c = GPB_PLACE_DEVICE, none.arch = 0;
+    gpb_call big = gemm(4096, 4096, 4096), small = gemm(8, 8, 8), wide = big, empty = gemm(4096, 4096, 0);
+    gpb_policy automatic = { 0 }, always = { .offload = GPB_OFFLOAD_ALWAYS }, never = { .offload = GPB_OFFLOAD_NEVER };
+    wide.precision = 'd';
+
+    assert_string_equal(ask(wide, none, never).why, "GPUBLAS_OFFLOAD=never");
+    assert_string_equal(ask(big, device, never).why, "GPUBLAS_OFFLOAD=never");
+    assert_string_equal(ask(wide, none, always).why, "computed by the host in this precision");
+    assert_string_equal(ask(wide, device, automatic).why, "computed by the host in this precision");
+    assert_string_equal(ask(big, none, always).why, "no GPU");
+    assert_string_equal(ask(small, device, automatic).why, "operand on the device");
+    assert_string_equal(ask(empty, device, automatic).why, "operand on the device");
+    assert_string_equal(ask(empty, *h200, automatic).why, "nothing to multiply");
+    assert_string_equal(ask(empty, *h200, always).why, "GPUBLAS_OFFLOAD=always");
+    assert_string_equal(ask(small, *h200, always).why, "GPUBLAS_OFFLOAD=always");
+    assert_string_equal(ask(small, *h200, automatic).why, "too small for the GPU");
+    assert_string_equal(ask(gemm(8192, 1, 8192), *h200, automatic).why, "faster on the host");
+    assert_string_equal(ask(big, *h200, automatic).why, "faster on the GPU");
+    assert_true(ask(small, device, automatic).gpu && ask(small, *h200, always).gpu && ask(big, *h200, automatic).gpu);
+    assert_false(ask(small, *h200, automatic).gpu || ask(big, device, never).gpu || ask(big, none, always).gpu);
+    device.c = GPB_PLACE_HOST, device.a = GPB_PLACE_DEVICE;       /* A counts only if it is read */
+    assert_string_equal(ask(empty, device, automatic).why, "nothing to multiply");
+    assert_string_equal(ask(small, device, automatic).why, "operand on the device");
+}
+
+static void start_must_pay(void **state)
+{
+    (void)state;
+    gpb_facts cold = *h200;
+    gpb_call call = gemm(4096, 4096, 4096);
+    gpb_plan warm = ask(call, cold, (gpb_policy){ 0 });
+    double saved = warm.host_s - warm.gpu_s;
+    assert_true(warm.gpu && !warm.waits && saved > 0);
+    cold.start_s = saved * 2.5;
+    int host = 0;
+    gpb_plan plan;
+    for (; plan = ask(call, cold, (gpb_policy){ 0 }), !plan.gpu; host++) {
+        assert_true(plan.waits && host < 9);
+        assert_string_equal(plan.why, "starting the GPU would not pay yet");
+        cold.credit_s += plan.host_s - plan.gpu_s;
+    }
+    assert_int_equal(host, 2);
+    cold.credit_s = 0;
+    assert_true(ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
+    assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
+}
+
+static void forced_kernel(void **state)
+{
+    (void)state;
+    gpb_call call = gemm(2048, 2048, 2048);
+    for (int i = 0; i < gpb_kernel_count; i++) {
+        gpb_plan plan = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name });
+        assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
+        assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
+    }
+    gpb_plan unknown = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "warp" });
+    gpb_plan too_new = ask(call, cards[0].facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
+    assert_true(unknown.gpu && unknown.kernel->math == GPB_MATH_FFMA && strstr(unknown.why, "GPUBLAS_KERNEL"));
+    assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FFMA && strstr(too_new.why, "GPUBLAS_KERNEL"));
+}
+
+static void little_memory(void **state)
+{
+    (void)state;
+    gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
+    gpb_facts facts = *h200;
+    for (facts.device_bytes = 0; facts.device_bytes < (INT64_C(3) << 18); facts.device_bytes += 1 << 14) {
+        gpb_plan plan = ask(gemm(5000, 5000, 5000), facts, always);
+        assert_false(plan.gpu);
+        assert_string_equal(plan.why, "too little device memory");
+    }
+    assert_true(ask(gemm(5000, 5000, 5000), facts, always).gpu);       /* three panels of 256 x 256, no packing */
+    facts.device_bytes = 0;
+    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;                    /* all in place: no memory is no hindrance */
+    assert_true(ask(gemm(4096, 4096, 4096), facts, (gpb_policy){ 0 }).gpu);
+}
+
+static void fine_for_small_c(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->bm, 128);
+    assert_true(ask(gemm(256, 256, 4096), facts, (gpb_policy){ 0 }).kernel->bm < 128);
+}
+
+/* ---- random calls and facts ---- */
+
+static uint64_t seed = 88172645463325252u;
+
+static int64_t below(int64_t limit)
+{
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return (int64_t)(seed % (uint64_t)limit);
+}
+
+/* Log-uniform, often a round number. */
+static int64_t size(int bits)
+{
+    int64_t base = INT64_C(1) << below(bits + 1);
+    return below(3) == 0 ? base : base + below(base);
+}
+
+static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
+{
+    const gpb_kernel *q = p->kernel;
+    bool reads = g->k > 0 && g->alpha != 0;
+    __int128 group = p->group * 4;
+    __int128 a = (g->transa == 'N' ? (__int128)up(p->mc, 64) * p->kc : (__int128)up(p->kc, 64) * p->mc) * group;
+    __int128 b = (g->transb == 'N' ? (__int128)up(p->kc, 64) * p->nc : (__int128)up(p->nc, 64) * p->kc) * group;
+    __int128 c = (__int128)up(p->mc, 64) * p->nc * group;
+    __int128 pa = (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
+    __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
+    const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
+        { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a, a }, { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b, b },
+        { f->c != GPB_PLACE_DEVICE, p->bytes_c, c },
+        { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
+    };
+    __int128 sum = 0;
+    for (int i = 0; i < COUNT(buffers); i++) {
+        assert_true(buffers[i].bytes % 256 == 0);
+        if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + 256);
+        else assert_int_equal(buffers[i].bytes, 0);
+        sum += buffers[i].bytes;
+    }
+    if (g->a_array) sum += 48 * p->group + 1024;
+    assert_true(sum <= f->device_bytes);
+}
+
+static void check_tile(int64_t whole, int64_t tile)
+{
+    assert_true(tile == whole || (tile > 0 && tile < whole && tile % 256 == 0));
+}
+
+static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
+{
+    const gpb_kernel *q = p->kernel;
+    bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED;
+    bool a = g->transa == 'N' && f->a != GPB_PLACE_DEVICE && g->m % q->bm == 0 && g->k % q->bk == 0;
+    bool b = g->transb == 'N' && f->b != GPB_PLACE_DEVICE && g->n % q->bn == 0 && g->k % q->bk == 0;
+    assert_true(p->pack_a == (reads && padded && !a) && p->pack_b == (reads && padded && !b));
+    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
+}
+
+static void random_plans(void **state)
+{
+    (void)state;
+    int on_gpu = 0, cut = 0, deep = 0, grouped = 0;
+    for (int round = 0; round < 10000; round++) {
+        static const double factors[] = { 1, -0.5, 0 };
+        static const char *kernels[] = { NULL, NULL, NULL, NULL, "padded", "warp_strided", "tf32_3stage", "nothing" };
+        gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31), below(20) ? size(below(5) ? 16 : 31) : 0);
+        call.transa = "NTC"[below(3)], call.transb = "NTC"[below(3)];
+        call.alpha = factors[below(3)], call.beta = factors[below(3)];
+        const void *addresses = NULL;
+        if (below(4) == 0) call.batch = size(20);
+        if (below(8) == 0) call.a_array = call.b_array = &addresses, call.c_array = (void **)&addresses;
+        if (below(5) == 0) call.n = call.m, call.uplo = "UL"[below(2)];
+        if (below(200) == 0) call.m = INT64_MAX - below(1000), call.n = INT64_MAX - below(1000);
+        gpb_facts facts = cards[below(COUNT(cards))].facts;
+        facts.device_bytes = size(36), facts.sms = (int)size(7);
+        facts.a = place("hhde"[below(4)]), facts.b = place("hhde"[below(4)]), facts.c = place("hhde"[below(4)]);
+        gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))] };
+        gpb_plan plan = gpb_plan_make(&call, &facts, &policy);
+
+        assert_non_null(plan.why);
+        if (!plan.gpu) continue;
+        on_gpu++, cut += plan.nc < call.n, deep += plan.kc < call.k, grouped += plan.group < call.batch && plan.group > 1;
+        check_tile(call.m, plan.mc), check_tile(call.n, plan.nc), check_tile(call.k, plan.kc);
+        assert_true(plan.group >= 1 && plan.group <= call.batch);
+        assert_true(facts.c == GPB_PLACE_DEVICE || plan.mc <= 524288);
+        __int128 blocks = up(plan.mc, plan.kernel->bm) / plan.kernel->bm;
+        assert_true(blocks * (up(plan.nc, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
+        assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.arch));
+        bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
+        assert_true(plan.kernel->math == GPB_MATH_FFMA || tf32);
+        check_buffers(&call, &facts, &plan), check_forms(&call, &facts, &plan);
+        assert_true(isfinite(plan.host_s) && isfinite(plan.gpu_s) && plan.gpu_s > 0 && plan.host_s > 0);
+    }
+    assert_true(on_gpu > 5000 && cut > 200 && deep > 100 && grouped > 50);      /* the throws reach every branch */
+}
+
+/* The traffic formula against a walk that remembers what lies on the GPU. */
+static double walk(const gpb_plan *p, const gpb_call *g)
+{
+    int64_t rows = (g->m - 1) / p->mc + 1, cols = (g->n - 1) / p->nc + 1, depth = (g->k - 1) / p->kc + 1;
+    int64_t a = -1, b = -1, step = 0;
+    double bytes = 0;
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t r = 0; r < rows; r++, step++) {
+            int64_t i = j % 2 ? rows - 1 - r : r;
+            for (int64_t d = 0; d < depth; d++) {
+                int64_t q = step % 2 ? depth - 1 - d : d, tag_a = i * depth + q, tag_b = j * depth + q;
+                int64_t mc = i < rows - 1 ? p->mc : g->m - i * p->mc, nc = j < cols - 1 ? p->nc : g->n - j * p->nc;
+                int64_t kc = q < depth - 1 ? p->kc : g->k - q * p->kc;
+                if (tag_a != a) bytes += 4.0 * (double)mc * (double)kc, a = tag_a;
+                if (tag_b != b) bytes += 4.0 * (double)kc * (double)nc, b = tag_b;
+            }
+        }
+    return bytes + 4.0 * (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
+}
+
+static void traffic(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        gpb_call call = gemm(size(13), size(13), size(13));
+        gpb_facts facts = *h200;
+        facts.device_bytes = size(24) + (1 << 21);
+        gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+        assert_true(plan.gpu);
+        double said = gpb_panels_traffic(&plan, &call, &facts), walked = walk(&plan, &call);
+        if (plan.kc == call.k && (call.m % plan.mc == 0 || plan.mc == call.m)) assert_true(fabs(said - walked) <= 1e-9 * walked);
+        else assert_true(said >= walked * 0.7 && said <= walked * 1.6);
+    }
+}
+
+/* Under a microsecond is the aim; ten keeps a slow, shared or sanitised machine from failing it. */
+static void cheap(void **state)
+{
+    (void)state;
+    gpb_call calls[] = { gemm(16, 16, 16), gemm(4096, 4096, 4096) };
+    for (int i = 0; i < COUNT(calls); i++) {
+        struct timespec start, end;
+        int plans = 0;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+        for (int round = 0; round < 20000; round++) plans += ask(calls[i], *h200, (gpb_policy){ 0 }).gpu;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+        double each = ((double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec)) / 20000;
+        print_message("a plan for n = %d: %.0f ns\n", (int)calls[i].m, each * 1e9);
+        assert_int_equal(plans, i ? 20000 : 0);
+        assert_true(each < 10e-6);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    golden_print(print_plans, count, arguments);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/plans.golden"),
+        cmocka_unit_test(order_of_the_rules),
+        cmocka_unit_test(start_must_pay),
+        cmocka_unit_test(forced_kernel),
+        cmocka_unit_test(little_memory),
+        cmocka_unit_test(fine_for_small_c),
+        cmocka_unit_test(random_plans),
+        cmocka_unit_test(traffic),
+        cmocka_unit_test(cheap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
