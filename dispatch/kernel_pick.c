@@ -23,12 +23,22 @@ static bool multiple(int64_t size, int tile)      /* tiles are powers of two: te
     return (size & (tile - 1)) == 0;
 }
 
+/* An operand that PADDED kernels can read where it lies on the device: stored as op(X), aligned to 256 bytes at every panel and member. */
+static bool aligned(const void *base, const void *const *array, int64_t ld, int64_t stride, int64_t batch)
+{
+    return !array && (uintptr_t)base % 256 == 0 && multiple(ld, 64) && (batch == 1 || multiple(stride, 64));
+}
+
 gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     bool padded = kernel->form != GPB_FORM_STRIDED && gpb_call_multiplies(call), deep = multiple(call->k, kernel->bk);
+    bool whole_a = call->transa == 'N' && deep && multiple(call->m, kernel->bm);
+    bool whole_b = call->transb == 'N' && deep && multiple(call->n, kernel->bn);
+    bool here_a = facts->a != GPB_PLACE_DEVICE || aligned(call->a, call->a_array, call->lda, call->stride_a, call->batch);
+    bool here_b = facts->b != GPB_PLACE_DEVICE || aligned(call->b, call->b_array, call->ldb, call->stride_b, call->batch);
     return (gpb_packing){
-        .a = padded && (facts->a == GPB_PLACE_DEVICE || call->transa != 'N' || !deep || !multiple(call->m, kernel->bm)),
-        .b = padded && (facts->b == GPB_PLACE_DEVICE || call->transb != 'N' || !deep || !multiple(call->n, kernel->bn)),
+        .a = padded && !(whole_a && here_a),
+        .b = padded && !(whole_b && here_b),
         .c = kernel->form == GPB_FORM_PADDED_C || (call->uplo != 'G' && facts->c == GPB_PLACE_DEVICE),
     };
 }

@@ -38,12 +38,13 @@ static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c
 }
 
 /* A thread's results: acc[s][4x + r] is row i + x*STEP_M + r of the tile, and column j + s/GROUP*STEP_N + s%GROUP. */
-template <int STEP_M, int STEP_N, int GROUP, int TM, int TN>
+template <int BM, int BN, int STEP_M, int STEP_N, int GROUP, int TM, int TN>
 static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile &t, int i, int j, const float (&acc)[TN][TM])
 {
     const gpb_target to = gpb_target_of(t);
-    const int rows = (int)min(to.m - t.i0, (int64_t)1 << 30) - i, cols = (int)min(to.n - t.j0, (int64_t)1 << 30) - j;
-    float *c = to.c + t.i0 + i + (t.j0 + j) * to.ldc;
+    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const int rows = (int)min(to.m - at.i0, (int64_t)BM) - i, cols = (int)min(to.n - at.j0, (int64_t)BN) - j;
+    float *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;
 #pragma unroll
     for (int s = 0; s < TN; s++) {
         const int at = s / GROUP * STEP_N + s % GROUP;

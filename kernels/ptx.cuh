@@ -3,6 +3,28 @@
 #ifndef GPB_PTX_CUH
 #define GPB_PTX_CUH
 
+#include <stdint.h>
+
+/* x itself, but the compiler cannot know: what is computed from it stays where it is written, instead of being computed early and kept. */
+static __device__ __forceinline__ int64_t gpb_fresh(int64_t x)
+{
+    asm volatile("" : "+l"(x));
+    return x;
+}
+static __device__ __forceinline__ double gpb_fresh(double x)
+{
+    asm volatile("" : "+d"(x));
+    return x;
+}
+
+/* blockIdx.x, read anew: what is computed from it is not kept in registers from an earlier reading. */
+static __device__ __forceinline__ unsigned gpb_block()
+{
+    unsigned x;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+    return x;
+}
+
 /* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
 {

@@ -5,6 +5,7 @@
 
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
+#include "kernels/ptx.cuh"
 
 /* One tile of one batch member, as every step of the ladder sees it. Only what the main loop needs: registers are dear. k >= 1. */
 struct gpb_tile {
@@ -17,15 +18,26 @@ struct gpb_tile {
 /* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
 constexpr unsigned GPB_TILE_GROUP = 8;
 
+/* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of keeping it. */
+struct gpb_corner {
+    int64_t i0, j0;
+};
+
+template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_of(const gpb_gemm_args &g)
+{
+    const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + BM - 1) / BM), tiles_n = gridDim.x / tiles_m, block = gpb_block();
+    const unsigned group = block / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
+    const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = block - first * tiles_n;
+    return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
+}
+
 template <int BM, int BN> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned l)
 {
-    const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = gridDim.x / tiles_m;
-    const unsigned group = blockIdx.x / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
-    const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = blockIdx.x - first * tiles_n;
-    const int64_t i0 = (int64_t)(first + place % height) * BM, j0 = (int64_t)(place / height) * BN, k = g.alpha == 0 ? 0 : g.k;
+    const gpb_corner at = gpb_corner_of<BM, BN>(g);
+    const int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
     if (g.items)
-        return { g, l, i0, j0, k, (const float *)g.items[l].a, (const float *)g.items[l].b };
-    return { g, l, i0, j0, k, (const float *)g.a + l * g.stride_a, (const float *)g.b + l * g.stride_b };
+        return { g, l, at.i0, at.j0, k, (const float *)g.items[l].a, (const float *)g.items[l].b };
+    return { g, l, at.i0, at.j0, k, (const float *)g.a + l * g.stride_a, (const float *)g.b + l * g.stride_b };
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
@@ -41,8 +53,9 @@ struct gpb_target {
 
 static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
 {
-    float *c = t.g.items ? (float *)t.g.items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
-    return { c, t.g.m, t.g.n, t.g.ldc, (float)t.g.alpha, (float)t.g.beta, ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
+    const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
+    float *c = items ? (float *)items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
+    return { c, t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta), ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
 }
 
 /* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */

@@ -84,13 +84,13 @@ static inline char side_letter(int layout, int side) { return letter(layout == R
 static inline char trans_letter(int layout, int trans)
 {
     if (layout != ROW_MAJOR) return letter(trans);
-    return trans == 111 ? 'T' : trans == 113 && COMPLEX ? 'N' | CONJUGATED : 'N';
+    return trans == 111 ? 'T' : (char)('N' | (trans == 113 && COMPLEX ? CONJUGATED : 0));
 }
 
 /* Of a Hermitian matrix, the other triangle's elements are also the conjugates. */
 static inline char hermitian_letter(int layout, int uplo)
 {
-    return uplo_letter(layout, uplo) | (COMPLEX && layout == ROW_MAJOR ? CONJUGATED : 0);
+    return (char)(uplo_letter(layout, uplo) | (COMPLEX && layout == ROW_MAJOR ? CONJUGATED : 0));
 }
 
 /* Of a rank-k update, whose transpositions are N and `other`: what it does not know stays, to be reported. */

@@ -78,6 +78,7 @@ static inline __attribute__((always_inline)) void tile_body(int64_t depth, const
     vec im[NR] = {0};
     for (; depth > 0; depth--, a += 2 * MR, b += 2 * NR) {
         vec x = *(const vec *)a, y = *(const vec *)(a + MR);
+#pragma GCC unroll 6
         for (int j = 0; j < NR; j++) {
             re[j] += x * b[j] - y * b[NR + j];
             im[j] += x * b[NR + j] + y * b[j];
@@ -87,6 +88,7 @@ static inline __attribute__((always_inline)) void tile_body(int64_t depth, const
 #else
     for (; depth > 0; depth--, a += MR, b += NR) {
         vec x = *(const vec *)a;
+#pragma GCC unroll 6
         for (int j = 0; j < NR; j++) re[j] += x * b[j];
     }
 #endif
@@ -94,24 +96,27 @@ static inline __attribute__((always_inline)) void tile_body(int64_t depth, const
 }
 
 static void tile_sse(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
-__attribute__((target("avx2,fma"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
+__attribute__((target("avx2"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
+
+static inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* C += alpha sums, at rows from i and columns from j on. */
 static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t cols, T alpha, const vec *sums)
 {
     const R *sum = (const R *)sums;
-    for (int64_t l = 0; l < cols; l++)
-        for (int64_t r = 0; r < rows; r++) {
-            if ((c->uplo == 'U' && i + r > j + l) || (c->uplo == 'L' && i + r < j + l)) continue;
-            T x = sum[l * MR + r];
+    for (int64_t l = 0; l < cols; l++, sum += MR) {
+        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0, to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
+        T x[MR];
+        for (int r = 0; r < MR; r++) {
+            x[r] = sum[r];
 #if COMPLEX
-            __imag__ x = sum[(NR + l) * MR + r];
+            __imag__ x[r] = sum[NR * MR + r];
 #endif
-            c->c[(i + r) * c->rs + (j + l) * c->cs] += alpha * x;
         }
+        axpy(to - from, alpha, x + from, 1, c->c + (i + from) * c->rs + (j + l) * c->cs, c->rs, false);
+    }
 }
-
-static inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* C += alpha A B for an m x k operand A and a k x n operand B, of which one may be symmetric, or Hermitian if so said. */
 static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian, const target *c)
@@ -119,7 +124,7 @@ static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a,
     alignas(64) R a_block[MC * KC * PLANES], b_block[NC * KC * PLANES];
     vec sums[NR * PLANES];
     operand bt = transposed(*b);
-    void (*tile)(int64_t, const R *, const R *, vec *) = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? tile_avx : tile_sse;
+    void (*tile)(int64_t, const R *, const R *, vec *) = __builtin_cpu_supports("avx2") ? tile_avx : tile_sse;
     for (int64_t j0 = 0; j0 < n; j0 += NC)
         for (int64_t p0 = 0; p0 < k; p0 += KC) {
             int64_t depth = min(KC, k - p0), j1 = min(j0 + NC, n);

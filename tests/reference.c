@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference GEMM: products of floats are exact in double, their sum is off by k 2^-53 at most, far below any bound asked here. */
+/* The reference GEMM: products of floats are exact in double, their sum is off by k 2^-53 of it, far below any bound of ours. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

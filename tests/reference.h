@@ -21,9 +21,9 @@ gpb_reference_element gpb_reference_at(const gpb_call *call, const float *c_befo
 double gpb_reference_bound(enum gpb_math math, const gpb_call *call, gpb_reference_element e);
 
 /* Checks call->c after an SGEMM. c_before: a copy of the whole buffer of C, `bytes` long, taken before the call.
-   Returns the worst error in units of the bound (<= 1 is right); INFINITY if a NaN or an infinity is lost or invented, or if a byte
-   outside the m x n blocks (or outside the triangle that uplo names) has changed. Pointer-array batches are checked member by member
-   with calls of their own. */
+   Returns the worst error in units of the bound (<= 1 is right); INFINITY if a NaN or an infinity is lost or invented, or if
+   anything outside the m x n blocks, or outside the triangle that uplo names, has changed. Pointer-array batches are checked
+   member by member, with calls of their own. */
 double gpb_reference_check(enum gpb_math math, const gpb_call *call, const float *c_before, size_t bytes);
 
 /* Test data: count floats in (-1, 1), the same for the same seed. */

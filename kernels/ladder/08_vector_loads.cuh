@@ -38,7 +38,7 @@ static __device__ __forceinline__ void gpb_vector_loads(const gpb_tile &t)
         }
         __syncthreads();
     }
-    gpb_store_fragments<0, Y, 1>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, 0, Y, 1>(t, i, j, acc);
 }
 
 #endif

@@ -36,12 +36,7 @@ static __device__ __forceinline__ void gpb_tile_2d(const gpb_tile &t)
         }
         __syncthreads();
     }
-    const gpb_target to = gpb_target_of(t);
-#pragma unroll
-    for (int s = 0; s < TN; s++)
-#pragma unroll
-        for (int r = 0; r < TM; r++)
-            gpb_store(to, t.i0 + i + r, t.j0 + j + s, acc[s][r]);
+    gpb_store_fragments<BM, BN, 4, 4, 4>(t, i, j, acc);
 }
 
 #endif

@@ -55,7 +55,7 @@ static __device__ __forceinline__ void gpb_float4(const gpb_tile &t)
         }
         __syncthreads();
     }
-    gpb_store_fragments<4, 4, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, 4, 4, 4>(t, i, j, acc);
 }
 
 #endif

@@ -40,7 +40,7 @@ static __device__ __forceinline__ void gpb_conflict_free(const gpb_tile &t)
         gpb_split_multiply<BM, BN, BK>(acc, as, bs, i, j);
         __syncthreads();
     }
-    gpb_store_fragments<BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
 }
 
 #endif

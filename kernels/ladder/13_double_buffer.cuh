@@ -38,7 +38,7 @@ static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile &t)
         cb.template put_transposed<gpb_skewed<BN>>(bs[now]);
         __syncthreads();
     }
-    gpb_store_fragments<BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
 }
 
 #endif

@@ -61,7 +61,7 @@ static __device__ __forceinline__ void gpb_cp_async(const gpb_tile &t)
         if (!left)
             break;
     }
-    gpb_store_fragments<BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);
 }
 
 #endif

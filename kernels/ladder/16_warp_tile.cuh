@@ -45,7 +45,7 @@ static __device__ __forceinline__ void gpb_warp_tile(const gpb_tile &t)
         }
         __syncthreads();
     }
-    gpb_store_fragments<GPB_SUB_M, GPB_SUB_N, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, GPB_SUB_M, GPB_SUB_N, 4>(t, i, j, acc);
 }
 
 #endif

@@ -51,7 +51,7 @@ static __device__ __forceinline__ void gpb_warp_strided(const gpb_tile &t)
         if (!left)
             break;
     }
-    gpb_store_fragments<STEP_M, STEP_N, 4>(t, i, j, acc);
+    gpb_store_fragments<BM, BN, STEP_M, STEP_N, 4>(t, i, j, acc);
 }
 
 #endif

@@ -27,25 +27,23 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
         for (int y = 0; y < COUNT_N; y++)
             wmma::fill_fragment(acc[x][y], 0.0f);
 
-    unsigned ahead = gpb_slices<BK>(t);                                    /* slices still to copy */
-    int fill = 0, now = 0;                                                 /* stage to fill, stage to multiply */
-    auto copy = [&] {
-        if (ahead) {
-            gpb_copy_async<BM, BK, LDA, THREADS>(memory + fill * STAGE, pa, t.g.csa);
-            gpb_copy_async<BK, BN, LDB, THREADS>(memory + fill * STAGE + BK * LDA, pb, t.g.csb);
+    unsigned left = gpb_slices<BK>(t);
+    int now = 0;                                                           /* the stage to multiply */
+    auto copy = [&](int stage, bool there) {
+        if (there) {
+            gpb_copy_async<BM, BK, LDA, THREADS>(memory + stage * STAGE, pa, t.g.csa);
+            gpb_copy_async<BK, BN, LDB, THREADS>(memory + stage * STAGE + BK * LDA, pb, t.g.csb);
             pa += BK * t.g.csa;
             pb += BK;
-            ahead--;
         }
         gpb_cp_async_commit();                                             /* an empty group at the end keeps the count */
-        fill = fill + 1 < STAGES ? fill + 1 : 0;
     };
-    for (int s = 1; s < STAGES; s++)
-        copy();
-    for (unsigned left = gpb_slices<BK>(t); left; left--) {
+    for (int s = 0; s < STAGES - 1; s++)
+        copy(s, s < left);
+    for (; left; left--) {
         gpb_cp_async_wait<STAGES - 2>();
         __syncthreads();                                                   /* this tile is whole, and nobody reads the stage before it any more */
-        copy();
+        copy(now ? now - 1 : STAGES - 1, left >= STAGES);
         const float *as = memory + now * STAGE + i, *bs = memory + now * STAGE + BK * LDA + j * LDB;
 #pragma unroll
         for (int q = 0; q < BK; q += 8) {
@@ -76,8 +74,9 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
     __syncthreads();                                                       /* the stages become patches */
     float *patch = memory + warp * PATCH;
     const gpb_target to = gpb_target_of(t);
-    const int rows = (int)min(to.m - t.i0, (int64_t)BM), cols = (int)min(to.n - t.j0, (int64_t)BN);
-    float *corner = to.c + t.i0 + t.j0 * to.ldc;
+    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const int rows = (int)min(to.m - at.i0, (int64_t)BM), cols = (int)min(to.n - at.j0, (int64_t)BN);
+    float *corner = to.c + at.i0 + at.j0 * to.ldc;
 #pragma unroll
     for (int x = 0; x < COUNT_M; x++)
 #pragma unroll

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate of tests/fakecuda: every call comes in and goes out here. One mutex, FAKECUDA_* options, injected failures, the log. */
+/* The gate of tests/fakecuda: every call comes in and goes out here. One mutex, the options, injected failures, the log. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

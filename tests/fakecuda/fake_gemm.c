@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels compute: the reference computation, every operand translated and bounds-checked first. Products of floats are exact
-   in double and are summed there, in blocks, so that a program with real sizes gets its answer in reasonable time. */
+/* What the kernels compute: the reference computation, every operand translated and bounds-checked first. Products of floats are
+   exact in double and are summed there, in blocks, so that a program with real sizes gets its answer in reasonable time. */
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
@@ -117,6 +117,12 @@ static float *matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t column
     return gpb_fake_translate(device, at, low * 4, high * 4 + 4, who);
 }
 
+/* A batch's table of addresses, or NULL if it has none. */
+static const void *table_at(int device, const void *table, int64_t bytes, const char *who)
+{
+    return table ? gpb_fake_translate(device, (CUdeviceptr)table, 0, bytes, who) : NULL;
+}
+
 static int64_t padded(int64_t size, int tile) { return (size + tile - 1) / tile * tile; }
 
 /* A padded operand: aligned, unit row stride, zero outside rows x columns. */
@@ -124,12 +130,13 @@ static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdevi
 {
     int64_t rows = size[0], columns = size[1], all_rows = size[2], all_columns = size[3];
     if (x.rs != 1 || x.cs % 4 || x.cs < all_rows || device_at % 256)
-        gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows", kernel->symbol, name, device_at,
-                     (long long)x.rs, (long long)x.cs, (long long)all_rows);
+        gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows", kernel->symbol, name,
+                     device_at, (long long)x.rs, (long long)x.cs, (long long)all_rows);
     for (int64_t j = 0; j < all_columns; j++)
         for (int64_t i = j < columns ? rows : 0; i < all_rows; i++)
             if (x.at[i + j * x.cs] != 0)
-                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name, (long long)i, (long long)j);
+                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name, (long long)i,
+                             (long long)j);
 }
 
 /* A kernel without guards writes the whole padded C. What it leaves there is no promise: make it NaN. */
@@ -146,8 +153,7 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C;
     int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m, np = padded_ab ? padded(g->n, kernel->bn) : g->n;
     int64_t kp = padded_ab ? padded(g->k, kernel->bk) : g->k;
-    const gpb_gemm_item *items = g->items ? gpb_fake_translate(device, (CUdeviceptr)g->items, 0, g->batch * (int64_t)sizeof *items,
-                                                               kernel->symbol) : NULL;
+    const gpb_gemm_item *items = table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
         CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
@@ -164,7 +170,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
             check_padded(kernel, "B", at_b, b, (const int64_t[]){ g->k, g->n, kp, np });
         }
         if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
-            gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc, g->beta);
+            gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
+                         g->beta);
         multiply(g, a, b, c, kernel->math == GPB_MATH_TF32);
         if (padded_c)
             spoil_padding(g, c, mp, np);
@@ -174,16 +181,15 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
 void gpb_fake_pack(int device, const gpb_pack_args *g)
 {
     const char *who = "gpb_spack";
-    const void *const *items = g->src_items ? gpb_fake_translate(device, (CUdeviceptr)g->src_items, 0,
-                                                                 g->batch * (int64_t)sizeof *items, who) : NULL;
+    const void *const *items = table_at(device, g->src_items, g->batch * (int64_t)sizeof *items, who);
     if (g->rows > g->rows_padded || g->cols > g->cols_padded || g->ld < g->rows_padded)
         gpb_fake_die("BAD LAUNCH of %s: %lldx%lld into %lldx%lld, ld %lld", who, (long long)g->rows, (long long)g->cols,
                      (long long)g->rows_padded, (long long)g->cols_padded, (long long)g->ld);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->src + (CUdeviceptr)(l * g->stride_src * 4);
         const float *from = matrix_at(device, at, g->rows, g->cols, g->rs, g->cs, who);
-        float *to = matrix_at(device, (CUdeviceptr)g->dst + (CUdeviceptr)(l * g->stride_dst * 4), g->rows_padded, g->cols_padded, 1,
-                              g->ld, who);
+        CUdeviceptr at_to = (CUdeviceptr)g->dst + (CUdeviceptr)(l * g->stride_dst * 4);
+        float *to = matrix_at(device, at_to, g->rows_padded, g->cols_padded, 1, g->ld, who);
         for (int64_t j = 0; j < g->cols_padded; j++)
             for (int64_t i = 0; i < g->rows_padded; i++)
                 to[i + j * g->ld] = i < g->rows && j < g->cols ? from[i * g->rs + j * g->cs] : 0;
@@ -193,7 +199,7 @@ void gpb_fake_pack(int device, const gpb_pack_args *g)
 void gpb_fake_unpack(int device, const gpb_unpack_args *g)
 {
     const char *who = "gpb_sunpack";
-    void *const *items = g->c_items ? gpb_fake_translate(device, (CUdeviceptr)g->c_items, 0, g->batch * (int64_t)sizeof *items, who) : NULL;
+    void *const *items = table_at(device, g->c_items, g->batch * (int64_t)sizeof *items, who);
     if (g->uplo != 'G' && g->uplo != 'U' && g->uplo != 'L')
         gpb_fake_die("BAD LAUNCH of %s: uplo %d", who, g->uplo);
     for (int64_t l = 0; l < g->batch; l++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory. Device addresses lie in a reservation that nobody can touch, each allocation with a gap after it; the bytes are elsewhere.
+/* Memory. Device addresses lie in a reservation that nobody can touch, a gap after each allocation; the bytes are elsewhere.
    Fresh memory is full of 0xFF: NaN as a float, absurd as a size. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tests/fakecuda/fakecuda.h"
 
 #define GAP   ((CUdeviceptr)65536)       /* between allocations: what runs over an end lands in nothing */
-#define PIECE ((size_t)4 << 20)          /* of poison, mapped again and again: poisoning a gigabyte costs 256 mappings, no memory */
+#define PIECE ((size_t)4 << 20)          /* of poison, mapped again and again: poisoning a gigabyte costs 256 mappings */
 
 static gpb_fake_block *blocks;           /* sorted by start */
 static size_t block_count, block_room;
@@ -49,7 +49,8 @@ void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, 
         return NULL;
     gpb_fake_block *block = gpb_fake_block_find(at + (CUdeviceptr)low);
     if (!block)
-        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: nothing is allocated there", who, at, (long long)low, (long long)high);
+        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: nothing is allocated there", who, at, (long long)low,
+                     (long long)high);
     if (at + (CUdeviceptr)high > block->start + block->bytes)
         gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: the allocation is %#llx, %zu bytes", who, at, (long long)low,
                      (long long)high, block->start, block->bytes);

@@ -19,7 +19,8 @@ static const char *const image_arch[IMAGES] = {
 
 static const gpb_fake_kernel kernels[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
-    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
+    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, \
+      smem },
 #include "kernels/gemm.def"
 #undef KERNEL
     { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
@@ -169,9 +170,9 @@ static bool launchable(CUfunction function, const shape *s)
 static void check_shape(const char *name, const shape *s, const shape *right)
 {
     if (memcmp(s, right, sizeof *s))
-        gpb_fake_die("BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes; not grid (%u,1,%u), block (%u,1,1), %u bytes", name,
-                     s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem, right->grid[0], right->grid[2],
-                     right->block[0], right->smem);
+        gpb_fake_die("BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes, not (%u,1,%u), (%u,1,1), %u",
+                     name, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem, right->grid[0],
+                     right->grid[2], right->block[0], right->smem);
 }
 
 static shape shape_of(int64_t tiles, int64_t batch, int threads, int smem)
@@ -182,7 +183,8 @@ static shape shape_of(int64_t tiles, int64_t batch, int threads, int smem)
 static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
     if (m < 1 || n < 1 || k < 0 || batch < 1)
-        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", name, (long long)m, (long long)n, (long long)k, (long long)batch);
+        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", name, (long long)m, (long long)n, (long long)k,
+                     (long long)batch);
 }
 
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
@@ -224,7 +226,8 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
-                        unsigned int block_y, unsigned int block_z, unsigned int smem, CUstream stream, void **parameters, void **extra)
+                        unsigned int block_y, unsigned int block_z, unsigned int smem, CUstream stream, void **parameters,
+                        void **extra)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r && extra)
@@ -250,5 +253,6 @@ void gpb_fake_kernels_summary(void (*line)(const char *format, ...))
 {
     for (int i = 0; i < KERNELS; i++)
         if (launched[i])
-            line("kernel %s launched=%llu ran=%llu\n", kernels[i].symbol, (unsigned long long)launched[i], (unsigned long long)ran[i]);
+            line("kernel %s launched=%llu ran=%llu\n", kernels[i].symbol, (unsigned long long)launched[i],
+                 (unsigned long long)ran[i]);
 }

@@ -3,20 +3,25 @@
    events, and the NULL stream's order with blocking streams. Nothing else orders anything here. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fakecuda/fakecuda.h"
 
 enum { READY_LIMIT = 1024 };
 
+/* A copy may name memory of any device: -1. */
 static void run_copy(const gpb_fake_copy *copy)
 {
     if (!copy->width || !copy->height)
         return;
     int64_t to_end = (int64_t)((copy->height - 1) * copy->to_pitch + copy->width);
     int64_t from_end = (int64_t)((copy->height - 1) * copy->from_pitch + copy->width);
-    /* a copy may name memory of any device: -1 */
-    char *to = copy->to_device ? gpb_fake_translate(-1, copy->to, 0, to_end, "a copy's destination") : (char *)copy->to;
-    const char *from = copy->from_device ? gpb_fake_translate(-1, copy->from, 0, from_end, "a copy's source") : (char *)copy->from;
+    char *to = (char *)copy->to;
+    const char *from = (const char *)copy->from;
+    if (copy->to_device)
+        to = gpb_fake_translate(-1, copy->to, 0, to_end, "a copy's destination");
+    if (copy->from_device)
+        from = gpb_fake_translate(-1, copy->from, 0, from_end, "a copy's source");
     for (size_t row = 0; row < copy->height; row++)
         memmove(to + row * copy->to_pitch, from + row * copy->from_pitch, copy->width);
 }
@@ -46,8 +51,12 @@ static void run_head(CUstream stream)
     gpb_fake_op *op = stream->head;
     if (!gpb_fake_lost())
         perform(op);
-    if (op->kind == GPB_FAKE_RECORD)
+    if (op->kind == GPB_FAKE_RECORD) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        op->mark->seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
         op->mark->done = true;
+    }
     stream->head = op->next;
     if (!stream->head)
         stream->tail = NULL;

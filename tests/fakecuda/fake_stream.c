@@ -133,6 +133,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
     if (!r) {
         CUevent e = fresh(sizeof *e);
         e->context = gpb_fake_current();
+        e->timed = !(flags & CU_EVENT_DISABLE_TIMING);
         e->next = events;
         *event = events = e;
     }
@@ -193,10 +194,22 @@ CUresult cuEventQuery(CUevent event)
     return gpb_fake_leave(__func__, r);
 }
 
+CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && (!find_event(from) || !find_event(to) || !from->mark || !to->mark || !from->timed || !to->timed))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r && (!from->mark->done || !to->mark->done))
+        r = CUDA_ERROR_NOT_READY;
+    if (!r)
+        *milliseconds = (float)((to->mark->seconds - from->mark->seconds) * 1e3);
+    return gpb_fake_leave(__func__, r);
+}
+
 /* Whether a host address is memory that CUDA knows, so that a copy with it is asynchronous. */
 static bool registered(CUdeviceptr at) { return gpb_fake_block_find(at) != NULL; }
 
-/* Queues a copy as CUDA would: from pageable memory it is staged before this returns, to pageable memory it is done before this returns. */
+/* Queues a copy as CUDA would: when this returns, pageable memory has been read (into the driver's own buffer) or written. */
 static CUresult copy_async(gpb_fake_copy copy, CUstream handle)
 {
     CUstream stream = own_stream(handle);

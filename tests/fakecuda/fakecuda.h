@@ -16,7 +16,16 @@
 
 enum { GPB_FAKE_DEVICES = 16 };
 
-/* FAKECUDA_*, read once. */
+/* The environment, read once:
+   FAKECUDA_SEED=1        of the order in which queued work runs
+   FAKECUDA_MEMORY=1G     bytes of each device, with K, M or G
+   FAKECUDA_ARCH=90       compute capability
+   FAKECUDA_DEVICES=1     how many; 0: cuInit returns CUDA_ERROR_NO_DEVICE
+   FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (*: every call) returns
+                          code; after a sticky code (700, 719, ...) so does every later call that needs a context
+   FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
+   FAKECUDA_LOG=file      appends "function thread=id result=code" a call, and at exit "kernel symbol launched=n ran=n" a kernel
+   FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
     int arch, devices;
@@ -68,6 +77,7 @@ void gpb_fake_memory_release(CUcontext context);
 typedef struct gpb_fake_mark {           /* one recording of an event */
     int references;
     bool done;
+    double seconds;                      /* when it was done */
     CUstream stream;                     /* valid while not done */
     uint64_t number;
 } gpb_fake_mark;
@@ -106,6 +116,7 @@ struct CUstream_st {
 struct CUevent_st {
     CUevent next;
     CUcontext context;
+    bool timed;
     gpb_fake_mark *mark;                 /* the latest recording, or NULL */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises of tests/fakecuda: initialisation, contexts, memory, copies, failures, the log. Kernels and order have files of their own. */
+/* The promises of tests/fakecuda: initialisation, contexts, memory, copies, failures, the log. Kernels and order: other files. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,7 +247,8 @@ static void test_pointers(void **state)
 static int copies_2d(void)
 {
     enum { ROWS = 5, PITCH = 16, WIDTH = 7 };
-    unsigned char *from = gpb_child_start() ? gpb_child_pinned(ROWS * PITCH) : NULL, *to = gpb_child_pinned(ROWS * PITCH);
+    gpb_child_start();
+    unsigned char *from = gpb_child_pinned(ROWS * PITCH), *to = gpb_child_pinned(ROWS * PITCH);
     CUdeviceptr device = gpb_child_device((ROWS - 1) * 8 + WIDTH);        /* not a byte more than the copy may touch */
     for (int i = 0; i < ROWS * PITCH; i++)
         from[i] = (unsigned char)i;
@@ -300,8 +301,8 @@ static int never_gets_here(void) { return cuInit(0) == CUDA_SUCCESS ? GPB_CHILD_
 static void test_failures(void **state)
 {
     (void)state;
-    assert_int_equal(gpb_child_run(fails, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:*:2,cuMemGetInfo:2:701,cuCtxSynchronize:2:719",
-                                                            NULL }), GPB_CHILD_OK);
+    const char *rules[] = { "FAKECUDA_FAIL", "cuMemAlloc:*:2,cuMemGetInfo:2:701,cuCtxSynchronize:2:719", NULL };
+    assert_int_equal(gpb_child_run(fails, rules), GPB_CHILD_OK);
     assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAloc:1:2", NULL }), 86);
     assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:2", NULL }), 86);
 }
@@ -316,7 +317,7 @@ static void test_log(void **state)
     assert_true(read(file, text, sizeof text - 1) > 0);
     assert_non_null(strstr(text, "cuMemAlloc thread="));
     assert_non_null(strstr(text, " result=201\n"));
-    assert_null(strstr(text, "kernel "));                                 /* none was launched: test_fakecuda_kernels.c has some */
+    assert_null(strstr(text, "kernel "));       /* none was launched: test_fakecuda_kernels.c has some */
     close(file);
     unlink(path);
 }

@@ -77,18 +77,19 @@ static gpb_call call_of(char transa, char transb)
     gpb_reference_fill(a, LDA * LDA * BATCH, 1);
     gpb_reference_fill(b, LDA * LDA * BATCH, 2);
     gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA, .ldb = LDA,
-                       .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = 1, .stride_a = LDA * LDA,
-                       .stride_b = LDA * LDA, .stride_c = LDC * N };
+    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
+                       .ldb = LDA, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = 1,
+                       .stride_a = LDA * LDA, .stride_b = LDA * LDA, .stride_c = LDC * N };
 }
 
 /* The call on the fake device through row r, packed as its form asks. */
 static void compute(const row *r, const gpb_call *q)
 {
     CUdeviceptr da = upload(a, sizeof a), db = upload(b, sizeof b), dc = upload(c_before, sizeof c_before);
-    gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = q->transa == 'N' ? 1 : LDA, .csa = q->transa == 'N' ? LDA : 1,
-                        .b = (void *)db, .rsb = q->transb == 'N' ? 1 : LDA, .csb = q->transb == 'N' ? LDA : 1, .c = (void *)dc,
-                        .ldc = LDC, .alpha = q->alpha, .beta = q->beta, .batch = q->batch, .stride_a = q->stride_a,
+    bool ta = q->transa != 'N', tb = q->transb != 'N';
+    gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA, .b = (void *)db,
+                        .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc, .ldc = LDC,
+                        .alpha = q->alpha, .beta = q->beta, .batch = q->batch, .stride_a = q->stride_a,
                         .stride_b = q->stride_b, .stride_c = q->stride_c };
     if (r->form != GPB_FORM_STRIDED) {
         g.a = (void *)pack(da, g.rsa, g.csa, (const int64_t[]){ M, K, up(M, r->bm), up(K, r->bk) }, &g.csa);
@@ -138,7 +139,8 @@ static int never_read(void)
     memset(c_before, 0xFF, sizeof c_before);                  /* NaN */
     compute(strided, &q);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
-    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = NAN, .beta = 3, .batch = 1 };
+    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = NAN, .beta = 3,
+                        .batch = 1 };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, 8) == CUDA_SUCCESS);
     EXPECT(c[0] == 3 && c[1] == 6);
     return GPB_CHILD_OK;
@@ -156,8 +158,8 @@ static int batches(void)
     for (size_t l = 0; l < BATCH; l++)
         items[l] = (gpb_gemm_item){ (void *)(da + l * sizeof a / BATCH), (void *)(db + l * sizeof b / BATCH),
                                     (void *)(dc + l * sizeof c / BATCH) };
-    gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC, .alpha = q.alpha, .beta = q.beta,
-                        .batch = BATCH, .items = (void *)upload(items, sizeof items) };
+    gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC, .alpha = q.alpha,
+                        .beta = q.beta, .batch = BATCH, .items = (void *)upload(items, sizeof items) };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && cuMemcpyDtoH(c, dc, sizeof c) == CUDA_SUCCESS);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
@@ -170,8 +172,8 @@ static int triangles(void)
     const float want[2][4] = { { 10, 10, 8, 10 }, { 6, 7, 8, 9 } };
     gpb_child_start();
     for (int lower = 0; lower < 2; lower++) {
-        gpb_unpack_args u = { .m = 2, .n = 2, .w = (void *)upload(w, 16), .ldw = 2, .c = (void *)upload(old, 16), .ldc = 2, .beta = 0.5,
-                              .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
+        gpb_unpack_args u = { .m = 2, .n = 2, .w = (void *)upload(w, 16), .ldw = 2, .c = (void *)upload(old, 16), .ldc = 2,
+                              .beta = 0.5, .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
         EXPECT(launch_tiles("gpb_sunpack", 2, 2, &u) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)u.c, 16) == CUDA_SUCCESS);
         EXPECT(!memcmp(c, want[lower], 16));
     }
@@ -216,7 +218,12 @@ static void no_block(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (voi
 static void a_too_long(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->csa++; }
 static void c_too_long(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->ldc += 4; }
 static void a_of_host(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->a = a; }
-static void a_strided(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->rsa = g->csa; g->csa = 1; }
+static void a_strided(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    (void)grid, (void)threads;
+    g->rsa = g->csa;
+    g->csa = 1;
+}
 static void b_shifted(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
 {
     (void)grid, (void)threads;

@@ -217,6 +217,28 @@ static void test_fails_half_way(void **state)
     unsetenv("FAKECUDA_FAIL");
 }
 
+static int timing(void)
+{
+    CUevent from = NULL, to = NULL;
+    float ms = -1;
+    gpb_child_start();
+    CUstream stream = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    CUevent untimed = event_new();
+    EXPECT(cuEventCreate(&from, 0) == CUDA_SUCCESS && cuEventCreate(&to, 0) == CUDA_SUCCESS);
+    EXPECT(cuEventElapsedTime(&ms, from, to) == CUDA_ERROR_INVALID_HANDLE);       /* not recorded */
+    EXPECT(cuEventRecord(from, stream) == CUDA_SUCCESS && cuEventRecord(to, stream) == CUDA_SUCCESS);
+    EXPECT(cuEventElapsedTime(&ms, from, to) == CUDA_ERROR_NOT_READY);
+    EXPECT(cuEventSynchronize(to) == CUDA_SUCCESS && cuEventElapsedTime(&ms, from, to) == CUDA_SUCCESS && ms >= 0);
+    EXPECT(cuEventRecord(untimed, stream) == CUDA_SUCCESS && cuEventElapsedTime(&ms, from, untimed) == CUDA_ERROR_INVALID_HANDLE);
+    return GPB_CHILD_OK;
+}
+
+static void test_timing(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_wrong_seeds(timing, 4), 0);
+}
+
 enum { THREADS = 4, ROUNDS = 50 };
 
 static void *lane(void *context)
@@ -261,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late),      cmocka_unit_test(test_staging),    cmocka_unit_test(test_across),
         cmocka_unit_test(test_from_null), cmocka_unit_test(test_recordings), cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_fails_half_way), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fails_half_way), cmocka_unit_test(test_timing), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

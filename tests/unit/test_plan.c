@@ -295,8 +295,10 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED;
-    bool a = g->transa == 'N' && f->a != GPB_PLACE_DEVICE && g->m % q->bm == 0 && g->k % q->bk == 0;
-    bool b = g->transb == 'N' && f->b != GPB_PLACE_DEVICE && g->n % q->bn == 0 && g->k % q->bk == 0;
+    bool fine_a = !g->a_array && (uintptr_t)g->a % 256 == 0 && g->lda % 64 == 0 && (g->batch == 1 || g->stride_a % 64 == 0);
+    bool fine_b = !g->b_array && (uintptr_t)g->b % 256 == 0 && g->ldb % 64 == 0 && (g->batch == 1 || g->stride_b % 64 == 0);
+    bool a = g->transa == 'N' && (f->a != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
+    bool b = g->transb == 'N' && (f->b != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
     assert_true(p->pack_a == (reads && padded && !a) && p->pack_b == (reads && padded && !b));
     assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# Sourced by every tests/abi/test_*.sh: the library under test, the software libcuda, a scratch folder, and the words ok, fail, skip.
+# Usage of each test: test_x.sh <libgpublas.so> <folder with the fake libcuda.so.1> [its own arguments]. Exit 0 pass, 1 fail, 77 skip.
+set -u
+export LC_ALL=C OPENBLAS_NUM_THREADS=1 BLIS_NUM_THREADS=1 OMP_NUM_THREADS=1
+for name in $(compgen -e GPUBLAS_); do unset "$name"; done
+unset LD_PRELOAD LD_LIBRARY_PATH
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+programs=$here/../programs
+library=$(realpath "${1:?the path of libgpublas.so}")
+fake=$(realpath "${2:?the folder of the fake libcuda.so.1}")
+debian=/usr/lib/$(gcc -print-multiarch)
+python=/usr/bin/python3
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpublas.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+failures=0
+ok()   { printf 'ok    %s\n' "$*"; }
+fail() { printf 'FAIL  %s\n' "$*"; failures=$((failures + 1)); }
+skip() { printf 'SKIP  %s\n' "$*"; exit 77; }
+finish() { exit $((failures > 0)); }
+
+# need <file> ...: skip unless they are there; ci/setup installs what holds them.
+need() { local file; for file; do [ -e "$file" ] || skip "no $file (ci/setup installs it)"; done; }
+
+# expect <what> <wanted> <found>
+expect() { if [ "$2" = "$3" ]; then ok "$1: $3"; else fail "$1: wanted '$2', found '$3'"; fi; }
+
+# build <output> <compiler and arguments>: a program that does not build is a failure, not a skip.
+build() { local output=$1; shift; "$@" -o "$output" >"$output.log" 2>&1 || { fail "does not build: $*"; cat "$output.log"; return 1; }; }
+
+# The folder of a host BLAS's libblas.so.3, by name.
+host_folder() {
+    case $1 in netlib) echo "$debian/blas" ;; openblas) echo "$debian/openblas-pthread" ;; blis) echo "$debian/blis-pthread" ;; esac
+}
+
+# on_host <netlib|openblas|blis> <command>: run it in front of that BLAS, without us.
+on_host() { local folder; folder=$(host_folder "$1"); shift; LD_LIBRARY_PATH=$folder "$@"; }
+
+# preloaded <netlib|openblas|blis> <command>: the same with us in front and every call offloaded to the fake GPU.
+# More to preload goes in the variable `beside`.
+preloaded() {
+    local folder; folder=$(host_folder "$1"); shift
+    env GPUBLAS_OFFLOAD="${offload:-always}" LD_LIBRARY_PATH="$folder:$fake" LD_PRELOAD="$library${beside:+:$beside}" "$@"
+}
+
+# traced <file> [text]: how many calls the trace in that file shows on the GPU (whose line has that text in it).
+traced() { grep '^gpublas: .* route=gpu ' "$1" | grep -cF -- "${2:-}"; }

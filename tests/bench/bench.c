@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* bench: the ladder of kernels against cuBLAS, or ordinary programs' SGEMM end to end. See --help. */
+#include "tests/bench/bench.h"
+
+#include <argp.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef GPB_LIBRARY
+#define GPB_LIBRARY "libgpublas.so"
+#endif
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+spread spread_of(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return (spread){ (values[(count - 1) / 2] + values[count / 2]) / 2, values[0], values[count - 1], count };
+}
+
+void *bench_memory(size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (p) return p;
+    fprintf(stderr, "bench: no memory for %zu bytes\n", bytes);
+    exit(1);
+}
+
+void *bench_symbol(void *library, const char *name)
+{
+    void *symbol = dlsym(library, name);
+    if (symbol) return symbol;
+    fprintf(stderr, "bench: %s\n", dlerror());
+    exit(1);
+}
+
+FILE *bench_csv(const char *path, const char *columns)
+{
+    if (!path) return NULL;
+    FILE *csv = fopen(path, "w");
+    if (!csv) {
+        perror(path);
+        exit(1);
+    }
+    const char *header = getenv("GPB_BENCH_HEADER");
+    if (header) fprintf(csv, "%s\n", header);
+    fprintf(csv, "%s\n", columns);
+    return csv;
+}
+
+void sample_draw(sample *s, int m, int n, int k, const float *a, const float *b)
+{
+    const gpb_call g = { .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = m, .n = n, .k = k, .lda = m, .ldb = k,
+                         .ldc = m, .alpha = 1, .a = a, .b = b, .batch = 1 };
+    for (int x = 0; x < SAMPLES; x++) {
+        int64_t i = random() % m, j = random() % n;
+        s->at[x] = i + j * m;
+        s->exact[x] = gpb_reference_at(&g, NULL, i, j, 0);
+    }
+}
+
+sample_error sample_judge(const sample *s)
+{
+    double worst = 0, square = 0, whole = 0;
+    for (int x = 0; x < SAMPLES; x++) {
+        double error = fabs((double)s->got[x] - s->exact[x].value);
+        if (isnan(error)) return (sample_error){ INFINITY, INFINITY };
+        worst = fmax(worst, error / s->exact[x].product);
+        square += error * error;
+        whole += s->exact[x].value * s->exact[x].value;
+    }
+    return (sample_error){ worst * 0x1p24, sqrt(square / whole) };
+}
+
+enum { END_TO_END = 1000, WORKER };
+
+static const struct argp_option arguments[] = {
+    { "end-to-end", END_TO_END, 0, 0, "Pageable host operands: this library, the host BLAS and NVBLAS", 0 },
+    { "library", 'l', "PATH", 0, "The libgpublas.so to bench (default: the one of this build)", 0 },
+    { "host-blas", 'b', "PATH", 0, "End to end: the host BLAS (default: libopenblas.so.0)", 0 },
+    { "nvblas", 'n', "PATH", 0, "End to end: NVBLAS (default: libnvblas.so of CUDA 13 or 12, if found)", 0 },
+    { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
+    { "kernel", 'k', "NAME", 0, "Ladder: this kernel alone", 0 },
+    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape (default: 120)", 0 },
+    { "largest", 'm', "N", 0, "Leave out shapes with a side above N", 0 },
+    { "worker", WORKER, 0, OPTION_HIDDEN, NULL, 0 },
+    { 0 }
+};
+
+typedef struct command { bench_options options; int (*run)(const bench_options *); } command;
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    command *c = state->input;
+    switch (key) {
+    case END_TO_END: c->run = bench_end_to_end; return 0;
+    case WORKER: c->run = bench_worker; return 0;
+    case 'l': c->options.library = text; return 0;
+    case 'b': c->options.host_blas = text; return 0;
+    case 'n': c->options.nvblas = text; return 0;
+    case 'o': c->options.csv = text; return 0;
+    case 'k': c->options.only = text; return 0;
+    case 's': c->options.seconds = atof(text); return 0;
+    case 'm': c->options.largest = atoi(text); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = { arguments, parse, NULL,
+        "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time.", NULL, NULL, NULL };
+    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .seconds = 120, .largest = 1 << 20 }, bench_ladder };
+    argp_parse(&argp, argc, argv, 0, NULL, &c);
+    return c.run(&c.options);
+}

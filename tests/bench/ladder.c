@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* The ladder: every kernel of the table and cuBLAS (default math), operands on the device, random data, buffers rotated through
+   more memory than the L2 holds. Both are timed alike, one completed call by the host's clock; the row cublas_events is cuBLAS
+   by CUDA events, without the cost of a call. cuBLAS is only ever a reference: it comes by dlopen and may be missing. */
+#include "tests/bench/bench.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/gpublas.h"
+#include "kernels/names.h"
+
+typedef unsigned long long address;
+
+static struct {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetName)(char *, int, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxPushCurrent_v2)(void *);
+    int (*cuMemAlloc_v2)(address *, size_t);
+    int (*cuMemcpyHtoD_v2)(address, const void *, size_t);
+    int (*cuMemcpyDtoH_v2)(void *, address, size_t);
+    int (*cuStreamSynchronize)(void *);
+    int (*cuEventCreate)(void **, unsigned);
+    int (*cuEventRecord)(void *, void *);
+    int (*cuEventSynchronize)(void *);
+    int (*cuEventElapsedTime)(float *, void *, void *);
+} cuda;
+
+static struct {
+    void *handle;
+    int (*create)(void **);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *,
+                 int);
+} cublas;
+
+static struct {
+    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+    int (*set_option)(const char *, const char *);
+    int (*stats)(gpublas_stats_t *, size_t);
+} ours;
+
+static void must(int result, const char *what)
+{
+    if (result == 0) return;
+    fprintf(stderr, "bench: %s: error %d\n", what, result);
+    exit(1);
+}
+#define MUST(call) must(cuda.call, #call)
+
+typedef struct contender {
+    const char *name;
+    int step;                                          /* of the ladder; 0: cuBLAS */
+    const char *image;
+    enum gpb_math math;
+} contender;
+
+static const contender contenders[] = {
+    { "cublas", 0, NULL, GPB_MATH_FFMA },
+    { "cublas_events", 0, NULL, GPB_MATH_FFMA },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, step, #image, GPB_MATH_##math },
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+enum { CONTENDERS = sizeof contenders / sizeof *contenders };
+
+typedef struct shape { int m, n, k; } shape;
+static const shape shapes[] = {
+    { 128, 128, 128 }, { 256, 256, 256 }, { 512, 512, 512 }, { 1022, 1022, 1022 }, { 1024, 1024, 1024 },
+    { 2048, 2048, 512 }, { 2048, 2048, 1024 }, { 2048, 4096, 512 }, { 2048, 4096, 1024 },
+    { 4096, 2048, 512 }, { 4096, 2048, 1024 }, { 4096, 4096, 512 }, { 4096, 4096, 1024 },
+    { 2044, 2044, 2044 }, { 2048, 2048, 2048 }, { 3135, 3135, 3135 }, { 4088, 4088, 4088 }, { 4096, 4096, 4096 },
+    { 6132, 6132, 6132 }, { 8176, 8176, 8176 }, { 8192, 8192, 8192 },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, L2 = 128 << 20 };
+
+/* Operands: one stretch of device memory each, a set of buffers wherever one is needed. */
+typedef struct stretch { address device; float *host; size_t floats; } stretch;
+static stretch a, b, c;
+
+static stretch stretch_make(size_t floats, uint64_t seed)
+{
+    stretch s = { 0, NULL, floats };
+    MUST(cuMemAlloc_v2(&s.device, 4 * floats));
+    if (!seed) return s;
+    s.host = bench_memory(4 * floats);
+    gpb_reference_fill(s.host, floats, seed);
+    MUST(cuMemcpyHtoD_v2(s.device, s.host, 4 * floats));
+    return s;
+}
+
+static float *at(stretch s, size_t set, int rows, int cols)
+{
+    size_t floats = ((size_t)rows * (size_t)cols + 63) / 64 * 64;
+    return (float *)(uintptr_t)(s.device + 4 * (set * floats % (s.floats - floats + 1) / 64 * 64));
+}
+
+static size_t sets(shape s)
+{
+    size_t m = (size_t)s.m, n = (size_t)s.n, k = (size_t)s.k, count = L2 / (4 * (m * k + k * n + m * n)) + 2;
+    return count < MOST_SETS ? count : MOST_SETS;
+}
+
+static void call(const contender *who, shape s, size_t set)
+{
+    static const float one = 1, zero = 0;
+    float *pa = at(a, set, s.m, s.k), *pb = at(b, set, s.k, s.n), *pc = at(c, set, s.m, s.n);
+    if (who->step) ours.sgemm(102, 111, 111, s.m, s.n, s.k, 1, pa, s.m, pb, s.k, 0, pc, s.m);
+    else must(cublas.sgemm(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m), "cublasSgemm");
+}
+
+static bool by_events(const contender *who) { return strcmp(who->name, "cublas_events") == 0; }
+
+static double timed(const contender *who, shape s, size_t set)
+{
+    static void *begin, *end;
+    float ms;
+    if (!by_events(who)) {
+        double start = seconds_now();
+        call(who, s, set);
+        if (!who->step) MUST(cuStreamSynchronize(NULL));
+        return seconds_now() - start;
+    }
+    if (!begin) {
+        MUST(cuEventCreate(&begin, 0));
+        MUST(cuEventCreate(&end, 0));
+    }
+    MUST(cuEventRecord(begin, NULL));
+    call(who, s, set);
+    MUST(cuEventRecord(end, NULL));
+    MUST(cuEventSynchronize(end));
+    MUST(cuEventElapsedTime(&ms, begin, end));
+    return 1e-3 * ms;
+}
+
+static double flops(shape s) { return 2.0 * s.m * s.n * s.k; }
+
+/* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is up. */
+static spread measured(const contender *who, shape s, bool hurry)
+{
+    double seconds[MOST_CALLS];
+    size_t set = 0;
+    call(who, s, set++ % sets(s));
+    MUST(cuStreamSynchronize(NULL));
+    seconds[0] = timed(who, s, set++ % sets(s));
+    bool slow = flops(s) / seconds[0] < 2e12;
+    int count = slow ? 3 : (int)fmin(MOST_CALLS, fmax(7, 0.04 / seconds[0]));
+    if (hurry || (slow && s.m >= 6132)) count = 1;
+    for (int i = 1; i < count; i++) seconds[i] = timed(who, s, set++ % sets(s));
+    return spread_of(seconds, count);
+}
+
+/* The entries of the sample, poisoned before and fetched after one more call. */
+static sample_error accuracy(const contender *who, shape s, sample *sample)
+{
+    const float poison = NAN;
+    address first = (uintptr_t)at(c, 0, s.m, s.n);
+    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyHtoD_v2(first + 4 * (address)sample->at[x], &poison, 4));
+    call(who, s, 0);
+    MUST(cuStreamSynchronize(NULL));
+    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyDtoH_v2(&sample->got[x], first + 4 * (address)sample->at[x], 4));
+    return sample_judge(sample);
+}
+
+static uint64_t gpu_calls(void)
+{
+    gpublas_stats_t stats = { 0 };
+    ours.stats(&stats, sizeof stats);
+    return stats.gpu_calls;
+}
+
+static bool open_cuda(char *name, int size)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    int device;
+    void *context;
+    if (!library) {
+        fprintf(stderr, "bench: no GPU: %s\n", dlerror());
+        return false;
+    }
+#define LOAD(f) cuda.f = (__typeof__(cuda.f))bench_symbol(library, #f)
+    LOAD(cuInit); LOAD(cuDeviceGet); LOAD(cuDeviceGetName); LOAD(cuDeviceGetAttribute); LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuCtxPushCurrent_v2); LOAD(cuMemAlloc_v2); LOAD(cuMemcpyHtoD_v2); LOAD(cuMemcpyDtoH_v2); LOAD(cuStreamSynchronize);
+    LOAD(cuEventCreate); LOAD(cuEventRecord); LOAD(cuEventSynchronize);
+    cuda.cuEventElapsedTime = (__typeof__(cuda.cuEventElapsedTime))dlsym(library, "cuEventElapsedTime");
+    if (cuda.cuInit(0) || cuda.cuDeviceGet(&device, 0)) {
+        fprintf(stderr, "bench: no GPU\n");
+        return false;
+    }
+    MUST(cuDeviceGetName(name, size, device));
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxPushCurrent_v2(context));
+    return true;
+}
+
+static void open_cublas(void)
+{
+    void *library = dlopen("libcublas.so.13", RTLD_NOW);
+    if (!library) library = dlopen("libcublas.so.12", RTLD_NOW);
+    if (!library) {
+        fprintf(stderr, "bench: cuBLAS is left out: %s\n", dlerror());
+        return;
+    }
+    cublas.create = (__typeof__(cublas.create))bench_symbol(library, "cublasCreate_v2");
+    cublas.sgemm = (__typeof__(cublas.sgemm))bench_symbol(library, "cublasSgemm_v2");
+    int error = cublas.create(&cublas.handle);
+    if (error) fprintf(stderr, "bench: cuBLAS is left out: cublasCreate: error %d\n", error);
+    if (error) cublas.handle = NULL;
+}
+
+static void open_ours(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    if (!library) must(-1, dlerror());
+    ours.sgemm = (__typeof__(ours.sgemm))bench_symbol(library, "cblas_sgemm");
+    ours.set_option = (__typeof__(ours.set_option))bench_symbol(library, "gpublas_set_option");
+    ours.stats = (__typeof__(ours.stats))bench_symbol(library, "gpublas_stats");
+    must(ours.set_option("OFFLOAD", "always"), "OFFLOAD");
+}
+
+static bool runs(const contender *who, const char *only)
+{
+    static const struct { const char *image, *arch; } images[] = {
+#define IMAGE(name, p, arch) { #name, #arch },
+#include "kernels/images.def"
+#undef IMAGE
+    };
+    int major, minor;
+    if (!who->step) return cublas.handle && (!by_events(who) || cuda.cuEventElapsedTime);
+    MUST(cuDeviceGetAttribute(&major, 75, 0));         /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
+    MUST(cuDeviceGetAttribute(&minor, 76, 0));
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        if (!strcmp(images[i].image, who->image) && atoi(images[i].arch) > 10 * major + minor) return false;
+    return !only || !strcmp(only, who->name);
+}
+
+static void force(const contender *who)
+{
+    if (!who->step) return;
+    must(ours.set_option("KERNEL", who->name), who->name);
+    must(ours.set_option("MATH", who->math == GPB_MATH_TF32 ? "tf32" : "fp32"), "MATH");
+}
+
+/* The squares worth a column at the end. */
+static void summary(double rate[SHAPES][CONTENDERS], const bench_options *options)
+{
+    printf("\nTFLOP/s, n x n x n\n%-4s %-16s", "step", "kernel");
+    for (int s = 0; s < SHAPES; s++)
+        if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7d", shapes[s].n);
+    printf("\n");
+    for (int i = 0; i < CONTENDERS; i++) {
+        if (!runs(&contenders[i], options->only)) continue;
+        printf("%-4d %-16s", contenders[i].step, contenders[i].name);
+        for (int s = 0; s < SHAPES; s++)
+            if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7.2f", 1e-12 * rate[s][i]);
+        printf("\n");
+    }
+}
+
+int bench_ladder(const bench_options *options)
+{
+    static double rate[SHAPES][CONTENDERS];
+    char gpu[256];
+    if (!open_cuda(gpu, sizeof gpu)) return 77;
+    open_cublas();
+    open_ours(options->library);
+    FILE *csv = bench_csv(options->csv, "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,error_u,"
+                                        "error_frobenius");
+    double start = seconds_now();
+    size_t largest = options->largest < 8192 ? (size_t)options->largest : 8192, floats = largest * largest + L2 / 4;
+    a = stretch_make(floats, 1);
+    b = stretch_make(floats, 2);
+    c = stretch_make(floats, 0);
+    int faults = 0;
+    printf("%s. Operands on the device, NN, one completed call at a time; error: max |e|/(|A||B|) in units of 2^-24\n", gpu);
+    for (int x = 0; x < SHAPES; x++) {
+        shape s = shapes[x];
+        static sample drawn;
+        if (s.m > options->largest || s.n > options->largest || s.k > options->largest) continue;
+        sample_draw(&drawn, s.m, s.n, s.k, a.host, b.host);
+        printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms", "least .. most", "GFLOP/s",
+               "/cuBLAS", "error", "frobenius");
+        for (int i = 0; i < CONTENDERS; i++) {
+            const contender *who = &contenders[i];
+            if (!runs(who, options->only)) continue;
+            force(who);
+            uint64_t before = gpu_calls();
+            sample_error error = accuracy(who, s, &drawn);
+            spread t = measured(who, s, seconds_now() - start > options->seconds);
+            bool on_gpu = !who->step || gpu_calls() >= before + 2 + (uint64_t)t.count;
+            bool right = error.worst <= s.k + 4 + (who->math == GPB_MATH_TF32 ? 0x1p15 : 0);
+            rate[x][i] = flops(s) / t.median;
+            double fraction = cublas.handle ? rate[x][i] / rate[x][0] : NAN;      /* nan: no cuBLAS */
+            printf("%5d %5d %5d  %-16s %9.4f %9.4f..%8.4f %9.0f %7.1f%% %9.2f %9.1e%s%s\n", s.m, s.n, s.k, who->name,
+                   1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], 100 * fraction, error.worst, error.frobenius,
+                   right ? "" : "  WRONG", on_gpu ? "" : "  NOT ON THE GPU");
+            if (csv)
+                fprintf(csv, "%s,%d,%d,%d,%d,%s,%d,%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.3e\n", gpu, s.m, s.n, s.k, who->step,
+                        who->name, t.count, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], fraction,
+                        error.worst, error.frobenius);
+            faults += !right || !on_gpu;
+            fflush(NULL);
+        }
+    }
+    summary(rate, options);
+    printf("%.0f s, %d faults\n", seconds_now() - start, faults);
+    if (csv) fclose(csv);
+    return faults != 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* See operand.h. Only entry points that src/driver.def lists too are required; managed memory, cuCtxGetCurrent may be absent. */
+#include "tests/gpu/operand.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef unsigned long long address;
+
+static struct {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxPushCurrent_v2)(void *);
+    int (*cuCtxPopCurrent_v2)(void **);
+    int (*cuMemAlloc_v2)(address *, size_t);
+    int (*cuMemFree_v2)(address);
+    int (*cuMemHostAlloc)(void **, size_t, unsigned);
+    int (*cuMemFreeHost)(void *);
+    int (*cuMemcpyHtoDAsync_v2)(address, const void *, size_t, void *);
+    int (*cuMemcpyDtoHAsync_v2)(void *, address, size_t, void *);
+    int (*cuStreamCreate)(void **, unsigned);
+    int (*cuStreamSynchronize)(void *);
+    int (*cuCtxGetCurrent)(void **);
+    int (*cuMemAllocManaged)(address *, size_t, unsigned);
+} cuda;
+static void *primary;
+static _Thread_local void *stream;
+
+const char *const place_names[PLACES] = { "pageable", "pinned", "device", "managed" };
+
+static void must(int result, const char *what)
+{
+    if (result == 0) return;
+    fprintf(stderr, "%s: CUDA error %d\n", what, result);
+    exit(1);
+}
+#define MUST(call) must(cuda.call, #call)
+
+bool gpu_open(void)
+{
+    if (primary) return true;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "SKIPPED, no GPU: %s\n", dlerror());
+        return false;
+    }
+#define NEED(name) if (!(cuda.name = (__typeof__(cuda.name))dlsym(library, #name))) must(-1, #name)
+#define MAY(name) cuda.name = (__typeof__(cuda.name))dlsym(library, #name)
+    NEED(cuInit); NEED(cuDeviceGet); NEED(cuDeviceGetAttribute); NEED(cuDevicePrimaryCtxRetain);
+    NEED(cuCtxPushCurrent_v2); NEED(cuCtxPopCurrent_v2); NEED(cuMemAlloc_v2); NEED(cuMemFree_v2); NEED(cuMemHostAlloc);
+    NEED(cuMemFreeHost); NEED(cuMemcpyHtoDAsync_v2); NEED(cuMemcpyDtoHAsync_v2); NEED(cuStreamCreate); NEED(cuStreamSynchronize);
+    MAY(cuCtxGetCurrent); MAY(cuMemAllocManaged);
+    int device, error = cuda.cuInit(0);
+    if (!error) error = cuda.cuDeviceGet(&device, 0);
+    if (error) {
+        fprintf(stderr, "SKIPPED, no GPU: CUDA error %d at the start\n", error);
+        return false;
+    }
+    MUST(cuDevicePrimaryCtxRetain(&primary, device));
+    gpu_make_current(true);
+    return true;
+}
+
+int gpu_arch(void)
+{
+    enum { MAJOR = 75, MINOR = 76 };               /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_... */
+    int major = 0, minor = 0;
+    MUST(cuDeviceGetAttribute(&major, MAJOR, 0));
+    MUST(cuDeviceGetAttribute(&minor, MINOR, 0));
+    return 10 * major + minor;
+}
+
+void *gpu_current(void)
+{
+    void *context = NULL;
+    if (cuda.cuCtxGetCurrent) MUST(cuCtxGetCurrent(&context));
+    return context;
+}
+
+void gpu_make_current(bool current)
+{
+    void *popped;
+    if (current) MUST(cuCtxPushCurrent_v2(primary));
+    else MUST(cuCtxPopCurrent_v2(&popped));
+}
+
+bool place_exists(enum place place) { return place != PLACE_MANAGED || cuda.cuMemAllocManaged; }
+
+/* Memory whose last byte is the last before an unmapped page; base and length recovered by page arithmetic. */
+static size_t page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t mapped(size_t bytes) { return (bytes + page() - 1) / page() * page() + page(); }
+
+static void *guarded(size_t bytes)
+{
+    char *start = mmap(NULL, mapped(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED || mprotect(start + mapped(bytes) - page(), page(), PROT_NONE)) must(-1, "mmap");
+    return start + mapped(bytes) - page() - bytes;
+}
+
+static void unguard(void *base, size_t bytes)
+{
+    munmap((char *)base + bytes + page() - mapped(bytes), mapped(bytes));
+}
+
+operand operand_make(enum place place, int64_t count, int64_t offset)
+{
+    operand o = { .place = place, .offset = offset, .count = count };
+    size_t bytes = 4 * (size_t)(count + offset);
+    if (!bytes) bytes = 4;
+    address at = 0;
+    switch (place) {
+    case PLACE_PAGEABLE: o.base = guarded(bytes); break;
+    case PLACE_PINNED: MUST(cuMemHostAlloc(&o.base, bytes, 0)); break;
+    case PLACE_DEVICE: MUST(cuMemAlloc_v2(&at, bytes)); o.base = (void *)(uintptr_t)at; break;
+    default: MUST(cuMemAllocManaged(&at, bytes, 1)); o.base = (void *)(uintptr_t)at; break;
+    }
+    o.address = (float *)o.base + offset;
+    o.image = malloc(bytes);
+    if (!o.image) must(-1, "malloc");
+    return o;
+}
+
+/* Device memory is reached by the driver alone; the rest is the host's too. */
+static void copied(int result)
+{
+    must(result, "copy");
+    MUST(cuStreamSynchronize(stream));
+}
+
+void operand_put(operand *o)
+{
+    size_t bytes = 4 * (size_t)(o->offset + o->count);
+    if (o->place != PLACE_DEVICE) memcpy(o->base, o->image, bytes);
+    else if (bytes) {
+        if (!stream) MUST(cuStreamCreate(&stream, 0));
+        copied(cuda.cuMemcpyHtoDAsync_v2((uintptr_t)o->base, o->image, bytes, stream));
+    }
+}
+
+void operand_get(const operand *o, float *whole)
+{
+    size_t bytes = 4 * (size_t)(o->offset + o->count);
+    if (o->place != PLACE_DEVICE) memcpy(whole, o->base, bytes);
+    else if (bytes) {
+        if (!stream) MUST(cuStreamCreate(&stream, 0));
+        copied(cuda.cuMemcpyDtoHAsync_v2(whole, (uintptr_t)o->base, bytes, stream));
+    }
+}
+
+void operand_free(operand *o)
+{
+    size_t bytes = 4 * (size_t)(o->count + o->offset);
+    free(o->image);
+    if (o->place == PLACE_PAGEABLE) unguard(o->base, bytes ? bytes : 4);
+    else if (o->place == PLACE_PINNED) MUST(cuMemFreeHost(o->base));
+    else MUST(cuMemFree_v2((uintptr_t)o->base));
+    *o = (operand){ 0 };
+}

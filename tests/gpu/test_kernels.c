@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Every kernel of the table, forced by name, on device operands used in place: a grid of shapes, transpositions, paddings,
+   misaligned bases, alpha and beta, and hard data. GPB_TEST_LARGE=1 adds large shapes; GPB_TEST_FEW=1 leaves a few small ones,
+   for compute-sanitizer. Arguments: names of kernels to run only these. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/problem.h"
+
+typedef struct kernel { const char *name, *image; enum gpb_math math; } kernel;
+static const kernel kernels[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, #image, GPB_MATH_##math },
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels, MOST = 400 };
+
+static const struct { const char *image, *arch; } images[] = {
+#define IMAGE(name, p, arch) { #name, #arch },
+#include "kernels/images.def"
+#undef IMAGE
+};
+
+typedef struct shape { int m, n, k; } shape;
+static const shape few[] = { { 1, 1, 1 }, { 33, 17, 9 }, { 129, 65, 37 }, { 130, 258, 20 } };
+static const shape small[] = {
+    { 1, 1, 1 }, { 1, 65, 33 }, { 67, 1, 31 }, { 5, 7, 0 }, { 2, 3, 1 }, { 31, 33, 8 }, { 32, 32, 32 }, { 63, 64, 65 },
+    { 64, 64, 16 }, { 127, 129, 17 }, { 128, 128, 15 }, { 129, 130, 33 }, { 200, 70, 131 }
+};
+static const shape medium[] = {
+    { 256, 256, 256 }, { 257, 255, 259 }, { 511, 384, 100 }, { 1000, 50, 777 }, { 3, 1030, 515 }, { 1022, 1022, 64 },
+    { 65, 64, 4099 }
+};
+static const shape large[] = { { 4097, 4097, 1000 }, { 6132, 6132, 6132 } };
+
+static problem problems[MOST];
+static int problem_count;
+
+static void add(shape s, const char *trans, int variant, enum fill fill)
+{
+    if (problem_count == MOST) abort();
+    problems[problem_count++] = (problem){
+        .m = s.m, .n = s.n, .k = s.k, .transa = trans[0], .transb = trans[1], .row_major = variant & 1, .fill = fill,
+        .pad = variant % 5 * (variant % 3), .offset = variant % 4, .at = { PLACE_DEVICE, PLACE_DEVICE, PLACE_DEVICE },
+    };
+}
+
+/* Each shape with each transposition; order, padding and alignment vary from one to the next, so that all combinations occur. */
+static void add_all(const shape *shapes, size_t count, enum fill fill)
+{
+    static const char *const trans[] = { "NN", "TN", "NT", "TT", "CN", "nt" };
+    static int variant;
+    for (size_t s = 0; s < count; s++)
+        for (int t = 0; t < (fill == FILL_UNIFORM ? 6 : 4); t++) add(shapes[s], trans[t], variant++, fill);
+}
+#define ADD(shapes, fill) add_all(shapes, sizeof(shapes) / sizeof(shape), fill)
+
+static int make_problems(void **state)
+{
+    (void)state;
+    if (getenv("GPB_TEST_FEW")) ADD(few, FILL_UNIFORM);
+    else {
+        ADD(small, FILL_UNIFORM);
+        for (int fill = FILL_WIDE; fill < FILLS; fill++) ADD(few, (enum fill)fill);
+        if (getenv("GPB_TEST_LARGE")) {
+            ADD(medium, FILL_UNIFORM);
+            add(large[0], "NT", 7, FILL_UNIFORM);
+            add(large[1], "TN", 0, FILL_UNIFORM);
+        }
+    }
+    for (int i = 0; i < problem_count; i++) problem_make(&problems[i]);
+    return 0;
+}
+
+static int free_problems(void **state)
+{
+    (void)state;
+    for (int i = 0; i < problem_count; i++) problem_free(&problems[i]);
+    return 0;
+}
+
+static void test_kernel(void **state)
+{
+    const kernel *kernel = *state;
+    static const struct { float alpha, beta; } scalars[] = { { 1, 0 }, { -0.7f, 1.3f }, { 2, 1 }, { 0, 0 }, { 0, -0.5f } };
+    set_option("KERNEL", kernel->name);
+    set_option("MATH", kernel->math == GPB_MATH_TF32 ? "tf32" : "ieee");
+    int faults = 0;
+    for (int i = 0; i < problem_count; i++) {
+        problem *p = &problems[i];
+        if (kernel->math == GPB_MATH_TF32 && p->fill == FILL_SUBNORMAL) continue;     /* TF32 promises nothing below 2^-126 */
+        for (int s = 0; s < (problem_is_large(p) ? 2 : 5) && faults < 5; s++) {
+            int64_t before = gpu_calls();
+            faults += !problem_try(p, scalars[s].alpha, scalars[s].beta, kernel->math);
+            if (scalars[s].alpha != 0 && p->k) assert_int_equal(gpu_calls(), before + 1);
+        }
+    }
+    assert_int_equal(faults, 0);
+}
+
+static bool wanted(const kernel *kernel, int count, char **names)
+{
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        if (!strcmp(images[i].image, kernel->image) && atoi(images[i].arch) > gpu_arch()) return false;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], kernel->name)) return true;
+    return count == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (!gpu_open()) return 77;
+    set_option("OFFLOAD", "always");
+    struct CMUnitTest tests[KERNELS] = { 0 };
+    size_t count = 0;
+    for (int i = 0; i < KERNELS; i++)
+        if (wanted(&kernels[i], argc - 1, argv + 1))
+            tests[count++] = (struct CMUnitTest){ kernels[i].name, test_kernel, NULL, NULL, (void *)&kernels[i] };
+        else fprintf(stderr, "not run on this GPU or not asked for: %s\n", kernels[i].name);
+    return _cmocka_run_group_tests("kernels", tests, count, make_problems, free_problems);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Problems larger than the device memory the library may use: GPUBLAS_MEMORY caps it far below the operands. Every operand on the
+   host, and with one or two of them on the device. GPB_TEST_LARGE=1: operands of a few hundred MB, a cap of 64 MB. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "tests/gpu/problem.h"
+
+static bool is_large(void) { return getenv("GPB_TEST_LARGE") != NULL; }
+
+static void run(problem p, float alpha, float beta)
+{
+    problem_make(&p);
+    int64_t before = gpu_calls();
+    assert_true(problem_try(&p, alpha, beta, GPB_MATH_FFMA));
+    assert_int_equal(gpu_calls(), before + 1);
+    problem_free(&p);
+}
+
+/* Each dimension in turn the one that does not fit. */
+static void test_shapes(void **state)
+{
+    (void)state;
+    static const int small[][3] = {
+        { 700, 700, 700 }, { 1500, 40, 900 }, { 40, 1500, 900 }, { 50, 60, 20000 }, { 1200, 1200, 16 }
+    };
+    static const int large[][3] = {
+        { 6132, 6132, 6132 }, { 60000, 300, 1000 }, { 300, 60000, 1000 }, { 200, 200, 300000 }, { 12000, 9000, 100 }
+    };
+    static const char *const kernels[] = { "tile_2d", "padded", "warp_tile", NULL };
+    for (int i = 0; i < 20; i++) {
+        const int *s = is_large() ? large[i % 5] : small[i % 5];
+        set_option("KERNEL", kernels[i % 4]);
+        problem p = { .m = s[0], .n = s[1], .k = s[2], .transa = "NT"[i & 1], .transb = "NT"[i >> 1 & 1], .row_major = i >> 2 & 1,
+                      .pad = i % 3, .at = { i == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, i == 12 ? PLACE_PINNED : PLACE_PAGEABLE,
+                                            i == 13 || i == 14 ? PLACE_DEVICE : PLACE_PAGEABLE } };
+        run(p, i & 1 ? 1 : -0.5f, i & 2 ? 0 : 1.5f);
+    }
+    set_option("KERNEL", NULL);
+}
+
+/* NaN and Inf cross panels as they cross one call, and integers stay exact. */
+static void test_data(void **state)
+{
+    (void)state;
+    for (int fill = 0; fill < FILLS; fill++) {
+        problem p = { .m = 300, .n = 200, .k = 4000, .transa = 'N', .transb = 'N', .fill = (enum fill)fill };
+        run(p, 1, 0);
+        run(p, 2, 1);
+    }
+}
+
+int main(void)
+{
+    if (!gpu_open()) return 77;
+    set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
+    set_option("OFFLOAD", "always");
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data) };
+    return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
+}

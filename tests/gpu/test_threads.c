@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Sixteen threads at once, each with operands of its own and with A and B that all read; then fork: the child is on the host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/gpu/problem.h"
+
+enum { THREADS = 16 };
+
+static problem shared;                   /* A and B that all threads read at once */
+
+static int rounds(void) { return getenv("GPB_TEST_LARGE") ? 60 : 12; }
+
+/* NULL if every answer was right. */
+static void *caller(void *number)
+{
+    int t = *(int *)number;
+    gpu_make_current(true);
+    problem p = { .m = 40 + 17 * t, .n = 150 - 5 * t, .k = 30 + 11 * t, .transa = "NT"[t & 1], .transb = "NT"[t >> 1 & 1],
+                  .row_major = t >> 2 & 1, .pad = t % 3, .offset = t % 4,
+                  .at = { t % PLACE_MANAGED, t / 3 % PLACE_MANAGED, t / 5 % PLACE_MANAGED } };
+    problem q = shared;
+    problem_make(&p);
+    q.c = operand_make(PLACE_PAGEABLE, shared.c.count, shared.c.offset);
+    bool right = true;
+    for (int i = 0; i < rounds() && right; i++)
+        right = problem_try(&p, 1, i & 1 ? 0.5f : 0, GPB_MATH_FFMA) && problem_try(&q, 1, 0, GPB_MATH_FFMA);
+    operand_free(&q.c);
+    problem_free(&p);
+    return right ? NULL : number;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    shared = (problem){ .m = 130, .n = 70, .k = 90, .transa = 'N', .transb = 'T', .pad = 1 };
+    problem_make(&shared);
+    pthread_t threads[THREADS];
+    int number[THREADS];
+    int64_t before = gpu_calls();
+    for (int t = 0; t < THREADS; t++) {
+        number[t] = t;
+        assert_int_equal(pthread_create(&threads[t], NULL, caller, &number[t]), 0);
+    }
+    int wrong = 0;
+    for (int t = 0; t < THREADS; t++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[t], &result), 0);
+        wrong += result != NULL;
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(gpu_calls(), before + 2 * THREADS * rounds());
+    problem_free(&shared);
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    problem p = { .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 };
+    problem_make(&p);
+    int64_t before = gpu_calls();
+    assert_true(problem_try(&p, 1, 0, GPB_MATH_FFMA));
+    assert_int_equal(gpu_calls(), before + 1);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        before = gpu_calls();
+        bool right = problem_try(&p, 1, 0, GPB_MATH_FFMA) && problem_try(&p, 0.5f, 2, GPB_MATH_FFMA);
+        _exit(!right ? 1 : gpu_calls() != before ? 2 : 0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);       /* 1: wrong answer, 2: the child used the GPU */
+    before = gpu_calls();
+    assert_true(problem_try(&p, 1, 1, GPB_MATH_FFMA));
+    assert_int_equal(gpu_calls(), before + 1);
+    problem_free(&p);
+}
+
+int main(void)
+{
+    if (!gpu_open()) return 77;
+    set_option("OFFLOAD", "always");
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads), cmocka_unit_test(test_fork) };
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}
