@@ -22,6 +22,7 @@ typedef struct gpb_facts {
     double core_gflops;          /* the host BLAS's SGEMM rate on one core */
     /* the operands */
     enum gpb_place a, b, c;
+    int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
 } gpb_facts;
 
 #endif

@@ -18,6 +18,13 @@ struct gpb_tile {
 /* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
 constexpr unsigned GPB_TILE_GROUP = 8;
 
+/* p, known to the compiler to be an address of global memory: what comes out of the argument block could be of any kind. */
+template <class T> static __device__ __forceinline__ T *gpb_global(T *p)
+{
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+
 /* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of keeping it. */
 struct gpb_corner {
     int64_t i0, j0;
@@ -35,9 +42,9 @@ template <int BM, int BN> static __device__ __forceinline__ gpb_tile gpb_tile_of
 {
     const gpb_corner at = gpb_corner_of<BM, BN>(g);
     const int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
-    if (g.items)
-        return { g, l, at.i0, at.j0, k, (const float *)g.items[l].a, (const float *)g.items[l].b };
-    return { g, l, at.i0, at.j0, k, (const float *)g.a + l * g.stride_a, (const float *)g.b + l * g.stride_b };
+    const float *a = g.items ? (const float *)g.items[l].a : (const float *)g.a + l * g.stride_a;
+    const float *b = g.items ? (const float *)g.items[l].b : (const float *)g.b + l * g.stride_b;
+    return { g, l, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
@@ -55,7 +62,7 @@ static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
 {
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
     float *c = items ? (float *)items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
-    return { c, t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta), ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
+    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta), ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
 }
 
 /* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */

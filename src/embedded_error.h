@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the embedded BLAS reports illegal arguments. `name` is the routine in lower case, "sgemm"; width is that of its integers, 32 or 64. */
+/* How the embedded BLAS reports illegal arguments. `name` is the routine in lower case, "sgemm"; width is that of its integers,
+   32 or 64. */
 #ifndef GPB_EMBEDDED_ERROR_H
 #define GPB_EMBEDDED_ERROR_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported Fortran names, as the CBLAS entries and the batches call them: a host may be compiled Fortran, so each character has its hidden length. */
+/* The exported Fortran names, as the CBLAS entries and the batches call them: a host may be compiled Fortran, so each character
+   has its hidden length. */
 
 #define SAME(p, stem) extern __typeof__(F77_OF(p, stem)) BLAS_OF(p, stem);        /* no characters: as our own body is declared */
 SAME(P, axpy) SAME(P, copy) SAME(P, swap) SAME(P, scal) SAME(P, rotg) SAME(RP, asum) SAME(RP, nrm2) SAME(IP, amax) SAME(PR, rot)
@@ -21,16 +22,21 @@ void BLAS(SYMMETRIC(mv))(const char *, const INT *, const T *, const T *, const 
                          const INT *, size_t);
 void BLAS(SYMMETRIC_BAND(mv))(const char *, const INT *, const INT *, const T *, const T *, const INT *, const T *, const INT *,
                               const T *, T *, const INT *, size_t);
-void BLAS(SYMMETRIC_PACKED(mv))(const char *, const INT *, const T *, const T *, const T *, const INT *, const T *, T *, const INT *,
+void BLAS(SYMMETRIC_PACKED(mv))(const char *, const INT *, const T *, const T *, const T *, const INT *, const T *, T *,
+                                const INT *,
                                 size_t);
 void BLAS(SYMMETRIC(r))(const char *, const INT *, const R *, const T *, const INT *, T *, const INT *, size_t);
 void BLAS(SYMMETRIC_PACKED(r))(const char *, const INT *, const R *, const T *, const INT *, T *, size_t);
-void BLAS(SYMMETRIC(r2))(const char *, const INT *, const T *, const T *, const INT *, const T *, const INT *, T *, const INT *, size_t);
-void BLAS(SYMMETRIC_PACKED(r2))(const char *, const INT *, const T *, const T *, const INT *, const T *, const INT *, T *, size_t);
+void BLAS(SYMMETRIC(r2))(const char *, const INT *, const T *, const T *, const INT *, const T *, const INT *, T *, const INT *,
+                         size_t);
+void BLAS(SYMMETRIC_PACKED(r2))(const char *, const INT *, const T *, const T *, const INT *, const T *, const INT *, T *,
+                                size_t);
 
-#define FULL_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const T *, const INT *, T *, const INT *, \
+#define FULL_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const T *, const INT *, T *, \
+                                    const INT *,                                                                        \
                                     size_t, size_t, size_t);
-#define BAND_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const INT *, const T *, const INT *, T *, \
+#define BAND_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const INT *, const T *, const INT *, \
+                                    T *,                                                                                        \
                                     const INT *, size_t, size_t, size_t);
 #define PACKED_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const T *, T *, const INT *, \
                                       size_t, size_t, size_t);
@@ -44,7 +50,8 @@ void BLAS(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT), size_t,
 void BLAS(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 
-#define SYMM_(stem) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, const T *, const INT *, const T *, \
+#define SYMM_(stem) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, const T *, const INT *, \
+                                    const T *,                                                                               \
                                     const INT *, const T *, T *, const INT *, size_t, size_t);
 #define SYRK_(stem, S) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const S *, const T *, const INT *, \
                                        const S *, T *, const INT *, size_t, size_t);

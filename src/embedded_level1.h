@@ -151,7 +151,8 @@ void F77(rotm)(const INT *n, R *x, const INT *incx, R *y, const INT *incy, const
     }
 }
 
-/* The modified Givens rotation (Lawson, Hanson, Kincaid, Krogh 1979): H with the second component of H (sqrt(d1) x1, sqrt(d2) y1) zero. */
+/* The modified Givens rotation (Lawson, Hanson, Kincaid, Krogh 1979): H with the second component of H (sqrt(d1) x1, sqrt(d2) y1)
+   zero. */
 void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
 {
     const R gam = 4096, large = 16777216, small = 1 / large;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Level 2, Fortran: argument checks in netlib's order, quick returns, then a body of embedded_matvec.h. Real SY, SB, SP and complex HE, HB,
-   HP are the same routines by other names. The numbers are those of the illegal parameter. */
+/* Level 2, Fortran: argument checks in netlib's order, quick returns, then a body of embedded_matvec.h. Real SY, SB, SP and
+   complex HE, HB, HP are the same routines by other names. The numbers are those of the illegal parameter. */
 
 #if COMPLEX
 #define SYMMETRIC(stem) he##stem
@@ -12,7 +12,8 @@
 #define SYMMETRIC_PACKED(stem) sp##stem
 #endif
 
-void F77(gemv)(const char *trans, const INT *m, const INT *n, const T *alpha, const T *a, const INT *lda, const T *x, const INT *incx,
+void F77(gemv)(const char *trans, const INT *m, const INT *n, const T *alpha, const T *a, const INT *lda, const T *x,
+               const INT *incx,
                const T *beta, T *y, const INT *incy)
 {
     int t = letter_of("NTC", trans);
@@ -26,7 +27,8 @@ void F77(gemv)(const char *trans, const INT *m, const INT *n, const T *alpha, co
     if (*alpha != 0) general_matvec(t, &s, *n, *alpha, FIRST(x, size_x, *incx), *incx, y, *incy);
 }
 
-void F77(gbmv)(const char *trans, const INT *m, const INT *n, const INT *kl, const INT *ku, const T *alpha, const T *a, const INT *lda,
+void F77(gbmv)(const char *trans, const INT *m, const INT *n, const INT *kl, const INT *ku, const T *alpha, const T *a,
+               const INT *lda,
                const T *x, const INT *incx, const T *beta, T *y, const INT *incy)
 {
     int t = letter_of("NTC", trans);
@@ -64,7 +66,8 @@ void F77(SYMMETRIC_BAND(mv))(const char *uplo, const INT *n, const INT *k, const
     LOCAL(symmetric)(u, band_triangle(u, a, *n, *k, *lda), *alpha, x, *incx, *beta, y, *incy);
 }
 
-void F77(SYMMETRIC_PACKED(mv))(const char *uplo, const INT *n, const T *alpha, const T *a, const T *x, const INT *incx, const T *beta, T *y,
+void F77(SYMMETRIC_PACKED(mv))(const char *uplo, const INT *n, const T *alpha, const T *a, const T *x, const INT *incx,
+                               const T *beta, T *y,
                                const INT *incy)
 {
     int u = letter_of("UL", uplo);
@@ -73,37 +76,38 @@ void F77(SYMMETRIC_PACKED(mv))(const char *uplo, const INT *n, const T *alpha, c
 }
 
 /* TRMV and TRSV, TBMV and TBSV, TPMV and TPSV. */
-#define TRIANGULAR(stem, solve)                                                                                                        \
-    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const T *a, const INT *lda, T *x,             \
-                   const INT *incx)                                                                                                    \
-    {                                                                                                                                  \
-        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                                        \
-        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *lda < at_least_1(*n) ? 6 : *incx == 0 ? 8 : 0)) return;                \
-        columns s = triangle(FULL, u, a, *n, *lda);                                                                                    \
-        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                                        \
+#define TRIANGULAR(stem, solve)                                                                                           \
+    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const T *a, const INT *lda, T *x, \
+                   const INT *incx)                                                                                       \
+    {                                                                                                                     \
+        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                            \
+        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *lda < at_least_1(*n) ? 6 : *incx == 0 ? 8 : 0)) return;    \
+        columns s = triangle(FULL, u, a, *n, *lda);                                                                       \
+        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                            \
     }
 TRIANGULAR(trmv, false)
 TRIANGULAR(trsv, true)
 
-#define TRIANGULAR_BAND(stem, solve)                                                                                                   \
-    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const INT *k, const T *a, const INT *lda,     \
-                   T *x, const INT *incx)                                                                                              \
-    {                                                                                                                                  \
-        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                                        \
-        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *k < 0 ? 5 : *lda <= *k ? 7 : *incx == 0 ? 9 : 0)) return;              \
-        columns s = band_triangle(u, a, *n, *k, *lda);                                                                                 \
-        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                                        \
+#define TRIANGULAR_BAND(stem, solve)                                                                                     \
+    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const INT *k, const T *a,        \
+                   const INT *lda,                                                                                       \
+                   T *x, const INT *incx)                                                                                \
+    {                                                                                                                    \
+        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                           \
+        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *k < 0 ? 5 : *lda <= *k ? 7 : *incx == 0 ? 9 : 0)) return; \
+        columns s = band_triangle(u, a, *n, *k, *lda);                                                                   \
+        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                           \
     }
 TRIANGULAR_BAND(tbmv, false)
 TRIANGULAR_BAND(tbsv, true)
 
-#define TRIANGULAR_PACKED(stem, solve)                                                                                                 \
-    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const T *a, T *x, const INT *incx)            \
-    {                                                                                                                                  \
-        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                                        \
-        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *incx == 0 ? 7 : 0)) return;                                            \
-        columns s = triangle(PACKED, u, a, *n, 0);                                                                                     \
-        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                                        \
+#define TRIANGULAR_PACKED(stem, solve)                                                                                     \
+    void F77(stem)(const char *uplo, const char *trans, const char *diag, const INT *n, const T *a, T *x, const INT *incx) \
+    {                                                                                                                      \
+        int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);                             \
+        if (BAD(stem, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *incx == 0 ? 7 : 0)) return;                                 \
+        columns s = triangle(PACKED, u, a, *n, 0);                                                                         \
+        triangular_matvec(solve, t, d == 'U', &s, FIRST(x, *n, *incx), *incx);                                             \
     }
 TRIANGULAR_PACKED(tpmv, false)
 TRIANGULAR_PACKED(tpsv, true)
@@ -118,11 +122,11 @@ static void LOCAL(rank_one)(const char *name, const INT *m, const INT *n, const 
     rank_one(&s, *n, *alpha, FIRST(x, *m, *incx), *incx, conj_x, FIRST(y, *n, *incy), *incy, conj_y);
 }
 
-#define GER(stem, conj_y)                                                                                                              \
-    void F77(stem)(const INT *m, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy, T *a,        \
-                   const INT *lda)                                                                                                     \
-    {                                                                                                                                  \
-        LOCAL(rank_one)(NAME(stem), m, n, alpha, x, incx, false, y, incy, conj_y, a, lda);                                 \
+#define GER(stem, conj_y)                                                                                                      \
+    void F77(stem)(const INT *m, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy, T *a, \
+                   const INT *lda)                                                                                             \
+    {                                                                                                                          \
+        LOCAL(rank_one)(NAME(stem), m, n, alpha, x, incx, false, y, incy, conj_y, a, lda);                                     \
     }
 #if COMPLEX
 GER(geru, false)
@@ -162,7 +166,8 @@ static void LOCAL(syr2)(int uplo, columns s, T alpha, const T *x, INT incx, cons
     make_diagonal_real(&s);
 }
 
-void F77(SYMMETRIC(r2))(const char *uplo, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy, T *a,
+void F77(SYMMETRIC(r2))(const char *uplo, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy,
+                        T *a,
                         const INT *lda)
 {
     int u = letter_of("UL", uplo);
@@ -170,7 +175,8 @@ void F77(SYMMETRIC(r2))(const char *uplo, const INT *n, const T *alpha, const T 
     LOCAL(syr2)(u, triangle(FULL, u, a, *n, *lda), *alpha, x, *incx, y, *incy);
 }
 
-void F77(SYMMETRIC_PACKED(r2))(const char *uplo, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy, T *a)
+void F77(SYMMETRIC_PACKED(r2))(const char *uplo, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y,
+                               const INT *incy, T *a)
 {
     int u = letter_of("UL", uplo);
     if (BAD(SYMMETRIC_PACKED(r2), !u ? 1 : *n < 0 ? 2 : *incx == 0 ? 5 : *incy == 0 ? 7 : 0)) return;

@@ -2,7 +2,8 @@
 /* The bodies of Level 3: one blocked product of packed operands; a symmetric matrix is an operand that packs its mirror image, a
    rank-k update a product that stores one triangle, a triangular product or solve a sweep of products along the diagonal. */
 
-/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian matrix. */
+/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian
+   matrix. */
 typedef struct operand {
     const T *a;
     int64_t rs, cs;
@@ -49,13 +50,13 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
     return conj_if(o->conjugate != (hermitian && mirrored), x);
 }
 
-/* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of SSE. The packed blocks of A and B
-   (64 and 96 KiB, on the stack) stay in the second-level cache. */
+/* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of SSE. The packed blocks of A
+   and B (64 and 96 KiB, on the stack) stay in the second-level cache. */
 typedef R vec __attribute__((vector_size(32), may_alias));
 enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 1024 / sizeof(T), MC = 64, NC = 96 };
 
-/* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width` real, then imaginary parts.
-   Rows beyond the last are zeros. */
+/* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width` real, then imaginary
+   parts. Rows beyond the last are zeros. */
 static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth, int width)
 {
     for (int64_t i = i0; i < i0 + rows; i += width)
@@ -96,7 +97,8 @@ static inline __attribute__((always_inline)) void tile_body(int64_t depth, const
 }
 
 static void tile_sse(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
-__attribute__((target("avx2"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
+__attribute__((target("avx2"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b,
+                                                                                                                   sums); }
 
 static inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -119,7 +121,8 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
 }
 
 /* C += alpha A B for an m x k operand A and a k x n operand B, of which one may be symmetric, or Hermitian if so said. */
-static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian, const target *c)
+static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian,
+                     const target *c)
 {
     alignas(64) R a_block[MC * KC * PLANES], b_block[NC * KC * PLANES];
     vec sums[NR * PLANES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows it holds: one body serves all. */
+/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows it holds: one body
+   serves all. */
 
 /* Where the columns of a matrix lie: those of m rows with kl diagonals below the main one and ku above it. */
 typedef struct columns {
@@ -92,7 +93,8 @@ static void triangular_matvec(bool solve, int trans, bool unit, const columns *s
 }
 
 /* A += alpha x y^T, with x and y conjugated if asked; zeros of y skip their column. */
-static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y, int64_t incy, bool conj_y)
+static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y, int64_t incy,
+                     bool conj_y)
 {
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;

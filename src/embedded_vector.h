@@ -20,7 +20,8 @@ static void axpy(int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t inc
 }
 
 /* In eight partial sums: one alone would wait for every addition, and may not be vectorised. */
-static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy, bool conjugate)
+static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy,
+                                                        bool conjugate)
 {
     enum { PARTS = 8 };
     T part[PARTS] = {0};

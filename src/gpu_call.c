@@ -39,7 +39,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     gpb_outcome out = { 0 };
     gpb_progress progress = { 0 };
     CUresult result = CUDA_SUCCESS;
-    gpb_lane *lane = gpb_gpu_take(call, facts);
+    gpb_lane *lane = gpb_gpu_take(facts);
     if (!lane) {
         out.failure = gpb_gpu_why();
     } else {

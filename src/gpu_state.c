@@ -186,8 +186,12 @@ static enum gpb_place place_of(const void *pointer, int *device)
 
 enum gpb_place gpb_gpu_place(const void *pointer)
 {
+    CUcontext popped;
     int device = -1;
-    return place_of(pointer, &device);
+    if (!gpb_gpu_started() || driver->cuCtxPushCurrent(devices[0].context)) return GPB_PLACE_HOST;
+    enum gpb_place place = place_of(pointer, &device);
+    driver->cuCtxPopCurrent(&popped);
+    return place;
 }
 
 /* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. */
@@ -214,11 +218,14 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         facts->device_bytes = devices[0].budget;
     }
     /* Device memory can only exist in a process that has libcuda mapped; asking where it lives then starts us. */
-    if (facts->arch && libcuda && gpb_gpu_start()) {
+    if (facts->arch && libcuda && gpb_gpu_start() && !driver->cuCtxPushCurrent(devices[0].context)) {
+        CUcontext popped;
         int device = -1;
         facts->c = place_of_all(call, call->c, (const void *const *)call->c_array, &device);
         facts->a = place_of_all(call, call->a, call->a_array, &device);
         facts->b = place_of_all(call, call->b, call->b_array, &device);
+        facts->device = device + 1;
+        driver->cuCtxPopCurrent(&popped);
     }
 }
 
@@ -246,15 +253,6 @@ static CUresult ready_lane(gpb_lane *lane)
     return result;
 }
 
-static int preferred_device(const gpb_call *call, const gpb_facts *facts)
-{
-    int device = -1;
-    if (facts->c == GPB_PLACE_DEVICE) place_of(call->c_array ? call->c_array[0] : call->c, &device);
-    if (device < 0 && facts->a == GPB_PLACE_DEVICE) place_of(call->a_array ? call->a_array[0] : call->a, &device);
-    if (device < 0 && facts->b == GPB_PLACE_DEVICE) place_of(call->b_array ? call->b_array[0] : call->b, &device);
-    return device;
-}
-
 /* Under the lock: an idle lane, one that already has its memory before one that has not. */
 static gpb_lane *idle_lane(int device)
 {
@@ -268,10 +266,10 @@ static gpb_lane *idle_lane(int device)
     return best;
 }
 
-gpb_lane *gpb_gpu_take(const gpb_call *call, const gpb_facts *facts)
+gpb_lane *gpb_gpu_take(const gpb_facts *facts)
 {
     CUcontext popped;
-    int device = preferred_device(call, facts);
+    int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
     while (gpb_gpu_started() && !(lane = idle_lane(device))) pthread_cond_wait(&lane_free, &lock);

@@ -52,7 +52,7 @@ enum gpb_place gpb_gpu_place(const void *pointer);
 
 /* A lane on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can be had. Its context is
    current until gpb_gpu_give. */
-gpb_lane *gpb_gpu_take(const gpb_call *call, const gpb_facts *facts);
+gpb_lane *gpb_gpu_take(const gpb_facts *facts);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);

@@ -18,6 +18,7 @@
 #include "src/option.h"
 
 #define EMBEDDED_ONLY ((void *)1)
+#define NO_HOST ((void *)1)
 
 typedef struct objects {
     int count, room;
@@ -122,8 +123,9 @@ static void *visit_offered(void *handle, const char *file, const void *row)
     return offered(handle, row);
 }
 
-/* Libraries that this file opened: their width says nothing about the program's. */
-static _Atomic(void *) opened[4];
+/* Libraries that this file opened: their width says nothing about the program's. `opening` is not 0 while one is not noted yet. */
+static _Atomic(void *) opened[16];
+static atomic_int opening;
 
 static void note_opened(const void *function)
 {
@@ -141,6 +143,27 @@ static bool was_opened(const void *base)
     return false;
 }
 
+static void *visit_wide(void *handle, const char *file, const void *act)
+{
+    void *isamax = lookup(handle, "isamax_");
+    Dl_info info;
+    /* Its own isamax_, not one of a library it needs. */
+    if (isamax && dladdr(isamax, &info) && strcmp(info.dli_fname, file) == 0 && !was_opened(info.dli_fbase) && plain_width(handle) == 64) {
+        if (act == note_opened) note_opened(isamax);
+        else gpb_symbol_stand_aside(file);
+    }
+    return NULL;
+}
+
+static void *open_host(const char *name)
+{
+    atomic_fetch_add(&opening, 1);
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (handle) each_object(visit_wide, note_opened);      /* those that the program had were seen before: gpb_next_look */
+    atomic_fetch_sub(&opening, 1);
+    return handle;
+}
+
 /* The library that GPUBLAS_HOST_BLAS names, opened once; NULL if unset, EMBEDDED_ONLY for the word "embedded". */
 static void *named_host(void)
 {
@@ -149,48 +172,32 @@ static void *named_host(void)
     const char *path = gpb_option_text(GPB_OPTION_HOST_BLAS);
     if (handle || !path) return handle;
     if (strcmp(path, "embedded") == 0) return EMBEDDED_ONLY;
-    handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    handle = open_host(path);
     if (!handle) gpb_log_warn("GPUBLAS_HOST_BLAS: %s; looking for another", dlerror());
     else if (!plain_width(handle) && !dlsym(handle, "sgemm_64_") && !dlsym(handle, "scipy_sgemm_64_") && !dlsym(handle, "scipy_sgemm_"))
         gpb_log_warn("GPUBLAS_HOST_BLAS: %s exports no BLAS of its own", path);
-    else if (dlsym(handle, "isamax_"))
-        note_opened(dlsym(handle, "isamax_"));
     atomic_store(&kept, handle);
     return handle;
 }
 
-static bool fast(void *handle)
+/* The known host BLAS from the disk whose GEMM has integers of that width, opened once; NULL if there is none. What was opened stays open
+   also if it does not serve: OpenBLAS 0.3.21 crashes in its destructor when it is closed again. */
+static void *known_host(int width)
 {
-#define HOST(soname, which)
-#define VENDOR(name) if (dlsym(handle, name)) return true;
+    static const char *const hosts[] = {
+#define HOST(soname) soname,
 #include "src/host.def"
 #undef HOST
-#undef VENDOR
-    return false;
-}
-
-/* A known host BLAS from the disk. What serves stays open for good; what does not is closed again. */
-static void *known_host(const gpb_symbol_row *row)
-{
-    enum { ANY, FAST };
-    static const struct { const char *soname; int which; } hosts[] = {
-#define HOST(soname, which) { soname, which },
-#define VENDOR(name)
-#include "src/host.def"
-#undef HOST
-#undef VENDOR
     };
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        void *handle = dlopen(hosts[i].soname, RTLD_LAZY | RTLD_LOCAL);
-        if (!handle) continue;
-        void *address = hosts[i].which == FAST && !fast(handle) ? NULL : offered(handle, row);
-        if (address) {
-            note_opened(address);
-            return address;
-        }
-        dlclose(handle);
+    static _Atomic(void *) kept[2];
+    const gpb_symbol_row *gemm = &gpb_symbol_rows[width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_];
+    void *host = atomic_load(&kept[width == 64]);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts && !host; i++) {
+        void *handle = open_host(hosts[i]);
+        if (handle && offered(handle, gemm)) host = handle;
     }
-    return NULL;
+    atomic_store(&kept[width == 64], host ? host : NO_HOST);
+    return host == NO_HOST ? NULL : host;
 }
 
 static void *search(enum gpb_symbol symbol)
@@ -204,8 +211,9 @@ static void *search(enum gpb_symbol symbol)
     if (address) return address;
     /* Never a second BLAS: only where the process has no GEMM of this width but the embedded one. */
     const gpb_symbol_row *gemm = &gpb_symbol_rows[row->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_];
-    bool has_one = named || each_object(visit_offered, gemm);
-    if (!has_one) address = known_host(row);
+    bool has_one = named || gpb_symbol_standing_aside() || each_object(visit_offered, gemm);
+    void *host = has_one ? NULL : known_host(row->width);
+    if (host) address = offered(host, row);
     return address ? address : row->embedded;
 }
 
@@ -236,16 +244,10 @@ static int note_changes(struct dl_phdr_info *info, size_t size, void *out)
     return 1;
 }
 
-static void *visit_wide(void *handle, const char *file, const void *libcuda)
+static void *visit_all(void *handle, const char *file, const void *libcuda)
 {
     if (strstr(file, "libcuda.so")) *(bool *)libcuda = true;
-    void *isamax = lookup(handle, "isamax_");
-    Dl_info info;
-    /* Its own isamax_, not one of a library it needs. */
-    if (isamax && dladdr(isamax, &info) && strcmp(info.dli_fname, file) == 0 && !was_opened(info.dli_fbase)
-        && plain_width(handle) == 64)
-        gpb_symbol_stand_aside(file);
-    return NULL;
+    return visit_wide(handle, file, NULL);
 }
 
 bool gpb_next_look(void)
@@ -254,9 +256,9 @@ bool gpb_next_look(void)
     static atomic_bool libcuda;
     unsigned long long now = 0;
     dl_iterate_phdr(note_changes, &now);
-    if (now == atomic_load_explicit(&seen, memory_order_acquire)) return atomic_load_explicit(&libcuda, memory_order_relaxed);
+    if (now == atomic_load_explicit(&seen, memory_order_acquire) || atomic_load(&opening)) return atomic_load_explicit(&libcuda, memory_order_relaxed);
     bool here = false;
-    each_object(visit_wide, &here);
+    each_object(visit_all, &here);
     atomic_store(&libcuda, here);
     dl_iterate_phdr(note_changes, &now);
     atomic_store_explicit(&seen, now, memory_order_release);

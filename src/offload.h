@@ -9,13 +9,13 @@
 
 /* One visit of a call to the host BLAS, from gpb_offload's false to gpb_offload_done. */
 typedef struct gpb_visit {
-    const gpb_call *call;        /* NULL: not to be counted or traced (an illegal call, a quick return, or the host calling itself) */
+    const gpb_call *call;        /* NULL: not to be counted or traced (an illegal call, or the host calling itself) */
     const char *why;
     double begin_s;              /* set only when traced */
 } gpb_visit;
 
 /* True: C is done. False: hand the caller's own arguments to the host BLAS, under the same name, then call gpb_offload_done.
-   Illegal arguments, quick returns and calls that the host makes to itself are the host's. */
+   Illegal arguments and calls that the host makes to itself are the host's. */
 bool gpb_offload(const gpb_call *call, gpb_visit *visit);
 void gpb_offload_done(const gpb_visit *visit);
 

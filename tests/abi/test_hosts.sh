@@ -10,19 +10,20 @@ build semantics gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/semantics.c" -L"$debia
 on_host netlib ./netlib > plain.out
 export GPUBLAS_OFFLOAD=never
 
-# hosts <stderr>: the BLAS libraries of the process that are not us, by real name
+# hosts <stderr>: the BLAS libraries of the process that are not us, as netlib, openblas, blis (OpenBLAS's libblas.so.3 needs its
+# libopenblas.so.0: one BLAS in two files)
 hosts() {
     local path; sed -n 's/^blas: //p' "$1" | while read -r path; do
-        path=$(realpath "$path"); cmp -s "$path" "$library" || basename "$path"
-    done | sort -u | tr '\n' ' '
+        path=$(realpath "$path")
+        case $path in *openblas*) echo openblas ;; *blis*) echo blis ;; *) cmp -s "$path" "$library" || echo netlib ;; esac
+    done | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
-real() { basename "$(realpath "$1")"; }
 right() { if [ "$2" = 0 ] && cmp plain.out "$1.out"; then ok "$1: all calls right"; else fail "$1: exit $2"; head -5 "$1.err"; fi; }
 
 # 1 the option; a path that is none warns and the search goes on
 for host in netlib openblas blis; do
     GPUBLAS_HOST_BLAS=$(host_folder $host)/libblas.so.3 ./linked tell > option.out 2> option.err; right option $?
-    expect "GPUBLAS_HOST_BLAS=$host" "$(real "$(host_folder $host)/libblas.so.3") " "$(hosts option.err)"
+    expect "GPUBLAS_HOST_BLAS=$host" $host "$(hosts option.err)"
 done
 GPUBLAS_HOST_BLAS=/nowhere/libblas.so.3 ./linked tell > missing.out 2> missing.err; right missing $?
 expect 'lines on a path that is none' 1 "$(grep -c '^gpublas: .*/nowhere/libblas.so.3' missing.err)"
@@ -30,10 +31,14 @@ expect 'lines on a path that is none' 1 "$(grep -c '^gpublas: .*/nowhere/libblas
 # 2 the BLAS that the process has, and no second one: linked, and loaded RTLD_LOCAL by Python
 for host in netlib openblas blis; do
     offload=never preloaded $host ./netlib tell > process.out 2> process.err; right process $?
-    expect "the process's own $host" "$(real "$(host_folder $host)/libblas.so.3") " "$(hosts process.err)"
-    offload=never preloaded $host "$python" -c 'import numpy as np; a = np.ones((64, 64), np.float32); assert ((a @ a) == 64).all()
-for line in sorted({l.split()[-1] for l in open("/proc/self/maps") if "blas.so" in l or "blis.so" in l}): print(line)' > local.out 2> local.err || fail "NumPy on $host"
-    expect "NumPy's own $host" "$(real "$(host_folder $host)/libblas.so.3")" "$(while read -r l; do cmp -s "$l" "$library" || basename "$l"; done < local.out | sort -u | grep -v lapack | tr '\n' ' ' | sed 's/ $//')"
+    expect "the process's own $host" $host "$(hosts process.err)"
+    offload=never preloaded $host "$python" -c '
+import numpy as np, sys
+a = np.ones((64, 64), np.float32)
+assert ((a @ a) == 64).all()
+for line in {l.split()[-1] for l in open("/proc/self/maps") if "blas.so" in l or "blis.so" in l}: print("blas:", line, file=sys.stderr)' 2> local.err
+    expect "NumPy's own $host: exit" 0 $?
+    expect "NumPy's own $host" $host "$(hosts local.err)"
 done
 
 # 3 found by name
@@ -73,5 +78,4 @@ aside xblat3s sblat3.in 12
 aside xscblat3 sin3 18
 aside xblat3d dblat3.in 12
 aside xblat3s sblat3.in 12 1
-head -2 xblat3d.err
 finish

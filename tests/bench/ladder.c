@@ -76,7 +76,7 @@ static const shape shapes[] = {
     { 2044, 2044, 2044 }, { 2048, 2048, 2048 }, { 3135, 3135, 3135 }, { 4088, 4088, 4088 }, { 4096, 4096, 4096 },
     { 6132, 6132, 6132 }, { 8176, 8176, 8176 }, { 8192, 8192, 8192 },
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, L2 = 128 << 20 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, L2 = 128 << 20, COMPARED = 4096 };
 
 /* Operands: one stretch of device memory each, a set of buffers wherever one is needed. */
 typedef struct stretch { address device; float *host; size_t floats; } stretch;
@@ -248,7 +248,7 @@ static void force(const contender *who)
 /* The squares worth a column at the end. */
 static void summary(double rate[SHAPES][CONTENDERS], const bench_options *options)
 {
-    printf("\nTFLOP/s, n x n x n\n%-4s %-16s", "step", "kernel");
+    printf("\nTFLOP/s, n x n x n; the last column: of cuBLAS at %d\n%-4s %-16s", COMPARED, "step", "kernel");
     for (int s = 0; s < SHAPES; s++)
         if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7d", shapes[s].n);
     printf("\n");
@@ -257,6 +257,9 @@ static void summary(double rate[SHAPES][CONTENDERS], const bench_options *option
         printf("%-4d %-16s", contenders[i].step, contenders[i].name);
         for (int s = 0; s < SHAPES; s++)
             if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7.2f", 1e-12 * rate[s][i]);
+        for (int s = 0; s < SHAPES && cublas.handle; s++)
+            if (shapes[s].m == COMPARED && shapes[s].n == COMPARED && shapes[s].k == COMPARED && rate[s][0] > 0)
+                printf("%6.1f%%", 100 * rate[s][i] / rate[s][0]);
         printf("\n");
     }
 }

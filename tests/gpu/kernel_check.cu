@@ -314,7 +314,7 @@ int main(int argc, char **argv)
             CHECK(cudaFuncSetAttribute(r.function, cudaFuncAttributeMaxDynamicSharedMemorySize, r.smem));
         int runs = 0;
         double ratio = test(r, problems, runs), far = test_far(r);
-        bool right = ratio <= 1 && far <= 1 && f.localSizeBytes == 0;
+        bool right = ratio <= 1 && far <= 1 && f.localSizeBytes <= 64;   /* more means that the main loop spills */
         failed += !right;
         printf("%-15s %5d %5zu %6zu  %-5s %6d %9.3g %9.3g %18.2f %7.2f %7.2f\n", r.name, f.numRegs, f.localSizeBytes, f.sharedSizeBytes + r.smem,
                right ? "yes" : "NO", runs, ratio, far, speed(r, 1024, a, b, c), speed(r, 2048, a, b, c), speed(r, 4096, a, b, c));

@@ -8,17 +8,22 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "include/gpublas.h"
 #include "tests/gpu/problem.h"
 
 static bool is_large(void) { return getenv("GPB_TEST_LARGE") != NULL; }
 
-static void run(problem p, float alpha, float beta)
+/* Bytes that the call sent to the GPU. */
+static int64_t run(problem p, float alpha, float beta)
 {
+    gpublas_stats_t before, after;
     problem_make(&p);
-    int64_t before = gpu_calls();
+    gpublas_stats(&before, sizeof before);
     assert_true(problem_try(&p, alpha, beta, GPB_MATH_FFMA));
-    assert_int_equal(gpu_calls(), before + 1);
+    gpublas_stats(&after, sizeof after);
+    assert_int_equal(after.gpu_calls, before.gpu_calls + 1);
     problem_free(&p);
+    return (int64_t)(after.bytes_to_gpu - before.bytes_to_gpu);
 }
 
 /* Each dimension in turn the one that does not fit. */
@@ -38,7 +43,9 @@ static void test_shapes(void **state)
         problem p = { .m = s[0], .n = s[1], .k = s[2], .transa = "NT"[i & 1], .transb = "NT"[i >> 1 & 1], .row_major = i >> 2 & 1,
                       .pad = i % 3, .at = { i == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, i == 12 ? PLACE_PINNED : PLACE_PAGEABLE,
                                             i == 13 || i == 14 ? PLACE_DEVICE : PLACE_PAGEABLE } };
-        run(p, i & 1 ? 1 : -0.5f, i & 2 ? 0 : 1.5f);
+        int64_t sent = run(p, i & 1 ? 1 : -0.5f, i & 2 ? 0 : 1.5f), once = (int64_t)p.m * p.k + (int64_t)p.k * p.n;
+        if (!(i & 2)) once += (int64_t)p.m * p.n;
+        if (i % 5 == 0) assert_true(sent > 4 * once);    /* no two of A, B, C fit: panels of something went twice */
     }
     set_option("KERNEL", NULL);
 }

@@ -21,7 +21,7 @@
 
 static const struct card { const char *name; gpb_facts facts; } cards[] = {
 #define CARD(name, arch, sms, gib, link, launch, cores, gflops)                                                         \
-    { name, { arch, sms, gib * GIB, link, launch, 0, 0, cores, gflops, GPB_PLACE_HOST, GPB_PLACE_HOST, GPB_PLACE_HOST } },
+    { name, { arch, sms, gib * GIB, link, launch, 0, 0, cores, gflops, GPB_PLACE_HOST, GPB_PLACE_HOST, GPB_PLACE_HOST, 0 } },
     /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
     CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
     CARD( "small", 86,   20,   3,  10,   15e-6,  8,     60 )

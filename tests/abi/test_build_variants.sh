@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The same sources built other ways, named by the arguments after the second (clang, address, thread, no_cuda; none: all four), warnings
+# being errors; then that build's own tests that need no GPU, and the programs of semantics on its fake GPU. Kernels are not compiled again.
+. "$(dirname "$0")/harness.sh"
+source=$(realpath "$here/../..") main_build=$(dirname "$library")
+images=$main_build/images
+[ -d "$images" ] || images=$(sed -n 's/^GPUBLAS_IMAGES:PATH=//p' "$main_build/CMakeCache.txt")
+need "$images" "$debian/blas/libblas.so.3"
+include=$(sed -n 's/^GPUBLAS_CUDA_\(INCLUDE\|H\):PATH=\(.*\)$/\2/p' "$main_build/CMakeCache.txt" | grep . | head -1)
+cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
+
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
+
+variant() {
+    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right
+    case $name in
+        clang)   compiler=clang ;;
+        address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
+        thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread ;;
+        no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 ;;
+        *)       fail "no variant $name"; return ;;
+    esac
+    need "/usr/bin/$compiler"
+    cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON > configure.log 2>&1 \
+        || { fail "$name: configure"; tail -20 configure.log; return; }
+    cmake --build "$folder" > build.log 2>&1 || { fail "$name: build"; grep -E 'error|warning' build.log | head -20; tail -5 build.log; return; }
+    ok "$name: builds with no warning"
+
+    if ctest --test-dir "$folder" -R '^test_' -E '_gpu$' --no-tests=error --output-on-failure > ctest.log 2>&1; then ok "$name: $(grep 'tests passed' ctest.log)"
+    else fail "$name: ctest"; tail -60 ctest.log; fi
+
+    for program in semantics extensions; do
+        build $program $compiler -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror $compile "$programs/$program.c" "$folder/libgpublas.so" \
+              -Wl,-rpath,"$folder" -lm -lpthread || continue
+        LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always timeout 900 ./$program $strict > $program.out 2> $program.err
+        expect "$name: $program: exit" 0 $?
+        right=$(grep -c '^right ' $program.out)
+        case $program in semantics) expect "$name: $program: checks right" $checks "$right" ;; *) expect "$name: $program: checks right" 20 "$right" ;; esac
+        grep '^WRONG' $program.out
+        if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err; then fail "$name: $program"; head -60 $program.err; fi
+    done
+    if [ "$name" = no_cuda ]; then
+        if "$folder/libgpublas.so" | grep -q 'CUDA'; then ok 'no_cuda: the doctor says so'; else fail 'no_cuda: the doctor does not say that CUDA lacks'; fi
+    fi
+}
+
+shift 2
+[ $# -gt 0 ] || set -- clang address thread no_cuda
+for name; do variant "$name"; done
+finish
