@@ -27,7 +27,8 @@ static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c
         float4 old = { 0, 0, 0, 0 };
         if (to.beta != 0)
             old = *(float4 *)c;
-        *(float4 *)c = make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
+        *(float4 *)c = make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z),
+                                   gpb_blend(to, acc.w, old.w));
         return;
     }
     const float each[4] = { acc.x, acc.y, acc.z, acc.w };
@@ -51,7 +52,8 @@ static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile &t, in
         if (at < cols)
 #pragma unroll
             for (int x = 0; x < TM / 4; x++)
-                gpb_store4(to, c + x * STEP_M, rows - x * STEP_M, make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
+                gpb_store4(to, c + x * STEP_M, rows - x * STEP_M,
+                           make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
         c += (s % GROUP == GROUP - 1 ? STEP_N - GROUP + 1 : 1) * to.ldc;
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The spelling of a kernel's device symbol, the words of the .def lists' columns, the shape of every launch. No other file spells them. */
+/* The spelling of a kernel's device symbol, the words of the .def lists' columns, the shape of every launch. No other file
+   spells them. */
 #ifndef GPB_NAMES_H
 #define GPB_NAMES_H
 
@@ -36,7 +37,8 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C };
 #define GPB_PACK_THREADS 256
 
 /* Thread blocks that a multiprocessor should hold at once: nvcc bounds a thread's registers by it (65536 of them are shared by
-   all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for that. */
+   all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for
+   that. */
 #define GPB_BLOCKS(bm, bn, threads) ((threads) <= 256 && (bm) * (bn) / (threads) <= 64 ? 2 : 1)
 
 /* GPB_ONLY(image)(text): the text where the including .cu has said `#define GPB_MINE_<image> ~, KEEP`, else nothing. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_spack and gpb_sunpack: operands of any strides to padded workspaces, results home. Arguments in gemm_args.h, launch in names.h. */
+/* gpb_spack and gpb_sunpack: operands of any strides to padded workspaces, results home. Arguments in gemm_args.h, launch in
+   names.h. */
 #ifndef GPB_PACK_CUH
 #define GPB_PACK_CUH
 

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* x itself, but the compiler cannot know: what is computed from it stays where it is written, instead of being computed early and kept. */
+/* x itself, but the compiler cannot know: what is computed from it stays where it is written, instead of being computed early
+   and kept. */
 static __device__ __forceinline__ int64_t gpb_fresh(int64_t x)
 {
     asm volatile("" : "+l"(x));
@@ -25,7 +26,8 @@ static __device__ __forceinline__ unsigned gpb_block()
     return x;
 }
 
-/* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16. sm_80. */
+/* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16.
+   sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
@@ -41,6 +43,7 @@ static __device__ __forceinline__ void gpb_cp_async4(float *to, const float *fro
 static __device__ __forceinline__ void gpb_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /* Waits until at most LEFT of this thread's newest groups are under way. */
-template <int LEFT> static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
+template <int LEFT>
+static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
 
 #endif

@@ -7,7 +7,8 @@
 #include "kernels/names.h"
 #include "kernels/ptx.cuh"
 
-/* One tile of one batch member, as every step of the ladder sees it. Only what the main loop needs: registers are dear. k >= 1. */
+/* One tile of one batch member, as every step of the ladder sees it. Only what the main loop needs: registers are dear. k >= 1.
+   */
 struct gpb_tile {
     const gpb_gemm_args &g;                /* in the constant bank: sizes and strides cost no registers */
     unsigned l;                            /* the member */
@@ -25,7 +26,8 @@ template <class T> static __device__ __forceinline__ T *gpb_global(T *p)
     return p;
 }
 
-/* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of keeping it. */
+/* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of
+   keeping it. */
 struct gpb_corner {
     int64_t i0, j0;
 };
@@ -48,7 +50,8 @@ template <int BM, int BN> static __device__ __forceinline__ gpb_tile gpb_tile_of
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
-template <int BK> static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile &t) { return (unsigned)((t.k + BK - 1) / BK); }
+template <int BK>
+static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile &t) { return (unsigned)((t.k + BK - 1) / BK); }
 
 /* Where a tile's results go: C of its member. */
 struct gpb_target {
@@ -62,7 +65,8 @@ static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
 {
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
     float *c = items ? (float *)items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
-    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta), ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
+    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta),
+             ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
 }
 
 /* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */
@@ -77,7 +81,8 @@ template <int BM, int BN> static __device__ __forceinline__ void gpb_tile_scale(
 }
 
 /* The body of every GEMM kernel: STEP computes this block's tile of each batch member that falls to it. */
-template <int BM, int BN, void (*STEP)(const gpb_tile &)> static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
+template <int BM, int BN, void (*STEP)(const gpb_tile &)>
+static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {
     for (unsigned l = blockIdx.z; l < (uint64_t)g.batch; l += gridDim.z) {
         const gpb_tile t = gpb_tile_of<BM, BN>(g, l);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Global to shared memory: any strides with guards, or padded operands 16 bytes at a time. No index leaves an operand's own memory: what the
-   guards refuse is not read. */
+/* Global to shared memory: any strides with guards, or padded operands 16 bytes at a time. No index leaves an operand's own
+   memory: what the guards refuse is not read. */
 #ifndef GPB_TILE_LOAD_CUH
 #define GPB_TILE_LOAD_CUH
 
 #include "kernels/tile.cuh"
 
-/* to[row + col*LD] = from[row*rs + col*cs] for ROWS x COLS elements; zero outside rows x cols. Neighbouring threads walk whichever
-   dimension is contiguous in memory. With an odd LD neither way of storing meets a bank conflict. */
+/* to[row + col*LD] = from[row*rs + col*cs] for ROWS x COLS elements; zero outside rows x cols. Neighbouring threads walk
+   whichever dimension is contiguous in memory. With an odd LD neither way of storing meets a bank conflict. */
 template <int ROWS, int COLS, int LD, int THREADS>
 static __device__ __forceinline__ void gpb_load_strided(float *to, const float *from, int64_t rs, int64_t cs, int64_t rows, int64_t cols)
 {
@@ -27,18 +27,21 @@ static __device__ __forceinline__ void gpb_load_strided(float *to, const float *
 }
 
 /* The guarded tiles of op(A) and op(B) at depth p: as[i + q*LDA], bs[q + j*LDB]. */
-template <int BM, int BK, int LDA, int THREADS> static __device__ __forceinline__ void gpb_load_a(float *as, const gpb_tile &t, int64_t p)
+template <int BM, int BK, int LDA, int THREADS>
+static __device__ __forceinline__ void gpb_load_a(float *as, const gpb_tile &t, int64_t p)
 {
     gpb_load_strided<BM, BK, LDA, THREADS>(as, t.a + t.i0 * t.g.rsa + p * t.g.csa, t.g.rsa, t.g.csa, t.g.m - t.i0, t.k - p);
 }
 
-template <int BK, int BN, int LDB, int THREADS> static __device__ __forceinline__ void gpb_load_b(float *bs, const gpb_tile &t, int64_t p)
+template <int BK, int BN, int LDB, int THREADS>
+static __device__ __forceinline__ void gpb_load_b(float *bs, const gpb_tile &t, int64_t p)
 {
     gpb_load_strided<BK, BN, LDB, THREADS>(bs, t.b + p * t.g.rsb + t.j0 * t.g.csb, t.g.rsb, t.g.csb, t.k - p, t.g.n - t.j0);
 }
 
-/* How threads share a padded tile, ROWS (contiguous in memory) x COLS, in groups of four rows. As many threads to a column as there are
-   loads for, so that most of a thread's loads lie in one column, at offsets known to the compiler; but at least two, a whole sector. */
+/* How threads share a padded tile, ROWS (contiguous in memory) x COLS, in groups of four rows. As many threads to a column as
+   there are loads for, so that most of a thread's loads lie in one column, at offsets known to the compiler; but at least two,
+   a whole sector. */
 template <int ROWS, int COLS, int THREADS> struct gpb_share {
     static constexpr int QUADS = ROWS / 4, COUNT = QUADS * COLS / THREADS;
     static constexpr int LANES = QUADS / COUNT >= 2 ? QUADS / COUNT : QUADS >= 2 ? 2 : 1;     /* threads to a column */
@@ -95,8 +98,9 @@ template <int ROWS, int COLS, int THREADS> struct gpb_courier : gpb_share<ROWS, 
     }
 };
 
-/* Where row p of a transposed tile of COLS columns begins. PLAIN: densely. SKEWED: each four rows lie 16 floats further on, so that the two threads
-   that hold neighbouring fours of a column, and their 15 neighbours, store to different banks; rows stay aligned to 16 bytes. */
+/* Where row p of a transposed tile of COLS columns begins. PLAIN: densely. SKEWED: each four rows lie 16 floats further on, so
+   that the two threads that hold neighbouring fours of a column, and their 15 neighbours, store to different banks; rows stay
+   aligned to 16 bytes. */
 template <int COLS> static __device__ __forceinline__ constexpr int gpb_plain(int p) { return p * COLS; }
 template <int COLS> static __device__ __forceinline__ constexpr int gpb_skewed(int p) { return p * COLS + p / 4 * 16; }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 5. Step 4 without a single bounds check: A and B have been copied to workspaces padded with zeros to whole tiles (gpb_spack), C is such a
-   workspace too, and gpb_sunpack carries the true results home, adding beta C there. The copies are of order n^2, the checks were of order n^3. */
+/* Step 5. Step 4 without a single bounds check: A and B have been copied to workspaces padded with zeros to whole tiles
+   (gpb_spack), C is such a workspace too, and gpb_sunpack carries the true results home, adding beta C there. The copies are of
+   order n^2, the checks were of order n^3. */
 #ifndef GPB_LADDER_05_PADDED_CUH
 #define GPB_LADDER_05_PADDED_CUH
 
@@ -10,7 +11,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_padded(const gpb_tile &t)
 {
     constexpr int HM = BM / 2, HN = BN / 2, LDA = BM + 1, LDB = BK + 1;
-    static_assert(THREADS == HM * HN && BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "four results a thread, even shares of the loads");
+    static_assert(THREADS == HM * HN && BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
+                  "four results a thread, even shares of the loads");
     __shared__ float as[BK * LDA], bs[BN * LDB];
     const int i = threadIdx.x % HM, j = threadIdx.x / HM;
     const float *a = t.a + t.i0, *b = t.b + t.j0 * t.g.csb;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 11. Step 10 on padded operands with 16-byte accesses everywhere. A thread's 8 rows are contiguous in op(A)'s tile already; for its 8 columns
-   to be so too, op(B)'s tile, contiguous along k in memory, is transposed on its way into shared memory. */
+/* Step 11. Step 10 on padded operands with 16-byte accesses everywhere. A thread's 8 rows are contiguous in op(A)'s tile
+   already; for its 8 columns to be so too, op(B)'s tile, contiguous along k in memory, is transposed on its way into shared
+   memory. */
 #ifndef GPB_LADDER_11_FLOAT4_CUH
 #define GPB_LADDER_11_FLOAT4_CUH
 
@@ -21,7 +22,8 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_fragme
 }
 
 /* acc += a b', the outer product of two fragments. */
-template <int TM, int TN> static __device__ __forceinline__ void gpb_outer(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
+template <int TM, int TN>
+static __device__ __forceinline__ void gpb_outer(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
 {
 #pragma unroll
     for (int s = 0; s < TN; s++)
@@ -34,7 +36,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_float4(const gpb_tile &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
-    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0, "threads must share the tile evenly");
+    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
+                  "threads must share the tile evenly");
     __shared__ __align__(16) float as[BK * BM], bs[BK * BN];
     const int i = threadIdx.x % X * TM, j = threadIdx.x / X * TN;
     gpb_courier<BM, BK, THREADS> ca;

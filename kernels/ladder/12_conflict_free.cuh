@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 12. In step 11 threads side by side read 16 bytes at distances of 32: two of them meet in each bank of shared memory. A thread's 8 rows are
-   split into two groups of 4, half a tile apart, so that neighbours read neighbouring 16 bytes; its columns likewise. And the rows of the transposed
-   tile are skewed, so that the stores of its columns' parts do not meet either. */
+/* Step 12. In step 11 threads side by side read 16 bytes at distances of 32: two of them meet in each bank of shared memory. A
+   thread's 8 rows are split into two groups of 4, half a tile apart, so that neighbours read neighbouring 16 bytes; its columns
+   likewise. And the rows of the transposed tile are skewed, so that the stores of its columns' parts do not meet either. */
 #ifndef GPB_LADDER_12_CONFLICT_FREE_CUH
 #define GPB_LADDER_12_CONFLICT_FREE_CUH
 
 #include "kernels/ladder/11_float4.cuh"
 
-/* acc += the product of a BM x BK and a BK x BN tile in shared memory, for the thread whose first row is i and first column is j. */
+/* acc += the product of a BM x BK and a BK x BN tile in shared memory, for the thread whose first row is i and first column is
+   j. */
 template <int BM, int BN, int BK, int TM, int TN>
 static __device__ __forceinline__ void gpb_split_multiply(float (&acc)[TN][TM], const float *as, const float *bs, int i, int j)
 {
@@ -24,7 +25,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_conflict_free(const gpb_tile &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
-    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0, "threads must share the tile evenly");
+    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
+                  "threads must share the tile evenly");
     __shared__ __align__(16) float as[BK * BM], bs[gpb_skewed<BN>(BK)];
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;
     gpb_courier<BM, BK, THREADS> ca;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 13. Two tiles of each operand in shared memory. While the block multiplies one, the next is on its way from global memory to registers; it is
-   put into the other buffer afterwards. Memory's latency hides behind the multiplications, and one barrier a tile suffices: the buffer written was last
-   read before the barrier that came before. */
+/* Step 13. Two tiles of each operand in shared memory. While the block multiplies one, the next is on its way from global
+   memory to registers; it is put into the other buffer afterwards. Memory's latency hides behind the multiplications, and one
+   barrier a tile suffices: the buffer written was last read before the barrier that came before. */
 #ifndef GPB_LADDER_13_DOUBLE_BUFFER_CUH
 #define GPB_LADDER_13_DOUBLE_BUFFER_CUH
 
@@ -11,7 +11,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
-    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0, "threads must share the tile evenly");
+    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
+                  "threads must share the tile evenly");
     static_assert(STAGES == 2, "one buffer to read, one to write");
     __shared__ __align__(16) float as[2][BK * BM], bs[2][gpb_skewed<BN>(BK)];
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;

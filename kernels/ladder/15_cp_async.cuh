@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 15. Step 14 with cp.async: copies go from global to shared memory without passing through registers, by hardware that needs no waiting thread.
-   op(A)'s tile comes 16 bytes at a time; op(B)'s, which is transposed on the way, 4 bytes at a time: only whole words can be moved. */
+/* Step 15. Step 14 with cp.async: copies go from global to shared memory without passing through registers, by hardware that
+   needs no waiting thread. op(A)'s tile comes 16 bytes at a time; op(B)'s, which is transposed on the way, 4 bytes at a time:
+   only whole words can be moved. */
 #ifndef GPB_LADDER_15_CP_ASYNC_CUH
 #define GPB_LADDER_15_CP_ASYNC_CUH
 
@@ -8,7 +9,8 @@
 #include "kernels/ptx.cuh"
 
 /* Starts copying a padded tile, ROWS (contiguous) x COLS, to to[row + col*LD]. */
-template <int ROWS, int COLS, int LD, int THREADS> static __device__ __forceinline__ void gpb_copy_async(float *to, const float *from, int64_t ld)
+template <int ROWS, int COLS, int LD, int THREADS>
+static __device__ __forceinline__ void gpb_copy_async(float *to, const float *from, int64_t ld)
 {
     using share = gpb_share<ROWS, COLS, THREADS>;
     to += share::row() + share::col() * LD;
@@ -17,7 +19,8 @@ template <int ROWS, int COLS, int LD, int THREADS> static __device__ __forceinli
     for (int y = 0; y < share::ACROSS; y++)
 #pragma unroll
         for (int x = 0; x < share::DOWN; x++)
-            gpb_cp_async16(to + x * share::ROW_STEP + y * share::COL_STEP * LD, from + x * share::ROW_STEP + y * share::COL_STEP * ld);
+            gpb_cp_async16(to + x * share::ROW_STEP + y * share::COL_STEP * LD,
+                           from + x * share::ROW_STEP + y * share::COL_STEP * ld);
 }
 
 /* The same to to[OFFSET(row) + col]: transposed. */
@@ -33,14 +36,16 @@ static __device__ __forceinline__ void gpb_copy_transposed_async(float *to, cons
         for (int x = 0; x < share::DOWN; x++)
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                gpb_cp_async4(to + OFFSET(x * share::ROW_STEP + r) + y * share::COL_STEP, from + x * share::ROW_STEP + r + y * share::COL_STEP * ld);
+                gpb_cp_async4(to + OFFSET(x * share::ROW_STEP + r) + y * share::COL_STEP,
+                              from + x * share::ROW_STEP + r + y * share::COL_STEP * ld);
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_cp_async(const gpb_tile &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
-    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0, "threads must share the tile evenly");
+    static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
+                  "threads must share the tile evenly");
     static_assert(STAGES == 2, "one buffer to read, one to write");
     __shared__ __align__(16) float as[2][BK * BM], bs[2][gpb_skewed<BN>(BK)];
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;

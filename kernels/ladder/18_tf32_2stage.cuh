@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 18. Tensor cores: operands are rounded to TF32 (11 significant bits), 16 x 16 x 8 products are added up in FP32. Copies by cp.async, as in step 15, run
-   STAGES - 1 tiles ahead. Each of 8 warps has 32 x 64 of the tile. Fragments have no documented layout, so results reach the
-   epilogue through a patch of shared memory. Rounding can turn the largest floats into Inf: TF32 is for those who asked. */
+/* Step 18. Tensor cores: operands are rounded to TF32 (11 significant bits), 16 x 16 x 8 products are added up in FP32. Copies
+   by cp.async, as in step 15, run STAGES - 1 tiles ahead. Each of 8 warps has 32 x 64 of the tile. Fragments have no documented
+   layout, so results reach the epilogue through a patch of shared memory. Rounding can turn the largest floats into Inf: TF32
+   is for those who asked. */
 #ifndef GPB_LADDER_18_TF32_2STAGE_CUH
 #define GPB_LADDER_18_TF32_2STAGE_CUH
 
@@ -16,7 +17,8 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
     constexpr int LDA = BM + 8, LDB = BK + 4, LDP = 20;                    /* paddings that keep the banks apart */
     constexpr int STAGE = BK * LDA + BN * LDB, PATCH = 16 * LDP;
     static_assert(BM / WM * (BN / WN) * 32 == THREADS, "each warp has its part");
-    static_assert(STAGES >= 2 && SMEM == STAGES * STAGE * 4 && SMEM >= THREADS / 32 * PATCH * 4, "smem of the row must be that of the tile");
+    static_assert(STAGES >= 2 && SMEM == STAGES * STAGE * 4 && SMEM >= THREADS / 32 * PATCH * 4,
+                  "smem of the row must be that of the tile");
     extern __shared__ __align__(128) float memory[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = warp % (BM / WM) * WM, j = warp / (BM / WM) * WN;
     const float *pa = t.a + t.i0, *pb = t.b + t.j0 * t.g.csb;
