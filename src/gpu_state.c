@@ -343,17 +343,14 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     if (room) device->held += bytes;
     pthread_mutex_unlock(&lock);
     if (!room) return false;
-    CUresult result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
-    if (!result) {
-        lane->arena_bytes = bytes;
-        return true;
-    }
-    lane->arena = 0;
+    CUdeviceptr arena = 0;
+    CUresult result = driver->cuMemAlloc(&arena, (size_t)bytes);
     pthread_mutex_lock(&lock);
-    device->held -= bytes;
+    if (result) device->held -= bytes;
+    else lane->arena = arena, lane->arena_bytes = bytes;
     pthread_mutex_unlock(&lock);
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
-    return false;
+    return !result;
 }
 
 /* ---- kernels */

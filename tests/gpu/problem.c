@@ -11,7 +11,8 @@
 #include <string.h>
 
 const char *const fill_names[FILLS] = { "uniform", "wide", "integer", "special", "subnormal" };
-enum { WHOLE = 1 << 27, SAMPLE = 20000 };         /* m*n*k beyond WHOLE is judged on SAMPLE entries of C */
+/* m*n*k beyond WHOLE is judged on a sample of C: SAMPLE entries, or as many as WORK products allow. */
+enum { WHOLE = 1 << 27, SAMPLE = 20000, WORK = 200000000 };
 
 static void *allocated(size_t count, size_t size)
 {
@@ -95,7 +96,8 @@ void problem_make(problem *p)
     fill_operand(&p->a, lead_of(p, p->m, p->k, p->transa), p->lda, p->fill, seed);
     fill_operand(&p->b, lead_of(p, p->k, p->n, p->transb), p->ldb, p->fill, seed + 1);
     gpb_call g = canonical(p, 1, 0);
-    p->entries = problem_is_large(p) ? SAMPLE : g.m * g.n;
+    int64_t sample = (int64_t)SAMPLE * p->k < WORK ? SAMPLE : WORK / p->k;
+    p->entries = problem_is_large(p) ? sample : g.m * g.n;
     p->entry = allocated((size_t)p->entries, sizeof *p->entry);
     p->element = allocated((size_t)p->entries, sizeof *p->element);
     for (int64_t x = 0; x < p->entries; x++) {
