@@ -180,21 +180,36 @@ static void *named_host(void)
     return handle;
 }
 
-/* The known host BLAS from the disk whose GEMM has integers of that width, opened once; NULL if there is none. What was opened stays open
-   also if it does not serve: OpenBLAS 0.3.21 crashes in its destructor when it is closed again. */
-static void *known_host(int width)
+static bool fast(void *handle)
 {
-    static const char *const hosts[] = {
-#define HOST(soname) soname,
+#define HOST(soname, which)
+#define VENDOR(name) if (dlsym(handle, name)) return true;
 #include "src/host.def"
 #undef HOST
+#undef VENDOR
+    return false;
+}
+
+/* The known host BLAS from the disk whose GEMM has integers of that width, opened once; NULL if there is none. Of those that do not serve only
+   the reference is closed again: OpenBLAS 0.3.21 crashes in its destructor. */
+static void *known_host(int width)
+{
+    enum { ANY, FAST };
+    static const struct { const char *soname; int which; } hosts[] = {
+#define HOST(soname, which) { soname, which },
+#define VENDOR(name)
+#include "src/host.def"
+#undef HOST
+#undef VENDOR
     };
     static _Atomic(void *) kept[2];
     const gpb_symbol_row *gemm = &gpb_symbol_rows[width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_];
     void *host = atomic_load(&kept[width == 64]);
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts && !host; i++) {
-        void *handle = open_host(hosts[i]);
-        if (handle && offered(handle, gemm)) host = handle;
+        void *handle = open_host(hosts[i].soname);
+        if (!handle) continue;
+        if (hosts[i].which == FAST && !fast(handle)) dlclose(handle);
+        else if (offered(handle, gemm)) host = handle;
     }
     atomic_store(&kept[width == 64], host ? host : NO_HOST);
     return host == NO_HOST ? NULL : host;
