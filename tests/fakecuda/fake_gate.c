@@ -98,6 +98,8 @@ static void read_environment(void)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
     text = getenv("FAKECUDA_NO_IMAGE");
     options.no_image = text && *text != '0';
+    text = getenv("FAKECUDA_NETLIB");
+    options.netlib = text && *text != '0';
     random_state = options.seed;
     text = getenv("FAKECUDA_FAIL");
     while (text && *text) {

@@ -89,7 +89,7 @@ static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b,
 }
 
 /* One FP32 rounding a step and in the reference BLAS's own order, so that results are netlib's bit for bit: LAPACK's suite has tests (STFSM)
-   that fail on any other rounding, a better one too. A's unit stride tells which of the reference's two loops it is. */
+   that fail on any other rounding, a better one too. (By the bound of names.h it is worse: beta C is rounded k times.) A's unit stride tells which of the reference's two loops it is. */
 static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float *c)
 {
     const float alpha = (float)g->alpha, beta = (float)g->beta;
@@ -198,8 +198,10 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
         if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
             gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
                          g->beta);
-        if (kernel->math == GPB_MATH_TF32 || g->m * g->n * g->k > 1 << 24) multiply(g, a, b, c, kernel->math == GPB_MATH_TF32);
-        else multiply_as_netlib(g, a, b, c);
+        if (gpb_fake_options_get()->netlib && kernel->math != GPB_MATH_TF32)
+            multiply_as_netlib(g, a, b, c);
+        else
+            multiply(g, a, b, c, kernel->math == GPB_MATH_TF32);
         if (padded_c)
             spoil_padding(g, c, mp, np);
     }

@@ -24,12 +24,14 @@ enum { GPB_FAKE_DEVICES = 16 };
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (*: every call) returns
                           code; after a sticky code (700, 719, ...) so does every later call that needs a context
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
+   FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
    FAKECUDA_LOG=file      appends "function thread=id result=code" a call, and at exit "kernel symbol launched=n ran=n" a kernel
    FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
     int arch, devices;
     bool no_image;
+    bool netlib;
 } gpb_fake_options;
 
 /* What a call needs before it may begin. */
