@@ -3,7 +3,6 @@
 #include "src/gpu_state.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,17 +38,22 @@ static void in_child(void)
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
 }
 
-/* "all", or ordinals separated by commas. */
+/* GPUBLAS_DEVICES: "all", or ordinals separated by commas. */
+static const char *device_list(void)
+{
+    const char *list = gpb_option_text(GPB_OPTION_DEVICES);
+    if (strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
+    gpb_log_warn("GPUBLAS_DEVICES=%s: not all, nor ordinals separated by commas; using 0", list);
+    return "0";
+}
+
 static bool wanted(const char *list, int ordinal)
 {
-    if (!list || strcmp(list, "all") == 0) return list || ordinal == 0;
-    for (const char *at = list; *at;) {
+    if (strcmp(list, "all") == 0) return true;
+    for (const char *at = list; *at; at += *at == ',') {
         char *end;
-        long value = strtol(at, &end, 10);
-        if (end == at) return false;
-        if (value == ordinal) return true;
-        at = *end == ',' ? end + 1 : end;
-        if (*end && *end != ',') return false;
+        if (strtol(at, &end, 10) == ordinal && end != at) return true;
+        at = end;
     }
     return false;
 }
@@ -93,7 +97,7 @@ static void start(void)
     }
     result = driver->cuInit(0);
     if (!result) result = driver->cuDeviceGetCount(&count);
-    const char *list = gpb_option_text(GPB_OPTION_DEVICES);
+    const char *list = device_list();
     for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
         if (!wanted(list, ordinal)) continue;
         CUresult refused = start_device(&devices[device_count], ordinal);
@@ -145,87 +149,6 @@ bool gpb_gpu_sticky(CUresult result)
         return true;
     default:
         return false;
-    }
-}
-
-/* ---- facts */
-
-static int cores(void)
-{
-    static _Atomic int kept;
-    int count = atomic_load_explicit(&kept, memory_order_relaxed);
-    if (count) return count;
-    cpu_set_t set;
-    count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (count < 1) count = 1;
-    atomic_store(&kept, count);
-    return count;
-}
-
-/* Where one operand lives, and (if on a device of ours) which. Memory of a context that is not the primary one is reachable only by
-   copies: ELSEWHERE, like another GPU's. */
-static enum gpb_place place_of(const void *pointer, int *device)
-{
-    unsigned memory = 0, managed = 0;
-    int ordinal = -1;
-    CUcontext context = NULL;
-    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT };
-    void *values[] = { &memory, &managed, &ordinal, &context };
-    if (!pointer || driver->cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)(uintptr_t)pointer)) return GPB_PLACE_HOST;
-    if (managed) return GPB_PLACE_DEVICE;
-    if (memory != CU_MEMORYTYPE_DEVICE) return GPB_PLACE_HOST;
-    for (int i = 0; i < device_count; i++)
-        if (devices[i].ordinal == ordinal && (!context || context == devices[i].context)) {
-            if (*device >= 0 && *device != i) return GPB_PLACE_ELSEWHERE;
-            *device = i;
-            return GPB_PLACE_DEVICE;
-        }
-    return GPB_PLACE_ELSEWHERE;
-}
-
-enum gpb_place gpb_gpu_place(const void *pointer)
-{
-    CUcontext popped;
-    int device = -1;
-    if (!gpb_gpu_started() || driver->cuCtxPushCurrent(devices[0].context)) return GPB_PLACE_HOST;
-    enum gpb_place place = place_of(pointer, &device);
-    driver->cuCtxPopCurrent(&popped);
-    return place;
-}
-
-/* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. */
-static enum gpb_place place_of_all(const gpb_call *call, const void *single, const void *const *array, int *device)
-{
-    if (!array) return place_of(single, device);
-    enum gpb_place first = place_of(array[0], device);
-    for (int64_t i = 1; i < call->batch; i++)
-        if (place_of(array[i], device) != first) return GPB_PLACE_ELSEWHERE;
-    return first;
-}
-
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
-{
-    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. measured/h200.md: context
-       creation 0.41 s, launch and synchronize with copies 11 us, one thread staging into a pinned ring 10 GB/s. */
-    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
-                          .cores = cores(), .core_gflops = 50 };
-    if (!gpb_gpu_possible()) facts->arch = 0;
-    else if (gpb_gpu_started()) {
-        facts->start_s = 0;
-        facts->arch = devices[0].arch;
-        facts->sms = devices[0].sms;
-        facts->device_bytes = devices[0].budget;
-    }
-    /* Device memory can only exist in a process that has libcuda mapped; asking where it lives then starts us. */
-    if (facts->arch && libcuda && gpb_gpu_start() && !driver->cuCtxPushCurrent(devices[0].context)) {
-        CUcontext popped;
-        int device = -1;
-        facts->c = place_of_all(call, call->c, (const void *const *)call->c_array, &device);
-        facts->a = place_of_all(call, call->a, call->a_array, &device);
-        facts->b = place_of_all(call, call->b, call->b_array, &device);
-        facts->device = device + 1;
-        driver->cuCtxPopCurrent(&popped);
     }
 }
 

@@ -63,8 +63,13 @@ static void trace(const gpb_call *g, const char *route, const char *why, const c
 
 static gpb_policy policy(void)
 {
+    const char *kernel = gpb_option_text(GPB_OPTION_KERNEL);
+    if (kernel && !gpb_kernel_table_find(kernel)) {
+        gpb_log_warn("GPUBLAS_KERNEL=%s: there is no kernel of that name; choosing by shape", kernel);
+        kernel = NULL;
+    }
     return (gpb_policy){ .offload = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD),
-                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = gpb_option_text(GPB_OPTION_KERNEL) };
+                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = kernel };
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
@@ -95,8 +100,8 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
 
     const gpb_policy user = policy();
     gpb_facts facts = { 0 };
-    gpb_plan plan = { .why = "computed by the host in this precision" };
-    if (call->precision == 's') {
+    gpb_plan plan = gpb_plan_make(call, &facts, &user);      /* with no GPU at all: what forbids it comes first */
+    if (call->precision == 's' && user.offload != GPB_OFFLOAD_NEVER) {
         gpb_gpu_facts(call, gpb_next_look(), &facts);
         facts.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         plan = gpb_plan_make(call, &facts, &user);
