@@ -10,7 +10,6 @@
 #define SATURATED (INT64_C(1) << 59)     /* six of them still fit an int64_t; a multiple of 256 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
 #define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
-#define LONGEST_COLUMN 524288            /* of C on its way home: 2 MiB, one chunk of the staging ring */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t parts(int64_t size, int64_t panel) { return size > 0 ? (size - 1) / panel + 1 : 1; }
@@ -132,7 +131,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 {
     gpb_packing packs = gpb_kernel_packing(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
-    plan->mc = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, LONGEST_COLUMN));
+    plan->mc = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
     plan->nc = call->n, plan->kc = call->k, plan->group = call->batch;
     if (fits(plan, call, facts)) return true;
     plan->group = 1;

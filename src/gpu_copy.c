@@ -69,10 +69,18 @@ static CUresult copy_2d(gpb_lane *lane, const gpb_panel *panel, CUdeviceptr call
 {
     size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUDA_MEMCPY2D copy = {
-        .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE, .srcDevice = up ? caller : arena, .srcPitch = up ? apart : tight,
-        .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED, .dstDevice = up ? arena : caller, .dstPitch = up ? tight : apart,
+        .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE, .srcDevice = up ? caller : arena,
+        .srcPitch = up ? apart : tight,
+        .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED, .dstDevice = up ? arena : caller,
+        .dstPitch = up ? tight : apart,
         .WidthInBytes = tight, .Height = (size_t)panel->cols };
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, lane->stream);
+}
+
+/* True if the panel goes by the ring: the caller has it in host memory. */
+static bool staged(const gpb_panel *panel, const void *callers)
+{
+    return panel->place == GPB_PLACE_HOST || gpb_gpu_place(callers) == GPB_PLACE_HOST;
 }
 
 CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch)
@@ -86,8 +94,8 @@ CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, boo
     CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = at, .srcPitch = apart, .dstMemoryType = CU_MEMORYTYPE_HOST,
                            .dstHost = host, .dstPitch = tight, .WidthInBytes = tight, .Height = (size_t)panel->cols };
     if (!fetch)
-        copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = tight, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                                .dstDevice = at, .dstPitch = apart, .WidthInBytes = tight, .Height = (size_t)panel->cols };
+        copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = tight,
+                                .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = at, .dstPitch = apart, .WidthInBytes = tight, .Height = (size_t)panel->cols };
     CUresult result = driver->cuCtxPushCurrent(devices[0].context);
     if (result) return result;
     result = driver->cuMemcpy2DAsync(&copy, CU_STREAM_LEGACY);
@@ -117,7 +125,7 @@ CUresult gpb_gpu_upload(gpb_lane *lane, const gpb_panel *panel, const void *from
     const gpb_driver *driver = gpb_driver_open(NULL);
     const size_t e = panel->element;
     CUresult result = CUDA_SUCCESS;
-    if (gpb_gpu_place(from) != GPB_PLACE_HOST) return copy_2d(lane, panel, (CUdeviceptr)(uintptr_t)from, to, true);
+    if (!staged(panel, from)) return copy_2d(lane, panel, (CUdeviceptr)(uintptr_t)from, to, true);
     const int64_t fit = (int64_t)(GPB_STAGE_BYTES / e);
     int64_t rows = least(panel->rows, fit), cols = panel->rows <= fit ? least(panel->cols, fit / panel->rows) : 1;
     for (int64_t col = 0; col < panel->cols && !result; col += cols)
@@ -161,7 +169,7 @@ CUresult gpb_gpu_download(gpb_lane *lane, const gpb_panel *panel, CUdeviceptr fr
     const gpb_driver *driver = gpb_driver_open(NULL);
     gpb_ring *ring = &lane->down;
     *cols_done = 0;
-    if (gpb_gpu_place(to) != GPB_PLACE_HOST) return download_columns(lane, panel, from, (CUdeviceptr)(uintptr_t)to, cols_done);
+    if (!staged(panel, to)) return download_columns(lane, panel, from, (CUdeviceptr)(uintptr_t)to, cols_done);
     size_t column = (size_t)panel->rows * panel->element;
     int64_t cols = most(1, least(panel->cols, (int64_t)(GPB_STAGE_BYTES / column)));
     CUresult result = CUDA_SUCCESS;

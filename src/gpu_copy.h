@@ -10,6 +10,7 @@
 typedef struct gpb_panel {
     int64_t rows, cols, ld;
     size_t element;
+    enum gpb_place place;        /* of the caller's: ELSEWHERE is asked for again, since a pointer array may be of both kinds */
     char uplo;
     int64_t row0, col0;
 } gpb_panel;

@@ -16,7 +16,8 @@ typedef struct operand {
     const void *base;                 /* the caller's */
     const void *const *array;
     int64_t stride, ld;
-    bool transposed, in_place;
+    enum gpb_place place;             /* DEVICE: kernels see it where it is */
+    bool transposed;
     CUdeviceptr panel, packed;        /* in the arena */
     int64_t had[4];                   /* member, row, column and rows of the panel that is in the arena; had[3] = 0: none */
     /* what the kernel is given */
@@ -140,10 +141,10 @@ static CUresult bring(run *r, operand *x, int which, const gpb_tile *t, int64_t 
     /* The panel as it is stored. */
     int64_t stored_row = x->transposed ? col : row, stored_col = x->transposed ? row : col;
     gpb_panel panel = { .rows = x->transposed ? cols : rows, .cols = x->transposed ? rows : cols, .ld = x->ld, .element = r->element,
-                        .uplo = 'G' };
+                        .place = x->place, .uplo = 'G' };
     int64_t shift = stored_row + stored_col * x->ld, ld = x->ld;
     x->items = 0;
-    if (x->in_place) {
+    if (x->place == GPB_PLACE_DEVICE) {
         x->at = (CUdeviceptr)(uintptr_t)gpb_member(x->base, x->array, x->stride, t->member, r->element) + (CUdeviceptr)shift * r->element;
         x->between = x->stride;
         if (x->array && t->members > 1) {
@@ -210,10 +211,10 @@ static CUresult bring_c(run *r, const gpb_tile *t, gpb_panel *panel)
     operand *c = &r->c;
     CUresult result = CUDA_SUCCESS;
     int64_t shift = t->i + t->j * c->ld;
-    *panel = (gpb_panel){ .rows = t->rows, .cols = t->cols, .ld = c->ld, .element = r->element, .uplo = r->call->uplo,
+    *panel = (gpb_panel){ .rows = t->rows, .cols = t->cols, .ld = c->ld, .element = r->element, .place = c->place, .uplo = r->call->uplo,
                           .row0 = t->i, .col0 = t->j };
     c->items = 0;
-    if (c->in_place) {
+    if (c->place == GPB_PLACE_DEVICE) {
         c->at = (CUdeviceptr)(uintptr_t)gpb_member(c->base, c->array, c->stride, t->member, r->element) + (CUdeviceptr)shift * r->element;
         c->cs = c->ld;
         c->between = c->stride;
@@ -235,7 +236,8 @@ static CUresult bring_c(run *r, const gpb_tile *t, gpb_panel *panel)
     return result;
 }
 
-/* One launch of the kernel: beta times the tile of C plus panels k1 deep that start at p; with pack_c into the workspace and from there home. */
+/* One launch of the kernel: beta times the tile of C plus panels k1 deep that start at p; with pack_c into the workspace and from there
+   home. */
 static CUresult multiply(run *r, const gpb_tile *t, int64_t p, int64_t k1, double beta)
 {
     const gpb_kernel *kernel = r->plan->kernel;
@@ -266,8 +268,8 @@ static CUresult multiply(run *r, const gpb_tile *t, int64_t p, int64_t k1, doubl
         result = launch(r, kernel->image, kernel->symbol, GPB_TILES(t->rows, t->cols, kernel->bm, kernel->bn), t->members, kernel->threads,
                         kernel->smem, &args);
     if (!result && home.packed) {
-        gpb_unpack_args unpack = { .m = t->rows, .n = t->cols, .w = args.c, .ldw = args.ldc, .c = (void *)(uintptr_t)home.at, .ldc = home.cs,
-                                   .beta = beta, .row0 = t->i, .col0 = t->j, .batch = t->members, .stride_w = args.stride_c,
+        gpb_unpack_args unpack = { .m = t->rows, .n = t->cols, .w = args.c, .ldw = args.ldc, .c = (void *)(uintptr_t)home.at,
+                                   .ldc = home.cs, .beta = beta, .row0 = t->i, .col0 = t->j, .batch = t->members, .stride_w = args.stride_c,
                                    .stride_c = home.between, .c_items = (void *const *)(uintptr_t)home.items, .uplo = call->uplo };
         result = launch(r, GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)),
                         GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), t->members, GPB_PACK_THREADS, 0, &unpack);
@@ -295,11 +297,11 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     run r = { .driver = gpb_driver_open(NULL), .lane = lane, .call = call, .plan = plan, .progress = progress,
               .element = gpb_call_element(call),
               .a = { .base = call->a, .array = call->a_array, .stride = call->stride_a, .ld = call->lda,
-                     .transposed = call->transa != 'N', .in_place = facts->a == GPB_PLACE_DEVICE },
+                     .transposed = call->transa != 'N', .place = facts->a },
               .b = { .base = call->b, .array = call->b_array, .stride = call->stride_b, .ld = call->ldb,
-                     .transposed = call->transb != 'N', .in_place = facts->b == GPB_PLACE_DEVICE },
+                     .transposed = call->transb != 'N', .place = facts->b },
               .c = { .base = call->c, .array = (const void *const *)call->c_array, .stride = call->stride_c, .ld = call->ldc,
-                     .in_place = facts->c == GPB_PLACE_DEVICE } };
+                     .place = facts->c } };
     CUdeviceptr arena = lane->arena;
     r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
     r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);
@@ -309,7 +311,8 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     const int64_t tiles = gpb_gpu_tiles(call, plan), k = gpb_call_multiplies(call) ? call->k : 0;
     CUresult result = CUDA_SUCCESS;
     /* Work that the program has queued for an operand on the device comes first, as it would with a kernel on the legacy stream. */
-    if (r.a.in_place || r.b.in_place || r.c.in_place) result = r.driver->cuStreamSynchronize(CU_STREAM_LEGACY);
+    if (r.a.place == GPB_PLACE_DEVICE || r.b.place == GPB_PLACE_DEVICE || r.c.place == GPB_PLACE_DEVICE)
+        result = r.driver->cuStreamSynchronize(CU_STREAM_LEGACY);
     for (; progress->tiles < tiles && !result; progress->tiles++) {
         gpb_tile t = gpb_gpu_tile(call, plan, progress->tiles);
         gpb_panel panel;
@@ -322,7 +325,7 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
             int64_t p = (progress->tiles % 2 ? steps - 1 - step : step) * plan->kc;
             result = multiply(&r, &t, p, least(plan->kc, k - p), step ? 1 : call->beta);
         }
-        if (!result && !r.c.in_place) result = send_home(&r, &t, &panel);
+        if (!result && r.c.place != GPB_PLACE_DEVICE) result = send_home(&r, &t, &panel);
         if (result) break;
     }
     CUresult drained = r.driver->cuStreamSynchronize(lane->stream);

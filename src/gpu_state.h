@@ -11,7 +11,7 @@
 #include "src/driver.h"
 #include "src/gpu.h"
 
-enum { GPB_STAGE_BYTES = 2 << 20, GPB_STAGES = 2, GPB_LANES = 4, GPB_DEVICES = 16 };
+enum { GPB_STAGE_BYTES = 4 * GPB_LONGEST_COLUMN, GPB_STAGES = 2, GPB_LANES = 4, GPB_DEVICES = 16 };
 
 /* One GPU of GPUBLAS_DEVICES. */
 typedef struct gpb_device {

@@ -2,7 +2,6 @@
 /* Finishes a call on the host, through the host's own sgemm_, in the rectangles that are left. */
 #include "src/host_finish.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "src/gemm_abi.h"
@@ -17,21 +16,21 @@ typedef struct member {
     int64_t lda, ldb, ldc;
 } member;
 
-/* C(i.., j..) of one member, by the host. Integers as wide as the caller's, so that a host of the caller's own kind serves. */
+/* C(i.., j..) of one member, by the host. Integers as wide as the caller's: they hold, and a host of the caller's own kind serves. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
     const float *a = x->a + (g->transa == 'N' ? i : i * x->lda), *b = x->b + (g->transb == 'N' ? j * x->ldb : j);
     float *c = x->c + i + j * x->ldc, alpha = (float)g->alpha, beta = (float)g->beta;
-    bool wide = g->width == 64 || rows > INT_MAX || cols > INT_MAX || g->k > INT_MAX || x->lda > INT_MAX || x->ldb > INT_MAX || x->ldc > INT_MAX;
-    if (wide) {
+    if (g->width == 64) {
         void (*gemm)(GPB_F77_GEMM_PARAMS(float, int64_t), size_t, size_t);
         *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_64_);
         gemm(&g->transa, &g->transb, &rows, &cols, &g->k, &alpha, a, &x->lda, b, &x->ldb, &beta, c, &x->ldc, 1, 1);
     } else {
         void (*gemm)(GPB_F77_GEMM_PARAMS(float, int32_t), size_t, size_t);
-        const int32_t m = (int32_t)rows, n = (int32_t)cols, k = (int32_t)g->k, lda = (int32_t)x->lda, ldb = (int32_t)x->ldb, ldc = (int32_t)x->ldc;
+        const int32_t m = (int32_t)rows, n = (int32_t)cols, k = (int32_t)g->k;
+        const int32_t lda = (int32_t)x->lda, ldb = (int32_t)x->ldb, ldc = (int32_t)x->ldc;
         *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_);
         gemm(&g->transa, &g->transb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
     }

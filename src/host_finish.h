@@ -5,7 +5,8 @@
 
 #include "src/gpu_run.h"
 
-/* Computes the part of C that *progress does not name as home. Operands on a GPU are fetched and C is brought back; false if that cannot be. */
+/* Computes the part of C that *progress does not name as home. Operands on a GPU are fetched and C is brought back; false if that cannot
+   be. */
 bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress);
 
 #endif

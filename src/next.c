@@ -174,7 +174,7 @@ static void *named_host(void)
     if (strcmp(path, "embedded") == 0) return EMBEDDED_ONLY;
     handle = open_host(path);
     if (!handle) gpb_log_warn("GPUBLAS_HOST_BLAS: %s; looking for another", dlerror());
-    else if (!plain_width(handle) && !dlsym(handle, "sgemm_64_") && !dlsym(handle, "scipy_sgemm_64_") && !dlsym(handle, "scipy_sgemm_"))
+    else if (!offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_]) && !offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_64_]))
         gpb_log_warn("GPUBLAS_HOST_BLAS: %s exports no BLAS of its own", path);
     atomic_store(&kept, handle);
     return handle;
@@ -271,7 +271,8 @@ bool gpb_next_look(void)
     static atomic_bool libcuda;
     unsigned long long now = 0;
     dl_iterate_phdr(note_changes, &now);
-    if (now == atomic_load_explicit(&seen, memory_order_acquire) || atomic_load(&opening)) return atomic_load_explicit(&libcuda, memory_order_relaxed);
+    if (now == atomic_load_explicit(&seen, memory_order_acquire) || atomic_load(&opening))
+        return atomic_load_explicit(&libcuda, memory_order_relaxed);
     bool here = false;
     each_object(visit_all, &here);
     atomic_store(&libcuda, here);

@@ -12,8 +12,9 @@
 #include "src/option.h"
 #include "src/stats.h"
 
-/* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back to
-   our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for good. */
+/* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
+   to our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for
+   good. */
 static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
@@ -37,7 +38,8 @@ static bool legal(const gpb_call *g)
            && g->ldb >= most(1, gpb_call_rows_b(g)) && g->ldc >= most(1, g->m);
 }
 
-/* Nothing to do, as the reference sees it. Not left to the host: A and B may be NULL here, and BLIS aborts on that, OpenBLAS 0.3.21 reads them. */
+/* Nothing to do, as the reference sees it. Not left to the host: A and B may be NULL here, and BLIS aborts on that, OpenBLAS 0.3.21 reads
+   them. */
 static bool quick_return(const gpb_call *g)
 {
     return g->m == 0 || g->n == 0 || g->batch == 0 || (!gpb_call_multiplies(g) && g->beta == 1);
