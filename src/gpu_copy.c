@@ -91,11 +91,14 @@ CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, boo
     if (gpb_gpu_devices(&devices) == 0) return CUDA_ERROR_NOT_INITIALIZED;
     size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUdeviceptr at = (CUdeviceptr)(uintptr_t)gpu;
-    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = at, .srcPitch = apart, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                           .dstHost = host, .dstPitch = tight, .WidthInBytes = tight, .Height = (size_t)panel->cols };
-    if (!fetch)
-        copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = tight,
-                                .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = at, .dstPitch = apart, .WidthInBytes = tight, .Height = (size_t)panel->cols };
+    CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
+    if (fetch) {
+        copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED, copy.srcDevice = at, copy.srcPitch = apart;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = host, copy.dstPitch = tight;
+    } else {
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host, copy.srcPitch = tight;
+        copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED, copy.dstDevice = at, copy.dstPitch = apart;
+    }
     CUresult result = driver->cuCtxPushCurrent(devices[0].context);
     if (result) return result;
     result = driver->cuMemcpy2DAsync(&copy, CU_STREAM_LEGACY);
