@@ -20,9 +20,15 @@ typedef struct gpb_facts {
     /* the host */
     int cores;                   /* this process may use */
     double core_gflops;          /* the host BLAS's SGEMM rate on one core */
-    /* the operands */
+    /* the operands; ELSEWHERE also: another context's, or a pointer array of both kinds */
     enum gpb_place a, b, c;
     int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
 } gpb_facts;
+
+/* True if an operand is where the host cannot reach it. */
+static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
+{
+    return facts->a != GPB_PLACE_HOST || facts->b != GPB_PLACE_HOST || facts->c != GPB_PLACE_HOST;
+}
 
 #endif

@@ -51,7 +51,7 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     if (!must && facts->launch_s >= MARGIN * plan.host_s) return on_host(plan, "too small for the GPU");
     if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
 
-    if (!make_panels(&plan, call, facts, policy)) return on_host(plan, "too little device memory");
+    if (!make_panels(&plan, call, facts, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
     double saved = plan.host_s - plan.gpu_s;
     if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
     if (!must && facts->start_s > 0 && facts->credit_s + saved < facts->start_s) {

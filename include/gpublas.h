@@ -14,13 +14,13 @@ extern "C" {
 
 /* What the library has done in this process so far. */
 typedef struct gpublas_stats_t {
-    uint64_t calls;           /* GEMM calls that came through our doors */
+    uint64_t calls;           /* legal GEMM calls with something to compute that came through our doors */
     uint64_t gpu_calls;       /* of these, computed on the GPU */
     uint64_t host_calls;      /* of these, computed by the host BLAS, wholly or in part */
     uint64_t failed_calls;    /* begun on the GPU, finished by the host BLAS after a failure (also counted in host_calls) */
     uint64_t bytes_to_gpu, bytes_from_gpu;
     double gpu_seconds;       /* wall time of gpu_calls, summed over threads */
-    double gpu_flops;         /* 2 m n k, summed over gpu_calls */
+    double gpu_flops;         /* 2 m n k for each member (half for a triangle), summed over gpu_calls */
 } gpublas_stats_t;
 
 /* The version of the library that runs, as text: "0.1.0". */

@@ -4,6 +4,7 @@
 #define GPB_DOOR_H
 
 #include <complex.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,11 +25,11 @@ static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
 
-/* alpha and beta as a gpb_call has them: the real part, or where that is 0 the imaginary part, so that 0 means 0. */
+/* alpha and beta as a gpb_call has them. A complex one that is no real number is NaN there: neither 0 nor 1, which is all that is asked. */
 static inline double gpb_scalar_s(const void *x) { return *(const float *)x; }
 static inline double gpb_scalar_d(const void *x) { return *(const double *)x; }
-static inline double gpb_scalar_c(const void *x) { const float *z = x; return z[0] != 0 ? z[0] : z[1]; }
-static inline double gpb_scalar_z(const void *x) { const double *z = x; return z[0] != 0 ? z[0] : z[1]; }
+static inline double gpb_scalar_c(const void *x) { const float *z = x; return z[1] == 0 ? z[0] : NAN; }
+static inline double gpb_scalar_z(const void *x) { const double *z = x; return z[1] == 0 ? z[0] : (double)NAN; }
 
 /* CBLAS passes real scalars by value and complex ones by address. */
 #define GPB_SCALAR_s float

@@ -67,7 +67,19 @@ static gpb_call joined_groups(const groups *all, int64_t g, int64_t first, int64
     return call;
 }
 
-#define GROUPED(p, name, bits, INT, PARAMS, given_layout, given_letters, given_count, HOST_CALL, ...)                     \
+/* A call with an illegal group is the host's to report, before anything is computed. */
+static bool all_legal(const groups *all)
+{
+    bool legal = all->count >= 0;
+    for (int64_t g = 0, first = 0; legal && g < all->count; g++) {
+        gpb_call call = group(all, g, first);
+        legal = gpb_offload_legal(&call);
+        first += legal ? call.batch : 0;
+    }
+    return legal;
+}
+
+#define GROUPED(p, name, bits, INT, PARAMS, given_layout, given_letters, given_count, ARGS, HOST_CALL, ...)               \
     void gpb_door_##name(PARAMS)                                                                                          \
     {                                                                                                                     \
         void (*next)(PARAMS __VA_ARGS__);                                                                                 \
@@ -75,12 +87,14 @@ static gpb_call joined_groups(const groups *all, int64_t g, int64_t first, int64
                              group_size, alpha, beta, (const void *const *)a, (const void *const *)b, (void *const *)c,   \
                              given_count };                                                                               \
         int64_t first = 0, joined;                                                                                        \
+        *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                    \
+        if (!all_legal(&all)) next(ARGS);                                                                                 \
+        else                                                                                                              \
         for (int64_t g = 0; g < all.count; g += joined) {                                                                 \
             gpb_call call = joined_groups(&all, g, first, &joined);                                                       \
             INT count = (INT)joined;                                                                                      \
             gpb_visit visit;                                                                                              \
             if (!gpb_offload(&call, &visit)) {                                                                            \
-                *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                            \
                 HOST_CALL;                                                                                                \
                 gpb_offload_done(&visit);                                                                                 \
             }                                                                                                             \
@@ -90,10 +104,10 @@ static gpb_call joined_groups(const groups *all, int64_t g, int64_t first, int64
 #define FROM_GROUP transa + g, transb + g, m + g, n + g, k + g, alpha + g, a + first, lda + g, b + first, ldb + g, beta + g, c + first, ldc + g
 #define F77_BATCH(p, name, bits, INT)                                                                                     \
     GROUPED(p, name, bits, INT, WRAP(GPB_F77_GEMM_BATCH_PARAMS(gpb_##p, INT)), GPB_COL_MAJOR, true, *group_count,         \
-            next(FROM_GROUP, &count, group_size + g, 1, 1), , size_t, size_t)
+            WRAP(GPB_F77_GEMM_BATCH_ARGS, 1, 1), next(FROM_GROUP, &count, group_size + g, 1, 1), , size_t, size_t)
 #define C_BATCH(p, name, bits, INT)                                                                                       \
     GROUPED(p, name, bits, INT, WRAP(GPB_CBLAS_GEMM_BATCH_PARAMS(gpb_##p, INT)), layout, false, group_count,              \
-            next(layout, FROM_GROUP, count, group_size + g))
+            WRAP(GPB_CBLAS_GEMM_BATCH_ARGS), next(layout, FROM_GROUP, count, group_size + g))
 #define WRAP(...) __VA_ARGS__
 
 #define STRIDED(p, name, bits, is_trans, at, a_scalar)                                                                    \

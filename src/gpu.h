@@ -26,7 +26,7 @@ typedef struct gpb_outcome {
     int64_t bytes_up, bytes_down;
 } gpb_outcome;
 
-/* Computes the call by the plan, or by a smaller one if memory is short. */
+/* Computes the call by the plan, or by a smaller one if memory is short. A plan for the host: fetches operands from the GPU for it. */
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan);
 
 /* The started GPUs and their kernels as text, for the doctor. */

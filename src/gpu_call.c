@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed piece by piece, so the host BLAS
    can always finish what is left. */
+#include <pthread.h>
+
 #include "src/gpu.h"
 #include "src/gpu_run.h"
 #include "src/host_finish.h"
 #include "src/log.h"
 
-/* A plan that fits what this lane can hold now, and the memory for it. NULL, or what stands in the way. */
+/* A plan that fits the memory that this lane can have now, and that memory. NULL, or what stands in the way. */
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
-    int64_t room = gpb_gpu_room(lane);
-    if (lane->device->arch != facts->arch) {
-        facts->arch = lane->device->arch, facts->sms = lane->device->sms;
-        *plan = gpb_plan_make(call, facts, policy);
-    }
-    while (plan->gpu) {
-        int64_t bytes = gpb_gpu_run_bytes(call, plan), panels = gpb_gpu_panel_bytes(plan);
-        if (bytes <= room && gpb_gpu_arena(lane, bytes)) return NULL;
-        if (!gpb_gpu_started()) return gpb_gpu_why();
-        if (bytes <= room) room = bytes / 2;      /* the device has less than the budget says */
-        facts->device_bytes = room - (bytes - panels);
-        *plan = gpb_plan_make(call, facts, policy);
-    }
+    int64_t most = INT64_MAX, room;      /* most: what the device turned out to have, less than the budget says */
+    facts->sms = lane->device->sms;
+    do {
+        room = gpb_gpu_room(lane);
+        if (!plan->gpu || gpb_gpu_run_bytes(call, plan) > room || facts->arch != lane->device->arch) {
+            facts->arch = lane->device->arch, facts->device_bytes = room;
+            *plan = gpb_plan_make(call, facts, policy);
+        }
+        while (plan->gpu) {
+            int64_t bytes = gpb_gpu_run_bytes(call, plan);
+            if (gpb_gpu_arena(lane, bytes)) return NULL;
+            if (!gpb_gpu_started()) return gpb_gpu_why();
+            facts->device_bytes = most = bytes / 2;
+            *plan = gpb_plan_make(call, facts, policy);
+        }
+    } while (most == INT64_MAX && gpb_gpu_wait(lane, room));
     return plan->why;
 }
 
@@ -36,28 +41,32 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
-    gpb_outcome out = { 0 };
+    gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies here would keep its lane, or a lock */
     gpb_progress progress = { 0 };
     CUresult result = CUDA_SUCCESS;
-    gpb_lane *lane = gpb_gpu_take(facts);
-    if (!lane) {
-        out.failure = gpb_gpu_why();
-    } else {
+    gpb_lane *lane = plan.gpu ? gpb_gpu_take(facts) : NULL;
+    bool warn = plan.gpu;
+    if (lane) {
         out.failure = provide(lane, call, facts, policy, &plan);
+        warn = !out.failure;
         if (!out.failure) out.failure = find_kernels(lane, &plan);
         if (!out.failure) result = gpb_gpu_run(lane, call, &plan, facts, &progress);
         if (result) out.failure = gpb_driver_error(result);
         gpb_gpu_give(lane);
+    } else if (plan.gpu) {
+        out.failure = gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
     }
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(out.failure);
-    if (out.failure)
+    if (out.failure && warn)
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
     out.kernel = plan.kernel, out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left is the host's, piece by piece. */
-    bool on_device = facts->a != GPB_PLACE_HOST || facts->b != GPB_PLACE_HOST || facts->c != GPB_PLACE_HOST;
     bool begun = progress.tiles || progress.members || progress.cols;
-    out.done = !out.failure || begun || on_device;
+    out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
     if (out.failure && out.done && !gpb_host_finish(call, &plan, facts, &progress))
         gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+    pthread_setcancelstate(cancel, NULL);
     return out;
 }

@@ -78,7 +78,7 @@ static void leave(void)
 enum gpb_place gpb_gpu_place(const void *pointer)
 {
     int device = -1;
-    if (!enter()) return GPB_PLACE_HOST;
+    if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
     enum gpb_place place = place_of(pointer, &device);
     leave();
     return place;
@@ -106,8 +106,8 @@ static bool any_might(const gpb_call *call)
 
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
-    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. measured/h200.md: context
-       creation 0.41 s, launch and synchronize with copies 11 us, one thread staging into a pinned ring 10 GB/s. */
+    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. The times are a little above
+       what measured/h200.md has: context creation 0.41 s, launch and copies 11 us, one thread into a pinned ring 10 GB/s. */
     *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
                           .cores = cores(), .core_gflops = 50 };
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();

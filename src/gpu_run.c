@@ -61,6 +61,11 @@ gpb_tile gpb_gpu_tile(const gpb_call *call, const gpb_plan *plan, int64_t number
     return tile;
 }
 
+int64_t gpb_gpu_panel(const gpb_call *call, const gpb_plan *plan, int64_t tile, int64_t step)
+{
+    return call->k ? (tile % 2 ? parts(call->k, plan->kc) - 1 - step : step) * plan->kc : 0;
+}
+
 bool gpb_gpu_tile_idle(const gpb_call *call, const gpb_tile *tile)
 {
     return (call->uplo == 'U' && tile->i >= tile->j + tile->cols) || (call->uplo == 'L' && tile->j >= tile->i + tile->rows);
@@ -292,6 +297,12 @@ static CUresult send_home(run *r, const gpb_tile *t, const gpb_panel *panel)
     return result;
 }
 
+static CUresult follow_legacy(run *r)
+{
+    CUresult result = r->driver->cuEventRecord(r->lane->after, CU_STREAM_LEGACY);
+    return result ? result : r->driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
+}
+
 CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     run r = { .driver = gpb_driver_open(NULL), .lane = lane, .call = call, .plan = plan, .progress = progress,
@@ -310,20 +321,20 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     *progress = (gpb_progress){ 0 };
     const int64_t tiles = gpb_gpu_tiles(call, plan), k = gpb_call_multiplies(call) ? call->k : 0;
     CUresult result = CUDA_SUCCESS;
-    /* Work that the program has queued for an operand on the device comes first, as it would with a kernel on the legacy stream. */
+    /* Work that the program has queued for an operand on the device comes first, as before a kernel on the legacy stream. */
     if (r.a.place == GPB_PLACE_DEVICE || r.b.place == GPB_PLACE_DEVICE || r.c.place == GPB_PLACE_DEVICE)
-        result = r.driver->cuStreamSynchronize(CU_STREAM_LEGACY);
+        result = follow_legacy(&r);
     for (; progress->tiles < tiles && !result; progress->tiles++) {
         gpb_tile t = gpb_gpu_tile(call, plan, progress->tiles);
         gpb_panel panel;
-        progress->members = progress->cols = 0;
+        progress->members = progress->cols = progress->steps = 0;
         if (gpb_gpu_tile_idle(call, &t)) continue;
         result = bring_c(&r, &t, &panel);
         int64_t steps = k ? parts(k, plan->kc) : 1;
         for (int64_t step = 0; step < steps && !result; step++) {
-            /* Every other tile takes its panels of k backwards: the last one of the tile before is still there. */
-            int64_t p = (progress->tiles % 2 ? steps - 1 - step : step) * plan->kc;
+            int64_t p = gpb_gpu_panel(call, plan, progress->tiles, step);
             result = multiply(&r, &t, p, least(plan->kc, k - p), step ? 1 : call->beta);
+            if (!result && r.c.place == GPB_PLACE_DEVICE) progress->steps++;
         }
         if (!result && r.c.place != GPB_PLACE_DEVICE) result = send_home(&r, &t, &panel);
         if (result) break;

@@ -10,12 +10,15 @@ typedef struct gpb_tile {
     int64_t member, members, i, rows, j, cols;
 } gpb_tile;
 
-/* How far C is committed: tiles wholly home, and of the next one whole members and, of the member after these, columns. */
+/* How far C is committed: tiles wholly done; of the next one, if it goes home to the caller, whole members and of the member after these
+   columns; if C is computed in place, panels of k that are in it already. */
 typedef struct gpb_progress {
-    int64_t tiles, members, cols;
+    int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
 } gpb_progress;
 
+/* Where panel `step` of k begins in the tile of that number: every other tile takes them backwards, for the last one is still there. */
+int64_t gpb_gpu_panel(const gpb_call *call, const gpb_plan *plan, int64_t tile, int64_t step);
 /* The tiles of a plan in the order of the run, and the tile of that number. A tile may be empty of work (gpb_gpu_tile_idle). */
 int64_t gpb_gpu_tiles(const gpb_call *call, const gpb_plan *plan);
 gpb_tile gpb_gpu_tile(const gpb_call *call, const gpb_plan *plan, int64_t number);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Device state. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but the start. */
+/* Device state. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but the start, loading an image and
+   freeing memory. */
 #include "src/gpu_state.h"
 
 #include <pthread.h>
@@ -58,6 +59,13 @@ static bool wanted(const char *list, int ordinal)
     return false;
 }
 
+static pthread_once_t atfork_once = PTHREAD_ONCE_INIT;
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
 static CUresult start_device(gpb_device *device, int ordinal)
 {
     int major = 0, minor = 0;
@@ -76,6 +84,7 @@ static CUresult start_device(gpb_device *device, int ordinal)
         result = driver->cuMemGetInfo(&bytes_free, &total);
         driver->cuCtxPopCurrent(&popped);
     }
+    if (result) driver->cuDevicePrimaryCtxRelease(device->handle);
     device->arch = major * 10 + minor;
     int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = (int64_t)(bytes_free / 5 * 4);
     device->budget = asked && asked < most ? asked : most;
@@ -88,8 +97,6 @@ static void start(void)
     int count = 0;
     const char *missing = NULL;
     CUresult result;
-    pthread_atfork(NULL, NULL, in_child);
-    atomic_store(&touched, true);
     driver = gpb_driver_open(&missing);
     if (!driver) {
         turn_off(missing);
@@ -120,9 +127,15 @@ static void start(void)
 bool gpb_gpu_start(void)
 {
     if (atomic_load(&state) == UNTRIED) {
+        /* Before the lock: a child forked while another thread holds it must find the GPU off. */
+        pthread_once(&atfork_once, watch_forks);
+        atomic_store(&touched, true);
+        int cancel;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         pthread_mutex_lock(&lock);
         if (atomic_load(&state) == UNTRIED) start();
         pthread_mutex_unlock(&lock);
+        pthread_setcancelstate(cancel, NULL);
     }
     return atomic_load(&state) == ON;
 }
@@ -170,6 +183,7 @@ static CUresult ready_lane(gpb_lane *lane)
     CUresult result = CUDA_SUCCESS;
     if (lane->ready) return result;
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
+    if (!result && !lane->after) result = driver->cuEventCreate(&lane->after, CU_EVENT_DISABLE_TIMING);
     if (!result) result = ready_ring(&lane->up);
     if (!result) result = ready_ring(&lane->down);
     lane->ready = !result;
@@ -211,7 +225,7 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts)
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
     pthread_mutex_lock(&lock);
     lane->busy = false;
-    pthread_cond_signal(&lane_free);
+    pthread_cond_broadcast(&lane_free);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
@@ -222,19 +236,36 @@ void gpb_gpu_give(gpb_lane *lane)
     driver->cuCtxPopCurrent(&popped);
     pthread_mutex_lock(&lock);
     lane->busy = false;
-    pthread_cond_signal(&lane_free);
+    pthread_cond_broadcast(&lane_free);
     pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock: the budget less what other busy lanes hold. */
+static int64_t room_of(const gpb_lane *lane)
+{
+    int64_t busy = 0;
+    const gpb_lane *of = lanes[lane->device - devices];
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].busy && &of[j] != lane) busy += of[j].arena_bytes;
+    return lane->device->budget - busy;
 }
 
 int64_t gpb_gpu_room(const gpb_lane *lane)
 {
-    int64_t busy = 0;
-    const gpb_lane *of = lanes[lane->device - devices];
     pthread_mutex_lock(&lock);
-    for (int j = 0; j < GPB_LANES; j++)
-        if (of[j].busy && &of[j] != lane) busy += of[j].arena_bytes;
+    int64_t room = room_of(lane);
     pthread_mutex_unlock(&lock);
-    return lane->device->budget - busy;
+    return room;
+}
+
+/* Under the lock. */
+static void free_arena(gpb_lane *lane)
+{
+    if (!lane->arena) return;
+    driver->cuMemFree(lane->arena);
+    lane->device->held -= lane->arena_bytes;
+    lane->arena = 0;
+    lane->arena_bytes = 0;
 }
 
 /* Under the lock: frees what idle lanes of this device hold until `bytes` more fit. */
@@ -242,13 +273,19 @@ static bool make_room(gpb_device *device, int64_t bytes)
 {
     gpb_lane *of = lanes[device - devices];
     for (int j = 0; j < GPB_LANES && device->held + bytes > device->budget; j++)
-        if (!of[j].busy && of[j].arena) {
-            driver->cuMemFree(of[j].arena);
-            device->held -= of[j].arena_bytes;
-            of[j].arena = 0;
-            of[j].arena_bytes = 0;
-        }
+        if (!of[j].busy) free_arena(&of[j]);
     return device->held + bytes <= device->budget;
+}
+
+bool gpb_gpu_wait(gpb_lane *lane, int64_t room)
+{
+    pthread_mutex_lock(&lock);
+    free_arena(lane);       /* two that wait for each other's memory would wait for ever */
+    bool others = room_of(lane) < lane->device->budget, more = room_of(lane) > room;
+    if (others && !more && gpb_gpu_started()) pthread_cond_wait(&lane_free, &lock);
+    pthread_cond_broadcast(&lane_free);
+    pthread_mutex_unlock(&lock);
+    return (others || more) && gpb_gpu_started();
 }
 
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
@@ -256,12 +293,7 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     gpb_device *device = lane->device;
     if (bytes <= lane->arena_bytes) return true;
     pthread_mutex_lock(&lock);
-    if (lane->arena) {
-        driver->cuMemFree(lane->arena);
-        device->held -= lane->arena_bytes;
-        lane->arena = 0;
-        lane->arena_bytes = 0;
-    }
+    free_arena(lane);
     bool room = make_room(device, bytes);
     if (room) device->held += bytes;
     pthread_mutex_unlock(&lock);
@@ -280,9 +312,10 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
 
 CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function)
 {
-    CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
-    if (!device->module[image]) result = driver->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    if (!device->module[image] && !device->missing[image])
+        device->missing[image] = driver->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    CUresult result = device->missing[image];
     pthread_mutex_unlock(&lock);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[image], symbol);
     return result;

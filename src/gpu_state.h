@@ -18,9 +18,10 @@ typedef struct gpb_device {
     CUdevice handle;
     CUcontext context;                       /* the primary context: shared with the program's CUDA runtime */
     int ordinal, arch, sms;
-    int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu.c) */
+    int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu_state.c) */
     char name[96];
     CUmodule module[GPB_IMAGES];
+    CUresult missing[GPB_IMAGES];            /* why an image could not be loaded: it is not tried again */
 } gpb_device;
 
 /* Pinned memory in slots of GPB_STAGE_BYTES; a slot is free again once its event has happened. */
@@ -36,6 +37,7 @@ typedef struct gpb_ring {
 typedef struct gpb_lane {
     gpb_device *device;
     CUstream stream;
+    CUevent after;                           /* of the program's own work that a call must follow */
     gpb_ring up, down;
     CUdeviceptr arena;
     int64_t arena_bytes;
@@ -46,7 +48,6 @@ typedef struct gpb_lane {
 void gpb_gpu_give_up(const char *why);
 
 /* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 enum gpb_place gpb_gpu_place(const void *pointer);
 
@@ -56,8 +57,11 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
-/* Device bytes that this lane could hold now. */
+/* Device bytes that this lane could hold now, beside what busy lanes hold. */
 int64_t gpb_gpu_room(const gpb_lane *lane);
+
+/* Too little room for a call: gives up the lane's arena and waits until there may be more than `room`. False: no other lane holds any. */
+bool gpb_gpu_wait(gpb_lane *lane, int64_t room);
 
 /* A kernel by its device symbol, loading its image at first use. */
 CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function);
@@ -65,7 +69,7 @@ CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *
 CUresult gpb_gpu_pack_function(gpb_device *device, CUfunction *function);
 /* After these the context is dead for good (CUDA driver API, CUresult). */
 bool gpb_gpu_sticky(CUresult result);
-/* The devices started, for the doctor. */
+/* The devices started; none once the GPU is given up. */
 int gpb_gpu_devices(gpb_device **devices);
 
 #endif

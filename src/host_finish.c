@@ -8,31 +8,38 @@
 #include "src/gpu_copy.h"
 #include "src/next.h"
 
-/* One member's matrices, in memory that the host can read. */
+/* One member's matrices, in memory that the host can read, and the part of k and beta that are still to be applied. */
 typedef struct member {
     const gpb_call *call;
     const float *a, *b;
     float *c;
-    int64_t lda, ldb, ldc;
+    int64_t lda, ldb, ldc, p, k;
+    float beta;
 } member;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* C(i.., j..) of one member, by the host. Integers as wide as the caller's: they hold, and a host of the caller's own kind serves. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
-    const float *a = x->a + (g->transa == 'N' ? i : i * x->lda), *b = x->b + (g->transb == 'N' ? j * x->ldb : j);
-    float *c = x->c + i + j * x->ldc, alpha = (float)g->alpha, beta = (float)g->beta;
+    float *c = x->c + i + j * x->ldc, alpha = (float)g->alpha;
+    const float *a = c, *b = c;      /* any address: with k = 0 they are not read */
+    if (x->k) {
+        a = x->a + (g->transa == 'N' ? i + x->p * x->lda : i * x->lda + x->p);
+        b = x->b + (g->transb == 'N' ? j * x->ldb + x->p : j + x->p * x->ldb);
+    }
     if (g->width == 64) {
         void (*gemm)(GPB_F77_GEMM_PARAMS(float, int64_t), size_t, size_t);
         *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_64_);
-        gemm(&g->transa, &g->transb, &rows, &cols, &g->k, &alpha, a, &x->lda, b, &x->ldb, &beta, c, &x->ldc, 1, 1);
+        gemm(&g->transa, &g->transb, &rows, &cols, &x->k, &alpha, a, &x->lda, b, &x->ldb, &x->beta, c, &x->ldc, 1, 1);
     } else {
         void (*gemm)(GPB_F77_GEMM_PARAMS(float, int32_t), size_t, size_t);
-        const int32_t m = (int32_t)rows, n = (int32_t)cols, k = (int32_t)g->k;
+        const int32_t m = (int32_t)rows, n = (int32_t)cols, k = (int32_t)x->k;
         const int32_t lda = (int32_t)x->lda, ldb = (int32_t)x->ldb, ldc = (int32_t)x->ldc;
         *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_);
-        gemm(&g->transa, &g->transb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+        gemm(&g->transa, &g->transb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &x->beta, c, &ldc, 1, 1);
     }
 }
 
@@ -65,21 +72,24 @@ static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, in
 
 bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress)
 {
-    /* A plan that came to nothing has no tiles: then all of C is one. C on the device is whole or lost: it is computed anew. */
+    /* A plan that came to nothing has no tiles: then all of C is one. */
     gpb_plan whole = *plan;
-    gpb_progress done = *progress;
-    const bool on_device = facts->c != GPB_PLACE_HOST, reads = gpb_call_multiplies(call);
+    const gpb_progress done = *progress;
+    const bool reads = gpb_call_multiplies(call);
     bool ok = true;
-    if (!whole.gpu || on_device) {
-        whole.mc = call->m, whole.nc = call->n, whole.group = call->batch;
-        done = (gpb_progress){ 0 };
-    }
+    if (!whole.gpu) whole.mc = call->m, whole.nc = call->n, whole.kc = call->k, whole.group = call->batch;
     for (int64_t number = done.tiles; number < gpb_gpu_tiles(call, &whole) && ok; number++) {
         gpb_tile t = gpb_gpu_tile(call, &whole, number);
         bool first = number == done.tiles;
         if (gpb_gpu_tile_idle(call, &t)) continue;
         for (int64_t l = first ? done.members : 0; l < t.members && ok; l++) {
-            member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc };
+            member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0, .beta = (float)call->beta };
+            if (first && done.steps) {      /* these panels of k, and beta, are in C already: what is left lies after them, or before */
+                int64_t last = gpb_gpu_panel(call, &whole, number, done.steps - 1);
+                x.p = number % 2 ? 0 : least(last + whole.kc, call->k);
+                x.k = number % 2 ? last : call->k - x.p;
+                x.beta = 1;
+            }
             void *at_c = gpb_member(call->c, (const void *const *)call->c_array, call->stride_c, t.member + l, sizeof(float));
             void *owned[3] = { NULL };
             if (reads) {

@@ -2,17 +2,19 @@
 /* Finds the BLAS behind us, with no configuration. In order: GPUBLAS_HOST_BLAS; the next library of the process (RTLD_NEXT); any other
    library of the process, however it was loaded (the wheels' OpenBLAS is RTLD_LOCAL and RTLD_NEXT does not see it); a known host by
    soname, only if the process has no BLAS; the embedded default. The only file besides driver.c that opens libraries.
-   No locks: a search gives the same answer again, so two threads may both search and store it.
+   A search gives the same answer again, so two threads may both search and store it.
    Never RTLD_DEEPBIND: the host must call the program's xerbla_, not its own (research: conformance 6.3). */
 #include "src/next.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/log.h"
 #include "src/option.h"
@@ -24,6 +26,36 @@ typedef struct objects {
     int count, room;
     char **name;
 } objects;
+
+/* A fork must not find a thread of ours inside the dynamic linker: the child would wait for its locks for ever. */
+static pthread_rwlock_t linker = PTHREAD_RWLOCK_INITIALIZER;
+
+static bool held;      /* not if a second was not enough: the forking thread itself may be in there, in a library's constructor */
+
+static void before_fork(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec++;
+    held = pthread_rwlock_timedwrlock(&linker, &limit) == 0;
+}
+
+static void after_fork(void)
+{
+    if (held) pthread_rwlock_unlock(&linker);
+}
+
+static void in_child(void) { linker = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; }
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+
+static void enter_linker(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_rwlock_rdlock(&linker);      /* readers first: a library's constructor may come here again */
+}
+
+static void leave_linker(void) { pthread_rwlock_unlock(&linker); }
 
 static void *base_of(const void *address)
 {
@@ -83,6 +115,14 @@ static void *offered(void *handle, const gpb_symbol_row *row)
     return address;
 }
 
+/* We keep a host's addresses for good, so its library stays, also if the program closes it. */
+static void *pin(void *address)
+{
+    Dl_info info;
+    if (address && dladdr(address, &info)) dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    return address;
+}
+
 static int note_object(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
@@ -98,23 +138,55 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *out)
     return 0;
 }
 
-/* Calls visit with a handle of each library of the process, in load order, until it returns an address. (The names are taken first:
-   dlopen inside dl_iterate_phdr would wait for a lock that it holds.) */
+static void forget(objects *list)
+{
+    for (int i = 0; i < list->count; i++) free(list->name[i]);
+    free(list->name);
+}
+
+static bool is_among(const objects *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->name[i], name) == 0) return true;
+    return false;
+}
+
+/* Libraries that this file brought into the process, by name: they are no part of the program. `opening`: some may not be noted yet. */
+enum { MOST_OPENED = 64 };
+static char *_Atomic opened[MOST_OPENED];
+static atomic_int opening;
+
+static bool was_opened(const char *name)
+{
+    for (int i = 0; i < MOST_OPENED; i++) {
+        const char *own = atomic_load(&opened[i]);
+        if (own && strcmp(own, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Calls visit with a handle of each library that the program brought, in load order, until it returns an address. (The names are taken
+   first: dlopen inside dl_iterate_phdr would wait for a lock that it holds.) */
 static void *each_object(void *(*visit)(void *handle, const char *file, const void *with), const void *with)
 {
     objects list = { 0, 0, NULL };
     dl_iterate_phdr(note_object, &list);
     void *found = NULL;
-    for (int i = 0; i < list.count; i++) {
-        void *handle = found ? NULL : dlopen(list.name[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (handle) {
-            found = visit(handle, list.name[i], with);
-            dlclose(handle);
-        }
-        free(list.name[i]);
+    for (int i = 0; i < list.count && !found; i++) {
+        void *handle = was_opened(list.name[i]) ? NULL : dlopen(list.name[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (!handle) continue;
+        found = pin(visit(handle, list.name[i], with));
+        dlclose(handle);
     }
-    free(list.name);
+    forget(&list);
     return found;
+}
+
+/* Standing aside: the plain name of the library whose plain names take 64-bit integers, wherever it was loaded. */
+static void *visit_exact_wide(void *handle, const char *file, const void *row)
+{
+    (void)file;
+    return plain_width(handle) == 64 ? lookup(handle, ((const gpb_symbol_row *)row)->name) : NULL;
 }
 
 static void *visit_offered(void *handle, const char *file, const void *row)
@@ -123,43 +195,31 @@ static void *visit_offered(void *handle, const char *file, const void *row)
     return offered(handle, row);
 }
 
-/* Libraries that this file opened: their width says nothing about the program's. `opening` is not 0 while one is not noted yet. */
-static _Atomic(void *) opened[16];
-static atomic_int opening;
-
-static void note_opened(const void *function)
+/* A library whose plain names take 64-bit integers, that defines them itself (not one that it needs) and that the program brought. */
+static void *visit_wide(void *handle, const char *file, const void *unused)
 {
-    void *base = base_of(function);
-    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++) {
-        void *free_place = NULL;
-        if (atomic_compare_exchange_strong(&opened[i], &free_place, base) || free_place == base) return;
-    }
-}
-
-static bool was_opened(const void *base)
-{
-    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
-        if (atomic_load(&opened[i]) == base) return true;
-    return false;
-}
-
-static void *visit_wide(void *handle, const char *file, const void *act)
-{
+    (void)unused;
     void *isamax = lookup(handle, "isamax_");
     Dl_info info;
-    /* Its own isamax_, not one of a library it needs. */
-    if (isamax && dladdr(isamax, &info) && strcmp(info.dli_fname, file) == 0 && !was_opened(info.dli_fbase) && plain_width(handle) == 64) {
-        if (act == note_opened) note_opened(isamax);
-        else gpb_symbol_stand_aside(file);
-    }
+    if (isamax && dladdr(isamax, &info) && strcmp(info.dli_fname, file) == 0 && plain_width(handle) == 64) gpb_symbol_stand_aside(file);
     return NULL;
 }
 
+/* Opens a host; what came with it is marked as ours. It is never closed again: OpenBLAS 0.3.21 crashes in its destructor, and another thread
+   may have found an address in it. */
 static void *open_host(const char *name)
 {
+    objects before = { 0, 0, NULL }, after = { 0, 0, NULL };
     atomic_fetch_add(&opening, 1);
+    dl_iterate_phdr(note_object, &before);
     void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (handle) each_object(visit_wide, note_opened);      /* those that the program had were seen before: gpb_next_look */
+    dl_iterate_phdr(note_object, &after);
+    for (int i = 0, slot = 0; i < after.count; i++) {
+        if (is_among(&before, after.name[i]) || was_opened(after.name[i])) continue;
+        char *none = NULL, *own = strdup(after.name[i]);
+        while (slot < MOST_OPENED && !atomic_compare_exchange_strong(&opened[slot], &none, own)) none = NULL, slot++;
+    }
+    forget(&before), forget(&after);
     atomic_fetch_sub(&opening, 1);
     return handle;
 }
@@ -180,36 +240,20 @@ static void *named_host(void)
     return handle;
 }
 
-static bool fast(void *handle)
-{
-#define HOST(soname, which)
-#define VENDOR(name) if (dlsym(handle, name)) return true;
-#include "src/host.def"
-#undef HOST
-#undef VENDOR
-    return false;
-}
-
-/* The known host BLAS from the disk whose GEMM has integers of that width, opened once; NULL if there is none. Of those that do not serve only
-   the reference is closed again: OpenBLAS 0.3.21 crashes in its destructor. */
+/* The known host BLAS from the disk whose GEMM has integers of that width, opened once; NULL if there is none. */
 static void *known_host(int width)
 {
-    enum { ANY, FAST };
-    static const struct { const char *soname; int which; } hosts[] = {
-#define HOST(soname, which) { soname, which },
-#define VENDOR(name)
+    static const struct { const char *soname; int width; } hosts[] = {
+#define HOST(soname, width) { soname, width },
 #include "src/host.def"
 #undef HOST
-#undef VENDOR
     };
     static _Atomic(void *) kept[2];
     const gpb_symbol_row *gemm = &gpb_symbol_rows[width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_];
     void *host = atomic_load(&kept[width == 64]);
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts && !host; i++) {
-        void *handle = open_host(hosts[i].soname);
-        if (!handle) continue;
-        if (hosts[i].which == FAST && !fast(handle)) dlclose(handle);
-        else if (offered(handle, gemm)) host = handle;
+        void *handle = hosts[i].width == width ? open_host(hosts[i].soname) : NULL;
+        if (handle && offered(handle, gemm)) host = handle;
     }
     atomic_store(&kept[width == 64], host ? host : NO_HOST);
     return host == NO_HOST ? NULL : host;
@@ -221,8 +265,8 @@ static void *search(enum gpb_symbol symbol)
     void *named = named_host();
     if (named == EMBEDDED_ONLY) return row->embedded;
     void *address = named ? offered(named, row) : NULL;
-    if (!address) address = lookup(RTLD_NEXT, row->name);
-    if (!address && !gpb_symbol_standing_aside()) address = each_object(visit_offered, row);
+    if (!address) address = pin(lookup(RTLD_NEXT, row->name));
+    if (!address) address = each_object(gpb_symbol_standing_aside() ? visit_exact_wide : visit_offered, row);
     if (address) return address;
     /* Never a second BLAS: only where the process has no GEMM of this width but the embedded one. */
     const gpb_symbol_row *gemm = &gpb_symbol_rows[row->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_];
@@ -238,7 +282,9 @@ void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
+    enter_linker();
     address = search(symbol);
+    leave_linker();
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     return address;
@@ -252,31 +298,47 @@ const char *gpb_next_file(enum gpb_symbol symbol)
     return dladdr(address, &info) ? info.dli_fname : "?";
 }
 
+typedef struct look {
+    unsigned long long changes;
+    bool libcuda, maybe_wide;
+} look;
+
 static int note_changes(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
-    *(unsigned long long *)out = info->dlpi_adds + info->dlpi_subs;
+    ((look *)out)->changes = info->dlpi_adds + info->dlpi_subs;
     return 1;
 }
 
-static void *visit_all(void *handle, const char *file, const void *libcuda)
+static int note_names(struct dl_phdr_info *info, size_t size, void *out)
 {
-    if (strstr(file, "libcuda.so")) *(bool *)libcuda = true;
-    return visit_wide(handle, file, NULL);
+    (void)size;
+    look *l = out;
+    const char *name = strrchr(info->dlpi_name, '/');
+    name = name ? name + 1 : info->dlpi_name;
+    l->changes = info->dlpi_adds + info->dlpi_subs;
+    if (strncmp(name, "libcuda.so", 10) == 0) l->libcuda = true;
+    if (strstr(name, "64") && (strstr(name, "blas") || strstr(name, "blis") || strstr(name, "mkl"))) l->maybe_wide = true;
+    return 0;
 }
 
-bool gpb_next_look(void)
+bool gpb_next_look(bool at_once)
 {
-    static _Atomic unsigned long long seen;
+    enum { CYCLES = 100000 };      /* between looks: 30 to 50 us; opening libcuda and making a context in it take a thousand times as long */
+    static _Atomic unsigned long long seen, last;
     static atomic_bool libcuda;
-    unsigned long long now = 0;
-    dl_iterate_phdr(note_changes, &now);
-    if (now == atomic_load_explicit(&seen, memory_order_acquire) || atomic_load(&opening))
-        return atomic_load_explicit(&libcuda, memory_order_relaxed);
-    bool here = false;
-    each_object(visit_all, &here);
-    atomic_store(&libcuda, here);
-    dl_iterate_phdr(note_changes, &now);
-    atomic_store_explicit(&seen, now, memory_order_release);
-    return here;
+    const unsigned long long now = __builtin_ia32_rdtsc();
+    if (!at_once && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
+    atomic_store_explicit(&last, now, memory_order_relaxed);
+    look l = { 0, false, false };
+    enter_linker();
+    dl_iterate_phdr(note_changes, &l);
+    if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
+        dl_iterate_phdr(note_names, &l);
+        if (l.maybe_wide) each_object(visit_wide, NULL);
+        atomic_store(&libcuda, l.libcuda);
+        atomic_store(&seen, l.changes);
+    }
+    leave_linker();
+    return atomic_load(&libcuda);
 }

@@ -10,7 +10,7 @@ void *gpb_next(enum gpb_symbol symbol);
 /* The file the function above lives in, for people; "embedded" for our own. */
 const char *gpb_next_file(enum gpb_symbol symbol);
 /* Looks for libraries that changed since the last call: libcuda mapped by the program, a BLAS whose plain names take 64-bit integers
-   (then we stand aside). Cheap when nothing was loaded or unloaded meanwhile. Returns true if libcuda is in the process. */
-bool gpb_next_look(void);
+   (then we stand aside). Looks now, or only if the last look is some time ago. Returns true if libcuda is in the process. */
+bool gpb_next_look(bool at_once);
 
 #endif

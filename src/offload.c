@@ -14,7 +14,8 @@
 
 /* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
    to our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for
-   good. */
+   good (deeper calls come from near by). */
+enum { NEAR = 65536 };
 static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
@@ -29,8 +30,7 @@ static double now_s(void)
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* What the reference would compute without calling xerbla. */
-static bool legal(const gpb_call *g)
+bool gpb_offload_legal(const gpb_call *g)
 {
     bool letters = (g->transa == 'N' || g->transa == 'T' || g->transa == 'C') && (g->transb == 'N' || g->transb == 'T' || g->transb == 'C')
                    && g->uplo;
@@ -91,33 +91,57 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
     return true;
 }
 
+/* C = beta C. Not left to the host: A and B may be NULL. */
+static void scale(const gpb_call *g)
+{
+    const float beta = (float)g->beta;
+    for (int64_t l = 0; l < g->batch; l++) {
+        float *c = g->c_array ? g->c_array[l] : (float *)g->c + l * g->stride_c;
+        for (int64_t j = 0; j < g->n; j++)
+            for (int64_t i = g->uplo == 'L' ? j : 0; i < (g->uplo == 'U' ? j + 1 : g->m); i++)
+                c[i + j * g->ldc] = beta == 0 ? 0 : beta * c[i + j * g->ldc];
+    }
+}
+
+static void count_host(const gpb_call *call, const char *why, double seconds)
+{
+    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(call, "host", why, "-", 0, 0, seconds);
+}
+
 bool gpb_offload(const gpb_call *call, gpb_visit *visit)
 {
     char *frame = __builtin_frame_address(0);
     *visit = (gpb_visit){ 0 };
-    if (inside && frame < inside) return false;
+    if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
-    if (!legal(call)) return false;
+    if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
 
     const gpb_policy user = policy();
     gpb_facts facts = { 0 };
     gpb_plan plan = gpb_plan_make(call, &facts, &user);      /* with no GPU at all: what forbids it comes first */
     if (call->precision == 's' && user.offload != GPB_OFFLOAD_NEVER) {
-        gpb_gpu_facts(call, gpb_next_look(), &facts);
+        gpb_gpu_facts(call, gpb_next_look(false), &facts);
         facts.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         plan = gpb_plan_make(call, &facts, &user);
         if (plan.gpu && facts.start_s > 0 && gpb_gpu_start()) {      /* now that the GPU itself is known */
-            gpb_gpu_facts(call, gpb_next_look(), &facts);
+            gpb_gpu_facts(call, gpb_next_look(false), &facts);
             plan = gpb_plan_make(call, &facts, &user);
         } else if (plan.waits) {
             atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         }
-        if (plan.gpu && gpb_gpu_started()) {
+        /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
+        if (gpb_gpu_started() && (plan.gpu || gpb_facts_on_gpu(&facts))) {
             if (on_gpu(call, &facts, &user, &plan)) return true;
         } else if (plan.gpu) {
             plan.why = gpb_gpu_why();
         }
+    }
+    if (call->precision == 's' && !gpb_call_multiplies(call)) {
+        scale(call);
+        count_host(call, "nothing to multiply", 0);
+        return true;
     }
     *visit = (gpb_visit){ .call = call, .why = plan.why };
     if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
@@ -129,6 +153,5 @@ void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit->call, "host", visit->why, "-", 0, 0, now_s() - visit->begin_s);
+    count_host(visit->call, visit->why, visit->begin_s > 0 ? now_s() - visit->begin_s : 0);
 }

@@ -17,6 +17,8 @@ typedef struct gpb_visit {
 /* True: C is done. False: hand the caller's own arguments to the host BLAS, under the same name, then call gpb_offload_done.
    Illegal arguments and calls that the host makes to itself are the host's. */
 bool gpb_offload(const gpb_call *call, gpb_visit *visit);
+/* True if the reference would compute it, or return, without calling xerbla. */
+bool gpb_offload_legal(const gpb_call *call);
 void gpb_offload_done(const gpb_visit *visit);
 
 #endif

@@ -44,10 +44,12 @@ static bool plain(const gpb_symbol_row *row)
 void *gpb_symbol_bind(unsigned number)
 {
     const gpb_symbol_row *row = &gpb_symbol_rows[number];
-    gpb_next_look();
+    gpb_next_look(true);
     bool ours = row->door && !(plain(row) && gpb_symbol_standing_aside());
     void *target = ours ? row->door : gpb_next(number);
-    atomic_store_explicit(&gpb_slots[number], target, memory_order_release);
+    atomic_store(&gpb_slots[number], target);
+    if (ours && plain(row) && gpb_symbol_standing_aside())      /* meanwhile, in another thread */
+        atomic_store(&gpb_slots[number], target = gpb_next(number));
     return target;
 }
 

@@ -16,6 +16,7 @@
         jmp     *gpb_slots + number * 8(%rip)
         .size   \name, . - \name
 .Llazy_\name:
+        endbr64
         pushq   $number
         jmp     lazy
         .data
@@ -33,8 +34,7 @@ gpb_slots:
 /* The first call of a name. Keeps every register that may carry an argument (System V ABI: six integer, eight vector, al). */
         .text
         .type   lazy, @function
-lazy:   endbr64
-        .cfi_startproc
+lazy:   .cfi_startproc
         .cfi_def_cfa_offset 16
         pushq   %rbp
         .cfi_def_cfa_offset 24
