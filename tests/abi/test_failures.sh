@@ -30,7 +30,8 @@ expect "right, of $runs runs" $runs $right
 if [ $finished -ge 200 ]; then ok "in $finished of them the host finished a call"; else fail "only $finished runs had a failing call"; fi
 
 # Operands on the GPU: what the device memory already has of C is not added twice, and the host gets at the rest.
-build regressions gcc -std=c11 -O2 "$programs/regressions.c" -L"$debian/openblas-pthread" -lblas -L"$fake" -lcuda -lm || finish
+build regressions gcc -std=c11 -O2 "$programs/regressions.c" "$library" -Wl,-rpath,"$(dirname "$library")" -L"$debian/openblas-pthread" -lblas \
+      -L"$fake" -lcuda -lm || finish
 preloaded openblas ./regressions scalars 2> scalars.err; expect 'complex scalars, an illegal group: wrong' 0 $?
 for rule in '' cuMemcpyHtoDAsync:{2,5,9,30}:2 cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernel:1:209 cuModuleLoadData:1:209 cuStreamWaitEvent:1:2; do
     FAKECUDA_FAIL=$rule GPUBLAS_MEMORY=2M preloaded openblas ./regressions device 2> device.err; expect "C on the GPU, ${rule:-no failure}: wrong" 0 $?
