@@ -45,7 +45,13 @@ static void after_fork(void)
     if (held) pthread_rwlock_unlock(&linker);
 }
 
-static void in_child(void) { linker = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; }
+/* Made anew: it may count readers that the child does not have. */
+static void in_child(void)
+{
+    after_fork();
+    linker = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}
+
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 static void enter_linker(void)
