@@ -6,6 +6,7 @@
 
 #ifdef __CUDACC_RTC__
 typedef long long int64_t;
+typedef unsigned uint32_t;
 #else
 #include <stdint.h>
 #endif
@@ -31,7 +32,31 @@ typedef struct gpb_gemm_args {
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
     int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a ... , unless items is given */
     const gpb_gemm_item *items;            /* NULL, or a device array of `batch` address triples that replace a, b, c */
+    /* splits > 1: k is cut into so many parts of whole slices (bk); part s of member l goes raw, without alpha and beta, to
+       partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds the parts up. 0 and 1: k is not cut. Not for SPLIT kernels, which
+       share out the k of their last tiles by themselves: those are given room for it in partials and counters (split.h). */
+    int64_t splits;
+    float *partials;
+    uint32_t *counters;
+    /* Guard words, NULL or one for each GPB_GUARD rows of op(A) and columns of op(B), member after member. A word that equals `epoch` marks a
+       block that FP16 slices do not represent well enough: a SPLIT kernel leaves all of C that it touches alone, any other kernel
+       computes only that (its bm and bn divide GPB_GUARD). */
+    const uint32_t *guard_a, *guard_b;
+    uint32_t epoch;
 } gpb_gemm_args;
+
+#define GPB_GUARD 128
+
+/* gpb_sreduce: C = alpha (sum of the parts, in order) + beta C; beta == 0 never reads C. */
+typedef struct gpb_reduce_args {
+    int64_t m, n, splits;
+    const float *partials;                 /* as in gpb_gemm_args */
+    void *c;
+    int64_t ldc;
+    double alpha, beta;
+    int64_t batch, stride_c;
+    const gpb_gemm_item *items;            /* NULL, or addresses of C instead of c */
+} gpb_reduce_args;
 
 /* gpb_<p>pack: dst[rows_padded x cols_padded], column-major with ld, = src (i*rs + j*cs) inside rows x cols, zero outside. */
 typedef struct gpb_pack_args {

@@ -11,11 +11,15 @@
 #define GPB_GEMM_SYMBOL(p, name) gpb_##p##gemm_##name
 #define GPB_PACK_SYMBOL(p)       gpb_##p##pack
 #define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
+#define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
+#define GPB_SPLIT_SYMBOL(p)      gpb_##p##split
 
 /* MATH: what a kernel promises numerically. */
 enum gpb_math {
     GPB_MATH_FFMA,    /* FP32 fused multiply-add, one rounding a step: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
-    GPB_MATH_TF32     /* operands rounded to TF32 (11 significant bits), FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
+    GPB_MATH_TF32,    /* operands rounded to TF32's 11 significant bits, FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
+    GPB_MATH_FP16X3   /* each operand two FP16 numbers, three products on tensor cores, sums promoted to FP32 every 64 k: |e| as FFMA's for
+                         k >= 32; blocks of rows and columns that this would not hold for are left to an FFMA kernel (split.h) */
 };
 
 /* FORM: how a kernel wants its operands.
@@ -23,11 +27,16 @@ enum gpb_math {
    PADDED    rsa == rsb == 1; csa, csb multiples of 4 elements, bases aligned to 256 bytes; op(A) zero-padded to multiples of
              bm x bk, op(B) to bk x bn, so that loads need no bounds checks; m, n, k are the true sizes. C is the caller's: guarded.
    PADDED_C  PADDED, and C is a workspace padded to multiples of bm x bn with ldc a multiple of 4: no guard at all, beta == 0;
-             gpb_sunpack carries it home afterwards. */
-enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C };
+             gpb_sunpack carries it home afterwards.
+   SPLIT     operands as gpb_ssplit leaves them (split.h): scaled, cut into FP16 slices, in the image that tensor cores read; C is the
+             caller's: guarded. Blocks of C whose guard words are set are not touched: an FFMA kernel follows for them. */
+enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SPLIT };
 
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
-   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch) ), block threads, smem bytes: the row's columns
+   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns
+   SPLIT     grid ( GPB_SPLIT_BLOCKS(sms), 1, 1 ), clusters of two; block threads, smem bytes: the row's columns
+   split     grid ( GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n), 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS
+   reduce    grid ( GPB_TILES(m, n, GPB_REDUCE_ROWS, 1), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
    pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ), block GPB_PACK_THREADS
    unpack    the same with m, n
    Tiles lie along x alone, where a grid may have 2^31 - 1; kernels step through the batch by gridDim.z. */
@@ -35,6 +44,8 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C };
 #define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
 #define GPB_PACK_TILE    32
 #define GPB_PACK_THREADS 256
+#define GPB_REDUCE_ROWS    32
+#define GPB_REDUCE_THREADS 256
 
 /* Thread blocks that a multiprocessor should hold at once: nvcc bounds a thread's registers by it (65536 of them are shared by
    all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for

@@ -11,9 +11,9 @@
    */
 struct gpb_tile {
     const gpb_gemm_args &g;                /* in the constant bank: sizes and strides cost no registers */
-    unsigned l;                            /* the member */
-    int64_t i0, j0, k;                     /* this tile's first row and column of C; 0 instead of g.k if alpha is 0 */
-    const float *a, *b;                    /* the member's operands */
+    unsigned z;                            /* the member, or part z % splits of member z / splits */
+    int64_t i0, j0, k;                     /* this tile's first row and column of C; depth, 0 if alpha is 0 */
+    const float *a, *b;                    /* the member's operands, where the part begins */
 };
 
 /* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
@@ -40,13 +40,36 @@ template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corne
     return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
 }
 
-template <int BM, int BN> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned l)
+/* Parts that k is cut into. */
+static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
+{
+    const int64_t splits = gpb_fresh(g.splits);
+    return splits > 1 ? (unsigned)splits : 1;
+}
+
+template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned z)
 {
     const gpb_corner at = gpb_corner_of<BM, BN>(g);
-    const int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
+    const unsigned splits = gpb_splits_of(g), l = z / splits;
+    int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
     const float *a = g.items ? (const float *)g.items[l].a : (const float *)g.a + l * g.stride_a;
     const float *b = g.items ? (const float *)g.items[l].b : (const float *)g.b + l * g.stride_b;
-    return { g, l, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
+    if (splits > 1) {                      /* whole slices to each part; the last may have less, or nothing */
+        const int64_t depth = ((k + BK - 1) / BK + splits - 1) / splits * BK, p = z % splits * depth;
+        a += p * g.csa;
+        b += p * g.rsb;
+        k = max(min(depth, k - p), (int64_t)0);
+    }
+    return { g, z, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
+}
+
+/* True if this block's tile is an FFMA kernel's business: without guard words each is, with them those in a marked block of C. */
+template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
+{
+    if (!g.guard_a) return true;
+    const gpb_corner at = gpb_corner_of<BM, BN>(g);
+    return g.guard_a[l * ((g.m + GPB_GUARD - 1) / GPB_GUARD) + at.i0 / GPB_GUARD] == g.epoch
+           || g.guard_b[l * ((g.n + GPB_GUARD - 1) / GPB_GUARD) + at.j0 / GPB_GUARD] == g.epoch;
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
@@ -63,8 +86,13 @@ struct gpb_target {
 
 static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
 {
+    const unsigned splits = gpb_splits_of(t.g);
+    if (splits > 1) {                      /* raw, to the parts */
+        float *part = t.g.partials + t.z * (t.g.m * t.g.n);
+        return { gpb_global(part), t.g.m, t.g.n, t.g.m, 1, 0, ((uintptr_t)part & 15) == 0 && (t.g.m & 3) == 0 };
+    }
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
-    float *c = items ? (float *)items[t.l].c : (float *)t.g.c + t.l * t.g.stride_c;
+    float *c = items ? (float *)items[t.z].c : (float *)t.g.c + t.z * t.g.stride_c;
     return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta),
              ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
 }
@@ -80,12 +108,15 @@ template <int BM, int BN> static __device__ __forceinline__ void gpb_tile_scale(
     }
 }
 
-/* The body of every GEMM kernel: STEP computes this block's tile of each batch member that falls to it. */
-template <int BM, int BN, void (*STEP)(const gpb_tile &)>
+/* The body of every GEMM kernel: STEP computes this block's tile of each batch member, or part of one, that falls to it. */
+template <int BM, int BN, int BK, void (*STEP)(const gpb_tile &)>
 static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {
-    for (unsigned l = blockIdx.z; l < (uint64_t)g.batch; l += gridDim.z) {
-        const gpb_tile t = gpb_tile_of<BM, BN>(g, l);
+    const unsigned splits = gpb_splits_of(g);
+    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
+        if (!gpb_wanted<BM, BN>(g, z / splits))
+            continue;
+        const gpb_tile t = gpb_tile_of<BM, BN, BK>(g, z);
         if (t.k == 0)
             gpb_tile_scale<BM, BN>(t);
         else
