@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model; see cost.h. Its figures are from shared/measured/h200.md (one H200 and 16 cores of its host, 2026-11-20). */
+/* The cost model; see cost.h. The host's and the link's figures are from shared/measured/h200.md (one H200 and 16 cores of its host,
+   2026-11-20), the kernels' are in tuned.def. */
 #include "dispatch/cost.h"
 
 #include <math.h>
 
 #include "dispatch/kernel_pick.h"
 
-/* FP32 FMA lanes of an SM and a usual clock, by the first architecture that has them. 90: the H200's 1.98 GHz, 66.9 TFLOP/s on
-   132 SMs. */
-static const struct { int arch, lanes; double ghz; } multiprocessors[] = {
-    { 75, 64, 1.35 }, { 80, 64, 1.41 }, { 86, 128, 1.70 }, { 89, 128, 2.40 }, { 90, 128, 1.98 }, { 100, 128, 1.90 },
-    { 120, 128, 2.40 },
+static const gpb_generation generations[] = {
+#define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
+#define TUNED(...)
+#include "dispatch/tuned.def"
+#undef GPU
+#undef TUNED
 };
 
-static double sm_flops(int arch)
+const gpb_generation *gpb_cost_generation(int arch)
 {
-    int i = sizeof multiprocessors / sizeof *multiprocessors - 1;
-    while (i > 0 && multiprocessors[i].arch > arch) i--;
-    return 2e9 * multiprocessors[i].lanes * multiprocessors[i].ghz;
+    int i = sizeof generations / sizeof *generations - 1;
+    while (i > 0 && generations[i].arch > arch) i--;
+    return &generations[i];
 }
 
 static double least(double a, double b) { return a < b ? a : b; }
@@ -61,24 +63,98 @@ double gpb_cost_link(double bytes, const gpb_facts *facts)
     return bytes / (facts->link_gbs * 1e9) + least(bytes, 3 << 20) / 20e9;
 }
 
-static double round_up(int64_t x, int multiple)
+/* ---- kernels ---- */
+
+static bool is_odd(enum gpb_place place, const void *base, int64_t ld)
 {
-    return multiple * whole((double)x / multiple);
+    return place == GPB_PLACE_DEVICE && (((uintptr_t)base & 15) != 0 || (ld & 3) != 0);
 }
 
-/* Whole waves of whole tiles: that is what small and skinny C cost. An SM is at full speed from 512 threads on, at 5/8 with 128.
-   A pass of packing costs a launch and reads and writes its operand at about 10 GB/s an SM. */
-double gpb_cost_kernel(const gpb_kernel *kernel, double share, const gpb_call *call, const gpb_facts *facts)
+gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu)
 {
-    double m = round_up(call->m, kernel->bm), n = round_up(call->n, kernel->bn);
-    double k = gpb_call_multiplies(call) ? (double)call->k : 0, batch = (double)call->batch;
-    double tile = (double)kernel->bm * kernel->bn;
-    double waves = whole(m * n * batch / (tile * facts->sms));
-    double threads = least(waves * kernel->threads, 512);
-    double busy = 1.25 * threads / (threads + 128);
-    double compute = waves * 2 * tile * (k + 2 * kernel->bk) / (sm_flops(facts->arch) * share * busy);
-    gpb_packing packs = gpb_kernel_packing(kernel, call, facts);
-    double passes = packs.a + packs.b + packs.c;
-    double bytes = 8 * batch * ((packs.a ? m * k : 0) + (packs.b ? k * n : 0) + (packs.c ? m * n : 0));
-    return compute + passes * 3e-6 + bytes / (facts->sms * 1e10);
+    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0, batch = (double)call->batch;
+    double byte_s = 1e-9 / gpu->memory_gbs;
+    return (gpb_case){
+        .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->sms,
+        .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
+        .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
+        .odd = is_odd(facts->a, call->a, call->lda) || is_odd(facts->b, call->b, call->ldb),
+    };
+}
+
+/* How much slower the way the operands lie makes a kernel that reads them where they are. */
+static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
+{
+    double slower = 1;
+    if (kernel->form != GPB_FORM_STRIDED) return slower;
+    if (on->call->transa != 'N') slower *= tuned->ta;
+    if (on->call->transb != 'N') slower *= tuned->tb;
+    return on->odd ? slower * tuned->odd : slower;
+}
+
+/* Pieces of a size, the last perhaps incomplete; edges of tiles are powers of two. */
+static double parts(int64_t size, int shift) { return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0)); }
+
+static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
+
+gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
+{
+    const gpb_call *call = on->call;
+    const bool split = kernel->form == GPB_FORM_SPLIT;
+    const gpb_packing packs = gpb_kernel_packing(kernel, call, on->facts);
+    const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
+    /* A SPLIT kernel's tiles come in pairs, one above the other: kernels/split/work.cuh. */
+    const double rows = split ? 2 * parts(call->m, shift_m + 1) : parts(call->m, shift_m);
+    /* What it reads: two slices of two bytes, or one. */
+    const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : 4, result = call->beta != 0 ? 8 : 4;
+    /* Each pass over an operand is a launch; but one splits both. */
+    const int launches = (split ? packs.a || packs.b : packs.a + packs.b) + packs.c;
+    const double passed = 8 * ((packs.a ? on->elements_a : 0) + (packs.b ? on->elements_b : 0) + (packs.c ? on->elements_c : 0));
+    const double places = on->sms * tuned->blocks, per_place = 1 / places;
+    return (gpb_kernel_cost){
+        .kernel = kernel, .tuned = tuned,
+        .tiles = rows * parts(call->n, shift_n) * on->batch,
+        .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? parts(call->k, shift_k) : 0,
+        .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
+        .memory_s = (element * (on->elements_a + on->elements_b) + result * on->elements_c) * on->byte_s * tuned->per_memory,
+        .other_s = tuned->fixed_us * 1e-6 + launches * on->launch_s + passed * on->passed_s,
+        .part_s = 8 * on->elements_c * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
+    };
+}
+
+/* The greater of two things that go on at once; where they are close, they get in each other's way: half as much again if equal. */
+static double together(double a, double b) { return (a * a + a * b + b * b) / (a + b + 1e-30); }
+
+/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k: kernels/split/work.cuh. */
+static double in_clusters(const gpb_kernel_cost *c)
+{
+    double clusters = most(1, (double)((int)c->places / 2)), units = c->tiles / 2;
+    double rounds = (double)(int64_t)least(units / clusters, 1e15), rest = units - rounds * clusters, parts = 1;
+    if (rest > 0) parts = most(1, least(least((double)(int64_t)(clusters / rest), 8), (double)(int64_t)(c->slices / 2)));
+    double slices = c->slices * rounds + (rest > 0 ? whole(c->slices / parts) : 0);
+    double fixed = (rounds + (rest > 0)) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
+    return together(slices * c->slice_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
+}
+
+/* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be thinner. r blocks side by side go
+   at r times the rate of one alone, up to the multiprocessor's best. */
+double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
+{
+    if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
+    const gpb_tuned *t = c->tuned;
+    const bool cut = splits > 1;
+    double blocks = cut ? c->tiles * splits : c->tiles, slices = cut ? whole(c->slices / splits) : c->slices;
+    double waves = (double)(int64_t)least(blocks * c->per_place + 1e-9, 1e15);
+    double rest = whole((blocks - waves * c->places) * c->per_sm - 1e-9);
+    double loop = waves * t->blocks * t->per_share + (rest > 0 ? most(t->per_alone, rest * t->per_share) : 0);
+    double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6 + (cut ? c->part_fixed_s + splits * c->part_s : 0);
+    return together(loop * slices * c->slice_s, c->memory_s) + fixed + c->other_s;
+}
+
+double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
+{
+    double rows = most(on->m, kernel->bm), cols = most(on->n, kernel->bn), fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6;
+    double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
+    double bytes = 2 * (on->elements_a + on->elements_b) + 4 * on->elements_c;      /* as little as any form reads */
+    return most(loop, bytes * on->byte_s * tuned->per_memory * on->sms) / on->sms + fixed;
 }

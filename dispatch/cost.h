@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Predicted seconds: on the host, on the link, in a kernel. Rough: within a factor of two. Cheap: some tens of nanoseconds. */
+/* Predicted seconds: on the host, on the link (within a factor of two), in a kernel (tests/bench/fit.py says how far off). Cheap: tens of
+   nanoseconds each. */
 #ifndef GPB_COST_H
 #define GPB_COST_H
 
@@ -7,11 +8,70 @@
 #include "dispatch/facts.h"
 #include "dispatch/kernel_table.h"
 
+/* A generation of GPUs: a row GPU of tuned.def. */
+typedef struct gpb_generation {
+    int arch;                    /* its first compute capability */
+    int lanes;                   /* FP32 FMA lanes of a multiprocessor */
+    double ghz;                  /* a usual clock */
+    double memory_gbs;           /* what a copy kernel reaches */
+    double launch_us;            /* one more kernel in a call */
+    double pass;                 /* share of memory_gbs that packing, splitting and adding up parts reach */
+} gpb_generation;
+
+/* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone and memory instead of their inverses: a
+   choice has no time for divisions. */
+typedef struct gpb_tuned {
+    enum gpb_kernel_row row;
+    int arch;
+    int blocks;                  /* that share a multiprocessor */
+    double per_share, per_alone; /* 1 / share of the FMA peak of a multiprocessor in the loop over k: with all its blocks, with one (which
+                                    SPLIT kernels do without) */
+    double tile_us;              /* a tile's beginning and end */
+    double fixed_us;             /* a call, beyond what the others cost */
+    double join_us;              /* more, if k is cut */
+    double per_memory;           /* 1 / share of memory_gbs that the kernel reaches when nothing else holds it up */
+    double ta, tb, odd;          /* slower by, if op(A) is transposed; op(B); if columns do not begin at multiples of 16 bytes */
+} gpb_tuned;
+#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd) \
+    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (memory), ta, tb, odd }
+
 /* The call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
 /* Bytes over the link. */
 double gpb_cost_link(double bytes, const gpb_facts *facts);
-/* The call by one kernel that reaches `share` of the GPU's peak on large problems, operands on the GPU, packing included. */
-double gpb_cost_kernel(const gpb_kernel *kernel, double share, const gpb_call *call, const gpb_facts *facts);
+/* The newest generation that is not newer than this GPU. */
+const gpb_generation *gpb_cost_generation(int arch);
+
+/* A call on a GPU, as every kernel's cost has it: worked out once for all of them. */
+typedef struct gpb_case {
+    const gpb_call *call;
+    const gpb_facts *facts;
+    double m, n, k, batch, sms;
+    double elements_a, elements_b, elements_c;     /* over all members */
+    double peak_s;               /* one FMA of a multiprocessor */
+    double byte_s, passed_s;     /* one byte of memory; one of a pass */
+    double launch_s;             /* one more kernel */
+    bool odd;                    /* columns of A or B do not begin at multiples of 16 bytes */
+} gpb_case;
+gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
+
+/* The case by one kernel: all that does not depend on the number of parts that k is cut into. */
+typedef struct gpb_kernel_cost {
+    const gpb_kernel *kernel;
+    const gpb_tuned *tuned;
+    double tiles;                /* of C, over all members of a batch */
+    double places;               /* blocks that the GPU holds at once */
+    double per_place, per_sm;    /* their inverse, and that of the multiprocessors */
+    double slices;               /* of k */
+    double slice_s;              /* one slice of one tile at the FMA peak of a multiprocessor, the operands lying as they do */
+    double memory_s;             /* to move what must be moved at least */
+    double other_s;              /* fixed costs, packing */
+    double part_s, part_fixed_s; /* adding up parts: for each of them; whatever their number */
+} gpb_kernel_cost;
+gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
+/* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' launch_s) not. */
+double gpb_cost_seconds(const gpb_kernel_cost *cost, int splits);
+/* Not more than gpb_cost_seconds for any splits; cheaper. */
+double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 
 #endif

@@ -2,18 +2,19 @@
 /* The choice among the rows that can run; see kernel_pick.h. Whoever adds a kernel adds its rows to tuned.def, not code here. */
 #include "dispatch/kernel_pick.h"
 
-#include <math.h>
 #include <stddef.h>
 
 #include "dispatch/cost.h"
+#include "kernels/gemm_args.h"
 
-static const struct tuned {
-    enum gpb_kernel_row row;
-    int arch;
-    double share;
-} tuned[] = {
-#define TUNED(kernel, arch, share) { GPB_KERNEL_##kernel, arch, share },
+#define LEAST_SPLIT_K 32              /* FP16X3's error is FFMA's from here on (names.h), and gpb_ssplit marks rows with less */
+#define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
+
+static const gpb_tuned tuned[] = {
+#define GPU(...)
+#define TUNED(kernel, ...) GPB_TUNED(GPB_KERNEL_##kernel, __VA_ARGS__),
 #include "dispatch/tuned.def"
+#undef GPU
 #undef TUNED
 };
 static const int tuned_count = sizeof tuned / sizeof *tuned;
@@ -31,14 +32,15 @@ static bool aligned(const void *base, const void *const *array, int64_t ld, int6
 
 gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    bool padded = kernel->form != GPB_FORM_STRIDED && gpb_call_multiplies(call), deep = multiple(call->k, kernel->bk);
+    bool reads = gpb_call_multiplies(call), split = reads && kernel->form == GPB_FORM_SPLIT;
+    bool padded = reads && (kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C), deep = multiple(call->k, kernel->bk);
     bool whole_a = call->transa == 'N' && deep && multiple(call->m, kernel->bm);
     bool whole_b = call->transb == 'N' && deep && multiple(call->n, kernel->bn);
     bool here_a = facts->a != GPB_PLACE_DEVICE || aligned(call->a, call->a_array, call->lda, call->stride_a, call->batch);
     bool here_b = facts->b != GPB_PLACE_DEVICE || aligned(call->b, call->b_array, call->ldb, call->stride_b, call->batch);
     return (gpb_packing){
-        .a = padded && !(whole_a && here_a),
-        .b = padded && !(whole_b && here_b),
+        .a = split || (padded && !(whole_a && here_a)),
+        .b = split || (padded && !(whole_b && here_b)),
         .c = kernel->form == GPB_FORM_PADDED_C || (call->uplo != 'G' && facts->c == GPB_PLACE_DEVICE),
     };
 }
@@ -52,36 +54,109 @@ static int tuned_arch(int arch)
     return newest;
 }
 
-static double share_of(const gpb_kernel *kernel, int arch)
+/* What is known of a kernel here; a kernel that nobody listed is slow. */
+static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 {
     for (int i = 0; i < tuned_count; i++)
-        if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return tuned[i].share;
-    return 0.05;                                   /* listed by nobody: slow */
+        if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return tuned[i];
+    return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 1, 1, 1);
 }
 
-static const gpb_kernel *fastest(const gpb_call *call, const gpb_facts *facts, enum gpb_math math, bool strided, double *seconds)
+/* Whether each launch of this kernel may cut its k: partial sums are of the whole of C. */
+static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
-    int arch = tuned_arch(facts->arch);
-    const gpb_kernel *best = NULL;
-    if (!gpb_call_multiplies(call)) strided = true;      /* nothing to load: nothing that padding could speed up */
+    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->uplo == 'G' && gpb_call_multiplies(call);
+}
+
+/* Numbers of parts that are tried in tests/bench/fit.c: of three significant bits. */
+static int rounded(double parts)
+{
+    int x = parts < 512 ? (int)parts : 512, last = 1;
+    while (x >= 8 * last) last *= 2;
+    return x / last * last;
+}
+
+static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double seconds)
+{
+    if (best->kernel && seconds >= best->seconds) return;
+    *best = (gpb_choice){ kernel, NULL, splits, seconds };
+}
+
+/* One kernel with k whole; and, where its tiles do not fill the GPU, in as many parts as fill it half, once, twice. */
+static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
+{
+    const gpb_kernel *kernel = cost->kernel;
+    keep(best, kernel, 1, gpb_cost_seconds(cost, 1));
+    double most = cost->slices / 2, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
+    if (lean || cost->tiles > cost->places || most < 2 || !can_cut(kernel, call)) return;
+    if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
+    double fill = cost->places / cost->tiles / 2;
+    for (int x = 0, before = 1; x < 3; x++, fill *= 2) {
+        int splits = rounded(fill < most ? fill : most);
+        if (splits > before) keep(best, kernel, splits, gpb_cost_seconds(cost, splits)), before = splits;
+    }
+}
+
+/* Bits 1 << GPB_MATH_x: what a call may be computed with. */
+static unsigned allowed(const gpb_policy *policy)
+{
+    switch (policy->math) {
+    case GPB_POLICY_IEEE: return 1u << GPB_MATH_FFMA;
+    case GPB_POLICY_TF32: return 1u << GPB_MATH_FFMA | 1u << GPB_MATH_FP16X3 | 1u << GPB_MATH_TF32;
+    default: return 1u << GPB_MATH_FFMA | 1u << GPB_MATH_FP16X3;
+    }
+}
+
+/* forms: bits 1 << GPB_FORM_x. guards: of tiles that GPB_GUARD is a multiple of. */
+typedef struct filter { unsigned math, forms; bool guards, lean; } filter;
+
+static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, filter wanted)
+{
+    const int arch = tuned_arch(facts->arch);
+    const gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    bool runs[GPB_IMAGES];
+    gpb_choice best = { .splits = 1 };
+    for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->arch);
     for (int i = 0; i < tuned_count; i++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[i].row];
-        if (tuned[i].arch != arch || kernel->math != math || (strided && kernel->form != GPB_FORM_STRIDED)) continue;
-        if (!gpb_kernel_table_runs(kernel->image, facts->arch)) continue;
-        double predicted = gpb_cost_kernel(kernel, tuned[i].share, call, facts);
-        if (!best || predicted < *seconds) best = kernel, *seconds = predicted;
+        if (tuned[i].arch != arch || !(wanted.math >> kernel->math & 1) || !(wanted.forms >> kernel->form & 1)) continue;
+        if (!runs[kernel->image]) continue;
+        if (wanted.guards && (GPB_GUARD % kernel->bm != 0 || GPB_GUARD % kernel->bn != 0)) continue;
+        if (best.kernel && gpb_cost_least(kernel, &tuned[i], &on) >= best.seconds) continue;
+        const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &tuned[i], &on);
+        consider(&best, &cost, call, wanted.lean);
     }
     return best;
 }
 
-const gpb_kernel *gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool strided,
-                                  double *seconds)
+/* Computes what a SPLIT kernel leaves: in one piece, from the caller's operands. */
+static const gpb_kernel *stand_in(const gpb_call *call, const gpb_facts *facts)
+{
+    return fastest(call, facts, (filter){ 1u << GPB_MATH_FFMA, 1u << GPB_FORM_STRIDED, true, true }).kernel;
+}
+
+static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    const gpb_tuned known = tuned_for(kernel, tuned_arch(facts->arch));
+    const gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
+    return (gpb_choice){ kernel, NULL, 1, gpb_cost_seconds(&cost, 1) };
+}
+
+gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
-    if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!strided || kernel->form == GPB_FORM_STRIDED)) {
-        *seconds = gpb_cost_kernel(kernel, share_of(kernel, tuned_arch(facts->arch)), call, facts);
-        return kernel;
+    const unsigned all = ~0u, strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT;
+    gpb_choice best;
+    if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
+        best = forced(kernel, call, facts);
+    } else {
+        /* Nothing to load: nothing that another form could speed up. */
+        unsigned forms = lean || !gpb_call_multiplies(call) ? strided : call->k < LEAST_SPLIT_K ? all & ~split : all;
+        best = fastest(call, facts, (filter){ allowed(policy), forms, false, lean });
     }
-    kernel = policy->math == GPB_POLICY_TF32 ? fastest(call, facts, GPB_MATH_TF32, strided, seconds) : NULL;
-    return kernel ? kernel : fastest(call, facts, GPB_MATH_FFMA, strided, seconds);
+    if (!best.kernel) return best;
+    if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
+    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(call, facts);
+    return best;
 }

@@ -6,9 +6,11 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
+#include "kernels/split.h"
 
-#define SATURATED (INT64_C(1) << 59)     /* six of them still fit an int64_t; a multiple of 256 */
+#define SATURATED (INT64_C(1) << 59)     /* eight of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
+#define ALIGNED 1024                     /* pieces of the arena for a SPLIT kernel */
 #define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -31,28 +33,48 @@ static int64_t area(int64_t rows, int64_t cols, int64_t group)
     return round_up(product(product(product(rows, cols), 4), group), 256);
 }
 
+/* Bytes of `group` operands of rows x k as gpb_ssplit leaves them. */
+static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
+{
+    /* Far beyond any memory, gpb_split_bytes itself would overflow. */
+    return area(rows, k, 1) >= SATURATED / 16 ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
+}
+
+/* Bytes for partial sums: of all parts of a cut k; of the tiles that a SPLIT kernel shares out, its counters, and up to the first
+   multiple of ALIGNED. */
+static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    if (kernel->form == GPB_FORM_SPLIT)
+        return round_up(INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4 + GPB_SPLIT_COUNTERS * 4, ALIGNED) + ALIGNED;
+    return plan->splits > 1 ? area(plan->mc, plan->nc, product(plan->group, plan->splits)) : 0;
+}
+
 /* Fills the bytes for the plan's panels; their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
     int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
     int64_t m = round_up(mc, kernel->bm), n = round_up(nc, kernel->bn), k = round_up(kc, kernel->bk);
-    bool reads = gpb_call_multiplies(call);
+    bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
     int64_t a = call->transa == 'N' ? area(round_up(mc, 64), kc, group) : area(round_up(kc, 64), mc, group);
     int64_t b = call->transb == 'N' ? area(round_up(kc, 64), nc, group) : area(round_up(nc, 64), kc, group);
-    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? a : 0;
-    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? b : 0;
-    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? area(round_up(mc, 64), nc, group) : 0;
-    plan->bytes_pa = plan->pack_a ? area(m, k, group) : 0;
-    plan->bytes_pb = plan->pack_b ? area(k, n, group) : 0;
-    plan->bytes_pc = plan->pack_c ? area(m, n, group) : 0;
+    int64_t grain = split ? ALIGNED : 1;
+    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? round_up(a, grain) : 0;
+    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? round_up(b, grain) : 0;
+    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? round_up(area(round_up(mc, 64), nc, group), grain) : 0;
+    plan->bytes_pa = !plan->pack_a ? 0 : split ? split_area(kernel, mc, kc, group) : area(m, k, group);
+    plan->bytes_pb = !plan->pack_b ? 0 : split ? split_area(kernel, nc, kc, group) : area(k, n, group);
+    plan->bytes_pc = plan->pack_c ? round_up(area(m, n, group), grain) : 0;
+    plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + tables;
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_parts + tables;
 }
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    int64_t blocks = product(parts(plan->mc, plan->kernel->bm), parts(plan->nc, plan->kernel->bn));
+    const gpb_kernel *smallest = plan->stand_in ? plan->stand_in : plan->kernel;
+    int64_t blocks = product(parts(plan->mc, smallest->bm), parts(plan->nc, smallest->bn));
     return measure(plan, call, facts) <= facts->device_bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
@@ -135,9 +157,9 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->nc = call->n, plan->kc = call->k, plan->group = call->batch;
     if (fits(plan, call, facts)) return true;
     plan->group = 1;
-    int64_t member = measure(plan, call, facts);
-    if (member > 0 && fits(plan, call, facts)) {
-        plan->group = least(call->batch, facts->device_bytes / member);
+    int64_t member = measure(plan, call, facts), once = plan->kernel->form == GPB_FORM_SPLIT ? plan->bytes_parts : 0;
+    if (member > once && fits(plan, call, facts)) {
+        plan->group = least(call->batch, (facts->device_bytes - once) / (member - once));
         return fits(plan, call, facts);
     }
     return cut(plan, call, facts);

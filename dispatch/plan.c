@@ -13,14 +13,14 @@ static gpb_plan on_host(gpb_plan plan, const char *why)
     return (gpb_plan){ .why = why, .host_s = plan.host_s, .gpu_s = plan.gpu_s };
 }
 
-/* The panels of the fastest kernel that fits: a STRIDED one needs the least memory. */
+/* The panels of the fastest kernel that fits: a lean one needs the least memory. */
 static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
-    double kernel_s = 0;
-    for (int strided = 0; strided < 2; strided++) {
-        plan->kernel = gpb_kernel_pick(call, facts, policy, strided, &kernel_s);
+    for (int lean = 0; lean < 2; lean++) {
+        const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
+        plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts)) continue;
-        plan->gpu_s = gpb_panels_seconds(plan, call, facts) + kernel_s;
+        plan->gpu_s = gpb_panels_seconds(plan, call, facts) + best.seconds;
         return true;
     }
     return false;

@@ -18,6 +18,7 @@ typedef struct gpb_policy {
     enum gpb_offload_when offload;
     enum gpb_math_policy math;
     const char *kernel;          /* NULL, or the name of the one kernel to use */
+    int splits;                  /* 0, or the parts to cut k into */
 } gpb_policy;
 
 /* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
@@ -32,11 +33,22 @@ typedef struct gpb_plan {
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;
-    bool pack_a, pack_b, pack_c; /* through gpb_spack / gpb_sunpack and a padded workspace */
+    const gpb_kernel *stand_in;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
+                                    and all of C if there is nothing to multiply; else NULL */
+    int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
+    bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panel as it comes from the host; 0 if used in place */
-    int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces; 0 if none. Each a multiple of 256 */
+    int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
+    int64_t bytes_parts;                   /* arena: partial sums of cut k. Each piece is a multiple of 256; of 1024 for a SPLIT kernel,
+                                              whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
 } gpb_plan;
+
+/* Slices that a SPLIT kernel has an element cut into. */
+static inline int gpb_plan_slices(const gpb_kernel *kernel)
+{
+    return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
+}
 
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 

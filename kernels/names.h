@@ -12,14 +12,15 @@
 #define GPB_PACK_SYMBOL(p)       gpb_##p##pack
 #define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
 #define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
-#define GPB_SPLIT_SYMBOL(p)      gpb_##p##split
+#define GPB_SPLIT_SYMBOL(p, name) gpb_##p##name        /* split.def */
 
 /* MATH: what a kernel promises numerically. */
 enum gpb_math {
     GPB_MATH_FFMA,    /* FP32 fused multiply-add, one rounding a step: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
     GPB_MATH_TF32,    /* operands rounded to TF32's 11 significant bits, FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
-    GPB_MATH_FP16X3   /* each operand two FP16 numbers, three products on tensor cores, sums promoted to FP32 every 64 k: |e| as FFMA's for
-                         k >= 32; blocks of rows and columns that this would not hold for are left to an FFMA kernel (split.h) */
+    GPB_MATH_FP16X3,  /* each operand two FP16 numbers, three products on tensor cores, sums promoted to FP32 every 32 to 128 k: |e| as
+                         FFMA's for k >= 32; blocks of rows and columns for which this would not hold are left to others (split.h) */
+    GPB_MATH_BF16X6   /* each operand three BF16 numbers, six products: |e| as FFMA's for k >= 32 and rows that reach over 80 powers of two */
 };
 
 /* FORM: how a kernel wants its operands.
@@ -34,8 +35,9 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
 
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
    GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns
-   SPLIT     grid ( GPB_SPLIT_BLOCKS(sms), 1, 1 ), clusters of two; block threads, smem bytes: the row's columns
-   split     grid ( GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n), 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS
+   SPLIT     grid ( as many clusters of GPB_SPLIT_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
+   split     grid ( (GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n)) * sharers, at least sharers, 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS;
+             clusters of sharers (split.def)
    reduce    grid ( GPB_TILES(m, n, GPB_REDUCE_ROWS, 1), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
    pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ), block GPB_PACK_THREADS
    unpack    the same with m, n

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_spack and gpb_sunpack: operands of any strides to padded workspaces, results home. Arguments in gemm_args.h, launch in
-   names.h. */
+/* gpb_spack and gpb_sunpack: operands of any strides to padded workspaces, results home; gpb_ssplit: operands to FP16 slices.
+   Arguments in gemm_args.h and split.h, launch in names.h. */
 #ifndef GPB_PACK_CUH
 #define GPB_PACK_CUH
 
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
+#include "kernels/split/slices.cuh"
 
 constexpr int GPB_PACK_STEP = GPB_PACK_THREADS / GPB_PACK_TILE;    /* columns that the block's threads cover at once */
 
@@ -54,6 +55,15 @@ extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS) GPB_UNPACK_SYMBOL
             }
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(GPB_SPLIT_THREADS, 4) GPB_SPLIT_SYMBOL(s, split)(const __grid_constant__ gpb_split_args g)
+{
+    gpb_each_strip(g, blockIdx.x, [&](const gpb_split_operand &x, unsigned strip, int64_t l) {
+        if (g.slices == 1) gpb_split_strip<1>(x, g.k, g.notice, strip, l);
+        else if (g.slices == 2) gpb_split_strip<2>(x, g.k, g.notice, strip, l);
+        else gpb_split_strip<3>(x, g.k, g.notice, strip, l);
+    });
 }
 
 #endif

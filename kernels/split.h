@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* The SPLIT form: what gpb_ssplit makes of an operand, and SPLIT kernels read. X stands for op(A), or for op(B) transposed: rows x k.
 
-   Row i is scaled by a power of two, 2^-e(i), so that its largest element lies in [2^14, 2^15), and each element becomes FP16 slices
-   (numpy's notation): high = fp16(x), low = fp16((x - high) * 2^11). Slices lie in blocks of 64 rows x 64 k, 8 KiB each: row r of a
-   block is 128 bytes, and its 16-byte piece number q lies at piece q ^ (r % 8) (the tensor cores' 128-byte swizzle). Blocks follow each
-   other by k, then slice, then row: [chunk of k][slice][block of rows]. Rows are filled up with zeros to a multiple of 128, k to one of 64.
+   Row i is scaled by a power of two, 2^-e(i), so that its largest element lies in [2^14, 2^15), and each element becomes FP16 slices:
+   high = fp16(x), low = fp16((x - high) * 2^11), to nearest. Or, in [2^30, 2^31), three BF16 slices: each of what the ones before leave of x.
+   Slices lie chunk by chunk of 32 k, in a chunk slice by slice, in a slice row
+   by row of 64 bytes. The four 16-byte pieces of a row are permuted: piece q lies at place q ^ (row / 2 % 4), the tensor cores'
+   64-byte swizzle. Rows are filled up with zeros to a multiple of 128, k to one of 32.
 
-   Behind the blocks: e(i) as int32 for each (filled-up) row, then a guard word for each GPB_GUARD rows. A member of a batch takes
-   gpb_split_bytes. */
+   Behind the slices: 2^e(i) as a float for each (filled-up) row, then a guard word for each GPB_GUARD rows, and one that is set if any of
+   them is at level 1. A member of a batch takes gpb_split_bytes. */
 #ifndef GPB_SPLIT_H
 #define GPB_SPLIT_H
 
 #include "kernels/gemm_args.h"
 
-#define GPB_SPLIT_BLOCK   64                /* rows, and k, of a block */
-#define GPB_SPLIT_BYTES   8192              /* of a block */
+#define GPB_SPLIT_CHUNK   32                /* k of a chunk: 64 bytes of FP16 a row */
 #define GPB_SPLIT_STRIP   16                /* rows that a thread block of gpb_ssplit takes */
 #define GPB_SPLIT_THREADS 256
 #define GPB_SPLIT_STRIPS(rows) (((rows) + 127) / 128 * (128 / GPB_SPLIT_STRIP))
-#define GPB_SPLIT_BLOCKS(sms)  ((sms) / 2 * 2)
+#define GPB_SPLIT_CLUSTER 2                 /* thread blocks of a SPLIT kernel's cluster */
 #define GPB_SPLIT_COUNTERS 1024             /* words that gpb_ssplit sets to zero for the kernel that follows */
 
 #ifdef __CUDACC__
@@ -28,39 +28,45 @@
 #endif
 
 GPB_BOTH int64_t gpb_split_rows(int64_t rows) { return (rows + 127) / 128 * 128; }
-GPB_BOTH int64_t gpb_split_chunks(int64_t k) { return (k + GPB_SPLIT_BLOCK - 1) / GPB_SPLIT_BLOCK; }
+GPB_BOTH int64_t gpb_split_chunks(int64_t k) { return (k + GPB_SPLIT_CHUNK - 1) / GPB_SPLIT_CHUNK; }
 GPB_BOTH int64_t gpb_split_guards(int64_t rows) { return (rows + GPB_GUARD - 1) / GPB_GUARD; }
 
-/* Where a member's exponents and guard words lie, in bytes from its start; where the next member starts. */
-GPB_BOTH int64_t gpb_split_exponents(int64_t rows, int64_t k, int slices)
+/* Where a member's scales 2^e(i) and guard words lie, in bytes from its start; where the next member starts. */
+GPB_BOTH int64_t gpb_split_scales(int64_t rows, int64_t k, int slices)
 {
-    return gpb_split_chunks(k) * slices * (gpb_split_rows(rows) / GPB_SPLIT_BLOCK) * GPB_SPLIT_BYTES;
+    return gpb_split_chunks(k) * slices * gpb_split_rows(rows) * 2 * GPB_SPLIT_CHUNK;
 }
 GPB_BOTH int64_t gpb_split_guard(int64_t rows, int64_t k, int slices)
 {
-    return gpb_split_exponents(rows, k, slices) + gpb_split_rows(rows) * 4;
+    return gpb_split_scales(rows, k, slices) + gpb_split_rows(rows) * 4;
 }
 GPB_BOTH int64_t gpb_split_bytes(int64_t rows, int64_t k, int slices)
 {
-    return (gpb_split_guard(rows, k, slices) + gpb_split_guards(rows) * 4 + 1023) / 1024 * 1024;
+    return (gpb_split_guard(rows, k, slices) + gpb_split_guards(rows) * 4 + 4 + 1023) / 1024 * 1024;
 }
 
-/* One operand: X(i,p) = src[i*rs + p*cs]; member l from src + l*stride, or src_items[l]; to dst + l * gpb_split_bytes. */
+/* One operand: X(i,p) = src[i*rs + p*cs]; member l from src + l*stride, or src_items[l]; to dst + l * gpb_split_bytes.
+   rows == 0: it is split already. Its strips are then absent from the grid. */
 typedef struct gpb_split_operand {
     const void *src;
     int64_t rs, cs, rows, stride;
     const void *const *src_items;
     void *dst;
+    uint32_t epoch;                        /* of the guard words of blocks that slices do not do justice */
 } gpb_split_operand;
 
 /* gpb_ssplit: both operands in one launch. */
 typedef struct gpb_split_args {
     gpb_split_operand a, b;                /* op(A): rows m; op(B) transposed: rows n */
     int64_t k, batch;
-    int slices;                            /* 2: high and low; 1: high alone (TF32's precision) */
-    uint32_t epoch;                        /* written to the guard words of blocks that slices do not do justice */
+    int slices;                            /* 2: FP16, high and low; 1: high alone (TF32's precision); 3: BF16 */
     uint32_t *counters;                    /* GPB_SPLIT_COUNTERS words, set to zero */
-    uint32_t *notice;                      /* host memory: set to `epoch` if any guard word was */
+    uint32_t *notice;                      /* host memory, or NULL: set to an operand's epoch if any guard word was */
+    /* NULL, or member 0's words behind the guard words of both operands' FP16 slices, with their strides in words and epochs: a member is
+       split only if either is set. */
+    const uint32_t *if_a, *if_b;
+    int64_t stride_if_a, stride_if_b;
+    uint32_t epoch_if_a, epoch_if_b;
 } gpb_split_args;
 
 #endif

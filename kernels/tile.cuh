@@ -63,13 +63,13 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb
     return { g, z, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
 }
 
-/* True if this block's tile is an FFMA kernel's business: without guard words each is, with them those in a marked block of C. */
+/* True if this block's tile is this kernel's business: without guard words each is, with them those at g.level or above. */
 template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
 {
     if (!g.guard_a) return true;
     const gpb_corner at = gpb_corner_of<BM, BN>(g);
-    return g.guard_a[l * ((g.m + GPB_GUARD - 1) / GPB_GUARD) + at.i0 / GPB_GUARD] == g.epoch
-           || g.guard_b[l * ((g.n + GPB_GUARD - 1) / GPB_GUARD) + at.j0 / GPB_GUARD] == g.epoch;
+    return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / GPB_GUARD], g.epoch_a) >= g.level
+           || gpb_guard_level(g.guard_b[l * g.stride_guard_b + at.j0 / GPB_GUARD], g.epoch_b) >= g.level;
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */

@@ -16,15 +16,17 @@ static void open_once(void)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) return;
-    static const struct { const char *name; size_t place; } entries[] = {
-#define DRIVER(function) { GPB_STR(function), offsetof(gpb_driver, function) },
+    static const struct { const char *name; size_t place; int needed; } entries[] = {
+#define DRIVER(function) { GPB_STR(function), offsetof(gpb_driver, function), 1 },
+#define OPTIONAL(function) { GPB_STR(function), offsetof(gpb_driver, function), 0 },
 #include "src/driver.def"
+#undef OPTIONAL
 #undef DRIVER
     };
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *address = dlsym(handle, entries[i].name);
         *(void **)((char *)&driver + entries[i].place) = address;
-        if (!address) {
+        if (!address && entries[i].needed) {
             missing = "libcuda.so.1 is too old";
             return;
         }

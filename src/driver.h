@@ -7,7 +7,9 @@
 
 typedef struct gpb_driver {
 #define DRIVER(function) __typeof__(&function) function;
+#define OPTIONAL(function) DRIVER(function)
 #include "src/driver.def"
+#undef OPTIONAL
 #undef DRIVER
 } gpb_driver;
 

@@ -23,6 +23,8 @@ typedef struct gpb_outcome {
     bool done;                   /* C is computed; false: nothing of C was touched, the host must compute it */
     const char *failure;         /* NULL, or what stopped the GPU: then the host finished what was left (if done) */
     const gpb_kernel *kernel;
+    const gpb_kernel *stand_in;  /* NULL, or the kernel that computed blocks of C in its stead */
+    int splits;                  /* parts that k was cut into; 0, 1: none */
     int64_t bytes_up, bytes_down;
 } gpb_outcome;
 

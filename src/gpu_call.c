@@ -2,8 +2,10 @@
 /* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed piece by piece, so the host BLAS
    can always finish what is left. */
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "src/gpu.h"
+#include "src/gpu_kernels.h"
 #include "src/gpu_run.h"
 #include "src/host_finish.h"
 #include "src/log.h"
@@ -12,11 +14,11 @@
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     int64_t most = INT64_MAX, room;      /* most: what the device turned out to have, less than the budget says */
-    facts->sms = lane->device->sms;
+    const gpb_device *device = lane->device;
     do {
         room = gpb_gpu_room(lane);
-        if (!plan->gpu || gpb_gpu_run_bytes(call, plan) > room || facts->arch != lane->device->arch) {
-            facts->arch = lane->device->arch, facts->device_bytes = room;
+        if (!plan->gpu || gpb_gpu_run_bytes(call, plan) > room || facts->arch != device->arch || facts->sms != device->sms) {
+            facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = room;
             *plan = gpb_plan_make(call, facts, policy);
         }
         while (plan->gpu) {
@@ -33,9 +35,20 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
 /* NULL, or why the kernels that the plan needs cannot be had on this device. */
 static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
+    const bool split = plan->kernel->form == GPB_FORM_SPLIT;
+    int sharers;
+    const struct { bool needed; int which; } all[] = {
+        { true, gpb_function_of(plan->kernel) },
+        { split, gpb_function_split(lane->device, plan->kc, gpb_plan_slices(plan->kernel), &sharers) },
+        { split, split ? gpb_function_of(plan->stand_in) : 0 },
+        { !split && (plan->pack_a || plan->pack_b), GPB_FUNCTION_PACK },
+        { plan->pack_c, GPB_FUNCTION_UNPACK },
+        { plan->splits > 1, GPB_FUNCTION_REDUCE },
+    };
     CUfunction function;
-    CUresult result = gpb_gpu_function(lane->device, plan->kernel->image, plan->kernel->symbol, &function);
-    if (!result && (plan->pack_a || plan->pack_b || plan->pack_c)) result = gpb_gpu_pack_function(lane->device, &function);
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !result; i++)
+        if (all[i].needed) result = gpb_gpu_function(lane->device, all[i].which, &function);
     return result ? gpb_driver_error(result) : NULL;
 }
 
@@ -61,12 +74,14 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(out.failure);
     if (out.failure && warn)
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
-    out.kernel = plan.kernel, out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
+    out.kernel = plan.kernel, out.stand_in = progress.stood_in ? plan.stand_in : NULL, out.splits = plan.splits;
+    out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left is the host's, piece by piece. */
     bool begun = progress.tiles || progress.members || progress.cols;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
     if (out.failure && out.done && !gpb_host_finish(call, &plan, facts, &progress))
         gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+    free(progress.marks);
     pthread_setcancelstate(cancel, NULL);
     return out;
 }

@@ -15,6 +15,10 @@ typedef struct gpb_tile {
 typedef struct gpb_progress {
     int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
+    bool stood_in;               /* blocks that FP16 slices would not do justice to were left to the plan's stand-in */
+    /* The stand-in failed: C has, beside `steps` panels, all of the next one but the blocks of GPB_GUARD rows and columns that are marked.
+       marks (to be freed; NULL: could not be had): for each member of the tile, of rows of blocks, then of columns. */
+    bool torn, *marks;
 } gpb_progress;
 
 /* Where panel `step` of k begins in the tile of that number: every other tile takes them backwards, for the last one is still there. */

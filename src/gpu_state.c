@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device state. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but the start, loading an image and
+/* Device state. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but the start and
    freeing memory. */
 #include "src/gpu_state.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/image.h"
+#include "src/gpu_kernels.h"
 #include "src/log.h"
 #include "src/option.h"
 
@@ -184,6 +184,7 @@ static CUresult ready_lane(gpb_lane *lane)
     if (lane->ready) return result;
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
     if (!result && !lane->after) result = driver->cuEventCreate(&lane->after, CU_EVENT_DISABLE_TIMING);
+    if (!result && !lane->notice) result = driver->cuMemHostAlloc((void **)&lane->notice, sizeof *lane->notice, CU_MEMHOSTALLOC_PORTABLE);
     if (!result) result = ready_ring(&lane->up);
     if (!result) result = ready_ring(&lane->down);
     lane->ready = !result;
@@ -203,6 +204,15 @@ static gpb_lane *idle_lane(int device)
     return best;
 }
 
+/* Under the lock. */
+static bool is_alone(const gpb_lane *lane)
+{
+    const gpb_lane *of = lanes[lane->device - devices];
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].busy) return false;
+    return true;
+}
+
 gpb_lane *gpb_gpu_take(const gpb_facts *facts)
 {
     CUcontext popped;
@@ -211,6 +221,7 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts)
     pthread_mutex_lock(&lock);
     while (gpb_gpu_started() && !(lane = idle_lane(device))) pthread_cond_wait(&lane_free, &lock);
     if (lane) {
+        lane->alone = is_alone(lane);
         lane->busy = true;
         turn++;
     }
@@ -308,24 +319,6 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     return !result;
 }
 
-/* ---- kernels */
-
-CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function)
-{
-    pthread_mutex_lock(&lock);
-    if (!device->module[image] && !device->missing[image])
-        device->missing[image] = driver->cuModuleLoadData(&device->module[image], gpb_images[image]);
-    CUresult result = device->missing[image];
-    pthread_mutex_unlock(&lock);
-    if (!result) result = driver->cuModuleGetFunction(function, device->module[image], symbol);
-    return result;
-}
-
-CUresult gpb_gpu_pack_function(gpb_device *device, CUfunction *function)
-{
-    return gpb_gpu_function(device, GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)), function);
-}
-
 int gpb_gpu_devices(gpb_device **first)
 {
     *first = devices;
@@ -351,7 +344,7 @@ void gpb_gpu_report(int fd)
             const gpb_kernel *kernel = &gpb_kernels[k];
             CUfunction function;
             CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
-                                  ? gpb_gpu_function(device, kernel->image, kernel->symbol, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+                                  ? gpb_gpu_function(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
             if (result) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
         }
         driver->cuCtxPopCurrent(&popped);

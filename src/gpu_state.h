@@ -3,6 +3,7 @@
 #ifndef GPB_GPU_STATE_H
 #define GPB_GPU_STATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,15 @@
 #include "dispatch/kernel_table.h"
 #include "src/driver.h"
 #include "src/gpu.h"
+
+/* Functions of a device: the rows of gemm.def, then these (gpu_kernels.h). */
+enum {
+    GPB_FUNCTION_PACK = GPB_KERNELS, GPB_FUNCTION_UNPACK, GPB_FUNCTION_REDUCE,
+#define SPLITTER(name, image, most, sharers) GPB_FUNCTION_##name,
+#include "kernels/split.def"
+#undef SPLITTER
+    GPB_FUNCTIONS
+};
 
 enum { GPB_STAGE_BYTES = 4 * GPB_LONGEST_COLUMN, GPB_STAGES = 2, GPB_LANES = 4, GPB_DEVICES = 16 };
 
@@ -22,6 +32,8 @@ typedef struct gpb_device {
     char name[96];
     CUmodule module[GPB_IMAGES];
     CUresult missing[GPB_IMAGES];            /* why an image could not be loaded: it is not tried again */
+    _Atomic(CUfunction) function[GPB_FUNCTIONS];        /* NULL until it is found, with its attributes set */
+    int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
 } gpb_device;
 
 /* Pinned memory in slots of GPB_STAGE_BYTES; a slot is free again once its event has happened. */
@@ -38,10 +50,11 @@ typedef struct gpb_lane {
     gpb_device *device;
     CUstream stream;
     CUevent after;                           /* of the program's own work that a call must follow */
+    uint32_t *notice;                        /* pinned: gpb_ssplit sets it if it marks a block */
     gpb_ring up, down;
     CUdeviceptr arena;
     int64_t arena_bytes;
-    bool ready, busy;
+    bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;
 
 /* Gives the GPU up for the rest of the process: after a sticky error. */
@@ -63,10 +76,6 @@ int64_t gpb_gpu_room(const gpb_lane *lane);
 /* Too little room for a call: gives up the lane's arena and waits until there may be more than `room`. False: no other lane holds any. */
 bool gpb_gpu_wait(gpb_lane *lane, int64_t room);
 
-/* A kernel by its device symbol, loading its image at first use. */
-CUresult gpb_gpu_function(gpb_device *device, enum gpb_image image, const char *symbol, CUfunction *function);
-#define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder
-CUresult gpb_gpu_pack_function(gpb_device *device, CUfunction *function);
 /* After these the context is dead for good (CUDA driver API, CUresult). */
 bool gpb_gpu_sticky(CUresult result);
 /* The devices started; none once the GPU is given up. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "kernels/split.h"
 #include "src/gemm_abi.h"
 #include "src/gpu_copy.h"
 #include "src/next.h"
@@ -58,6 +59,26 @@ static void columns(const member *x, const gpb_tile *t, int64_t from)
     }
 }
 
+/* The panel of which C has all but the marked blocks. */
+static void blocks(const member *x, const gpb_tile *t, const bool *marks)
+{
+    const int64_t rows = gpb_split_guards(t->rows), cols = gpb_split_guards(t->cols);
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++)
+            if (marks[i] || marks[rows + j])
+                rectangle(x, t->i + i * GPB_GUARD, least(GPB_GUARD, t->rows - i * GPB_GUARD), t->j + j * GPB_GUARD,
+                          least(GPB_GUARD, t->cols - j * GPB_GUARD));
+}
+
+/* The part of k that is left after so many panels of a tile: after them, or (every other tile) before. */
+static void leave(member *x, const gpb_plan *plan, int64_t number, int64_t steps)
+{
+    int64_t last = gpb_gpu_panel(x->call, plan, number, steps - 1);
+    x->p = number % 2 ? 0 : least(last + plan->kc, x->call->k);
+    x->k = number % 2 ? last : x->call->k - x->p;
+    x->beta = 1;
+}
+
 /* The operand itself, or (if it is on a GPU) a tight copy of it in *owned, with *ld to match. */
 static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, int64_t *ld, bool fetch, void **owned)
 {
@@ -76,20 +97,16 @@ bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts
     gpb_plan whole = *plan;
     const gpb_progress done = *progress;
     const bool reads = gpb_call_multiplies(call);
-    bool ok = true;
+    bool ok = !done.torn || done.marks;
     if (!whole.gpu) whole.mc = call->m, whole.nc = call->n, whole.kc = call->k, whole.group = call->batch;
     for (int64_t number = done.tiles; number < gpb_gpu_tiles(call, &whole) && ok; number++) {
         gpb_tile t = gpb_gpu_tile(call, &whole, number);
         bool first = number == done.tiles;
         if (gpb_gpu_tile_idle(call, &t)) continue;
         for (int64_t l = first ? done.members : 0; l < t.members && ok; l++) {
-            member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0, .beta = (float)call->beta };
-            if (first && done.steps) {      /* these panels of k, and beta, are in C already: what is left lies after them, or before */
-                int64_t last = gpb_gpu_panel(call, &whole, number, done.steps - 1);
-                x.p = number % 2 ? 0 : least(last + whole.kc, call->k);
-                x.k = number % 2 ? last : call->k - x.p;
-                x.beta = 1;
-            }
+            member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0,
+                         .beta = (float)call->beta };
+            if (first && done.steps) leave(&x, &whole, number, done.steps);      /* these panels, and beta, are in C already */
             void *at_c = gpb_member(call->c, (const void *const *)call->c_array, call->stride_c, t.member + l, sizeof(float));
             void *owned[3] = { NULL };
             if (reads) {
@@ -100,6 +117,13 @@ bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts
             }
             x.c = here(facts->c, at_c, call->m, call->n, &x.ldc, true, &owned[2]);
             ok = x.c && (!reads || (x.a && x.b));
+            if (ok && first && done.torn) {
+                const member rest = x;
+                x.p = gpb_gpu_panel(call, &whole, number, done.steps), x.k = least(whole.kc, call->k - x.p);
+                blocks(&x, &t, done.marks + l * (gpb_split_guards(t.rows) + gpb_split_guards(t.cols)));
+                x = rest;
+                leave(&x, &whole, number, done.steps + 1);
+            }
             if (ok) columns(&x, &t, first && l == done.members ? done.cols : 0);
             gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = 'G' };
             if (ok && owned[2]) ok = gpb_gpu_bounce(&home, at_c, owned[2], false) == CUDA_SUCCESS;

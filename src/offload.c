@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "src/gpu.h"
@@ -50,16 +51,19 @@ static double flops(const gpb_call *g)
     return (g->uplo == 'G' ? 2.0 : 1.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
-static void trace(const gpb_call *g, const char *route, const char *why, const char *kernel, int64_t up, int64_t down, double seconds)
+static void trace(const gpb_call *g, const char *route, const char *why, const gpb_outcome *out, double seconds)
 {
+    char splits[24] = "";
+    if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     /* m, n, A, B as the caller knows them. */
     bool row = g->row_major;
     gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
-                 "why=\"%s\" kernel=%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
+                 "why=\"%s\" kernel=%s%s%s%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
                  g->symbol, row ? "row" : "col", g->uplo == 'G' ? "" : (g->uplo == 'U') != row ? " uplo=U" : " uplo=L",
                  row ? g->transb : g->transa, row ? g->transa : g->transb, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n),
                  (long long)g->k, (long long)(row ? g->ldb : g->lda), (long long)(row ? g->lda : g->ldb), (long long)g->ldc, g->alpha,
-                 g->beta, (long long)g->batch, route, why, kernel, (long long)up, (long long)down, 1e3 * seconds,
+                 g->beta, (long long)g->batch, route, why, out->kernel ? out->kernel->name : "-", out->stand_in ? "+" : "",
+                 out->stand_in ? out->stand_in->name : "", splits, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
                  seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
 }
 
@@ -71,7 +75,8 @@ static gpb_policy policy(void)
         kernel = NULL;
     }
     return (gpb_policy){ .offload = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD),
-                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = kernel };
+                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = kernel,
+                         .splits = (int)gpb_option_number(GPB_OPTION_SPLITS) };
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
@@ -87,7 +92,7 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
     if (gpb_option_number(GPB_OPTION_VERBOSE))
-        trace(call, failed ? "gpu+host" : "gpu", plan->why, out.kernel ? out.kernel->name : "-", out.bytes_up, out.bytes_down, seconds);
+        trace(call, failed ? "gpu+host" : "gpu", plan->why, &out, seconds);
     return true;
 }
 
@@ -106,7 +111,7 @@ static void scale(const gpb_call *g)
 static void count_host(const gpb_call *call, const char *why, double seconds)
 {
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(call, "host", why, "-", 0, 0, seconds);
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(call, "host", why, &(gpb_outcome){ 0 }, seconds);
 }
 
 bool gpb_offload(const gpb_call *call, gpb_visit *visit)

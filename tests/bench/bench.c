@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench: the ladder of kernels against cuBLAS, or ordinary programs' SGEMM end to end. See --help. */
+/* bench: our SGEMM and the ladder of kernels against cuBLAS, or ordinary programs' SGEMM end to end. See --help. */
 #include "tests/bench/bench.h"
 
 #include <argp.h>
@@ -86,16 +86,22 @@ sample_error sample_judge(const sample *s)
     return (sample_error){ worst * 0x1p24, sqrt(square / whole) };
 }
 
-enum { END_TO_END = 1000, WORKER };
+enum { DEVICE = 1000, END_TO_END, FIT, SUITES, MODES, SHAPES, SEED, WORKER };
 
 static const struct argp_option arguments[] = {
+    { "device", DEVICE, 0, 0, "Operands on the GPU: what the library does by itself, against cuBLAS", 0 },
+    { "fit", FIT, 0, 0, "Every kernel and number of parts of k on random shapes: for tests/bench/fit.py", 0 },
     { "end-to-end", END_TO_END, 0, 0, "Pageable host operands: this library, the host BLAS and NVBLAS", 0 },
     { "library", 'l', "PATH", 0, "The libgpublas.so to bench (default: the one of this build)", 0 },
     { "host-blas", 'b', "PATH", 0, "End to end: the host BLAS (default: libopenblas.so.0)", 0 },
     { "nvblas", 'n', "PATH", 0, "End to end: NVBLAS (default: libnvblas.so of CUDA 13 or 12, if found)", 0 },
     { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
-    { "kernel", 'k', "NAME", 0, "Ladder: this kernel alone", 0 },
-    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape (default: 120)", 0 },
+    { "kernel", 'k', "NAME", 0, "This kernel alone (fit: or several, with commas)", 0 },
+    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; device, fit: take about S (default: 120)", 0 },
+    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched", 0 },
+    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32 (default: fp32,ieee)", 0 },
+    { "shapes", SHAPES, "N", 0, "Fit: this many shapes (default: 200)", 0 },
+    { "seed", SEED, "N", 0, "Fit: other shapes (default: 1)", 0 },
     { "largest", 'm', "N", 0, "Leave out shapes with a side above N", 0 },
     { "worker", WORKER, 0, OPTION_HIDDEN, NULL, 0 },
     { 0 }
@@ -107,6 +113,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     command *c = state->input;
     switch (key) {
+    case DEVICE: c->run = bench_device; return 0;
+    case FIT: c->run = bench_fit; return 0;
+    case SUITES: c->options.suites = text; return 0;
+    case MODES: c->options.modes = text; return 0;
+    case SHAPES: c->options.shapes = atoi(text); return 0;
+    case SEED: c->options.seed = atoi(text); return 0;
     case END_TO_END: c->run = bench_end_to_end; return 0;
     case WORKER: c->run = bench_worker; return 0;
     case 'l': c->options.library = text; return 0;
@@ -124,7 +136,8 @@ int main(int argc, char **argv)
 {
     static const struct argp argp = { arguments, parse, NULL,
         "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time.", NULL, NULL, NULL };
-    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .seconds = 120, .largest = 1 << 20 }, bench_ladder };
+    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .modes = "fp32,ieee", .seconds = 120, .shapes = 200, .seed = 1,
+                    .largest = 1 << 20 }, bench_ladder };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);
 }

@@ -16,12 +16,16 @@ typedef struct bench_options {
     const char *nvblas;         /* end to end: libnvblas.so */
     const char *csv;            /* where to write the CSV, or NULL */
     const char *only;           /* ladder: this kernel alone, or NULL */
-    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape */
+    const char *suites, *modes; /* device: names with commas between them, NULL: all */
+    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; device, fit: all of it */
+    int shapes, seed;           /* fit: how many random shapes at most; which ones */
     int largest;                /* shapes with a side above this are left out */
 } bench_options;
 
 /* Exit codes: 0, or 1 if an answer was wrong or a call did not run where it should have. 77: no GPU. */
 int bench_ladder(const bench_options *options);
+int bench_device(const bench_options *options);
+int bench_fit(const bench_options *options);
 int bench_end_to_end(const bench_options *options);
 /* A child of bench_end_to_end: times one library's sgemm_ and prints lines for its parent. */
 int bench_worker(const bench_options *options);

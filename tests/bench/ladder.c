@@ -4,69 +4,17 @@
    by CUDA events, without the cost of a call. cuBLAS is only ever a reference: it comes by dlopen and may be missing. */
 #include "tests/bench/bench.h"
 
-#include <dlfcn.h>
+#include "tests/bench/gpu.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/gpublas.h"
-#include "kernels/names.h"
-
-typedef unsigned long long address;
-
-static struct {
-    int (*cuInit)(unsigned);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDeviceGetName)(char *, int, int);
-    int (*cuDeviceGetAttribute)(int *, int, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuCtxPushCurrent_v2)(void *);
-    int (*cuMemAlloc_v2)(address *, size_t);
-    int (*cuMemcpyHtoD_v2)(address, const void *, size_t);
-    int (*cuMemcpyDtoH_v2)(void *, address, size_t);
-    int (*cuStreamSynchronize)(void *);
-    int (*cuEventCreate)(void **, unsigned);
-    int (*cuEventRecord)(void *, void *);
-    int (*cuEventSynchronize)(void *);
-    int (*cuEventElapsedTime)(float *, void *, void *);
-} cuda;
-
-static struct {
-    void *handle;
-    int (*create)(void **);
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *,
-                 int);
-} cublas;
-
-static struct {
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    int (*set_option)(const char *, const char *);
-    int (*stats)(gpublas_stats_t *, size_t);
-} ours;
-
-static void must(int result, const char *what)
-{
-    if (result == 0) return;
-    fprintf(stderr, "bench: %s: error %d\n", what, result);
-    exit(1);
-}
-#define MUST(call) must(cuda.call, #call)
-
-typedef struct contender {
-    const char *name;
-    int step;                                          /* of the ladder; 0: cuBLAS */
-    const char *image;
-    enum gpb_math math;
-} contender;
-
-static const contender contenders[] = {
-    { "cublas", 0, NULL, GPB_MATH_FFMA },
-    { "cublas_events", 0, NULL, GPB_MATH_FFMA },
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, step, #image, GPB_MATH_##math },
-#include "kernels/gemm.def"
-#undef KERNEL
-};
-enum { CONTENDERS = sizeof contenders / sizeof *contenders };
+/* 0: cuBLAS, 1: cuBLAS by events, then the kernels of the table. */
+enum { CUBLAS, CUBLAS_EVENTS, FIRST };
+static const gpu_kernel cublas_row = { .name = "cublas" }, events_row = { .name = "cublas_events" };
+static int contenders(void) { return FIRST + gpu_kernel_count; }
+static const gpu_kernel *contender(int i) { return i == CUBLAS ? &cublas_row : i == CUBLAS_EVENTS ? &events_row : &gpu_kernels[i - FIRST]; }
 
 typedef struct shape { int m, n, k; } shape;
 static const shape shapes[] = {
@@ -76,10 +24,10 @@ static const shape shapes[] = {
     { 2044, 2044, 2044 }, { 2048, 2048, 2048 }, { 3135, 3135, 3135 }, { 4088, 4088, 4088 }, { 4096, 4096, 4096 },
     { 6132, 6132, 6132 }, { 8176, 8176, 8176 }, { 8192, 8192, 8192 },
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, L2 = 128 << 20, COMPARED = 4096 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, MOST_KERNELS = 256, L2 = 128 << 20, COMPARED = 4096 };
 
 /* Operands: one stretch of device memory each, a set of buffers wherever one is needed. */
-typedef struct stretch { address device; float *host; size_t floats; } stretch;
+typedef struct stretch { gpu_address device; float *host; size_t floats; } stretch;
 static stretch a, b, c;
 
 static stretch stretch_make(size_t floats, uint64_t seed)
@@ -105,7 +53,7 @@ static size_t sets(shape s)
     return count < MOST_SETS ? count : MOST_SETS;
 }
 
-static void call(const contender *who, shape s, size_t set)
+static void call(const gpu_kernel *who, shape s, size_t set)
 {
     static const float one = 1, zero = 0;
     float *pa = at(a, set, s.m, s.k), *pb = at(b, set, s.k, s.n), *pc = at(c, set, s.m, s.n);
@@ -113,9 +61,9 @@ static void call(const contender *who, shape s, size_t set)
     else must(cublas.sgemm(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m), "cublasSgemm");
 }
 
-static bool by_events(const contender *who) { return strcmp(who->name, "cublas_events") == 0; }
+static bool by_events(const gpu_kernel *who) { return strcmp(who->name, "cublas_events") == 0; }
 
-static double timed(const contender *who, shape s, size_t set)
+static double timed(const gpu_kernel *who, shape s, size_t set)
 {
     static void *begin, *end;
     float ms;
@@ -140,7 +88,7 @@ static double timed(const contender *who, shape s, size_t set)
 static double flops(shape s) { return 2.0 * s.m * s.n * s.k; }
 
 /* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is up. */
-static spread measured(const contender *who, shape s, bool hurry)
+static spread measured(const gpu_kernel *who, shape s, bool hurry)
 {
     double seconds[MOST_CALLS];
     size_t set = 0;
@@ -155,106 +103,40 @@ static spread measured(const contender *who, shape s, bool hurry)
 }
 
 /* The entries of the sample, poisoned before and fetched after one more call. */
-static sample_error accuracy(const contender *who, shape s, sample *sample)
+static sample_error accuracy(const gpu_kernel *who, shape s, sample *sample)
 {
     const float poison = NAN;
-    address first = (uintptr_t)at(c, 0, s.m, s.n);
-    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyHtoD_v2(first + 4 * (address)sample->at[x], &poison, 4));
+    gpu_address first = (uintptr_t)at(c, 0, s.m, s.n);
+    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyHtoD_v2(first + 4 * (gpu_address)sample->at[x], &poison, 4));
     call(who, s, 0);
     MUST(cuStreamSynchronize(NULL));
-    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyDtoH_v2(&sample->got[x], first + 4 * (address)sample->at[x], 4));
+    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyDtoH_v2(&sample->got[x], first + 4 * (gpu_address)sample->at[x], 4));
     return sample_judge(sample);
 }
 
-static uint64_t gpu_calls(void)
+static bool runs(const gpu_kernel *who, const char *only)
 {
-    gpublas_stats_t stats = { 0 };
-    ours.stats(&stats, sizeof stats);
-    return stats.gpu_calls;
-}
-
-static bool open_cuda(char *name, int size)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    int device;
-    void *context;
-    if (!library) {
-        fprintf(stderr, "bench: no GPU: %s\n", dlerror());
-        return false;
-    }
-#define LOAD(f) cuda.f = (__typeof__(cuda.f))bench_symbol(library, #f)
-    LOAD(cuInit); LOAD(cuDeviceGet); LOAD(cuDeviceGetName); LOAD(cuDeviceGetAttribute); LOAD(cuDevicePrimaryCtxRetain);
-    LOAD(cuCtxPushCurrent_v2); LOAD(cuMemAlloc_v2); LOAD(cuMemcpyHtoD_v2); LOAD(cuMemcpyDtoH_v2); LOAD(cuStreamSynchronize);
-    LOAD(cuEventCreate); LOAD(cuEventRecord); LOAD(cuEventSynchronize);
-    cuda.cuEventElapsedTime = (__typeof__(cuda.cuEventElapsedTime))dlsym(library, "cuEventElapsedTime");
-    if (cuda.cuInit(0) || cuda.cuDeviceGet(&device, 0)) {
-        fprintf(stderr, "bench: no GPU\n");
-        return false;
-    }
-    MUST(cuDeviceGetName(name, size, device));
-    MUST(cuDevicePrimaryCtxRetain(&context, device));
-    MUST(cuCtxPushCurrent_v2(context));
-    return true;
-}
-
-static void open_cublas(void)
-{
-    void *library = dlopen("libcublas.so.13", RTLD_NOW);
-    if (!library) library = dlopen("libcublas.so.12", RTLD_NOW);
-    if (!library) {
-        fprintf(stderr, "bench: cuBLAS is left out: %s\n", dlerror());
-        return;
-    }
-    cublas.create = (__typeof__(cublas.create))bench_symbol(library, "cublasCreate_v2");
-    cublas.sgemm = (__typeof__(cublas.sgemm))bench_symbol(library, "cublasSgemm_v2");
-    int error = cublas.create(&cublas.handle);
-    if (error) fprintf(stderr, "bench: cuBLAS is left out: cublasCreate: error %d\n", error);
-    if (error) cublas.handle = NULL;
-}
-
-static void open_ours(const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW);
-    if (!library) must(-1, dlerror());
-    ours.sgemm = (__typeof__(ours.sgemm))bench_symbol(library, "cblas_sgemm");
-    ours.set_option = (__typeof__(ours.set_option))bench_symbol(library, "gpublas_set_option");
-    ours.stats = (__typeof__(ours.stats))bench_symbol(library, "gpublas_stats");
-    must(ours.set_option("OFFLOAD", "always"), "OFFLOAD");
-}
-
-static bool runs(const contender *who, const char *only)
-{
-    static const struct { const char *image, *arch; } images[] = {
-#define IMAGE(name, p, arch) { #name, #arch },
-#include "kernels/images.def"
-#undef IMAGE
-    };
-    int major, minor;
     if (!who->step) return cublas.handle && (!by_events(who) || cuda.cuEventElapsedTime);
-    MUST(cuDeviceGetAttribute(&major, 75, 0));         /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
-    MUST(cuDeviceGetAttribute(&minor, 76, 0));
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        if (!strcmp(images[i].image, who->image) && atoi(images[i].arch) > 10 * major + minor) return false;
-    return !only || !strcmp(only, who->name);
+    return gpu_runs(who) && (!only || !strcmp(only, who->name));
 }
 
-static void force(const contender *who)
+static void force(const gpu_kernel *who)
 {
     if (!who->step) return;
-    must(ours.set_option("KERNEL", who->name), who->name);
-    must(ours.set_option("MATH", who->math == GPB_MATH_TF32 ? "tf32" : "fp32"), "MATH");
+    gpu_option("KERNEL", who->name);
+    gpu_option("MATH", who->math == GPB_MATH_TF32 ? "tf32" : "fp32");
 }
 
 /* The squares worth a column at the end. */
-static void summary(double rate[SHAPES][CONTENDERS], const bench_options *options)
+static void summary(double rate[SHAPES][FIRST + MOST_KERNELS], const bench_options *options)
 {
     printf("\nTFLOP/s, n x n x n; the last column: of cuBLAS at %d\n%-4s %-16s", COMPARED, "step", "kernel");
     for (int s = 0; s < SHAPES; s++)
         if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7d", shapes[s].n);
     printf("\n");
-    for (int i = 0; i < CONTENDERS; i++) {
-        if (!runs(&contenders[i], options->only)) continue;
-        printf("%-4d %-16s", contenders[i].step, contenders[i].name);
+    for (int i = 0; i < contenders(); i++) {
+        if (!runs(contender(i), options->only)) continue;
+        printf("%-4d %-16s", contender(i)->step, contender(i)->name);
         for (int s = 0; s < SHAPES; s++)
             if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7.2f", 1e-12 * rate[s][i]);
         for (int s = 0; s < SHAPES && cublas.handle; s++)
@@ -266,11 +148,11 @@ static void summary(double rate[SHAPES][CONTENDERS], const bench_options *option
 
 int bench_ladder(const bench_options *options)
 {
-    static double rate[SHAPES][CONTENDERS];
+    static double rate[SHAPES][FIRST + MOST_KERNELS];
     char gpu[256];
-    if (!open_cuda(gpu, sizeof gpu)) return 77;
-    open_cublas();
-    open_ours(options->library);
+    if (!gpu_open(gpu, sizeof gpu)) return 77;
+    gpu_open_cublas();
+    gpu_open_ours(options->library);
     FILE *csv = bench_csv(options->csv, "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,error_u,"
                                         "error_frobenius");
     double start = seconds_now();
@@ -287,8 +169,8 @@ int bench_ladder(const bench_options *options)
         sample_draw(&drawn, s.m, s.n, s.k, a.host, b.host);
         printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms", "least .. most", "GFLOP/s",
                "/cuBLAS", "error", "frobenius");
-        for (int i = 0; i < CONTENDERS; i++) {
-            const contender *who = &contenders[i];
+        for (int i = 0; i < contenders(); i++) {
+            const gpu_kernel *who = contender(i);
             if (!runs(who, options->only)) continue;
             force(who);
             uint64_t before = gpu_calls();

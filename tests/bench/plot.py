@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws the CSV of `bench`: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n = 4096.
+"""Draws a CSV of `bench`. The ladder: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n = 4096. --device: ours in each mode
+against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape.
 
-Usage: plot.py ladder.csv ladder.png"""
+Usage: plot.py bench.csv picture.png"""
 import csv
+import re
 import sys
 
 import matplotlib
@@ -11,23 +13,29 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 BAR_SIZE = 4096
+COLOURS = {"fp32": "tab:blue", "ieee": "tab:orange", "tf32": "tab:green"}
 
 
-def rows_of(path):
+def read(path):
     with open(path, newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+        lines = file.read().splitlines()
+    peaks = [(m[1], float(m[2])) for m in (re.match(r"# peak (.*): ([\d.]+) TFLOP/s", x) for x in lines) if m]
+    return list(csv.DictReader(x for x in lines if not x.startswith("#"))), peaks
 
 
-def main(source, picture):
-    rows = rows_of(source)
+def powers(axis, sizes):
+    ticks = [n for n in sizes if n & (n - 1) == 0]
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks, ticks)
+    axis.grid(alpha=0.3)
+
+
+def ladder(rows, figure):
+    lines, bars = figure.subplots(1, 2, width_ratios=(3, 2))
     squares = [r for r in rows if r["m"] == r["n"] == r["k"]]
-    if not squares:
-        sys.exit(f"{source}: no square shapes")
     kernels = list(dict.fromkeys((int(r["step"]), r["kernel"]) for r in squares if r["kernel"] != "cublas_events"))
-    figure, (lines, bars) = plt.subplots(1, 2, figsize=(17, 8), width_ratios=(3, 2), layout="constrained")
     colours = plt.get_cmap("turbo")
     last_step = max(step for step, _ in kernels) or 1
-
     sizes = sorted({int(r["n"]) for r in squares})
     bar = BAR_SIZE if BAR_SIZE in sizes else sizes[-1]
     for place, (step, kernel) in enumerate(kernels):
@@ -39,14 +47,66 @@ def main(source, picture):
         if bar in rate:
             bars.barh(place, rate[bar], color=colour)
             bars.text(rate[bar], place, f" {rate[bar]:.1f}", va="center", fontsize=8)
-    lines.set_xscale("log", base=2)
-    lines.set_xticks([n for n in sizes if n & (n - 1) == 0], [n for n in sizes if n & (n - 1) == 0])
+    powers(lines, sizes)
     lines.set(xlabel="n (n x n x n)", ylabel="TFLOP/s", title=f"{rows[0]['gpu']}: SGEMM, operands on the device, one call")
-    lines.grid(alpha=0.3)
     lines.legend(fontsize=8)
     bars.set_yticks(range(len(kernels)), [f"{step} {kernel}" if step else "cuBLAS" for step, kernel in kernels], fontsize=8)
     bars.invert_yaxis()
     bars.set(xlabel="TFLOP/s", title=f"n = {bar}")
+
+
+def band(axis, rows, column, mode, colour, label, style):
+    """Least, mean and most of the transposition pairs against n."""
+    rates = {}
+    for r in rows:
+        if r["mode"] == mode and r[column] != "nan":
+            rates.setdefault(int(r["n"]), []).append(float(r[column]))
+    sizes = sorted(rates)
+    if not sizes:
+        return
+    axis.fill_between(sizes, [min(rates[n]) for n in sizes], [max(rates[n]) for n in sizes], color=colour, alpha=0.2)
+    axis.plot(sizes, [sum(rates[n]) / len(rates[n]) for n in sizes], style, color=colour, markersize=4, label=label)
+
+
+def device(rows, peaks, figure):
+    lines, ratios = figure.subplots(1, 2, width_ratios=(3, 2))
+    modes = [m for m in COLOURS if any(r["mode"] == m for r in rows)]
+    for suite, style, what in (("squares", "o-", ""), ("odd", "x:", ", odd sizes")):
+        mine = [r for r in rows if r["suite"] == suite]
+        for mode in modes:
+            band(lines, mine, "tflops", mode, COLOURS[mode], f"{mode}{what}", style)
+        band(lines, mine, "cublas_tflops", modes[0], "black", f"cuBLAS FP32{what}", style)
+        if "tf32" in modes:
+            band(lines, mine, "cublas_tflops", "tf32", "grey", f"cuBLAS TF32{what}", style)
+    for name, rate in peaks:
+        lines.axhline(rate, color="red", linewidth=0.8, linestyle="--")
+        lines.text(512, rate, name, color="red", fontsize=8, va="bottom")
+    powers(lines, sorted({int(r["n"]) for r in rows if r["suite"] == "squares"}))
+    lines.set(xlabel="n (n x n x n); bands: the four transposition pairs", ylabel="TFLOP/s",
+              title=f"{rows[0]['gpu']}: cblas_sgemm, operands on the device, one completed call")
+    lines.legend(fontsize=8)
+    place = 0
+    for suite in dict.fromkeys(r["suite"] for r in rows):
+        for mode in modes:
+            mine = sorted(float(r["ratio"]) for r in rows if r["suite"] == suite and r["mode"] == mode and r["ratio"] != "nan")
+            if mine:
+                ratios.plot(mine, [place - 0.3 + 0.6 * i / len(mine) for i in range(len(mine))], ".", color=COLOURS[mode])
+                ratios.text(0.21, place, f"{suite}, {mode}", fontsize=8, va="center")
+                place += 1
+    ratios.axvline(1, color="black", linewidth=0.8)
+    ratios.set_xscale("log", base=2)
+    ratios.set(xlabel="times cuBLAS's speed, every shape", title="against cuBLAS", yticks=[], xlim=(0.2, None))
+    ratios.invert_yaxis()
+    ratios.grid(alpha=0.3)
+
+
+def main(source, picture):
+    rows, peaks = read(source)
+    figure = plt.figure(figsize=(17, 8), layout="constrained")
+    if "suite" in rows[0]:
+        device(rows, peaks, figure)
+    else:
+        ladder(rows, figure)
     figure.savefig(picture, dpi=110)
 
 

@@ -13,10 +13,7 @@ static double block_a[MC * KC] __attribute__((aligned(64)));
 static double block_b[KC * NC] __attribute__((aligned(64)));
 static double block_c[MC * NC] __attribute__((aligned(64)));    /* column-major, ld MC */
 
-typedef struct matrix {
-    const float *at;
-    int64_t rs, cs;
-} matrix;
+typedef gpb_fake_matrix matrix;
 
 /* To the 10 explicit mantissa bits of TF32, to nearest, ties away (cvt.rna). */
 static float tf32(float x)
@@ -71,25 +68,38 @@ __attribute__((target("avx2,fma"))) static void tile_avx2(int depth, const doubl
 
 static void tile_any(int depth, const double *a, const double *b, double *c) { tile_body(depth, a, b, c); }
 
-/* block_c = the rows x columns block of op(A) op(B) that begins at a, b. */
-static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b, bool round)
+/* block_c to FP32, as sums that leave the tensor cores are. */
+static void round_block(int rows, int columns)
 {
+    for (int j = 0; j < columns; j++)
+        for (int i = 0; i < rows; i++)
+            block_c[j * MC + i] = (double)(float)block_c[j * MC + i];
+}
+
+/* block_c = the rows x columns block of op(A) op(B) that begins at a, b. */
+static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b, enum gpb_fake_rounding rounding)
+{
+    const bool round = rounding == GPB_FAKE_TF32;
+    const int deepest = rounding == GPB_FAKE_CHUNKS ? GPB_SPLIT_CHUNK : KC;
     void (*tile)(int, const double *, const double *, double *) =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? tile_avx2 : tile_any;
     for (int j = 0; j < (columns + NR - 1) / NR * NR; j++)
         memset(block_c + j * MC, 0, sizeof *block_c * (size_t)((rows + MR - 1) / MR * MR));
-    for (int64_t p = 0; p < k; p += KC) {
-        int depth = k - p < KC ? (int)(k - p) : KC;
+    for (int64_t p = 0; p < k; p += deepest) {
+        int depth = k - p < deepest ? (int)(k - p) : deepest;
         pack_block(block_a, MR, rows, depth, (matrix){ a.at + p * a.cs, a.rs, a.cs }, round);
         pack_block(block_b, NR, columns, depth, (matrix){ b.at + p * b.rs, b.cs, b.rs }, round);
         for (int j = 0; j < columns; j += NR)
             for (int i = 0; i < rows; i += MR)
                 tile(depth, block_a + i * depth, block_b + j * depth, block_c + j * MC + i);
+        if (rounding == GPB_FAKE_CHUNKS)
+            round_block(rows, columns);
     }
 }
 
-/* One FP32 rounding a step and in the reference BLAS's own order, so that results are netlib's bit for bit: LAPACK's suite has tests (STFSM)
-   that fail on any other rounding, a better one too. (By the bound of names.h it is worse: beta C is rounded k times.) A's unit stride tells which of the reference's two loops it is. */
+/* One FP32 rounding a step and in the reference BLAS's own order, so that results are netlib's bit for bit: LAPACK's suite has tests
+   (STFSM) that fail on any other rounding, a better one too. (By the bound of names.h it is worse: beta C is rounded k times.) A's unit
+   stride tells which of the reference's two loops it is. */
 static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float *c)
 {
     const float alpha = (float)g->alpha, beta = (float)g->beta;
@@ -114,14 +124,18 @@ static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float
     }
 }
 
-static void multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, bool round)
+void gpb_fake_multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, enum gpb_fake_rounding rounding)
 {
+    if (rounding == GPB_FAKE_NETLIB) {
+        multiply_as_netlib(g, a, b, c);
+        return;
+    }
     for (int64_t j0 = 0; j0 < g->n; j0 += NC)
         for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
             int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
             if (g->k)
                 multiply_block(rows, columns, g->k, (matrix){ a.at + i0 * a.rs, a.rs, a.cs },
-                               (matrix){ b.at + j0 * b.cs, b.rs, b.cs }, round);
+                               (matrix){ b.at + j0 * b.cs, b.rs, b.cs }, rounding);
             for (int j = 0; j < columns; j++)
                 for (int i = 0; i < rows; i++) {
                     float *to = c + i0 + i + (j0 + j) * g->ldc;
@@ -133,8 +147,7 @@ static void multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, bool 
         }
 }
 
-/* Where a rows x columns matrix of floats with these strides really is. */
-static float *matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who)
+float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who)
 {
     if (rows < 1 || columns < 1)
         return NULL;
@@ -143,8 +156,7 @@ static float *matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t column
     return gpb_fake_translate(device, at, low * 4, high * 4 + 4, who);
 }
 
-/* A batch's table of addresses, or NULL if it has none. */
-static const void *table_at(int device, const void *table, int64_t bytes, const char *who)
+const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, const char *who)
 {
     return table ? gpb_fake_translate(device, (CUdeviceptr)table, 0, bytes, who) : NULL;
 }
@@ -174,12 +186,71 @@ static void spoil_padding(const gpb_gemm_args *g, float *c, int64_t all_rows, in
     }
 }
 
+void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l, gpb_fake_block_do *block,
+                         void *context)
+{
+    const int64_t rows = gpb_split_guards(g->m), cols = gpb_split_guards(g->n);
+    const bool split = kernel->form == GPB_FORM_SPLIT;
+    if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || GPB_GUARD % kernel->bm || GPB_GUARD % kernel->bn || g->level < 0 ||
+        g->level > 2 || (!split && !g->level))
+        gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %u, %u, level %d", kernel->symbol, (const void *)g->guard_a,
+                     (const void *)g->guard_b, g->epoch_a, g->epoch_b, g->level);
+    const uint32_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0, rows * 4, kernel->symbol);
+    const uint32_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->guard_b + l * g->stride_guard_b), 0, cols * 4, kernel->symbol);
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            const int level_a = gpb_guard_level(a[i], g->epoch_a), level_b = gpb_guard_level(b[j], g->epoch_b);
+            const int level = level_a > level_b ? level_a : level_b;
+            if (split ? level == g->level : level >= g->level)
+                block(context, i * GPB_GUARD, i + 1 < rows ? GPB_GUARD : g->m - i * GPB_GUARD, j * GPB_GUARD,
+                      j + 1 < cols ? GPB_GUARD : g->n - j * GPB_GUARD);
+        }
+}
+
+/* One member of a GEMM, translated. */
+typedef struct member {
+    const gpb_gemm_args *g;
+    matrix a, b;
+    float *c;
+    enum gpb_fake_rounding rounding;
+} member;
+
+static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns)
+{
+    const member *x = context;
+    gpb_gemm_args part = *x->g;
+    matrix a = x->a, b = x->b;
+    part.m = rows, part.n = columns;
+    if (part.k)
+        a.at += i * a.rs, b.at += j * b.cs;
+    gpb_fake_multiply(&part, a, b, x->c + i + j * part.ldc, x->rounding);
+}
+
+/* The parts of a member whose k is cut, raw, one after the other. */
+static void multiply_parts(const gpb_fake_kernel *kernel, int device, const member *x, int64_t l)
+{
+    const gpb_gemm_args *g = x->g;
+    const int64_t size = g->m * g->n, depth = ((g->k + kernel->bk - 1) / kernel->bk + g->splits - 1) / g->splits * kernel->bk;
+    float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)(g->partials + l * g->splits * size), size, g->splits, 1, size, kernel->symbol);
+    for (int64_t s = 0; s < g->splits; s++) {
+        gpb_gemm_args raw = *g;
+        const int64_t p = s * depth, left = p < g->k ? g->k - p : 0;
+        raw.k = left < depth ? left : depth, raw.alpha = 1, raw.beta = 0, raw.ldc = g->m;
+        member part = { &raw, x->a, x->b, parts + s * size, x->rounding };
+        if (raw.k)
+            part.a.at += p * x->a.cs, part.b.at += p * x->b.rs;
+        multiply_member(&part, 0, g->m, 0, g->n);
+    }
+}
+
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C;
+    bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C, cut = g->splits > 1;
     int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m, np = padded_ab ? padded(g->n, kernel->bn) : g->n;
     int64_t kp = padded_ab ? padded(g->k, kernel->bk) : g->k;
-    const gpb_gemm_item *items = table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
+    if (cut && (padded_c || g->guard_a || g->alpha == 0))
+        gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
         CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
@@ -188,9 +259,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
             at_b += (CUdeviceptr)(l * g->stride_b * 4);
             at_c += (CUdeviceptr)(l * g->stride_c * 4);
         }
-        matrix a = { matrix_at(device, at_a, mp, kp, g->rsa, g->csa, kernel->symbol), g->rsa, g->csa };
-        matrix b = { matrix_at(device, at_b, kp, np, g->rsb, g->csb, kernel->symbol), g->rsb, g->csb };
-        float *c = matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
+        matrix a = { gpb_fake_matrix_at(device, at_a, mp, kp, g->rsa, g->csa, kernel->symbol), g->rsa, g->csa };
+        matrix b = { gpb_fake_matrix_at(device, at_b, kp, np, g->rsb, g->csb, kernel->symbol), g->rsb, g->csb };
         if (padded_ab && g->k) {
             check_padded(kernel, "A", at_a, a, (const int64_t[]){ g->m, g->k, mp, kp });
             check_padded(kernel, "B", at_b, b, (const int64_t[]){ g->k, g->n, kp, np });
@@ -198,27 +268,58 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
         if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
             gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
                          g->beta);
-        if (gpb_fake_options_get()->netlib && kernel->math != GPB_MATH_TF32)
-            multiply_as_netlib(g, a, b, c);
+        bool tf32 = kernel->math == GPB_MATH_TF32;
+        member x = { g, a, b, NULL, tf32 ? GPB_FAKE_TF32 : gpb_fake_options_get()->netlib ? GPB_FAKE_NETLIB : GPB_FAKE_ONCE };
+        if (cut) {
+            multiply_parts(kernel, device, &x, l);
+            continue;
+        }
+        x.c = gpb_fake_matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
+        if (g->guard_a)
+            gpb_fake_each_block(kernel, device, g, l, multiply_member, &x);
         else
-            multiply(g, a, b, c, kernel->math == GPB_MATH_TF32);
+            multiply_member(&x, 0, g->m, 0, g->n);
         if (padded_c)
-            spoil_padding(g, c, mp, np);
+            spoil_padding(g, x.c, mp, np);
+    }
+}
+
+/* What was added up is spoilt: whoever reads parts that no kernel has written gets NaN. */
+void gpb_fake_reduce(int device, const gpb_reduce_args *g)
+{
+    const char *who = "gpb_sreduce";
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, who);
+    const int64_t size = g->m * g->n;
+    if (g->splits < 2)
+        gpb_fake_die("BAD LAUNCH of %s: %lld parts", who, (long long)g->splits);
+    for (int64_t l = 0; l < g->batch; l++) {
+        CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)(g->partials + l * g->splits * size), size, g->splits, 1, size, who);
+        float *c = gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
+        for (int64_t j = 0; j < g->n; j++)
+            for (int64_t i = 0; i < g->m; i++) {
+                float sum = 0, *to = c + i + j * g->ldc;
+                for (int64_t s = 0; s < g->splits; s++)
+                    sum += parts[s * size + i + j * g->m];
+                double x = g->alpha * (double)sum;
+                *to = (float)(g->beta == 0 ? x : x + g->beta * (double)*to);
+            }
+        memset(parts, 0xFF, sizeof *parts * (size_t)(size * g->splits));
     }
 }
 
 void gpb_fake_pack(int device, const gpb_pack_args *g)
 {
     const char *who = "gpb_spack";
-    const void *const *items = table_at(device, g->src_items, g->batch * (int64_t)sizeof *items, who);
+    const void *const *items = gpb_fake_table_at(device, g->src_items, g->batch * (int64_t)sizeof *items, who);
     if (g->rows > g->rows_padded || g->cols > g->cols_padded || g->ld < g->rows_padded)
         gpb_fake_die("BAD LAUNCH of %s: %lldx%lld into %lldx%lld, ld %lld", who, (long long)g->rows, (long long)g->cols,
                      (long long)g->rows_padded, (long long)g->cols_padded, (long long)g->ld);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->src + (CUdeviceptr)(l * g->stride_src * 4);
-        const float *from = matrix_at(device, at, g->rows, g->cols, g->rs, g->cs, who);
+        const float *from = gpb_fake_matrix_at(device, at, g->rows, g->cols, g->rs, g->cs, who);
         CUdeviceptr at_to = (CUdeviceptr)g->dst + (CUdeviceptr)(l * g->stride_dst * 4);
-        float *to = matrix_at(device, at_to, g->rows_padded, g->cols_padded, 1, g->ld, who);
+        float *to = gpb_fake_matrix_at(device, at_to, g->rows_padded, g->cols_padded, 1, g->ld, who);
         for (int64_t j = 0; j < g->cols_padded; j++)
             for (int64_t i = 0; i < g->rows_padded; i++)
                 to[i + j * g->ld] = i < g->rows && j < g->cols ? from[i * g->rs + j * g->cs] : 0;
@@ -228,13 +329,13 @@ void gpb_fake_pack(int device, const gpb_pack_args *g)
 void gpb_fake_unpack(int device, const gpb_unpack_args *g)
 {
     const char *who = "gpb_sunpack";
-    void *const *items = table_at(device, g->c_items, g->batch * (int64_t)sizeof *items, who);
+    void *const *items = gpb_fake_table_at(device, g->c_items, g->batch * (int64_t)sizeof *items, who);
     if (g->uplo != 'G' && g->uplo != 'U' && g->uplo != 'L')
         gpb_fake_die("BAD LAUNCH of %s: uplo %d", who, g->uplo);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        const float *w = matrix_at(device, (CUdeviceptr)g->w + (CUdeviceptr)(l * g->stride_w * 4), g->m, g->n, 1, g->ldw, who);
-        float *c = matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
+        const float *w = gpb_fake_matrix_at(device, (CUdeviceptr)g->w + (CUdeviceptr)(l * g->stride_w * 4), g->m, g->n, 1, g->ldw, who);
+        float *c = gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
                 int64_t row = i + g->row0, column = j + g->col0;

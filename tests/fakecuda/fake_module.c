@@ -20,11 +20,17 @@ static const char *const image_arch[IMAGES] = {
 static const gpb_fake_kernel kernels[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
     { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, \
-      smem },
+      smem, 0, 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
     { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
+    { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
+#define SPLITTER(name, of, most, blocks) \
+    { .symbol = GPB_STR(GPB_SPLIT_SYMBOL(s, name)), .role = GPB_FAKE_SPLIT, .image = IMAGE_##of, .threads = GPB_SPLIT_THREADS, \
+      .sharers = blocks, .most_k = most },
+#include "kernels/split.def"
+#undef SPLITTER
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 static uint64_t launched[KERNELS], ran[KERNELS];
@@ -192,10 +198,25 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 {
     const gpb_fake_kernel *row = l->function->kernel;
     shape right = { 0 };
-    if (row->role == GPB_FAKE_GEMM) {
+    if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_SPLIT) {
+        gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
+        check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
+        right = shape_of(GPB_FAKE_CLUSTERS * GPB_SPLIT_CLUSTER, 1, row->threads, row->smem);
+    } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
-        right = shape_of(GPB_TILES(g->m, g->n, row->bm, row->bn), g->batch, row->threads, row->smem);
+        right = shape_of(GPB_TILES(g->m, g->n, row->bm, row->bn), g->batch * (g->splits > 1 ? g->splits : 1), row->threads, row->smem);
+    } else if (row->role == GPB_FAKE_REDUCE) {
+        gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
+        check_sizes(row->symbol, g->m, g->n, 0, g->batch);
+        right = shape_of(GPB_TILES(g->m, g->n, GPB_REDUCE_ROWS, 1), g->batch, row->threads, 0);
+    } else if (row->role == GPB_FAKE_SPLIT) {
+        gpb_split_args *g = memcpy(&l->arguments.split, from, sizeof *g);
+        int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);
+        check_sizes(row->symbol, g->a.rows + 1, g->b.rows + 1, g->k - 1, g->batch);
+        if (row->most_k && (g->k > row->most_k || g->slices > 2))
+            gpb_fake_die("BAD LAUNCH of %s: k=%lld", row->symbol, (long long)g->k);
+        right = shape_of((strips ? strips : 1) * row->sharers, g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_PACK) {
         gpb_pack_args *g = memcpy(&l->arguments.pack, from, sizeof *g);
         check_sizes(row->symbol, g->rows_padded, g->cols_padded, 0, g->batch);
@@ -237,14 +258,50 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     return gpb_fake_leave(__func__, r);
 }
 
+#if CUDA_VERSION >= 11080
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **parameters, void **extra)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && extra)
+        r = CUDA_ERROR_NOT_SUPPORTED;
+    for (unsigned i = 0; !r && i < c->numAttrs; i++)
+        if (c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r)
+        r = launch(function, &(shape){ { c->gridDimX, c->gridDimY, c->gridDimZ }, { c->blockDimX, c->blockDimY, c->blockDimZ },
+                                       c->sharedMemBytes }, c->hStream, parameters);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *c)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && !is_function(function))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r && (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+               c->attrs[0].value.clusterDim.x != GPB_SPLIT_CLUSTER || (int)c->sharedMemBytes > function->dynamic_limit))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *clusters = GPB_FAKE_CLUSTERS;
+    return gpb_fake_leave(__func__, r);
+}
+#endif
+
 void gpb_fake_launch_run(const gpb_fake_launch *l)
 {
     const gpb_fake_kernel *kernel = l->function->kernel;
     int device = l->function->context->device;
     switch (kernel->role) {
-    case GPB_FAKE_GEMM: gpb_fake_gemm(kernel, device, &l->arguments.gemm); break;
+    case GPB_FAKE_GEMM:
+        if (kernel->form == GPB_FORM_SPLIT)
+            gpb_fake_split_gemm(kernel, device, &l->arguments.gemm);
+        else
+            gpb_fake_gemm(kernel, device, &l->arguments.gemm);
+        break;
     case GPB_FAKE_PACK: gpb_fake_pack(device, &l->arguments.pack); break;
     case GPB_FAKE_UNPACK: gpb_fake_unpack(device, &l->arguments.unpack); break;
+    case GPB_FAKE_REDUCE: gpb_fake_reduce(device, &l->arguments.reduce); break;
+    case GPB_FAKE_SPLIT: gpb_fake_split(kernel, device, &l->arguments.split); break;
     }
     ran[kernel - kernels]++;
 }

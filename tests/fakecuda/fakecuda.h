@@ -13,8 +13,9 @@
 
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
+#include "kernels/split.h"
 
-enum { GPB_FAKE_DEVICES = 16 };
+enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /* clusters: not every SM finds partners in its group */
 
 /* The environment, read once:
    FAKECUDA_SEED=1        of the order in which queued work runs
@@ -92,7 +93,13 @@ typedef struct gpb_fake_copy {           /* height rows of width bytes */
 
 typedef struct gpb_fake_launch {
     CUfunction function;
-    union { gpb_gemm_args gemm; gpb_pack_args pack; gpb_unpack_args unpack; } arguments;
+    union {
+        gpb_gemm_args gemm;
+        gpb_pack_args pack;
+        gpb_unpack_args unpack;
+        gpb_reduce_args reduce;
+        gpb_split_args split;
+    } arguments;
 } gpb_fake_launch;
 
 enum gpb_fake_kind { GPB_FAKE_COPY, GPB_FAKE_SET, GPB_FAKE_LAUNCH, GPB_FAKE_RECORD, GPB_FAKE_WAIT };
@@ -136,7 +143,7 @@ void gpb_fake_run_some(void);            /* a few operations, or none */
 void gpb_fake_mark_release(gpb_fake_mark *mark);
 
 /* fake_module.c: kernels by name */
-enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK };
+enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SPLIT };
 typedef struct gpb_fake_kernel {
     const char *symbol;
     enum gpb_fake_role role;
@@ -144,6 +151,7 @@ typedef struct gpb_fake_kernel {
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, threads, smem;
+    int sharers, most_k;                 /* split.def's */
 } gpb_fake_kernel;
 struct CUfunc_st {
     const gpb_fake_kernel *kernel;
@@ -155,8 +163,33 @@ void gpb_fake_kernels_summary(void (*line)(const char *format, ...));
 void gpb_fake_module_release(CUcontext context);
 
 /* fake_gemm.c: what they compute */
+typedef struct gpb_fake_matrix {
+    const float *at;
+    int64_t rs, cs;
+} gpb_fake_matrix;
+enum gpb_fake_rounding {
+    GPB_FAKE_ONCE,                       /* sums in double, rounded once */
+    GPB_FAKE_TF32,                       /* the same of operands rounded to TF32 */
+    GPB_FAKE_CHUNKS,                     /* sums of GPB_SPLIT_CHUNK products are rounded, and added up in FP32 */
+    GPB_FAKE_NETLIB                      /* as the reference BLAS does */
+};
+/* C = alpha A B + beta C, sizes and scalars as in g; no address of g is looked at, a and b are read only if k > 0. */
+void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c, enum gpb_fake_rounding rounding);
+/* Where a rows x columns matrix of floats with these strides really is. */
+float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who);
+/* A batch's table of addresses, or NULL if it has none. */
+const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, const char *who);
+/* Calls block(context, i, rows, j, columns) for each GPB_GUARD x GPB_GUARD block of member l of C that this kernel computes. */
+typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns);
+void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l, gpb_fake_block_do *block,
+                         void *context);
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 void gpb_fake_pack(int device, const gpb_pack_args *g);
 void gpb_fake_unpack(int device, const gpb_unpack_args *g);
+void gpb_fake_reduce(int device, const gpb_reduce_args *g);
+
+/* fake_split.c: FP16 and BF16 slices */
+void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g);
+void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 
 #endif

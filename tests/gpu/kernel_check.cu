@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every row of gemm.def on this machine's GPU: right by the bound of names.h on a grid of shapes, then timed. Links nothing of the library.
+/* Every row of gemm.def of the images below on this machine's GPU: right by the bound of names.h on a grid of shapes, then timed. Links
+   nothing of the library. The others' rows: test_kernels, tests/bench.
    nvcc -std=c++17 -O3 -I. -arch=native tests/gpu/kernel_check.cu -o kernel_check && ./kernel_check [name of one kernel] */
 #include <math.h>
 #include <stdio.h>
@@ -18,9 +19,13 @@ struct row {
     gpb_form form;
     int bm, bn, bk, threads, smem;
 };
+#define GPB_COMMA ,
+#define GPB_MINE_sgemm_ladder ~, KEEP
+#define GPB_MINE_sgemm_async ~, KEEP
+#define GPB_MINE_sgemm_tf32 ~, KEEP
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
-    { #name, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(\
+    { #name, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem }GPB_COMMA)
 #include "kernels/gemm.def"
 };
 

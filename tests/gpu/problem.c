@@ -212,6 +212,22 @@ int64_t gpu_calls(void)
     return (int64_t)stats.gpu_calls;
 }
 
+bool kernel_runs(const char *image)
+{
+    static const struct { const char *image, *arch; } images[] = {
+#define IMAGE(name, p, arch) { #name, #arch },
+#include "kernels/images.def"
+#undef IMAGE
+    };
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        if (strcmp(images[i].image, image)) continue;
+        char *letter;
+        long least = strtol(images[i].arch, &letter, 10);      /* with a letter: exactly that one */
+        return *letter ? gpu_arch() == least : gpu_arch() >= least;
+    }
+    return false;
+}
+
 void set_option(const char *name, const char *value)
 {
     if (!gpublas_set_option(name, value)) return;

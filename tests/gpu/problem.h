@@ -43,6 +43,8 @@ bool problem_try(problem *p, float alpha, float beta, enum gpb_math math);
 
 /* Calls computed on the GPU so far, less those that failed there. */
 int64_t gpu_calls(void);
+/* True if device 0 runs the kernels of that image of kernels/images.def. */
+bool kernel_runs(const char *image);
 /* gpublas_set_option, which must succeed. */
 void set_option(const char *name, const char *value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every kernel of the table, forced by name, on device operands used in place: a grid of shapes, transpositions, paddings,
-   misaligned bases, alpha and beta, and hard data. GPB_TEST_LARGE=1 adds large shapes; GPB_TEST_FEW=1 leaves a few small ones,
-   for compute-sanitizer. Arguments: names of kernels to run only these. */
+   misaligned bases, alpha and beta, and hard data; k whole and cut into parts. GPB_TEST_LARGE=1 adds large shapes; GPB_TEST_FEW=1
+   leaves a few small ones, for compute-sanitizer. Arguments: names of kernels to run only these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,12 +20,6 @@ static const kernel kernels[] = {
 #undef KERNEL
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels, MOST = 400 };
-
-static const struct { const char *image, *arch; } images[] = {
-#define IMAGE(name, p, arch) { #name, #arch },
-#include "kernels/images.def"
-#undef IMAGE
-};
 
 typedef struct shape { int m, n, k; } shape;
 static const shape few[] = { { 1, 1, 1 }, { 33, 17, 9 }, { 129, 65, 37 }, { 130, 258, 20 } };
@@ -89,11 +83,13 @@ static void test_kernel(void **state)
 {
     const kernel *kernel = *state;
     static const struct { float alpha, beta; } scalars[] = { { 1, 0 }, { -0.7f, 1.3f }, { 2, 1 }, { 0, 0 }, { 0, -0.5f } };
+    static const char *const splits[] = { "1", "3", NULL, "1" };       /* parts of k; NULL: the library's choice */
     set_option("KERNEL", kernel->name);
-    set_option("MATH", kernel->math == GPB_MATH_TF32 ? "tf32" : "ieee");
+    set_option("MATH", kernel->math == GPB_MATH_TF32 ? "tf32" : kernel->math == GPB_MATH_FFMA ? "ieee" : "fp32");
     int faults = 0;
     for (int i = 0; i < problem_count; i++) {
         problem *p = &problems[i];
+        set_option("SPLITS", splits[i % 4]);
         if (kernel->math == GPB_MATH_TF32 && p->fill == FILL_SUBNORMAL) continue;     /* TF32 promises nothing below 2^-126 */
         for (int s = 0; s < (problem_is_large(p) ? 2 : 5) && faults < 5; s++) {
             int64_t before = gpu_calls();
@@ -106,8 +102,7 @@ static void test_kernel(void **state)
 
 static bool wanted(const kernel *kernel, int count, char **names)
 {
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        if (!strcmp(images[i].image, kernel->image) && atoi(images[i].arch) > gpu_arch()) return false;
+    if (!kernel_runs(kernel->image)) return false;
     for (int i = 0; i < count; i++)
         if (!strcmp(names[i], kernel->name)) return true;
     return count == 0;

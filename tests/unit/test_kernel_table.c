@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "dispatch/kernel_table.h"
+#include "kernels/gemm_args.h"
 #include "tests/unit/golden.h"
 
 static void print_kernels(int fd)
 {
-    static const char *math[] = { "FFMA", "TF32" }, *form[] = { "STRIDED", "PADDED", "PADDED_C" };
+    static const char *math[] = { "FFMA", "TF32", "FP16X3", "BF16X6" };
+    static const char *form[] = { "STRIDED", "PADDED", "PADDED_C", "SPLIT" };
     for (int i = 0; i < gpb_kernel_count; i++) {
         const gpb_kernel *q = &gpb_kernels[i];
         const gpb_image_row *image = &gpb_image_rows[q->image];
@@ -47,8 +49,11 @@ static void rows_hold(void **state)
         assert_ptr_equal(gpb_kernel_table_find(q->name), q);         /* names are unique, then: the first match is this row */
         assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));      /* kernel_pick.c masks */
         assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);                       /* panels.c cuts at 256 */
-        assert_true(q->threads % 32 == 0 && q->threads <= 1024 && q->bm * q->bn % q->threads == 0);
-        int limit = gpb_kernel_table_runs(q->image, 75) ? 64 << 10 : 99 << 10;      /* of the smallest GPU that runs the image */
+        assert_true(q->threads % 32 == 0 && q->threads <= 1024);
+        assert_true(q->form == GPB_FORM_SPLIT || q->bm * q->bn % q->threads == 0);                   /* a SPLIT kernel has a producer */
+        assert_true(q->form != GPB_FORM_SPLIT || (GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0));
+        /* Of the smallest GPU that runs the image. */
+        int limit = gpb_kernel_table_runs(q->image, 75) ? 64 << 10 : gpb_kernel_table_runs(q->image, 89) ? 99 << 10 : 227 << 10;
         assert_true(q->smem >= 0 && q->smem <= limit && q->stages >= 1);
     }
 }

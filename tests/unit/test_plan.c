@@ -14,6 +14,7 @@
 
 #include "dispatch/panels.h"
 #include "dispatch/plan.h"
+#include "kernels/split.h"
 #include "tests/unit/golden.h"
 
 #define GIB (INT64_C(1) << 30)
@@ -56,6 +57,7 @@ static const struct question {
     { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
     { 4096, 4096, 4096, 1, "TC", "hhh", 'G', 1, 0, { 0 } },
     { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .math = GPB_POLICY_TF32 } },
+    { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .math = GPB_POLICY_IEEE } },
     { 8192, 8192, 8192, 1, "NT", "hhh", 'L', 1, 0, { 0 } },
     { 30000, 30000, 30000, 1, "NN", "hhh", 'G', 1, 0, { 0 } },
     { 100000, 100000, 100000, 1, "NN", "hhh", 'G', 1, 1, { 0 } },
@@ -70,6 +72,13 @@ static const struct question {
     { 1024, 1024, 1024, 10000, "NN", "hhh", 'G', 1, 0, { 0 } },
     { 1, 1, 1, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
     { 256, 256, 4096, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 64, 64, 65536, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 64, 64, 65536, 1, "NN", "ddd", 'G', 1, 0, { .math = GPB_POLICY_IEEE } },
+    { 1, 8192, 8192, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 16384, 16, 4096, 1, "TN", "ddd", 'G', 1, 0, { 0 } },
+    { 8192, 8192, 16, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 128, 128, 128, 256, "NN", "ddd", 'G', 1, 0, { 0 } },
+    { 512, 512, 512, 1, "NN", "ddd", 'G', 1, 0, { 0 } },
     { 1024, 1024, 1024, 1, "NN", "ddd", 'G', 1, 1, { 0 } },
     { 4096, 4096, 4096, 1, "NT", "ddd", 'G', 1, 1, { 0 } },
     { 4096, 4096, 4096, 1, "NT", "ddd", 'U', 1, 1, { 0 } },
@@ -85,6 +94,8 @@ static const struct question {
     { 4000, 4000, 4000, 1, "NN", "hhh", 'G', 1, 1, { .kernel = "padded" } },
     { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .kernel = "tf32_2stage" } },
     { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .kernel = "no_such_row" } },
+    { 16, 16, 16, 1, "NN", "ddd", 'G', 1, 0, { .kernel = "fp16x3" } },
+    { 256, 256, 4096, 1, "NN", "ddd", 'G', 1, 0, { .kernel = "registers", .splits = 4 } },
 };
 
 static enum gpb_place place(char letter)
@@ -98,18 +109,23 @@ static void print_question(int fd, const struct question *q)
 {
     dprintf(fd, "\n%lld x %lld x %lld", (long long)q->m, (long long)q->n, (long long)q->k);
     if (q->batch > 1) dprintf(fd, ", %lld times", (long long)q->batch);
-    dprintf(fd, "  %s%s a,b,c:%s alpha=%g beta=%g%s%s%s%s\n", q->trans,
+    dprintf(fd, "  %s%s a,b,c:%s alpha=%g beta=%g%s%s%s%s", q->trans,
             q->uplo == 'U' ? " upper" : q->uplo == 'L' ? " lower" : "", q->place, q->alpha, q->beta,
             offload[q->policy.offload], math[q->policy.math], q->policy.kernel ? " kernel=" : "",
             q->policy.kernel ? q->policy.kernel : "");
+    if (q->policy.splits) dprintf(fd, " splits=%d", q->policy.splits);
+    dprintf(fd, "\n");
 }
 
 static void print_plan(int fd, const char *card, const gpb_plan *p)
 {
     dprintf(fd, "  %-5s %s  %-8.2g %-8.2g", card, p->gpu ? "gpu " : "host", p->host_s * 1e3, p->gpu_s * 1e3);
     if (p->gpu) {
-        int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc;
-        dprintf(fd, " %-13s tile %lldx%lldx%lld", p->kernel->name, (long long)p->mc, (long long)p->nc, (long long)p->kc);
+        int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc + p->bytes_parts;
+        dprintf(fd, " %-13s", p->kernel->name);
+        if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
+        if (p->stand_in) dprintf(fd, " stand-in %s", p->stand_in->name);
+        dprintf(fd, " tile %lldx%lldx%lld", (long long)p->mc, (long long)p->nc, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
         dprintf(fd, "  pack %c%c%c", p->pack_a ? 'a' : '-', p->pack_b ? 'b' : '-', p->pack_c ? 'c' : '-');
         dprintf(fd, "  arena %.1f MiB ", (double)arena / (1 << 20));
@@ -200,18 +216,71 @@ static void start_must_pay(void **state)
     assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
 }
 
+/* Beside a SPLIT kernel, and there alone: what computes the blocks it leaves. */
+static void check_stand_in(const gpb_plan *p)
+{
+    const gpb_kernel *q = p->stand_in;
+    assert_true((p->kernel->form == GPB_FORM_SPLIT) == (q != NULL));
+    if (q) assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0);
+}
+
+/* What each mode may compute with. */
+static void modes(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    for (int64_t n = 1; n <= 16384; n *= 2)
+        for (int64_t k = 1; k <= 65536; k *= 4) {
+            gpb_plan fp32 = ask(gemm(n, n, k), facts, (gpb_policy){ 0 });
+            gpb_plan ieee = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_IEEE });
+            gpb_plan tf32 = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_TF32 });
+            assert_true(ieee.kernel->math == GPB_MATH_FFMA);
+            assert_true(fp32.kernel->math == GPB_MATH_FFMA || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 32));
+            assert_true(tf32.kernel->form != GPB_FORM_SPLIT || k >= 32);
+            check_stand_in(&fp32), check_stand_in(&ieee), check_stand_in(&tf32);
+            if (n >= 2048 && k >= 2048) assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
+        }
+    facts.arch = 80;                              /* predicted figures do not put tensor cores in the default */
+    assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->math, GPB_MATH_FFMA);
+}
+
+/* k is cut where C alone would leave most of the GPU idle, never else. */
+static void parts_of_k(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    gpb_policy ieee = { .math = GPB_POLICY_IEEE };
+    assert_true(ask(gemm(64, 64, 65536), facts, ieee).splits > 8);
+    assert_int_equal(ask(gemm(8192, 8192, 8192), facts, ieee).splits, 1);
+    assert_int_equal(ask(gemm(64, 64, 16), facts, ieee).splits, 1);
+    gpb_call triangle = gemm(64, 64, 65536);
+    triangle.uplo = 'U';
+    assert_int_equal(ask(triangle, facts, ieee).splits, 1);
+    facts.device_bytes = 0;                       /* no room for partial sums */
+    gpb_plan lean = ask(gemm(64, 64, 65536), facts, ieee);
+    assert_true(lean.gpu && lean.splits == 1 && lean.kernel->form == GPB_FORM_STRIDED);
+}
+
 static void forced_kernel(void **state)
 {
     (void)state;
     gpb_call call = gemm(2048, 2048, 2048);
     for (int i = 0; i < gpb_kernel_count; i++) {
-        gpb_plan plan = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name });
+        gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name, .splits = i % 2 ? 3 : 0 };
+        enum gpb_form form = gpb_kernels[i].form;
+        if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->arch)) continue;
+        gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);      /* SPLIT: however small */
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
+        assert_ptr_equal(little.kernel, &gpb_kernels[i]);
         assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
+        assert_int_equal(plan.splits, i % 2 && (form == GPB_FORM_STRIDED || form == GPB_FORM_PADDED) ? 3 : 1);
+        check_stand_in(&plan), check_stand_in(&little);
     }
     gpb_plan unknown = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "warp" });
     gpb_plan too_new = ask(call, cards[0].facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
-    assert_true(unknown.gpu && unknown.kernel->math == GPB_MATH_FFMA && strstr(unknown.why, "GPUBLAS_KERNEL"));
+    assert_true(unknown.gpu && unknown.kernel->math != GPB_MATH_TF32 && strstr(unknown.why, "GPUBLAS_KERNEL"));
     assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FFMA && strstr(too_new.why, "GPUBLAS_KERNEL"));
 }
 
@@ -229,15 +298,6 @@ static void little_memory(void **state)
     facts.device_bytes = 0;
     facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;                    /* all in place: no memory is no hindrance */
     assert_true(ask(gemm(4096, 4096, 4096), facts, (gpb_policy){ 0 }).gpu);
-}
-
-static void fine_for_small_c(void **state)
-{
-    (void)state;
-    gpb_facts facts = *h200;
-    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
-    assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->bm, 128);
-    assert_true(ask(gemm(256, 256, 4096), facts, (gpb_policy){ 0 }).kernel->bm < 128);
 }
 
 /* ---- random calls and facts ---- */
@@ -267,18 +327,25 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 a = (g->transa == 'N' ? (__int128)up(p->mc, 64) * p->kc : (__int128)up(p->kc, 64) * p->mc) * group;
     __int128 b = (g->transb == 'N' ? (__int128)up(p->kc, 64) * p->nc : (__int128)up(p->nc, 64) * p->kc) * group;
     __int128 c = (__int128)up(p->mc, 64) * p->nc * group;
-    __int128 pa = (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
+    bool split = q->form == GPB_FORM_SPLIT;
+    int slices = q->math == GPB_MATH_FP16X3 ? 2 : 1, grain = split ? 1024 : 256;
+    __int128 pa = split ? (__int128)gpb_split_bytes(p->mc, p->kc, slices) * p->group
+                        : (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = split ? (__int128)gpb_split_bytes(p->nc, p->kc, slices) * p->group
+                        : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
+    __int128 tails = 8 * (__int128)f->sms * q->bm * q->bn + 4 * GPB_SPLIT_COUNTERS + 1024;
+    __int128 parts = split ? tails : (__int128)p->mc * p->nc * p->splits * group;
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
         { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a, a }, { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b, b },
         { f->c != GPB_PLACE_DEVICE, p->bytes_c, c },
         { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
+        { reads && (split || p->splits > 1), p->bytes_parts, parts },
     };
     __int128 sum = 0;
     for (int i = 0; i < COUNT(buffers); i++) {
-        assert_true(buffers[i].bytes % 256 == 0);
-        if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + 256);
+        assert_true(buffers[i].bytes % grain == 0);
+        if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
         else assert_int_equal(buffers[i].bytes, 0);
         sum += buffers[i].bytes;
     }
@@ -294,12 +361,12 @@ static void check_tile(int64_t whole, int64_t tile)
 static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
 {
     const gpb_kernel *q = p->kernel;
-    bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED;
+    bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED, split = q->form == GPB_FORM_SPLIT;
     bool fine_a = !g->a_array && (uintptr_t)g->a % 256 == 0 && g->lda % 64 == 0 && (g->batch == 1 || g->stride_a % 64 == 0);
     bool fine_b = !g->b_array && (uintptr_t)g->b % 256 == 0 && g->ldb % 64 == 0 && (g->batch == 1 || g->stride_b % 64 == 0);
     bool a = g->transa == 'N' && (f->a != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
     bool b = g->transb == 'N' && (f->b != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
-    assert_true(p->pack_a == (reads && padded && !a) && p->pack_b == (reads && padded && !b));
+    assert_true(p->pack_a == (reads && padded && (split || !a)) && p->pack_b == (reads && padded && (split || !b)));
     assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
 }
 
@@ -309,7 +376,7 @@ static void random_plans(void **state)
     int on_gpu = 0, cut = 0, deep = 0, grouped = 0;
     for (int round = 0; round < 10000; round++) {
         static const double factors[] = { 1, -0.5, 0 };
-        static const char *kernels[] = { NULL, NULL, NULL, NULL, "padded", "warp_strided", "tf32_3stage", "nothing" };
+        static const char *kernels[] = { NULL, NULL, NULL, NULL, "padded", "warp_strided", "tf32_3stage", "fp16x3", "nothing" };
         gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31), below(20) ? size(below(5) ? 16 : 31) : 0);
         call.transa = "NTC"[below(3)], call.transb = "NTC"[below(3)];
         call.alpha = factors[below(3)], call.beta = factors[below(3)];
@@ -321,7 +388,8 @@ static void random_plans(void **state)
         gpb_facts facts = cards[below(COUNT(cards))].facts;
         facts.device_bytes = size(36), facts.sms = (int)size(7);
         facts.a = place("hhde"[below(4)]), facts.b = place("hhde"[below(4)]), facts.c = place("hhde"[below(4)]);
-        gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))] };
+        gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))],
+                              below(8) ? 0 : (int)below(64) };
         gpb_plan plan = gpb_plan_make(&call, &facts, &policy);
 
         assert_non_null(plan.why);
@@ -334,7 +402,9 @@ static void random_plans(void **state)
         assert_true(blocks * (up(plan.nc, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
         assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.arch));
         bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
-        assert_true(plan.kernel->math == GPB_MATH_FFMA || tf32);
+        assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
+        assert_true(plan.splits >= 1);
+        check_stand_in(&plan);
         check_buffers(&call, &facts, &plan), check_forms(&call, &facts, &plan);
         assert_true(isfinite(plan.host_s) && isfinite(plan.gpu_s) && plan.gpu_s > 0 && plan.host_s > 0);
     }
@@ -380,15 +450,21 @@ static void traffic(void **state)
 static void cheap(void **state)
 {
     (void)state;
-    gpb_call calls[] = { gemm(16, 16, 16), gemm(4096, 4096, 4096) };
-    for (int i = 0; i < COUNT(calls); i++) {
+    static const struct { int64_t m, n, k; bool on_device; } shapes[] = {
+        { 16, 16, 16, false }, { 4096, 4096, 4096, false }, { 16, 16, 16, true }, { 300, 300, 300, true }, { 64, 64, 65536, true },
+        { 8192, 1, 8192, true }, { 1024, 1024, 1024, true }, { 8192, 8192, 8192, true },
+    };
+    for (int i = 0; i < COUNT(shapes); i++) {
         struct timespec start, end;
+        gpb_facts facts = *h200;
+        if (shapes[i].on_device) facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
         int plans = 0;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-        for (int round = 0; round < 20000; round++) plans += ask(calls[i], *h200, (gpb_policy){ 0 }).gpu;
+        for (int round = 0; round < 20000; round++) plans += ask(gemm(shapes[i].m, shapes[i].n, shapes[i].k), facts, (gpb_policy){ 0 }).gpu;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
         double each = ((double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec)) / 20000;
-        print_message("a plan for n = %d: %.0f ns\n", (int)calls[i].m, each * 1e9);
+        print_message("a plan for %d x %d x %d on the %s: %.0f ns\n", (int)shapes[i].m, (int)shapes[i].n, (int)shapes[i].k,
+                      shapes[i].on_device ? "device" : "host", each * 1e9);
         assert_int_equal(plans, i ? 20000 : 0);
         assert_true(each < 10e-6);
     }
@@ -401,9 +477,10 @@ int main(int count, char **arguments)
         cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/plans.golden"),
         cmocka_unit_test(order_of_the_rules),
         cmocka_unit_test(start_must_pay),
+        cmocka_unit_test(modes),
+        cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
         cmocka_unit_test(little_memory),
-        cmocka_unit_test(fine_for_small_c),
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(cheap),

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* How a thread block's threads share its tile, and what each does with its part of one q. */
+#ifndef GPB_FFMA_LANES_CUH
+#define GPB_FFMA_LANES_CUH
+
+/* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM + WN
+   floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where that leaves
+   threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a slice. */
+template <int BM, int BN, int THREADS> struct gpb_lanes {
+    static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
+    static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
+    static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");
+    static __device__ __forceinline__ int member() { return threadIdx.x % MEMBERS; }
+    static __device__ __forceinline__ int group() { return threadIdx.x / MEMBERS; }
+    static __device__ __forceinline__ int warp_i() { return member() / 32 % (BM / WM) * WM; }
+    static __device__ __forceinline__ int warp_j() { return member() / 32 / (BM / WM) * WN; }
+    static __device__ __forceinline__ int i() { return warp_i() + threadIdx.x % 32 / 2 % 8 * 4; }
+    static __device__ __forceinline__ int j() { return warp_j() + (threadIdx.x % 2 + threadIdx.x % 32 / 16 * 2) * 4; }
+};
+
+/* to[4x .. 4x+3] = from[x * STEP ..], for each x. */
+template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(float (&to)[4 * COUNT], const float *from)
+{
+#pragma unroll
+    for (int x = 0; x < COUNT; x++) {
+        const float4 v = *(const float4 *)(from + x * STEP);
+        to[4 * x] = v.x;
+        to[4 * x + 1] = v.y;
+        to[4 * x + 2] = v.z;
+        to[4 * x + 3] = v.w;
+    }
+}
+
+/* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that hardly an
+   FMA reads three registers of which two lie in one bank (8 % faster than column by column, kernels/README.md). */
+template <int TM, int TN>
+static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
+{
+#pragma unroll
+    for (int s = 0; s < TN; s++)
+#pragma unroll
+        for (int x = 0; x < TM; x++) {
+            const int r = s % 2 ? TM - 1 - x : x;
+            acc[s][r] = __fmaf_rn(a[r], b[s], acc[s][r]);
+        }
+}
+
+/* The groups' sums into the first group's, in a fixed order: halves onto halves. `room` holds GROUPS/2 tiles. One float at a time: stores of four
+   would make the compiler keep sums in fours all along, in the banks that their factors lie in. */
+template <int GROUPS, int MEMBERS, int TM, int TN>
+static __device__ __forceinline__ void gpb_gather_groups(float (&acc)[TN][TM], float *room)
+{
+    const int group = threadIdx.x / MEMBERS;
+#pragma unroll 1
+    for (int half = GROUPS / 2; half; half /= 2) {
+        float *place = room + group % half * (TM * TN * MEMBERS) + threadIdx.x % MEMBERS;
+        __syncthreads();
+        if (group >= half && group < 2 * half)
+#pragma unroll
+            for (int x = 0; x < TM * TN; x++)
+                place[x * MEMBERS] = acc[x / TM][x % TM];
+        __syncthreads();
+        if (group < half)
+#pragma unroll
+            for (int x = 0; x < TM * TN; x++)
+                acc[x / TM][x % TM] += place[x * MEMBERS];
+    }
+}
+
+#endif

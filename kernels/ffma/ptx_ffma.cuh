@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Wrappers that belong into kernels/ptx.cuh. */
+#ifndef GPB_FFMA_PTX_CUH
+#define GPB_FFMA_PTX_CUH
+
+#include "kernels/ptx.cuh"
+
+/* An address as the instructions below take it. */
+static __device__ __forceinline__ unsigned gpb_shared_address(const float *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+/* gpb_cp_async16 and gpb_cp_async4 where `on` is not 0; nothing where it is: a predicate, not a branch. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async16_if(unsigned on, unsigned to, const float *from)
+{
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" :: "r"(to), "l"(from), "r"(on) : "memory");
+}
+static __device__ __forceinline__ void gpb_cp_async4_if(unsigned on, unsigned to, const float *from)
+{
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4; }" :: "r"(to), "l"(from), "r"(on) : "memory");
+}
+
+#endif

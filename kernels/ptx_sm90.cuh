@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* One wrapper per PTX instruction that only sm_90 (clusters, mbarriers, bulk copies) or sm_90a (wgmma, setmaxnreg) has. */
+#ifndef GPB_PTX_SM90_CUH
+#define GPB_PTX_SM90_CUH
+
+#include <stdint.h>
+
+static __device__ __forceinline__ unsigned gpb_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+/* ---- thread-block clusters */
+
+static __device__ __forceinline__ unsigned gpb_cluster_rank()
+{
+    unsigned x;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(x));
+    return x;
+}
+
+/* All threads of all blocks of the cluster; orders their shared-memory accesses. */
+static __device__ __forceinline__ void gpb_cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* Shared memory of block `rank`, at the place that `at` has in this one. */
+static __device__ __forceinline__ void gpb_cluster_max(unsigned at, unsigned rank, unsigned x)
+{
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nred.relaxed.cluster.shared::cluster.max.u32 [there], %2;\n}"
+                 :: "r"(at), "r"(rank), "r"(x) : "memory");
+}
+static __device__ __forceinline__ void gpb_cluster_add(unsigned at, unsigned rank, unsigned x)
+{
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nred.relaxed.cluster.shared::cluster.add.u32 [there], %2;\n}"
+                 :: "r"(at), "r"(rank), "r"(x) : "memory");
+}
+
+/* ---- mbarriers (by shared-memory address) */
+
+static __device__ __forceinline__ void gpb_mbarrier_init(unsigned barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(arrivals) : "memory");
+}
+
+/* Makes initialised barriers visible to the cluster and to the copy engine. */
+static __device__ __forceinline__ void gpb_mbarrier_publish() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+/* Arrives, and announces `bytes` that copies will bring. */
+static __device__ __forceinline__ void gpb_mbarrier_expect(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
+}
+
+/* Arrives at the barrier at the same address in block `rank` of the cluster. */
+static __device__ __forceinline__ void gpb_mbarrier_arrive(unsigned barrier, unsigned rank)
+{
+    asm volatile("{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [at];\n}" :: "r"(barrier), "r"(rank) : "memory");
+}
+
+/* Waits for the end of the phase of that parity. */
+static __device__ __forceinline__ void gpb_mbarrier_wait(unsigned barrier, unsigned parity)
+{
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra ready;\nbra again;\nready:\n}" :: "r"(barrier), "r"(parity) : "memory");
+}
+
+/* ---- bulk copies, global to shared, 16-byte units: this block's, or to the same address in every block of `mask` */
+
+static __device__ __forceinline__ void gpb_bulk_copy(unsigned to, const void *from, unsigned bytes, unsigned barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+
+static __device__ __forceinline__ void gpb_bulk_multicast(unsigned to, const void *from, unsigned bytes, unsigned barrier, uint16_t mask)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+                 :: "r"(to), "l"(from), "r"(bytes), "r"(barrier), "h"(mask) : "memory");
+}
+
+/* ---- programmatic dependent launch: nothing where the launch did not ask for it */
+
+/* Waits until the launch before this one is complete. */
+static __device__ __forceinline__ void gpb_grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+/* ---- registers of a warpgroup: N for each thread from here on */
+
+template <int N> static __device__ __forceinline__ void gpb_registers_fewer() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+template <int N> static __device__ __forceinline__ void gpb_registers_more() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+
+/* A barrier of `threads` threads of the block, by number. */
+static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
+{
+    asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+
+/* ---- wgmma */
+
+static __device__ __forceinline__ void gpb_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+static __device__ __forceinline__ void gpb_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int LEFT> static __device__ __forceinline__ void gpb_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(LEFT) : "memory"); }
+
+/* Ties registers to this place in the program: a wgmma before it is not moved behind it, nor what reads them before it. */
+template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+f"(x[i]) :: "memory");
+}
+
+/* Descriptor of a K-major operand in the 64-byte swizzle: rows of 64 bytes, eight rows (512 bytes) to a group; `at` is a multiple of 512,
+   plus 32 bytes for each 16 k. PTX ISA, "Matrix descriptor format". */
+static __device__ __forceinline__ uint64_t gpb_wgmma_operand(unsigned at)
+{
+    return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
+}
+
+/* d (+)= A[64 x 16] B[16 x N], FP16 or BF16 to FP32, by a warpgroup; thread t holds rows t / 32 * 16 + t % 32 / 4 (d[4x], d[4x + 1]) and 8 below
+   (d[4x + 2], d[4x + 3]), columns 8x + t % 4 * 2 and the next. add == 0: d is overwritten. */
+template <int N> struct gpb_wgmma;
+template <> struct gpb_wgmma<64> {
+    static __device__ __forceinline__ void fp16(float (&d)[32], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "%32, %33, p, 1, 1, 0, 0;\n}"
+        :
+          "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+          "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        : "l"(a), "l"(b), "r"(add));
+    }
+    static __device__ __forceinline__ void bf16(float (&d)[32], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "%32, %33, p, 1, 1, 0, 0;\n}"
+        :
+          "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+          "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        : "l"(a), "l"(b), "r"(add));
+    }
+};
+template <> struct gpb_wgmma<128> {
+    static __device__ __forceinline__ void fp16(float (&d)[64], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, p, 1, 1, 0, 0;\n}"
+        :
+          "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+          "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+          "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+          "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+        : "l"(a), "l"(b), "r"(add));
+    }
+    static __device__ __forceinline__ void bf16(float (&d)[64], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, p, 1, 1, 0, 0;\n}"
+        :
+          "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+          "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+          "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+          "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+        : "l"(a), "l"(b), "r"(add));
+    }
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies that fill up with zeros. To be moved into ptx.cuh. */
+#ifndef GPB_SHAPES_PTX_CUH
+#define GPB_SHAPES_PTX_CUH
+
+#include "kernels/ptx.cuh"
+
+/* Global to shared memory, 16 bytes, of which only the first `bytes` are read; the others become 0. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async16_of(unsigned to, const float *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* The same for 4 bytes, or none. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async4_of(unsigned to, const float *from, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* Whole ones, into a buffer that nobody reads before a barrier: reads of others may pass them. sm_80. */
+static __device__ __forceinline__ void gpb_cp_async16(unsigned to, const float *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from));
+}
+static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from));
+}
+
+/* The address of shared memory that instructions for it want. */
+static __device__ __forceinline__ unsigned gpb_shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+#endif

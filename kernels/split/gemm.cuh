@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* The SPLIT kernels for Hopper: FP32's accuracy from two FP16 slices an operand, TF32's from one, at twice TF32's rate; FP32's for data that
+   reach over many powers of two from three BF16 slices, at half the speed.
+
+   A block is a producer, whose one thread keeps the copy engine busy, and two consumers, warpgroups of 64 rows of the tile each. Persistent:
+   copies for the next tile go on while this one's results are written. Blocks come in clusters of two, one above the other; each fetches
+   half of their common part of op(B) for both.
+
+   With two slices, x y = xh yh + (xl yh + xh yl) / 2^11; xl yl, below 2^-22 of it, is left out. Three sums, all in registers:
+   part    xh yh of one chunk of 32 k, or of two or four where k is long. Tensor cores cut sums off instead of rounding them (towards zero, at
+           25 bits of the largest term; research/kernels.md B1), so sums that grow in them drift away from the true ones: by about 1.5 u for
+           each chunk, u = 2^-24 |A||B|, on positive data, against 0.23 sqrt(k) u of FP32's own roundings.
+   sum     of all parts, by FADD: rounded to nearest.
+   low     xl yh + xh yl. Its drift counts 2^-11 of theirs: it stays in the tensor cores.
+   While the tensor cores are at `low` of a chunk, its `part` is added to `sum`.
+
+   With three, x = x0 + x1 + x2 exactly; x y is taken as x0 y2 + x2 y0 + x1 y1 + x1 y0 + x0 y1 + x0 y0, the small ones first, all in `part`. */
+#ifndef GPB_SPLIT_GEMM_CUH
+#define GPB_SPLIT_GEMM_CUH
+
+#include "kernels/epilogue.cuh"
+#include "kernels/ptx_sm90.cuh"
+#include "kernels/split/work.cuh"
+
+constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
+constexpr int GPB_CONSUMERS = 2;
+
+/* Chunks in a part: fewer promotions cost less power, which is what limits large products (an H200 at its 700 W: 197 TFLOP/s at n = 8192 with
+   one chunk, 208 with two, 215 with four). Four only where C is so large that nobody would cut k: cuBLAS is then 20 to 28 u off on
+   positive data, this 8; where it cuts k (1024 x 1024 x 8192) it reaches about 5, this 4 with two. */
+static __device__ __forceinline__ unsigned gpb_part_chunks(const gpb_gemm_args &g)
+{
+    return g.k < 2048 ? 1 : g.k < 8192 || g.m * g.n < 2048 * 2048 ? 2 : 4;
+}
+
+/* The ring of stages: a chunk of both operands each, the slices of A, then those of B; and the unit that a stage begins. */
+template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
+    static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = SLICES * (A + B);
+    gpb_unit *units;
+    unsigned data, full, empty;                 /* shared-memory addresses: of the stages, of their barriers */
+    unsigned stage = 0, phase = 0;
+
+    __device__ __forceinline__ unsigned at() const { return data + stage * BYTES; }
+    __device__ __forceinline__ void next()
+    {
+        if (++stage == STAGES) stage = 0, phase ^= 1;
+    }
+    __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
+    __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
+    /* Two lanes of each warp say in both blocks of the cluster that the warp has read `stage`. */
+    __device__ __forceinline__ void release(unsigned stage) const
+    {
+        if (threadIdx.x % 32 < GPB_SPLIT_CLUSTER) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
+    }
+};
+
+template <int BM, int BN, int STAGES, int SLICES>
+static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
+{
+    using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
+    constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
+    const gpb_schedule<BM, BN> schedule(g);
+    const unsigned rank = gpb_cluster_rank();
+    const unsigned rows_a = (unsigned)gpb_split_rows(g.m) * 64, rows_b = (unsigned)gpb_split_rows(g.n) * 64;   /* bytes of a chunk's slice */
+    __shared__ gpb_unit u;                                                 /* the one thread's own: registers are few here */
+    for (unsigned x = blockIdx.x / GPB_SPLIT_CLUSTER; x < schedule.last; x += schedule.clusters) {
+        if (!schedule.unit(g, x, rank, u)) continue;
+        const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a + (int64_t)u.i0 * 64;
+        const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b + (int64_t)u.from * SLICES * rows_b + (int64_t)u.j0 * 64;
+        b += rank * HALF_B;                                                /* this block's half of B's rows */
+        ring.wait_empty();
+        ring.units[ring.stage] = u;
+        for (unsigned left = u.to - u.from; left; left--, ring.next()) {
+            const unsigned barrier = ring.full + ring.stage * 8, to = ring.at();
+            ring.wait_empty();
+            gpb_mbarrier_expect(barrier, ring_t::BYTES);
+#pragma unroll
+            for (int s = 0; s < SLICES; s++, a += rows_a, b += rows_b) {
+                gpb_bulk_copy(to + s * A, a, A, barrier);
+                gpb_bulk_multicast(to + SLICES * A + s * ring_t::B + rank * HALF_B, b, HALF_B, barrier, 3);
+            }
+        }
+    }
+    ring.wait_empty();
+    ring.units[ring.stage].to = ring.units[ring.stage].from = 0;
+    gpb_mbarrier_expect(ring.full + ring.stage * 8, 0);
+}
+
+/* Adds up the parts of a tile whose k was cut: the last to finish returns true, with the sum of all, in order. */
+template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
+{
+    const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
+    float *parts = g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
+#pragma unroll
+    for (int x = 0; x < N; x++) __stcg(parts + u.part * (N * GPB_GROUP) + x * GPB_GROUP, sum[x]);
+    __shared__ unsigned before[GPB_CONSUMERS];
+    __threadfence();
+    gpb_named_barrier(1 + group, GPB_GROUP);
+    if (thread == 0) before[group] = atomicAdd(g.counters + tile, 1);
+    gpb_named_barrier(1 + group, GPB_GROUP);
+    if (before[group] != u.parts - 1) return false;
+    __threadfence();
+    for (unsigned part = 0; part < u.parts; part++, parts += N * GPB_GROUP)
+#pragma unroll
+        for (int x = 0; x < N; x++) sum[x] = (part ? sum[x] : 0) + __ldcg(parts + x * GPB_GROUP);
+    return true;
+}
+
+/* C of a thread's places in a 64 x BN tile: two rows, i and i + 8, and column pairs 8 apart. FULL: none of them is outside C. A store covers
+   eight rows by four columns: whole sectors. */
+template <int BN, bool FULL, bool BETA>
+static __device__ __forceinline__ void gpb_store_places(const gpb_target &to, float *c, int rows, int cols, const float (&sum)[BN / 2])
+{
+#pragma unroll
+    for (int x = 0; x < BN / 8; x++, c += 8 * to.ldc)
+#pragma unroll
+        for (int y = 0; y < 4; y++) {
+            float *at = c + (y / 2 ? 8 : 0) + (y % 2 ? to.ldc : 0);
+            if (FULL || (y / 2 * 8 < rows && 8 * x + y % 2 < cols)) {
+                const float product = __fmul_rn(to.alpha, sum[4 * x + y]);
+                *at = BETA ? __fadd_rn(product, __fmul_rn(to.beta, *at)) : product;
+            }
+        }
+}
+
+/* C of this warpgroup's 64 x BN rows: scaled back, alpha, beta, edges. */
+template <int BN, int SLICES>
+static __device__ __forceinline__ void gpb_store_unit(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[BN / 2])
+{
+    const gpb_tile t = { g, u.l, 0, 0, 0, NULL, NULL };
+    const gpb_target to = gpb_target_of(t);
+    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)u.l * g.stride_a + gpb_split_scales(g.m, g.k, SLICES));
+    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)u.l * g.stride_b + gpb_split_scales(g.n, g.k, SLICES));
+    const int64_t i = u.i0 + (threadIdx.x / GPB_GROUP - 1) * 64 + threadIdx.x % GPB_GROUP / 32 * 16 + threadIdx.x % 32 / 4;
+    const int64_t j = u.j0 + threadIdx.x % 4 * 2;
+    const float upper = up[i], lower = up[i + 8];
+#pragma unroll
+    for (int x = 0; x < BN / 8; x++) {
+        const float2 e = __ldg((const float2 *)(across + j + 8 * x));
+        sum[4 * x] = sum[4 * x] * upper * e.x, sum[4 * x + 1] = sum[4 * x + 1] * upper * e.y;
+        sum[4 * x + 2] = sum[4 * x + 2] * lower * e.x, sum[4 * x + 3] = sum[4 * x + 3] * lower * e.y;
+    }
+    gpb_pin(sum);
+    const int rows = (int)min(to.m - i, (int64_t)64), cols = (int)min(to.n - j, (int64_t)BN);
+    float *c = to.c + i + j * to.ldc;
+    const bool full = u.i0 + GPB_CONSUMERS * 64 <= to.m && u.j0 + BN <= to.n;
+    if (to.beta == 0)
+        full ? gpb_store_places<BN, true, false>(to, c, rows, cols, sum) : gpb_store_places<BN, false, false>(to, c, rows, cols, sum);
+    else
+        full ? gpb_store_places<BN, true, true>(to, c, rows, cols, sum) : gpb_store_places<BN, false, true>(to, c, rows, cols, sum);
+}
+
+template <int BM, int BN, int STAGES, int SLICES>
+static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
+{
+    using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
+    using mma = gpb_wgmma<BN>;
+    constexpr int N = BN / 2;
+    const unsigned most = gpb_part_chunks(g);
+    __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
+    gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
+    const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
+    for (;;) {
+        ring.wait_full();
+        __syncwarp();
+        u = ring.units[ring.stage];
+        __syncwarp();
+        const unsigned chunks = u.to - u.from;
+        if (chunks == 0) return;
+        float sum[N], part[N], low[N];
+#pragma unroll
+        for (int y = 0; y < N; y++) sum[y] = 0;
+        unsigned held = ring.stage;
+        unsigned inside = 0;                                               /* chunks that part holds */
+        for (unsigned left = chunks; left; left--) {
+            const uint64_t a = gpb_wgmma_operand(ring.at() + rows), b = gpb_wgmma_operand(ring.at() + SLICES * ring_t::A);
+            constexpr uint64_t K16 = 32 >> 4, A = ring_t::A >> 4, B = ring_t::B >> 4;          /* steps of the descriptors */
+            const int more = left < chunks;
+            ring.wait_full();
+            if (SLICES == 1) {
+                gpb_pin(sum);
+                gpb_wgmma_fence();
+                mma::fp16(sum, a, b, more);
+                mma::fp16(sum, a + K16, b + K16, 1);
+                gpb_wgmma_commit();
+            } else if (SLICES == 2) {
+                gpb_pin(part);
+                gpb_wgmma_fence();
+                mma::fp16(part, a, b, inside);
+                mma::fp16(part, a + K16, b + K16, 1);
+                gpb_wgmma_commit();
+                gpb_pin(low);
+                mma::fp16(low, a + A, b, more);
+                mma::fp16(low, a, b + B, 1);
+                mma::fp16(low, a + A + K16, b + K16, 1);
+                mma::fp16(low, a + K16, b + B + K16, 1);
+                gpb_wgmma_commit();
+            } else {
+                gpb_pin(part);
+                gpb_wgmma_fence();
+#pragma unroll
+                for (int z = 0; z < 12; z++) {
+                    constexpr int of_a[6] = { 0, 2, 1, 1, 0, 0 }, of_b[6] = { 2, 0, 1, 0, 1, 0 };
+                    mma::bf16(part, a + of_a[z / 2] * A + z % 2 * K16, b + of_b[z / 2] * B + z % 2 * K16, z > 0);
+                }
+                gpb_wgmma_commit();
+            }
+            if (SLICES < 3) gpb_wgmma_wait<1>();
+            else gpb_wgmma_wait<0>();
+            if (more) ring.release(held);                                  /* what was issued for the chunk before is done */
+            if (SLICES == 3 || (SLICES == 2 && (++inside == most || left == 1))) {
+                inside = 0;
+                gpb_pin(part);
+#pragma unroll
+                for (int y = 0; y < N; y++) sum[y] += part[y];
+            }
+            held = ring.stage;
+            ring.next();
+        }
+        gpb_wgmma_wait<0>();
+        ring.release(held);
+        if (SLICES == 2) {
+            gpb_pin(low);
+#pragma unroll
+            for (int y = 0; y < N; y++) sum[y] = fmaf(low[y], 0x1p-11f, sum[y]);
+        } else {
+            gpb_pin(sum);
+        }
+        if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum))) gpb_store_unit<BN, SLICES>(g, u, sum);
+    }
+}
+
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int SLICES>
+static __device__ __forceinline__ void gpb_split_gemm(const gpb_gemm_args &g)
+{
+    using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
+    static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SPLIT_CHUNK && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS), "one producer, two consumers");
+    static_assert(BM <= GPB_GUARD && GPB_GUARD % BN == 0 && SMEM == STAGES * ring_t::BYTES + 1024, "see gemm.def");
+    extern __shared__ char memory[];
+    __shared__ __align__(8) uint64_t full[STAGES], empty[STAGES];
+    __shared__ gpb_unit units[STAGES];
+    ring_t ring;
+    ring.data = (gpb_shared(memory) + 1023) / 1024 * 1024, ring.full = gpb_shared(full), ring.empty = gpb_shared(empty), ring.units = units;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            gpb_mbarrier_init(ring.full + s * 8, 1);
+            gpb_mbarrier_init(ring.empty + s * 8, GPB_CONSUMERS * 4 * GPB_SPLIT_CLUSTER);      /* every consumer warp of both blocks */
+        }
+        gpb_mbarrier_publish();
+    }
+    gpb_cluster_sync();
+    gpb_grid_wait();
+    if (threadIdx.x < GPB_GROUP) {
+        gpb_registers_fewer<56>();
+        if (threadIdx.x == 0) gpb_produce(g, ring);
+    } else {
+        gpb_registers_more<224>();
+        gpb_consume(g, ring);
+    }
+    __syncwarp();
+    gpb_cluster_sync();                                                    /* the other block may still arrive at our barriers */
+}
+
+#endif

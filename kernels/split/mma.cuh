@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The SPLIT kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32), sm_80 and later.
+
+   Numerics as in gemm.cuh, x y = xh yh + (xl yh + xh yl) / 2^11, but every chunk of 32 k is promoted, both sums of it: the tensor cores of
+   sm_80, 86 and 89 add in groups of 8 and keep 24 bits, one fewer than Hopper's (research/kernels.md B1), so a part of 64 k would already
+   be less accurate than FP32 (B3). The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
+
+   Each warp computes 64 rows by BN / warps columns. While it multiplies one strip of 16 rows, the next strip of A is on its way from shared
+   memory to registers; with the last strip of a chunk, what the next chunk begins with.
+
+   Any grid will do: blocks step through tiles and members of the batch together. */
+#ifndef GPB_SPLIT_MMA_CUH
+#define GPB_SPLIT_MMA_CUH
+
+#include "kernels/ptx_sm90.cuh"
+#include "kernels/split/ptx_mma.cuh"
+#include "kernels/split/store.cuh"
+
+constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows, in a warp's part */
+constexpr int GPB_MMA_ROWS = 16 * GPB_MMA_STRIPS;
+
+/* One tile of one member, `number` among all; those whose guard words are set are passed over. */
+template <int BM, int BN> struct gpb_mma_tile {
+    unsigned number, l, i0, j0;
+
+    /* The next one for this block, from `number` on; false: none is left. */
+    __device__ __forceinline__ bool find(const gpb_gemm_args &g)
+    {
+        const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN), tiles = tiles_m * tiles_n;
+        for (; number < tiles * (uint64_t)g.batch; number += gridDim.x * gridDim.z) {
+            const unsigned x = number % tiles, first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
+            const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = x - first * tiles_n;
+            l = number / tiles, i0 = (first + place % height) * BM, j0 = place / height * BN;
+            if (g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD] != g.epoch_a && g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD] != g.epoch_b)
+                return true;
+        }
+        return false;
+    }
+};
+
+/* The ring of stages, filled by all threads: a chunk of both operands each, the slices of A, then those of B. */
+template <int BM, int BN, int STAGES, int THREADS> struct gpb_mma_ring {
+    static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = 2 * (A + B), ROUND = THREADS * 16;
+    const char *a, *b;                          /* this thread's part of the next chunk */
+    int64_t step_a, step_b;                     /* bytes of a chunk's slice */
+    unsigned left;                              /* chunks to come */
+    unsigned data, to, from;                    /* shared-memory addresses: of the stages, of the next one to fill, to read */
+
+    __device__ __forceinline__ unsigned after(unsigned stage) const { return stage + BYTES == data + STAGES * BYTES ? data : stage + BYTES; }
+    /* One group of copies: the next chunk, or none if there is no more. */
+    __device__ __forceinline__ void fetch()
+    {
+        if (left) {
+            const unsigned at = to + threadIdx.x * 16;
+#pragma unroll
+            for (unsigned x = 0; x < 2 * A; x += ROUND) gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
+#pragma unroll
+            for (unsigned x = 0; x < 2 * B; x += ROUND) gpb_cp_async16(at + 2 * A + x, b + (x >= B ? step_b + (x - B) : x));
+            a += 2 * step_a, b += 2 * step_b, to = after(to), left--;
+        }
+        gpb_cp_async_commit();
+    }
+    /* Fills all stages with a tile's first chunks. */
+    __device__ __forceinline__ void begin(const gpb_gemm_args &g, const gpb_mma_tile<BM, BN> &t)
+    {
+        a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64 + threadIdx.x * 16;
+        b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64 + threadIdx.x * 16;
+        step_a = gpb_split_rows(g.m) * 64, step_b = gpb_split_rows(g.n) * 64;
+        left = (unsigned)gpb_split_chunks(g.k), to = from = data;
+#pragma unroll
+        for (int s = 0; s < STAGES; s++) fetch();
+    }
+};
+
+/* What a warp multiplies, of a chunk: two strips of A in turn, and all of its columns of B. */
+template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
+    unsigned a[2][2][2][4];                     /* [strip % 2][slice][half of the 32 k] */
+    unsigned b[GROUPS][2][4];                   /* [8 columns][slice][8 k] */
+    unsigned from_a, from_b;                    /* of this lane, from the start of a stage */
+
+    /* Piece q of row r lies at q ^ r / 2 % 4 (split.h); all that is added to the lane's own row are multiples of 8. */
+    __device__ __forceinline__ gpb_mma_fragments(unsigned row, unsigned col)
+    {
+        const unsigned lane = threadIdx.x % 32, turn = lane / 2 % 4;
+        from_a = (row + lane % 16) * 64 + (lane / 16 ^ turn) * 16;
+        from_b = 2 * BM * 64 + (col + lane % 8) * 64 + (lane / 8 ^ turn) * 16;
+    }
+    __device__ __forceinline__ void load_a(unsigned stage, int strip)
+    {
+#pragma unroll
+        for (int s = 0; s < 2; s++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) gpb_ldmatrix4(a[strip % 2][s][h], stage + (from_a ^ h * 32) + s * BM * 64 + strip * 1024);
+    }
+    __device__ __forceinline__ void load_b(unsigned stage, int group)
+    {
+#pragma unroll
+        for (int s = 0; s < 2; s++) gpb_ldmatrix4(b[group][s], stage + from_b + s * BN * 64 + group * 512);
+    }
+    /* sum += strip of A times two column groups, 32 k deep. Products into the same registers are three apart. */
+    __device__ __forceinline__ void multiply(float (&sum)[4 * GROUPS], int strip, int group) const
+    {
+        const unsigned (&x)[2][2][4] = a[strip % 2], (&y)[2][4] = b[group], (&z)[2][4] = b[group + 1];
+        const float zero[4] = { 0, 0, 0, 0 };
+        float part[2][4], low[2][4];
+        gpb_mma_fp16(low[0], x[1][0], y[0][0], y[0][1], zero);
+        gpb_mma_fp16(low[1], x[1][0], z[0][0], z[0][1], zero);
+        gpb_mma_fp16(part[0], x[0][0], y[0][0], y[0][1], zero);
+        gpb_mma_fp16(low[0], x[0][0], y[1][0], y[1][1], low[0]);
+        gpb_mma_fp16(low[1], x[0][0], z[1][0], z[1][1], low[1]);
+        gpb_mma_fp16(part[1], x[0][0], z[0][0], z[0][1], zero);
+        gpb_mma_fp16(low[0], x[1][1], y[0][2], y[0][3], low[0]);
+        gpb_mma_fp16(low[1], x[1][1], z[0][2], z[0][3], low[1]);
+        gpb_mma_fp16(part[0], x[0][1], y[0][2], y[0][3], part[0]);
+        gpb_mma_fp16(low[0], x[0][1], y[1][2], y[1][3], low[0]);
+        gpb_mma_fp16(low[1], x[0][1], z[1][2], z[1][3], low[1]);
+        gpb_mma_fp16(part[1], x[0][1], z[0][2], z[0][3], part[1]);
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum[4 * group + i] += fmaf(low[i / 4][i % 4], 0x1p-11f, part[i / 4][i % 4]);
+    }
+};
+
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
+{
+    using ring_t = gpb_mma_ring<BM, BN, STAGES, THREADS>;
+    constexpr int DOWN = BM / GPB_MMA_ROWS, COLS = BN / (THREADS / 32 / DOWN), GROUPS = COLS / 8;     /* warps, and a warp's columns */
+    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && BK == GPB_SPLIT_CHUNK && SMEM == STAGES * ring_t::BYTES, "see gemm.def");
+    static_assert(GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0 && ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds");
+    extern __shared__ __align__(128) char memory[];
+    const unsigned row = threadIdx.x / 32 % DOWN * GPB_MMA_ROWS, col = threadIdx.x / 32 / DOWN * COLS;
+#if __CUDA_ARCH__ >= 900
+    gpb_grid_wait();
+#endif
+    ring_t ring;
+    ring.data = gpb_shared(memory);
+    gpb_mma_fragments<BM, BN, GROUPS> f(row, col);
+    gpb_mma_tile<BM, BN> t;
+    t.number = blockIdx.x + gridDim.x * blockIdx.z;
+    bool more = t.find(g);
+    if (more) ring.begin(g, t);
+    while (more) {
+        float sum[GPB_MMA_STRIPS][4 * GROUPS] = {};
+        gpb_cp_async_wait<STAGES - 1>();
+        __syncthreads();
+#pragma unroll
+        for (int group = 0; group < GROUPS; group++) f.load_b(ring.from, group);
+        f.load_a(ring.from, 0);
+#pragma unroll 1
+        for (unsigned left = (unsigned)gpb_split_chunks(g.k); left; left--) {
+#pragma unroll
+            for (int strip = 0; strip < GPB_MMA_STRIPS; strip++) {
+                if (strip < GPB_MMA_STRIPS - 1) {
+                    f.load_a(ring.from, strip + 1);
+                } else {                        /* every warp has read the stage */
+                    gpb_cp_async_wait<STAGES - 2>();
+                    __syncthreads();
+                    ring.fetch();
+                    ring.from = ring.after(ring.from);
+                    f.load_a(ring.from, 0);     /* after the last chunk: what nobody looks at */
+                }
+#pragma unroll
+                for (int group = 0; group < GROUPS; group += 2) {
+                    f.multiply(sum[strip], strip, group);
+                    if (strip == GPB_MMA_STRIPS - 1) f.load_b(ring.from, group), f.load_b(ring.from, group + 1);
+                }
+            }
+        }
+        __syncthreads();
+        const gpb_mma_tile<BM, BN> done = t;
+        t.number += gridDim.x * gridDim.z;
+        more = t.find(g);
+        if (more) ring.begin(g, t);             /* its first chunks come while this one's results go */
+        const bool full = done.i0 + BM <= g.m && done.j0 + BN <= g.n;
+#pragma unroll
+        for (int strip = 0; strip < GPB_MMA_STRIPS; strip++)
+            gpb_store_strip<COLS, 2>(g, done.l, (int64_t)done.i0 + row + strip * 16, (int64_t)done.j0 + col, full, sum[strip]);
+    }
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What the clusters of a SPLIT kernel compute, in which order. A unit is a pair of tiles of C, one above the other, one for each block of
+   the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the last, incomplete round are cut
+   along k into as many parts as there are clusters for. Nothing depends on timing: the same call, the same bits. */
+#ifndef GPB_SPLIT_WORK_CUH
+#define GPB_SPLIT_WORK_CUH
+
+#include "kernels/split.h"
+#include "kernels/tile.cuh"
+
+constexpr unsigned GPB_MOST_PARTS = 8;          /* the last part to finish adds up all of them: more would make it late */
+constexpr unsigned GPB_LEAST_CHUNKS = 2;        /* of k, in a part */
+constexpr unsigned GPB_UNIT_GROUP = 8;          /* rows of pairs that are walked together: they then read about as much of A as of B */
+
+/* One block's share. The producer finds it out, and leaves it in shared memory for the consumers. */
+struct gpb_unit {
+    unsigned l, i0, j0;                         /* member; the tile's first row (the other tile's, where there is none) and column */
+    unsigned from, to;                          /* chunks of k; none: there is no more to do */
+    unsigned part, parts;                       /* the tile's k is cut into parts; 0 parts: nothing to store */
+    unsigned slot;                              /* number of the tile among those that are cut */
+};
+
+template <int BM, int BN> struct gpb_schedule {
+    unsigned tiles_m, tiles_n, pairs, units, clusters, chunks, full, parts, last;
+
+    __device__ __forceinline__ gpb_schedule(const gpb_gemm_args &g)
+    {
+        tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
+        pairs = (tiles_m + 1) / 2, units = pairs * tiles_n * (unsigned)g.batch;
+        clusters = gridDim.x / GPB_SPLIT_CLUSTER, chunks = (unsigned)gpb_split_chunks(g.k);
+        full = units / clusters * clusters;
+        const unsigned rest = units - full;
+        parts = rest ? max(min(min(clusters / rest, GPB_MOST_PARTS), chunks / GPB_LEAST_CHUNKS), 1u) : 1;
+        last = full + rest * parts;
+    }
+
+    /* Unit x (x < last) for block `rank` of the cluster; false if neither block has anything to do. */
+    __device__ __forceinline__ bool unit(const gpb_gemm_args &g, unsigned x, unsigned rank, gpb_unit &u) const
+    {
+        u.parts = 1, u.part = 0, u.slot = 0;
+        if (x >= full) {
+            const unsigned rest = units - full, late = x - full;
+            u.parts = parts, u.part = late / rest, u.slot = late % rest * GPB_SPLIT_CLUSTER + rank;
+            x = full + late % rest;
+        }
+        u.from = (unsigned)((uint64_t)chunks * u.part / u.parts), u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);
+        u.l = x / (pairs * tiles_n), x %= pairs * tiles_n;
+        const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP, height = min(pairs - first, GPB_UNIT_GROUP);
+        const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2, tile_m = upper + rank;
+        const uint32_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
+        u.j0 = place / height * BN;
+        const int across = gpb_guard_level(cols[u.j0 / GPB_GUARD], g.epoch_b);
+        auto wanted = [&](unsigned tile) {
+            return tile < tiles_m && max(across, gpb_guard_level(rows[tile * BM / GPB_GUARD], g.epoch_a)) == g.level;
+        };
+        const bool here = wanted(tile_m), there = wanted(tile_m ^ 1);
+        u.i0 = (tile_m < tiles_m ? tile_m : upper) * BM;
+        if (!here) u.parts = 0;
+        return here || there;
+    }
+};
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* --fit: every kernel, k cut into various numbers of parts, on random shapes: what the cost model is fitted to and judged by
+   (tests/bench/fit.py). Through the exported cblas_sgemm on device operands, so all that a user pays is in it. Beside them, as kernel
+   "chosen:<mode>", what the library does by itself, and cuBLAS. */
+#include "tests/bench/bench.h"
+#include "tests/bench/gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SHAPES = 2000, MOST_TRIALS = 1024, MOST_ROUNDS = 15, LARGEST = 16384, MOST_PARTS = 512, HOPELESS = 25 };
+#define MOST_FLOPS 0x1p39
+#define MOST_PARTS_BYTES (INT64_C(1) << 28)                   /* of partial sums */
+#define SLOW 3.0                                              /* this much slower than the best: timed once */
+#define PATIENCE 0.05                                         /* seconds: a first call that took no longer is repeated, however slow */
+#define NEAR 1.25                                             /* no slower than this: timed in every round */
+
+/* How a call may be computed. splits 0: by the library's own word. */
+typedef struct trial {
+    const gpu_kernel *kernel;
+    const char *mode;
+    int splits;
+    bool is_cublas;
+    double seconds[MOST_ROUNDS];
+    int calls;
+} trial;
+
+static problem shapes[MOST_SHAPES];
+static int hopeless[256];                                     /* shapes in a row on which a kernel was far from the best */
+
+static double uniform(void) { return (double)random() / 2147483648.0; }
+
+/* Log-uniform in 1 .. largest; a quarter of the shapes of round numbers, as people have them; half aligned. */
+static void draw(problem *p, int largest)
+{
+    int size[3];
+    bool rounded = uniform() < 0.25, aligned = uniform() < 0.5;
+    do {
+        for (int x = 0; x < 3; x++) {
+            size[x] = (int)pow(largest + 1, uniform());
+            if (rounded && size[x] > 32) size[x] = (size[x] + 32) / 64 * 64;
+        }
+    } while (2.0 * size[0] * size[1] * size[2] > MOST_FLOPS);
+    char ta = uniform() < 0.5 ? 'N' : 'T', tb = uniform() < 0.5 ? 'N' : 'T';
+    int rows[3] = { ta == 'N' ? size[0] : size[2], tb == 'N' ? size[2] : size[1], size[0] }, ld[3];
+    for (int x = 0; x < 3; x++) ld[x] = aligned ? (rows[x] + 63) / 64 * 64 : rows[x] | 1;
+    *p = (problem){ "fit", size[0], size[1], size[2], ta, tb, ld[0], ld[1], ld[2], 1, false, !aligned };
+}
+
+static int64_t tiles(const problem *p, const gpu_kernel *q)
+{
+    return ((int64_t)p->m + q->bm - 1) / q->bm * (((int64_t)p->n + q->bn - 1) / q->bn);
+}
+
+/* Numbers of parts that are worth a trial: some slices each, and no more than three parts for each place on the device. */
+static bool worthwhile(const problem *p, const gpu_kernel *q, int splits)
+{
+    if (splits == 1) return true;
+    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * 2 * q->bk <= p->k
+           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->m * p->n * splits <= MOST_PARTS_BYTES;
+}
+
+/* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
+static int next(int parts)
+{
+    int last = 1;
+    while (parts >= 8 * last) last *= 2;
+    return parts + last;
+}
+
+static int add_trials(const problem *p, const bench_options *options, trial *trials)
+{
+    static const char *const modes[] = { "fp32", "ieee", "tf32" };
+    int count = 0;
+    for (int i = 0; i < gpu_kernel_count; i++) {
+        const gpu_kernel *q = &gpu_kernels[i];
+        if (!gpu_runs(q) || hopeless[i] >= HOPELESS || (options->only && !strstr(options->only, q->name))) continue;
+        for (int parts = 1; parts <= MOST_PARTS && count < MOST_TRIALS - 4; parts = next(parts))
+            if (worthwhile(p, q, parts)) trials[count++] = (trial){ .kernel = q, .mode = "forced", .splits = parts };
+    }
+    for (int x = 0; x < 3; x++) trials[count++] = (trial){ .mode = modes[x] };
+    if (cublas.handle) trials[count++] = (trial){ .mode = "cublas", .is_cublas = true };
+    return count;
+}
+
+static void prepare(const trial *t)
+{
+    char splits[16];
+    if (t->is_cublas) return;
+    snprintf(splits, sizeof splits, "%d", t->splits);
+    gpu_option("KERNEL", t->kernel ? t->kernel->name : NULL);
+    gpu_option("SPLITS", splits);
+    gpu_option("MATH", t->kernel ? "fp32" : t->mode);
+}
+
+/* INFINITY, for good, if our library left it to the host. */
+static double once(const problem *p, trial *t, size_t set)
+{
+    const uint64_t before = gpu_calls();
+    prepare(t);
+    double seconds = gpu_timed(t->is_cublas ? GPU_CUBLAS : GPU_OURS, p, set, false);
+    if (!t->is_cublas && gpu_calls() == before) seconds = INFINITY;
+    return t->seconds[t->calls++] = seconds;
+}
+
+static double least(const trial *t)
+{
+    double seconds = t->seconds[0];
+    for (int x = 1; x < t->calls; x++) seconds = fmin(seconds, t->seconds[x]);
+    return seconds;
+}
+
+/* One of the kernels that the best is sought among. */
+static bool counts(const trial *t) { return t->kernel && t->kernel->math != GPB_MATH_TF32; }
+
+/* Every trial twice (the first time may load an image, or grow memory), then in rounds the ones that are not far from the best. */
+static void measure(const problem *p, trial *trials, int count, double seconds)
+{
+    double best = INFINITY, start = seconds_now(), per_kernel[256];
+    size_t set = 0;
+    for (int i = 0; i < 256; i++) per_kernel[i] = INFINITY;
+    for (int i = 0; i < count; i++) {
+        once(p, &trials[i], set++);
+        if (trials[i].seconds[0] < 8 * best || trials[i].seconds[0] < PATIENCE) trials[i].calls = 0, once(p, &trials[i], set++);
+        if (counts(&trials[i])) best = fmin(best, trials[i].seconds[0]);
+        if (trials[i].kernel)
+            per_kernel[trials[i].kernel - gpu_kernels] = fmin(per_kernel[trials[i].kernel - gpu_kernels], trials[i].seconds[0]);
+    }
+    for (int i = 0; i < gpu_kernel_count; i++)
+        if (per_kernel[i] < INFINITY) hopeless[i] = per_kernel[i] > SLOW * best ? hopeless[i] + 1 : -HOPELESS;
+    for (int x = 1; x < MOST_ROUNDS && (x < 7 || seconds_now() - start < seconds); x++)
+        for (int i = 0; i < count; i++) {
+            if (least(&trials[i]) >= (x < 4 ? SLOW : NEAR) * best) continue;
+            double taken = once(p, &trials[i], set++);
+            if (counts(&trials[i])) best = fmin(best, taken);
+        }
+}
+
+static void report(FILE *csv, const problem *p, trial *trials, int count, const char *const chosen[3])
+{
+    int first = 0;                                            /* of the library's own choices, in the order of `chosen` */
+    while (trials[first].kernel) first++;
+    for (int i = 0; i < count; i++) {
+        spread s = spread_of(trials[i].seconds, trials[i].calls);
+        if (isinf(s.most)) continue;
+        const char *name = trials[i].kernel ? trials[i].kernel->name : trials[i].is_cublas ? "-" : chosen[i - first];
+        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->m, p->n, p->k, p->ta, p->tb, p->lda, p->ldb, p->ldc, p->shift,
+                trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
+    }
+    fflush(csv);
+}
+
+/* How far the library's choice is from the best of its FP32-grade kernels, on this shape. */
+static double regret_of(trial *trials, int count)
+{
+    double best = INFINITY, chosen = NAN;
+    for (int i = 0; i < count; i++) {
+        double median = spread_of(trials[i].seconds, trials[i].calls).median;
+        if (counts(&trials[i])) best = fmin(best, median);
+        if (!trials[i].kernel && !strcmp(trials[i].mode, "fp32")) chosen = median;
+    }
+    return chosen / fmin(best, chosen);
+}
+
+int bench_fit(const bench_options *options)
+{
+    static trial trials[MOST_TRIALS];
+    static double regrets[MOST_SHAPES];
+    char gpu[256];
+    if (!gpu_open(gpu, sizeof gpu)) return 77;
+    gpu_open_cublas();
+    gpu_open_ours(options->library);
+    srandom((unsigned)options->seed);
+    for (int i = 0; i < MOST_SHAPES; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
+    gpu_operands(shapes, MOST_SHAPES);
+    FILE *csv = bench_csv(options->csv ? options->csv : "/dev/null",
+                          "m,n,k,ta,tb,lda,ldb,ldc,shift,mode,kernel,splits,calls,us_median,us_least");
+    fprintf(csv, "# %s, arch %d, %d SMs, seed %d\n", gpu, cuda.arch, cuda.sms, options->seed);
+    double start = seconds_now(), logs = 0;
+    int done = 0, judged = 0;
+    for (; done < options->shapes && seconds_now() - start < options->seconds; done++) {
+        const problem *p = &shapes[done];
+        char names[3][64];
+        static const char *const modes[] = { "fp32", "ieee", "tf32" };
+        for (int x = 0; x < 3; x++) {
+            prepare(&(trial){ .mode = modes[x] });
+            gpu_choice(p, names[x], sizeof names[x]);
+        }
+        int count = add_trials(p, options, trials);
+        measure(p, trials, count, (options->seconds - (seconds_now() - start)) / (options->shapes - done));
+        report(csv, p, trials, count, (const char *const[3]){ names[0], names[1], names[2] });
+        regrets[judged] = regret_of(trials, count);
+        if (isfinite(regrets[judged])) logs += log(regrets[judged++]);
+    }
+    if (judged) {
+        spread all = spread_of(regrets, judged);
+        printf("%s: %d shapes, %.0f s; the library's choice (fp32) against the best of its kernels: geometric mean %.1f %%, median "
+               "%.1f %%, 95th percentile %.1f %%, worst %.1f %%; %d shapes left to the host\n", gpu, judged, seconds_now() - start,
+               100 * exp(logs / judged) - 100, 100 * all.median - 100, 100 * regrets[judged * 95 / 100] - 100, 100 * all.most - 100,
+               done - judged);
+    }
+    fclose(csv);
+    return 0;
+}

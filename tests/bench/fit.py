@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fits the cost model of dispatch/ to the CSV of `bench --fit`, and says how good its choices are.
+
+Usage: fit.py fit.csv...            the regret of the model as it is: its choices against the best measured
+       fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured, others that nobody measured by
+                                    analogy
+       --worst                      lists the worst choices too
+Needs a C compiler and nothing else. The model itself is dispatch/cost.c, compiled and loaded: here are only a search and averages."""
+import csv
+import ctypes
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TUNED = os.path.join(ROOT, "dispatch", "tuned.def")
+SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in ("cost.c", "kernel_pick.c", "kernel_table.c")]
+STRIDED, SPLIT = 0, 3
+FFMA, TF32, FP16X3 = 0, 1, 2
+MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
+ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
+LEAST_SPLIT_K = 32
+KEEP = 1.02                                                        # a kernel is worth a row if it is this near the best somewhere
+
+
+class Row(ctypes.Structure):
+    _fields_ = [(x, ctypes.c_int64) for x in "m n k lda ldb ldc ta tb shift kernel splits".split()] + [
+        ("seconds", ctypes.c_double), ("weight", ctypes.c_double)]
+
+
+class Constants(ctypes.Structure):
+    NAMES = "blocks share alone tile_us fixed_us join_us memory ta tb odd".split()
+    _fields_ = [(x, ctypes.c_double) for x in NAMES]
+
+
+class Gpu(ctypes.Structure):
+    _fields_ = [(x, ctypes.c_double) for x in "arch sms lanes ghz memory_gbs launch_us pass_ call_us".split()]
+
+
+# Where a constant's search begins, and its bounds.
+START = {"share": (0.6, 0.01, 16), "alone": (0.4, 0.005, 16), "tile_us": (2, 0.05, 60), "fixed_us": (0.5, 0.01, 60),
+         "join_us": (3, 0.05, 60), "memory": (0.7, 0.02, 1.2), "ta": (1, 0.8, 4), "tb": (1, 0.8, 4), "odd": (1, 1, 6)}
+GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": (0.6, 0.05, 1.2)}
+
+
+def model():
+    path = os.path.join(tempfile.mkdtemp(prefix="gpb-fit-"), "model.so")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-I" + ROOT, "-o", path]
+                   + [os.path.join(ROOT, x) for x in SOURCES] + ["-lm"], check=True)
+    library = ctypes.CDLL(path)
+    library.fit_predict.restype = library.fit_loss.restype = ctypes.c_double
+    library.fit_kernel.restype = ctypes.c_char_p
+    names = []
+    while library.fit_kernel(len(names)):
+        names.append(library.fit_kernel(len(names)).decode())
+    return library, names
+
+
+def read(paths, names):
+    """{shape: {(kernel, splits): row}}, the shapes' times of what was chosen and of cuBLAS, the GPU."""
+    shapes, others, gpu = {}, {}, None
+    for path in paths:
+        with open(path, newline="") as file:
+            lines = file.read().splitlines()
+        for line in lines:
+            found = re.match(r"# (.*), arch (\d+), (\d+) SMs", line)
+            if found:
+                gpu = (found[1], int(found[2]), int(found[3]))
+        for r in csv.DictReader(x for x in lines if not x.startswith("#")):
+            shape = (path,) + tuple(r[x] for x in "m n k ta tb lda ldb ldc shift".split())
+            us = float(r["us_median"]) if int(r["calls"]) > 1 else float(r["us_least"])
+            if r["mode"] != "forced":
+                others.setdefault(shape, {})[r["mode"]] = (r["kernel"], us * 1e-6)
+            elif r["kernel"] in names:
+                kernel = names.index(r["kernel"])
+                row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]), kernel,
+                          int(r["splits"]), us * 1e-6, 1)
+                shapes.setdefault(shape, {})[kernel, int(r["splits"])] = row
+    for rows in shapes.values():
+        best = min(r.seconds for r in rows.values())
+        for r in rows.values():
+            r.weight = (best / r.seconds) ** 1.5
+    return shapes, others, gpu
+
+
+def search(value, start, loss, rounds=60):
+    """Coordinate search by factors on the fields of a structure."""
+    best, step = loss(), {x: 0.3 for x in start}
+    for _ in range(rounds):
+        for x, (_, least, most) in start.items():
+            old = getattr(value, x)
+            for factor in (1 + step[x], 1 / (1 + step[x])):
+                setattr(value, x, min(most, max(least, old * factor)))
+                now = loss()
+                if now < best:
+                    best, step[x] = now, min(0.5, step[x] * 1.3)
+                    break
+                setattr(value, x, old)
+            else:
+                step[x] = max(1e-4, step[x] / 2)
+    return best
+
+
+def fit_kernel(library, rows, gpu, form, before):
+    count, array, best = len(rows), (Row * len(rows))(*rows), None
+    for blocks in (1,) if form == SPLIT else (1, 2, 3, 4):
+        c = Constants(blocks, *(getattr(before, x) if before else START[x][0] for x in Constants.NAMES[1:]))
+        loss = search(c, START, lambda: library.fit_loss(array, count, ctypes.byref(c), ctypes.byref(gpu)))
+        if best is None or loss < 0.99 * best[0]:
+            best = (loss, c)
+    return best
+
+
+def fit(library, names, shapes, found):
+    name, arch, sms = found
+    text = open(TUNED).read()
+    lanes, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
+    rows = {}
+    for trials in shapes.values():
+        for (kernel, _), row in trials.items():
+            rows.setdefault(kernel, []).append(row)
+    shortest = min(r.seconds for x in rows.values() for r in x)
+    gpu = Gpu(arch, sms, int(lanes), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), 0.85e6 * shortest)
+    kernels = {}
+    for turn in range(3):
+        for kernel, mine in rows.items():
+            kernels[kernel] = fit_kernel(library, mine, gpu, library.fit_form(kernel), kernels[kernel][1] if turn else None)
+        arrays = [((Row * len(rows[k]))(*rows[k]), len(rows[k]), kernels[k][1]) for k in rows]
+        total = search(gpu, GLOBAL, lambda: sum(library.fit_loss(a, n, ctypes.byref(c), ctypes.byref(gpu)) for a, n, c in arrays), 12)
+        print(f"turn {turn}: loss {total:.2f}", file=sys.stderr)
+    return gpu, kernels, rows
+
+
+def worth(library, names, shapes):
+    """Kernels that are near the best of their kind somewhere, for some mode; or among those that need no memory."""
+    kept, forms = set(), [(math_, range(4)) for math_ in ALLOWED.values()] + [((0,), (STRIDED,))]
+    for trials in shapes.values():
+        for maths, wanted in forms:
+            times = {k: min(r.seconds for (x, _), r in trials.items() if x == k)
+                     for k in {x for x, _ in trials} if library.fit_math(k) in maths and library.fit_form(k) in wanted}
+            if times:
+                best = min(times.values())
+                kept |= {k for k, t in times.items() if t <= KEEP * best}
+    return kept
+
+
+# Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares of the FMA peak. By the
+# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce cards of 86, 89 and 120, at least
+# 7 and 15 times on 90 and 100. FP16X3 is the default where that is a gain beyond doubt: on 80.
+GEFORCE = {FFMA: 1, TF32: 0.45}
+PREDICTED = {75: {FFMA: 1}, 80: {FFMA: 1, TF32: 2, FP16X3: 1.3}, 86: GEFORCE, 89: GEFORCE, 100: {FFMA: 1, TF32: 1}, 120: GEFORCE}
+
+
+def tuned_line(name, arch, c, note=""):
+    return (f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, {c.tile_us:6.2f}, {c.fixed_us:6.2f}, "
+            f"{c.join_us:6.2f}, {c.memory:.3f}, {c.ta:.3f}, {c.tb:.3f}, {c.odd:.3f} ){note}")
+
+
+def section(text, arch, word, lines):
+    """The section of a generation, replaced or (in the order of generations) added."""
+    end = f"/* ---- end of {arch} ---- */\n"
+    block = f"/* ---- {arch}, {word} ---- */\n" + "\n".join(lines) + "\n" + end
+    found = re.search(rf"/\* ---- {arch}, ", text)
+    if found:
+        return text[:found.start()] + block + text[text.index(end) + len(end):]
+    later = [m.start() for m in re.finditer(r"/\* ---- (\d+), ", text) if int(m[1]) > arch]
+    at = later[0] if later else len(text)
+    return text[:at] + block + "\n" + text[at:]
+
+
+def write(library, names, gpu, kernels, rows, kept, found, paths):
+    arch, text = found[1], open(TUNED).read()
+    order = sorted(kept, key=lambda k: -kernels[k][1].share)
+    lines = [f"GPU( {arch}, {int(gpu.lanes)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, {gpu.launch_us:.2f}, {gpu.pass_:.3f} )"]
+    for k in order:
+        off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
+        lines.append(tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */"))
+    sources = ", ".join(os.path.basename(p) for p in paths)
+    text = section(text, arch, f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}", lines)
+    for other, factors in PREDICTED.items():
+        if re.search(rf"/\* ---- {other}, measured", text):
+            continue
+        lines = [re.search(rf"GPU\( *{other},.*", text)[0]]
+        for k in sorted(order, key=lambda k: -kernels[k][1].share * factors.get(library.fit_math(k), 0)):
+            factor, c = factors.get(library.fit_math(k), 0), kernels[k][1]
+            if factor and library.fit_runs(k, other):
+                like = Constants(c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:]))
+                lines.append(tuned_line(names[k], other, like))
+        text = section(text, other, f"predicted from {arch}, not measured", lines)
+    with open(TUNED, "w") as file:
+        file.write(text)
+
+
+def percent(regrets, share):
+    return 100 * (sorted(regrets)[min(len(regrets) - 1, int(share * len(regrets)))] - 1)
+
+
+def regret(library, names, shapes, others, found, verbose):
+    gpu = Gpu(found[1], found[2], *[0] * 5, 10)
+    for mode, math_ in MODES.items():
+        regrets, worst, against, unmeasured = [], [], [], 0
+        for shape, trials in shapes.items():
+            one, splits = next(iter(trials.values())), ctypes.c_int()
+            fits = {x: r.seconds for x, r in trials.items()
+                    if library.fit_math(x[0]) in ALLOWED[mode] and (library.fit_form(x[0]) != SPLIT or one.k >= LEAST_SPLIT_K)}
+            chosen = library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)), splits.value
+            best = min(fits, key=fits.get)
+            if chosen not in fits:
+                unmeasured += 1
+                near = [s for k, s in fits if k == chosen[0]]
+                if not near:
+                    continue
+                chosen = chosen[0], min(near, key=lambda s: abs(s - splits.value))
+            regrets.append(fits[chosen] / fits[best])
+            if "cublas" in others.get(shape, {}):
+                against.append(others[shape]["cublas"][1] / fits[chosen])
+            worst.append((regrets[-1], shape[1:], names[chosen[0]], chosen[1], names[best[0]], best[1], fits[best]))
+        if not regrets:
+            continue
+        mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
+        print(f"{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
+              f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, worst {percent(regrets, 1):.1f} %"
+              + (f"; {mean(against):.2f}x cuBLAS, below it on {sum(x < 1 for x in against)}" if against else "")
+              + (f"; {unmeasured} choices not among the trials" if unmeasured else ""))
+        for r in sorted(worst, reverse=True)[:verbose]:
+            print(f"    {100 * r[0] - 100:6.1f} %  {' '.join(r[1])}: {r[2]}/{r[3]}, best {r[4]}/{r[5]} {1e6 * r[6]:.1f} us")
+
+
+def main(arguments):
+    paths = [x for x in arguments if not x.startswith("-")]
+    if not paths:
+        sys.exit(__doc__)
+    library, names = model()
+    shapes, others, found = read(paths, names)
+    if "--write" in arguments:
+        gpu, kernels, rows = fit(library, names, shapes, found)
+        write(library, names, gpu, kernels, rows, worth(library, names, shapes), found, paths)
+        library, names = model()
+    regret(library, names, shapes, others, found, 10 if "--worst" in arguments else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

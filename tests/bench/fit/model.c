@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The cost model for tests/bench/fit.py, which loads this and dispatch/ as one shared library: what the constants are fitted to is what the
+   library uses. */
+#include "dispatch/cost.h"
+#include "dispatch/kernel_pick.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A line of the CSV of `bench --fit`; fit.py has the same struct. */
+typedef struct fit_row { int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, kernel, splits; double seconds, weight; } fit_row;
+
+/* In tuned.def's order. */
+typedef struct fit_constants { double blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd; } fit_constants;
+typedef struct fit_gpu { double arch, sms, lanes, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
+
+static gpb_call call_of(const fit_row *r)
+{
+    void *base = (void *)(256 + 4 * r->shift);
+    return (gpb_call){ .symbol = "fit", .precision = 's', .transa = (char)r->ta, .transb = (char)r->tb, .uplo = 'G',
+                       .m = r->m, .n = r->n, .k = r->k, .lda = r->lda, .ldb = r->ldb, .ldc = r->ldc, .alpha = 1,
+                       .a = base, .b = base, .c = base, .batch = 1 };
+}
+
+static gpb_facts facts_of(const fit_gpu *g)
+{
+    return (gpb_facts){ .arch = (int)g->arch, .sms = (int)g->sms, .device_bytes = INT64_C(1) << 40, .link_gbs = 50,
+                        .launch_s = 1e-6 * g->call_us, .cores = 16, .core_gflops = 60,
+                        .a = GPB_PLACE_DEVICE, .b = GPB_PLACE_DEVICE, .c = GPB_PLACE_DEVICE, .device = 1 };
+}
+
+double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
+{
+    const gpb_call call = call_of(r);
+    const gpb_facts facts = facts_of(g);
+    const gpb_generation gpu = { (int)g->arch, (int)g->lanes, g->ghz, g->memory_gbs, g->launch_us, g->pass };
+    const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share, c->alone, c->tile_us,
+                                      c->fixed_us, c->join_us, c->memory, c->ta, c->tb, c->odd);
+    const gpb_case on = gpb_cost_case(&call, &facts, &gpu);
+    const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[r->kernel], &tuned, &on);
+    return 1e-6 * g->call_us + gpb_cost_seconds(&cost, (int)r->splits);
+}
+
+/* Sum of weighted squares of log(predicted / measured), those beyond 30 % counted less. */
+double fit_loss(const fit_row *rows, int count, const fit_constants *c, const fit_gpu *g)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        double off = fabs(log(fit_predict(&rows[i], c, g) / rows[i].seconds));
+        sum += rows[i].weight * (off < 0.3 ? off * off : 0.6 * off - 0.09);
+    }
+    return sum;
+}
+
+/* The model's choice by tuned.def as it was when this was compiled: the kernel's number, and the parts. math: as in gpb_policy. */
+int fit_choose(const fit_row *r, const fit_gpu *g, int math, int *splits)
+{
+    const gpb_call call = call_of(r);
+    const gpb_facts facts = facts_of(g);
+    const gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .math = (enum gpb_math_policy)math };
+    const gpb_choice best = gpb_kernel_pick(&call, &facts, &policy, false);
+    *splits = best.splits;
+    return best.kernel ? (int)(best.kernel - gpb_kernels) : -1;
+}
+
+const char *fit_kernel(int i) { return i < gpb_kernel_count ? gpb_kernels[i].name : NULL; }
+int fit_math(int i) { return (int)gpb_kernels[i].math; }
+int fit_form(int i) { return (int)gpb_kernels[i].form; }
+int fit_runs(int i, int arch) { return gpb_kernel_table_runs(gpb_kernels[i].image, arch); }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the benches on a GPU share: the driver and cuBLAS, both by dlopen (cuBLAS is only ever a reference, and may be missing), our
+   library's exported names, and operands: stretches of device memory that hold a pattern of normal random numbers. */
+#ifndef GPB_BENCH_GPU_H
+#define GPB_BENCH_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/gpublas.h"
+#include "kernels/names.h"
+
+typedef unsigned long long gpu_address;
+
+extern struct gpu_driver {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetName)(char *, int, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxPushCurrent_v2)(void *);
+    int (*cuMemAlloc_v2)(gpu_address *, size_t);
+    int (*cuMemcpyHtoD_v2)(gpu_address, const void *, size_t);
+    int (*cuMemcpyDtoH_v2)(void *, gpu_address, size_t);
+    int (*cuStreamSynchronize)(void *);
+    int (*cuEventCreate)(void **, unsigned);
+    int (*cuEventRecord)(void *, void *);
+    int (*cuEventSynchronize)(void *);
+    int (*cuEventElapsedTime)(float *, void *, void *);       /* the software libcuda of the tests has none: NULL */
+    int arch, sms, l2;                                        /* of the device: 90, multiprocessors, bytes */
+} cuda;
+
+/* op: 0 N, 1 T. math: 0 default, 3 TF32. handle: NULL without cuBLAS. */
+extern struct gpu_cublas {
+    void *handle;
+    int (*create)(void **);
+    int (*set_math)(void *, int);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+    int (*strided)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int, long long,
+                   const float *, float *, int, long long, int);
+    int (*batched)(void *, int, int, int, int, int, const float *, const float *const *, int, const float *const *, int, const float *,
+                   float *const *, int, int);
+} cublas;
+
+extern struct gpu_ours {
+    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+    void (*strided)(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int, int);
+    void (*batched)(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
+                    const float **, const int *, const float *, float **, const int *, int, const int *);
+    int (*set_option)(const char *, const char *);
+    int (*stats)(gpublas_stats_t *, size_t);
+} ours;
+
+/* Exits if result is not 0. */
+void must(int result, const char *what);
+#define MUST(call) must(cuda.call, #call)
+
+/* The driver and device 0, its primary context current. False, and why on stderr: there is no GPU. */
+bool gpu_open(char *name, int size);
+void gpu_open_cublas(void);
+/* Our library: every call goes to the GPU from now on. */
+void gpu_open_ours(const char *path);
+void gpu_option(const char *name, const char *value);         /* or exits */
+uint64_t gpu_calls(void);                                     /* of our library, on the GPU, so far */
+
+/* The rows of the kernel table, with what a bench needs of them. */
+typedef struct gpu_kernel {
+    const char *name;
+    int step;
+    const char *image;
+    enum gpb_math math;
+    enum gpb_form form;
+    int bm, bn, bk;
+} gpu_kernel;
+extern const gpu_kernel gpu_kernels[];
+extern const int gpu_kernel_count;
+bool gpu_runs(const gpu_kernel *kernel);                      /* on this device */
+
+/* One GEMM, or a batch of them: column-major, members `stride_*` floats apart. */
+typedef struct problem {
+    const char *suite;
+    int m, n, k;
+    char ta, tb;                                              /* N or T */
+    int lda, ldb, ldc, batch;
+    bool array;                                               /* a batch by arrays of pointers */
+    int shift;                                                /* floats from an aligned base */
+} problem;
+
+double problem_flops(const problem *p);
+/* Sets of operands to go round: more than three times what the level-2 cache holds. */
+size_t problem_sets(const problem *p);
+/* Device memory for the largest of some problems, A and B filled. */
+void gpu_operands(const problem *all, int count);
+
+enum gpu_who { GPU_OURS, GPU_CUBLAS };
+/* One call on that set of operands; ours is complete when it returns, cuBLAS's is not. */
+void gpu_multiply(enum gpu_who who, const problem *p, size_t set);
+/* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
+double gpu_timed(enum gpu_who who, const problem *p, size_t set, bool events);
+/* max |e| / (|A||B|) in units of 2^-24 over some entries, poisoned before. NaN: wrong altogether. */
+double gpu_error(enum gpu_who who, const problem *p);
+/* What our library says in its trace about one call: the kernel, and "/splits" if it cut k. */
+const char *gpu_choice(const problem *p, char *text, size_t size);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* gpb_ssplit and the SPLIT kernels, by kernels/split.h: real slices at their real places, so that a wrong place or a stale word shows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+enum { TOP = 14, WIDE_TOP = 30, SPREAD = 80, REACH = 60, FEWEST = 32 };      /* kernels/split/slices.cuh */
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* To FP16, to nearest, ties to even: in units of the last place, which is 2^-24 at the least. */
+static uint16_t half_of(float x)
+{
+    const uint16_t sign = signbit(x) ? 0x8000 : 0;
+    if (!isfinite(x) || fabsf(x) >= 65520)
+        return sign | (isnan(x) ? 0x7e00 : 0x7c00);
+    int exponent = (int)(bits_of(x) >> 23 & 255) - 127;
+    if (exponent < -14)
+        exponent = -14;
+    const double units = nearbyint(ldexp(fabs((double)x), 10 - exponent));
+    return (uint16_t)(sign | (((exponent + 14) << 10) + (int)units));      /* 1024 units and more carry into the exponent */
+}
+
+static float float_of(uint16_t half)
+{
+    const int exponent = half >> 10 & 31, units = half & 1023;
+    const float x = exponent == 31 ? (units ? NAN : INFINITY) : exponent ? ldexpf((float)(1024 + units), exponent - 25)
+                                                                         : ldexpf((float)units, -24);
+    return half & 0x8000 ? -x : x;
+}
+
+/* To BF16, to nearest, ties to even, and back. */
+static uint16_t brief_of(float x)
+{
+    const uint32_t bits = bits_of(x);
+    return isnan(x) ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float float_of_brief(uint16_t brief)
+{
+    const uint32_t bits = (uint32_t)brief << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* One member of an operand in the SPLIT form. */
+typedef struct split {
+    int64_t rows, k;
+    int slices;
+    char *at;
+} split;
+
+static uint16_t *slice_at(const split *x, int64_t i, int64_t p, int slice)
+{
+    const int64_t row = (p / GPB_SPLIT_CHUNK * x->slices + slice) * gpb_split_rows(x->rows) + i, piece = (p / 8 % 4) ^ (i / 2 % 4);
+    return (uint16_t *)(x->at + row * 2 * GPB_SPLIT_CHUNK + piece * 16) + p % 8;
+}
+
+static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
+
+/* The level (gemm_args.h) of a row by its largest element's exponent field and its non-zeros. */
+static int row_level(unsigned top, int64_t nonzeros)
+{
+    return abs((int)top - 127) > REACH || (nonzeros > 0 && nonzeros < FEWEST) ? 2 : 0;
+}
+
+/* The level of a scaled element of which the high slice misses so much, and all of them. */
+static int element_level(int slices, float x, float missed_high, float missed, float t)
+{
+    if (x != 0 && fabsf(x) < ldexpf(1, (slices == 3 ? WIDE_TOP : TOP) - SPREAD))
+        return 2;
+    return slices < 3 && (fabsf(missed_high) > t * 0x1p-12f * fabsf(x) || fabsf(missed) > t * 0x1p-24f * fabsf(x));
+}
+
+/* Element p of row i, scaled, into its slices; its level. */
+static int cut(const split *to, int64_t i, int64_t p, float x, float t)
+{
+    float rest = x, missed_high = 0;
+    for (int s = 0; s < to->slices; s++) {
+        const float up = to->slices < 3 && s ? 0x1p11f : 1;
+        const uint16_t slice = to->slices == 3 ? brief_of(rest) : half_of(rest * up);
+        rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) / up;
+        *slice_at(to, i, p, s) = slice;
+        if (s == 0)
+            missed_high = rest;
+    }
+    return element_level(to->slices, x, missed_high, to->slices == 1 ? 0 : rest, t);
+}
+
+/* Row i into its slices; its level. from NULL: a row of zeros. */
+static int split_row(const split *to, int64_t i, const float *from, int64_t step)
+{
+    uint32_t largest = 0;
+    int64_t nonzeros = 0;
+    for (int64_t p = 0; from && p < to->k; p++) {
+        const uint32_t bits = bits_of(from[p * step]) & 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+        nonzeros += bits != 0;
+    }
+    const unsigned top = largest ? largest >> 23 : 127;
+    const int inside = (int)top - 127 > REACH ? REACH : (int)top - 127 < -REACH ? -REACH : (int)top - 127;
+    const int exponent = largest ? inside - (to->slices == 3 ? WIDE_TOP : TOP) : 0;
+    const float scale = ldexpf(1, -exponent), t = fmaxf(2, 0.25f * sqrtf((float)to->k));
+    int level = row_level(top, nonzeros);
+    scales_of(to)[i] = ldexpf(1, exponent);
+    for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
+        const int of = cut(to, i, p, from && p < to->k ? from[p * step] * scale : 0, t);
+        level = of > level ? of : level;
+    }
+    return level;
+}
+
+/* Sets the guard word of row i's block to the higher of what it says and `level`, and the word behind all of them. */
+static void mark(const split *of, int64_t i, int level, uint32_t epoch)
+{
+    uint32_t *guard = (uint32_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
+    if (level > gpb_guard_level(*word, epoch))
+        *word = level == 2 ? GPB_GUARD_EXTREME(epoch) : GPB_GUARD_WIDE(epoch);
+    if (level == 1)
+        guard[gpb_split_guards(of->rows)] = epoch;
+}
+
+/* False if gpb_ssplit is to leave member l as it is. */
+static bool is_wanted(const char *who, int device, const gpb_split_args *g, int64_t l)
+{
+    if (!g->if_a)
+        return true;
+    const uint32_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->if_a + l * g->stride_if_a), 0, 4, who);
+    const uint32_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->if_b + l * g->stride_if_b), 0, 4, who);
+    return *a == g->epoch_if_a || *b == g->epoch_if_b;
+}
+
+static void split_operand(const char *who, int device, const gpb_split_args *g, const gpb_split_operand *x)
+{
+    const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items, who);
+    const int64_t bytes = gpb_split_bytes(x->rows, g->k, g->slices);
+    if (!x->epoch || (CUdeviceptr)x->dst % 1024)
+        gpb_fake_die("BAD LAUNCH of %s: epoch %u, to %p", who, x->epoch, x->dst);
+    for (int64_t l = 0; l < g->batch; l++) {
+        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
+        const float *from = gpb_fake_matrix_at(device, at, x->rows, g->k, x->rs, x->cs, who);
+        const split to = { x->rows, g->k, g->slices,
+                           gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0, bytes, who) };
+        for (int64_t i = 0; i < gpb_split_rows(x->rows) && is_wanted(who, device, g, l); i++) {
+            const int level = split_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
+            mark(&to, i, level, x->epoch);
+            if (level && g->notice)
+                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->notice, 0, 4, who) = x->epoch;
+        }
+    }
+}
+
+void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g)
+{
+    if (g->slices < 1 || g->slices > 3)
+        gpb_fake_die("BAD LAUNCH of %s: %d slices", kernel->symbol, g->slices);
+    memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol), 0, GPB_SPLIT_COUNTERS * 4);
+    if (g->a.rows)
+        split_operand(kernel->symbol, device, g, &g->a);
+    if (g->b.rows)
+        split_operand(kernel->symbol, device, g, &g->b);
+}
+
+/* ---- the GEMM */
+
+/* What the slices stand for, scaled, row by row; the filled-up rows and k must be zeros. */
+static float *join(const char *who, const split *x)
+{
+    const int64_t rows = gpb_split_rows(x->rows), k = gpb_split_chunks(x->k) * GPB_SPLIT_CHUNK;
+    float *joined = calloc((size_t)(x->rows * x->k), sizeof *joined);
+    if (!joined)
+        gpb_fake_die("no memory");
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t p = 0; p < k; p++) {
+            float value = 0;
+            for (int s = x->slices - 1; s >= 0; s--) {
+                const uint16_t slice = *slice_at(x, i, p, s);
+                value += x->slices == 3 ? float_of_brief(slice) : s ? float_of(slice) * 0x1p-11f : float_of(slice);
+            }
+            if (i < x->rows && p < x->k)
+                joined[i * x->k + p] = value;
+            else if (value != 0)
+                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i, (long long)p);
+        }
+    return joined;
+}
+
+/* An operand's member where it must be. */
+static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a, int64_t l)
+{
+    const int slices = kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
+    split x = { is_a ? g->m : g->n, g->k, slices, NULL };
+    const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b), guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
+    const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
+    const int64_t bytes = gpb_split_bytes(x.rows, x.k, x.slices);
+    /* At level 1 the guard words are those of other slices. */
+    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 4 == bytes;
+    if (at % 1024 || stride * 4 != bytes || (g->level == 0 && !own))
+        gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
+                     (long long)stride, (long long)stride_guard);
+    x.at = gpb_fake_translate(device, at + (CUdeviceptr)(l * bytes), 0, bytes, kernel->symbol);
+    return x;
+}
+
+typedef struct product {
+    const gpb_fake_kernel *kernel;
+    const gpb_gemm_args *g;
+    split a, b;
+    float *joined_a, *joined_b;          /* NULL until a block is computed: slices that nobody needs need not be there */
+    float *c;
+} product;
+
+/* A block of C: the sums of scaled operands, scaled back. */
+static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
+{
+    product *x = context;
+    float sums[GPB_GUARD * GPB_GUARD];
+    const int64_t k = x->g->k;
+    const gpb_gemm_args raw = { .m = rows, .n = columns, .k = k, .ldc = rows, .alpha = 1 };
+    if (!x->joined_a) {
+        x->joined_a = join(x->kernel->symbol, &x->a);
+        x->joined_b = join(x->kernel->symbol, &x->b);
+    }
+    gpb_fake_multiply(&raw, (gpb_fake_matrix){ x->joined_a + i0 * k, k, 1 }, (gpb_fake_matrix){ x->joined_b + j0 * k, 1, k }, sums,
+                      GPB_FAKE_CHUNKS);
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
+            const double sum = (double)(sums[i + j * rows] * scales_of(&x->a)[i0 + i] * scales_of(&x->b)[j0 + j]);
+            *to = (float)(x->g->beta == 0 ? x->g->alpha * sum : x->g->alpha * sum + x->g->beta * (double)*to);
+        }
+}
+
+/* The room for shared-out tiles must be there, and the counters zero; both are then spoilt. */
+static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+{
+    const int64_t room = INT64_C(2) * GPB_FAKE_SMS * kernel->bm * kernel->bn * 4;
+    char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
+    uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol);
+    memset(parts, 0xFF, 256);
+    memset(parts + room - 256, 0xFF, 256);
+    for (int i = 0; i < GPB_SPLIT_COUNTERS; i++)
+        if (counters[i])
+            gpb_fake_die("BAD LAUNCH of %s: counter %d is not zero", kernel->symbol, i);
+    memset(counters, 0xFF, GPB_SPLIT_COUNTERS * 4);
+}
+
+void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+{
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
+    if (g->splits > 1)
+        gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
+    use_workspace(kernel, device, g);
+    for (int64_t l = 0; l < g->batch; l++) {
+        const CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        product x = { kernel, g, operand_at(kernel, device, g, true, l), operand_at(kernel, device, g, false, l), NULL, NULL,
+                      gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
+        gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);
+        free(x.joined_a);
+        free(x.joined_b);
+    }
+}

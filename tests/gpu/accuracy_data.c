@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The patterns of accuracy_data.def. Every element is a function of its place alone, so that rows can be made side by side. */
+#include "tests/gpu/accuracy.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { POOL = 1 << 18, GAP = 16 };         /* GAP: each sixteenth place in k is where spikes and holes lie */
+static float pool[POOL];                   /* normal random numbers */
+
+static uint64_t mixed(uint64_t z)          /* splitmix64's last steps */
+{
+    z += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static void make_pool(void)
+{
+    for (int i = 0; i < POOL; i += 2) {    /* Box and Muller */
+        double radius = sqrt(-2 * log(((double)(mixed((uint64_t)i) >> 11) + 0.5) * 0x1p-53));
+        double angle = 6.283185307179586 * (double)(mixed((uint64_t)i + 1) >> 11) * 0x1p-53;
+        pool[i] = (float)(radius * cos(angle));
+        pool[i + 1] = (float)(radius * sin(angle));
+    }
+}
+
+/* A float from the pool, made its own in the low bits: FP32 data has 24 bits at every place. */
+static float gauss(uint64_t bits) { return pool[bits % POOL] * (1 + (float)(bits >> 44) * 0x1p-30f); }
+static float unit(uint64_t bits) { return ((float)(bits >> 40) + 0.5f) * 0x1p-24f; }       /* (0, 1) */
+static float sign(uint64_t bits) { return bits & 1 ? -1 : 1; }
+
+#define PATTERN(name) static float name(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number)
+#define UNUSED (void)row, (void)p, (void)k, (void)row_bits, (void)bits, (void)number
+
+PATTERN(normal) { UNUSED; return gauss(bits); }
+PATTERN(positive) { UNUSED; return unit(bits); }
+PATTERN(uniform) { UNUSED; return 2 * unit(bits) - 1; }
+PATTERN(wide) { UNUSED; return sign(bits) * exp2f((float)number * (2 * unit(bits) - 1)); }
+PATTERN(lognormal) { UNUSED; return sign(bits >> 50) * expf((float)number * gauss(bits)); }
+PATTERN(power) { UNUSED; return ldexpf(uniform(row, p, k, row_bits, bits, 0), number); }
+PATTERN(integer) { UNUSED; return (float)((int64_t)(bits >> 20 & ((2u << number) - 1)) - (1 << number)); }
+PATTERN(geometric) { UNUSED; return sign(bits) * rintf(exp2f((float)number * unit(bits))); }
+
+/* One element of the row 2^number times the others, at one of the gaps. */
+PATTERN(spike)
+{
+    UNUSED;
+    int64_t at = (int64_t)(row_bits % (uint64_t)((k + GAP - 1) / GAP)) * GAP;
+    return p == at ? ldexpf(1.5f, number) : gauss(bits);
+}
+PATTERN(gaps) { UNUSED; return p % GAP ? gauss(bits) : 0; }
+PATTERN(gaps_rows) { UNUSED; return row % 3 ? gauss(bits) : 0; }
+PATTERN(scaled) { UNUSED; return ldexpf(gauss(bits), (int)(row % (2 * number + 1)) - number); }
+PATTERN(falling) { UNUSED; return gauss(bits) * exp2f(-(float)number * (float)p / (float)k); }
+PATTERN(rising) { UNUSED; return gauss(bits) * exp2f((float)number * ((float)p / (float)k - 1)); }
+PATTERN(hilbert) { UNUSED; return 1 / (float)(row + p + 1); }
+PATTERN(tiny) { UNUSED; return p % GAP ? gauss(bits) : ldexpf(gauss(bits), -number); }
+PATTERN(huge) { UNUSED; return p % GAP ? gauss(bits) : ldexpf(gauss(bits), number); }
+
+/* Neighbours cancel: x and number * x (1 + 2^-12 of something). */
+PATTERN(pairs)
+{
+    UNUSED;
+    uint64_t pair = mixed(row_bits + (uint64_t)(p / 2));
+    return p % 2 == 0 || number > 0 ? gauss(pair) : -gauss(pair) * (1 + 0x1p-12f * unit(bits));
+}
+PATTERN(diagonal) { UNUSED; return p == row % k ? number ? gauss(bits) : 1 : 0; }
+PATTERN(permutation) { UNUSED; return p == (int64_t)(row_bits % (uint64_t)k) ? 1 : 0; }
+PATTERN(identity) { UNUSED; return ldexpf(gauss(bits), -number) + (p == row % k ? 1.0f : 0.0f); }
+PATTERN(band) { UNUSED; return llabs(p - row % k) <= number / 2 ? gauss(bits) : 0; }
+PATTERN(triangle) { UNUSED; return p <= row ? gauss(bits) : 0; }
+PATTERN(sparse) { UNUSED; return bits >> 20 & (uint64_t)(number - 1) ? 0 : gauss(bits); }
+
+const accuracy_data accuracy_datas[] = {
+#define DATA(name, a, s, b, t, guard, exact) { #name, { a, s }, { b, t }, GUARD_##guard, RESULT_##exact },
+#include "tests/gpu/accuracy_data.def"
+#undef DATA
+};
+const int accuracy_data_count = sizeof accuracy_datas / sizeof *accuracy_datas;
+
+typedef struct fill { float *x; int64_t k; accuracy_pattern pattern; uint64_t seed; } fill;
+
+static void fill_row(int64_t row, void *what)
+{
+    const fill *f = what;
+    float *x = f->x + row * f->k;
+    uint64_t row_bits = mixed(f->seed ^ mixed((uint64_t)row));
+    for (int64_t p = 0; p < f->k; p++)
+        x[p] = f->pattern.of(row, p, f->k, row_bits, mixed(row_bits ^ (uint64_t)p << 20), f->pattern.number);
+}
+
+void accuracy_fill(float *x, int64_t rows, int64_t k, accuracy_pattern pattern, uint64_t seed)
+{
+    if (pool[0] == 0) make_pool();
+    fill f = { x, k, pattern, seed };
+    accuracy_parallel(fill_row, rows, &f);
+}

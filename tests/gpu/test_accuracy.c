@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Is the library's FP32 as accurate as FP32 arithmetic? Every data of accuracy_data.def at k = 32..65536, by the library as it comes, by
+   each kernel that splits operands for FP32's accuracy, by a plain FFMA kernel that does not cut k, and by cuBLAS where there is one; all
+   against FP64.
+   Judged, for each point: ours against the FFMA kernel, by rms and by the largest error; the library's choice against cuBLAS.
+   Usage: test_accuracy [--csv FILE] [data ...]. GPB_TEST_LARGE=1: all k; GPB_TEST_FEW=1: one small one. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/accuracy.h"
+#include "tests/gpu/problem.h"
+#include "tests/gpu/trace.h"
+
+/* "Never above" as far as a sample can tell. The rms of 4096 errors strays by 1 %. The largest of N = 4096 to 16384 normal ones strays by
+   1/(2 ln N) = 6 %, a ratio of two by 8 %, and there are hundreds of points: 1.3 is where chance ends. */
+static const double RMS_NOISE = 1.02, MAX_NOISE = 1.3;
+static const double CUBLAS_RMS = 1.2, CUBLAS_MAX = 1.5, CUBLAS_MEAN = 0.8;
+
+typedef struct contender {
+    const char *name, *kernel, *math;      /* kernel NULL: the library's choice; math NULL: cuBLAS */
+    int points, failures;                  /* against the FFMA kernel */
+    double rms_logs, worst_rms, worst_max;
+} contender;
+enum { PLAIN, LIBRARY, FORCED };           /* places in `contenders`; the FFMA kernel is the first */
+static contender contenders[32] = { { .name = "ffma", .kernel = "warp_strided", .math = "ieee" },
+                                    { .name = "library", .math = "fp32" } };
+static int contender_count = FORCED, cublas = -1;
+static struct { int points, failures; double logs, worst_rms, worst_max; } against_cublas, on_tensor_cores;
+static int guards_wrong, inexact, inexact_beyond;
+static FILE *csv;
+
+static void add_contenders(void)
+{
+    static const struct { const char *name, *image; enum gpb_math math; } rows[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, #image, GPB_MATH_##math },
+#include "kernels/gemm.def"
+#undef KERNEL
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].math != GPB_MATH_FFMA && rows[i].math != GPB_MATH_TF32 && kernel_runs(rows[i].image))
+            contenders[contender_count++] = (contender){ .name = rows[i].name, .kernel = rows[i].name, .math = "fp32" };
+    if (accuracy_cublas_open()) {
+        cublas = contender_count;
+        contenders[contender_count++] = (contender){ .name = "cublas" };
+    } else printf("no cuBLAS here: the comparison with it is SKIPPED\n");
+}
+
+/* One product; `kernel` and `splits`: what the trace says. */
+static void multiply(const contender *who, const problem *p, char *kernel, char *splits, size_t size)
+{
+    *kernel = *splits = 0;
+    if (!who->math) {
+        accuracy_cublas(p->m, p->n, p->k, p->a.address, p->b.address, p->c.address);
+        return;
+    }
+    set_option("MATH", who->math);
+    set_option("KERNEL", who->kernel);
+    set_option("SPLITS", who == &contenders[PLAIN] ? "1" : NULL);
+    trace_begin();
+    problem_call(p, 1, 0);
+    const char *trace = trace_end();
+    trace_value(trace, "kernel", kernel, size);
+    trace_value(trace, "splits", splits, size);
+    char route[16];
+    if (strcmp(trace_value(trace, "route", route, sizeof route), "gpu")) {
+        fprintf(stderr, "%s: not on the GPU: %s\n", who->name, trace);
+        exit(1);
+    }
+}
+
+/* a / b, where nothing over nothing is even */
+static double ratio(double a, double b) { return a == b ? 1 : b == 0 ? INFINITY : a / b; }
+
+static bool is_above(double rms, double max, double rms_limit, double max_limit) { return !(rms <= rms_limit) || !(max <= max_limit); }
+
+/* True if the kernel's name in the trace says what the data's guard column does. */
+static bool guard_is_right(const accuracy_data *data, const contender *who, int64_t k, const char *kernel)
+{
+    bool marked = strchr(kernel, '+') != NULL;
+    if (!who->kernel || strncmp(who->kernel, "fp16", 4)) return true;
+    if (strncmp(kernel, who->kernel, strlen(who->kernel))) return false;
+    return data->guard == GUARD_EITHER || (data->guard == GUARD_CLEAN ? k < 64 || !marked : marked);
+}
+
+static void judge(contender *who, const accuracy_data *data, const accuracy_error *plain, const accuracy_error *e, int64_t k)
+{
+    double rms = ratio(e->rms, plain->rms), max = ratio(e->max, plain->max);
+    bool above = data->result != RESULT_LIMIT && is_above(rms, max, RMS_NOISE, MAX_NOISE);
+    who->points++;
+    who->failures += above;
+    who->rms_logs += log(fmax(rms, 1e-3));
+    if (data->result != RESULT_LIMIT) who->worst_rms = fmax(who->worst_rms, rms), who->worst_max = fmax(who->worst_max, max);
+    if (above) printf("ABOVE FFMA: %s, %s, k %lld: rms %.3f, max %.3f times\n", data->name, who->name, (long long)k, rms, max);
+    if (!e->wrong) return;
+    *(data->result == RESULT_LIMIT ? &inexact_beyond : &inexact) += 1;
+    printf("%s: %s, %s, k %lld: %lld places\n", data->result == RESULT_LIMIT ? "not exact, known" : "NOT EXACT", data->name, who->name,
+           (long long)k, (long long)e->wrong);
+}
+
+static void judge_cublas(const char *name, const accuracy_error *ours, const accuracy_error *theirs, int64_t k, const char *kernel)
+{
+    double rms = ratio(ours->rms, theirs->rms), max = ratio(ours->max, theirs->max);
+    bool above = is_above(rms, max, CUBLAS_RMS, CUBLAS_MAX);
+    against_cublas.points++;
+    against_cublas.failures += above;
+    against_cublas.logs += log(fmin(fmax(rms, 1e-3), 1e3));
+    against_cublas.worst_rms = fmax(against_cublas.worst_rms, rms);
+    against_cublas.worst_max = fmax(against_cublas.worst_max, max);
+    if (!strncmp(kernel, "fp16", 4) && !strchr(kernel, '+')) on_tensor_cores.points++, on_tensor_cores.logs += log(fmax(rms, 1e-3));
+    if (above) printf("ABOVE cuBLAS: %s, k %lld, %s: rms %.3f, max %.3f times\n", name, (long long)k, kernel, rms, max);
+}
+
+static void try_point(const accuracy_data *data, problem *p, accuracy_truth *t, bool *exact)
+{
+    const size_t floats = (size_t)p->m * (size_t)p->n;
+    accuracy_fill(p->a.image, p->m, p->k, data->a, 1), accuracy_fill(p->b.image, p->n, p->k, data->b, 2);
+    operand_put(&p->a), operand_put(&p->b);
+    accuracy_truth_find(t);
+    float *c = malloc(4 * floats);
+    accuracy_error errors[32];
+    char kernel[64], splits[64], choice[64] = "";
+    if (!c) exit(1);
+    for (int i = 0; i < contender_count; i++) {
+        contender *who = &contenders[i];
+        memset(p->c.image, 0xFF, 4 * floats);          /* NaN: what is not written shows */
+        operand_put(&p->c);
+        multiply(who, p, kernel, splits, sizeof kernel);
+        operand_get(&p->c, c);
+        if (i == PLAIN) accuracy_note_exact(t, c, exact);
+        errors[i] = accuracy_measure(t, c, data->result != RESULT_BOUNDED ? exact : NULL);
+        if (i == LIBRARY) snprintf(choice, sizeof choice, "%s", kernel);
+        if (csv)
+            fprintf(csv, "%s,%d,%d,%d,%s,%s,%s,%.6g,%.6g,%.6g,%.4f,%.4f,%lld\n", data->name, p->m, p->n, p->k, who->name, kernel, splits,
+                    errors[i].rms, errors[i].max, errors[i].frobenius, ratio(errors[i].rms, errors[PLAIN].rms),
+                    ratio(errors[i].max, errors[PLAIN].max), (long long)errors[i].wrong);
+        if (guard_is_right(data, who, p->k, kernel)) continue;
+        printf("GUARD: %s, %s, k %d: the trace says kernel=%s\n", data->name, who->name, p->k, kernel);
+        guards_wrong++;
+    }
+    printf("%-19s%6d  %-24s", data->name, p->k, choice);
+    for (int i = 0; i < contender_count; i++) printf(" |%8.3f%8.2f%9.1e", errors[i].rms, errors[i].max, errors[i].frobenius);
+    printf("\n");
+    for (int i = 0; i < contender_count; i++)
+        if (contenders[i].math) judge(&contenders[i], data, &errors[PLAIN], &errors[i], p->k);
+    if (cublas >= 0 && data->result != RESULT_LIMIT) judge_cublas(data->name, &errors[LIBRARY], &errors[cublas], p->k, choice);
+    fflush(stdout);
+    free(c);
+}
+
+static bool wanted(const char *name, int count, char **names)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name)) return true;
+    return count == 0;
+}
+
+/* All data at one k; the operands are made once. */
+static void try_depth(int64_t size, int side, int64_t k, int count, char **names)
+{
+    const size_t places = (size_t)side * (size_t)side;
+    problem p = { .m = (int)size, .n = (int)size, .k = (int)k, .transa = 'T', .transb = 'N', .lda = (int)k, .ldb = (int)k,
+                  .ldc = (int)size };
+    p.a = operand_make(PLACE_DEVICE, size * k, 0), p.b = operand_make(PLACE_DEVICE, size * k, 0);
+    p.c = operand_make(PLACE_DEVICE, size * size, 0);
+    accuracy_truth t = { size, size, k, side, p.a.image, p.b.image, calloc(places, 8), calloc(places, 8) };
+    bool *exact = calloc(places, 1);
+    if (!t.value || !t.product || !exact) exit(1);
+    for (int d = 0; d < accuracy_data_count; d++)
+        if (wanted(accuracy_datas[d].name, count, names)) try_point(&accuracy_datas[d], &p, &t, exact);
+    free(t.value), free(t.product), free(exact);
+    operand_free(&p.a), operand_free(&p.b), operand_free(&p.c);
+}
+
+static bool summary(void)
+{
+    bool right = guards_wrong == 0 && inexact == 0;
+    printf("\nagainst the FFMA kernel, by point:         points  geometric mean   worst rms   worst max   above (%.2f rms, %.2f max)\n",
+           RMS_NOISE, MAX_NOISE);
+    for (int i = LIBRARY; i < contender_count; i++) {
+        const contender *who = &contenders[i];
+        if (!who->math) continue;
+        printf("%-42s %6d %15.3f %11.3f %11.3f %7d\n", who->name, who->points, exp(who->rms_logs / fmax(who->points, 1)), who->worst_rms,
+               who->worst_max, who->failures);
+        right = right && who->failures == 0;
+    }
+    if (cublas >= 0) {
+        double mean = exp(against_cublas.logs / fmax(against_cublas.points, 1));
+        printf("library against cuBLAS FP32: %d points, geometric mean of rms %.3f (of %.1f), worst rms %.3f (of %.1f), worst max %.3f "
+               "(of %.1f), %d above\n", against_cublas.points, mean, CUBLAS_MEAN, against_cublas.worst_rms, CUBLAS_RMS,
+               against_cublas.worst_max, CUBLAS_MAX, against_cublas.failures);
+        printf("  where the tensor cores did all of it: %d points, geometric mean %.3f\n", on_tensor_cores.points,
+               exp(on_tensor_cores.logs / fmax(on_tensor_cores.points, 1)));
+        right = right && mean <= CUBLAS_MEAN && against_cublas.failures == 0;
+    }
+    printf("inexact where FP32 is exact: %d (and %d in data beyond the limit), guards not as told: %d\n%s\n", inexact, inexact_beyond,
+           guards_wrong, right ? "PASSED" : "FAILED");
+    return right;
+}
+
+int main(int argc, char **argv)
+{
+    static const int depths[] = { 32, 33, 47, 64, 100, 128, 256, 300, 512, 1000, 1024, 2048, 4096, 5000, 8192, 16384, 30001, 32768, 65536 };
+    const bool large = getenv("GPB_TEST_LARGE"), few = getenv("GPB_TEST_FEW");
+    setenv("FAKECUDA_NETLIB", "1", 1);     /* the software libcuda: FP32 at every step of FFMA kernels */
+    if (!gpu_open()) return 77;
+    if (argc > 2 && !strcmp(argv[1], "--csv")) {
+        csv = fopen(argv[2], "w");
+        if (!csv) return perror(argv[2]), 1;
+        if (getenv("GPB_BENCH_HEADER")) fprintf(csv, "%s\n", getenv("GPB_BENCH_HEADER"));
+        fprintf(csv, "data,m,n,k,who,kernel,splits,rms_u,max_u,frobenius,rms_to_ffma,max_to_ffma,not_exact\n");
+        argc -= 2, argv += 2;
+    }
+    set_option("OFFLOAD", "always");
+    add_contenders();
+    printf("|e| / (|A||B|) in units of 2^-24: rms, max; relative Frobenius error.\n%-19s%6s  %-24s", "data", "k", "the library's choice");
+    for (int i = 0; i < contender_count; i++) printf(" | %-24s", contenders[i].name);
+    printf("\n");
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        int k = depths[i];
+        if (few ? k != 64 : !large && k > 300) continue;
+        try_depth(large ? k <= 4096 ? 1024 : 512 : few ? 65 : 150, large ? k <= 4096 ? 128 : 64 : few ? 33 : 50, k, argc - 1, argv + 1);
+    }
+    bool right = summary();
+    if (csv && fclose(csv)) return perror("csv"), 1;
+    return right ? 0 : 1;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The same call gives the same bits: 100 times over, and from eight threads at once; by every kernel, with k whole and cut, and by the
+   library's choice, on odd shapes. GPB_TEST_LARGE=1: shapes that fill a GPU; GPB_TEST_FEW=1: few repeats. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/problem.h"
+
+enum { THREADS = 8 };
+typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, cut; } kernel;
+#define MATH(math) (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
+/* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three parts. */
+static const kernel kernels[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea)                                                  \
+    { #name, #image, MATH(math), "1", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
+#include "kernels/gemm.def"
+#undef KERNEL
+    { NULL, NULL, "fp32", "0", false, false }, { NULL, NULL, "ieee", "0", false, false }, { NULL, NULL, "ieee", "7", false, false },
+    { NULL, NULL, "tf32", "0", false, false },
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+typedef struct shape { int m, n, k; char ta, tb; enum place at; } shape;
+static const shape small[] = {
+    { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE }
+};
+static const shape large[] = {
+    { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE }, { 4097, 130, 515, 'N', 'T', PLACE_DEVICE }, { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },
+    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },  { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE }, { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE }
+};
+enum { SMALL = sizeof small / sizeof(shape), LARGE = sizeof large / sizeof(shape) };
+
+static problem problems[2][LARGE];         /* by `is large`: A, B, and what C is before each call */
+static float betas[2][LARGE];
+static const kernel *current;
+static float beta, *first;                 /* of the problem at work: its beta and the first answer */
+
+static int repeats(void) { return getenv("GPB_TEST_FEW") ? 5 : 100; }
+
+/* C anew, the call, and its bits against the first answer's. */
+static bool repeat(problem *p, float *c)
+{
+    operand_put(&p->c);
+    problem_call(p, 0.7f, beta);
+    operand_get(&p->c, c);
+    return !memcmp(c, first, 4 * (size_t)(p->c.offset + p->c.count));
+}
+
+static float *room(const problem *p)
+{
+    float *c = malloc(4 * (size_t)(p->c.offset + p->c.count));
+    if (!c) abort();
+    return c;
+}
+
+/* NULL if every answer was the first one. */
+static void *caller(void *of)
+{
+    gpu_make_current(true);
+    const problem *shared = of;
+    problem mine = *shared;
+    mine.c = operand_make(shared->c.place, shared->c.count, shared->c.offset);
+    memcpy(mine.c.image, shared->c.image, 4 * (size_t)(shared->c.offset + shared->c.count));
+    float *c = room(shared);
+    bool same = true;
+    for (int i = 0; i < repeats() / THREADS + 1; i++) same = repeat(&mine, c) && same;
+    free(c);
+    operand_free(&mine.c);
+    return same ? NULL : of;
+}
+
+static int from_threads(problem *p)
+{
+    pthread_t threads[THREADS];
+    int wrong = 0;
+    for (int t = 0; t < THREADS; t++) assert_int_equal(pthread_create(&threads[t], NULL, caller, p), 0);
+    for (int t = 0; t < THREADS; t++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[t], &result), 0);
+        wrong += result != NULL;
+    }
+    return wrong;
+}
+
+static int try_problem(problem *p)
+{
+    first = room(p);
+    float *c = room(p);
+    int64_t before = gpu_calls();
+    repeat(p, first);
+    int wrong = 0;
+    for (int i = 1; i < repeats(); i++) wrong += !repeat(p, c);
+    int threads = from_threads(p);
+    assert_true(gpu_calls() > before + repeats());
+    if (wrong || threads)
+        printf("%s %s, %d x %d x %d: %d of %d repeats and %d of %d threads differ\n", current->name ? current->name : "the choice",
+               current->math, p->m, p->n, p->k, wrong, repeats(), threads, THREADS);
+    free(first), free(c);
+    return wrong + threads;
+}
+
+static void test_kernel(void **state)
+{
+    current = *state;
+    const int size = getenv("GPB_TEST_LARGE") && !current->ladder;
+    int wrong = 0;
+    set_option("KERNEL", current->name);
+    set_option("MATH", current->math);
+    for (int pass = 0; pass < (current->cut ? 2 : 1); pass++) {
+        set_option("SPLITS", pass ? "3" : current->splits);
+        for (int i = 0; i < (size ? LARGE : SMALL); i++) {
+            beta = betas[size][i];
+            wrong += try_problem(&problems[size][i]);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void make(problem *p, const shape *s, float *its_beta)
+{
+    *p = (problem){ .m = s->m, .n = s->n, .k = s->k, .transa = s->ta, .transb = s->tb, .pad = 1, .offset = 1,
+                    .at = { s->at, s->at, s->at } };
+    *its_beta = s->k % 2 ? 0 : 1.3f;
+    problem_make(p);
+    problem_fill_c(p, *its_beta);
+}
+
+static int make_problems(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SMALL; i++) make(&problems[0][i], &small[i], &betas[0][i]);
+    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++) make(&problems[1][i], &large[i], &betas[1][i]);
+    return 0;
+}
+
+static int free_problems(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SMALL; i++) problem_free(&problems[0][i]);
+    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++) problem_free(&problems[1][i]);
+    return 0;
+}
+
+int main(void)
+{
+    if (!gpu_open()) return 77;
+    set_option("OFFLOAD", "always");
+    struct CMUnitTest tests[KERNELS] = { 0 };
+    size_t count = 0;
+    for (int i = 0; i < KERNELS; i++)
+        if (!kernels[i].name || kernel_runs(kernels[i].image))
+            tests[count++] = (struct CMUnitTest){ kernels[i].name ? kernels[i].name : "library", test_kernel, NULL, NULL,
+                                                  (void *)&kernels[i] };
+    return _cmocka_run_group_tests("repeat", tests, count, make_problems, free_problems);
+}
