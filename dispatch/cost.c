@@ -10,9 +10,11 @@
 static const gpb_generation generations[] = {
 #define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
 #define TUNED(...)
+#define STAND_IN(...)
 #include "dispatch/tuned.def"
 #undef GPU
 #undef TUNED
+#undef STAND_IN
 };
 
 const gpb_generation *gpb_cost_generation(int arch)
@@ -78,18 +80,25 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
         .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->sms,
         .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
         .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
-        .odd = is_odd(facts->a, call->a, call->lda) || is_odd(facts->b, call->b, call->ldb),
+        .odd_a = is_odd(facts->a, call->a, call->lda), .odd_b = is_odd(facts->b, call->b, call->ldb),
     };
 }
 
-/* How much slower the way the operands lie makes a kernel that reads them where they are. */
+/* How much slower the way the operands lie makes reading them where they are. */
+static double way_a(const gpb_tuned *tuned, const gpb_case *on)
+{
+    return (on->call->transa == 'N' ? 1 : tuned->ta) * (on->odd_a ? tuned->odd : 1);
+}
+
+static double way_b(const gpb_tuned *tuned, const gpb_case *on)
+{
+    return (on->call->transb == 'N' ? 1 : tuned->tb) * (on->odd_b ? tuned->odd : 1);
+}
+
+/* For a kernel that does so itself. */
 static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
-    double slower = 1;
-    if (kernel->form != GPB_FORM_STRIDED) return slower;
-    if (on->call->transa != 'N') slower *= tuned->ta;
-    if (on->call->transb != 'N') slower *= tuned->tb;
-    return on->odd ? slower * tuned->odd : slower;
+    return kernel->form == GPB_FORM_STRIDED ? way_a(tuned, on) * way_b(tuned, on) : 1;
 }
 
 /* Pieces of a size, the last perhaps incomplete; edges of tiles are powers of two. */
@@ -109,7 +118,8 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : 4, result = call->beta != 0 ? 8 : 4;
     /* Each pass over an operand is a launch; but one splits both. */
     const int launches = (split ? packs.a || packs.b : packs.a + packs.b) + packs.c;
-    const double passed = 8 * ((packs.a ? on->elements_a : 0) + (packs.b ? on->elements_b : 0) + (packs.c ? on->elements_c : 0));
+    const double passed = 8 * ((packs.a ? on->elements_a * way_a(tuned, on) : 0) + (packs.b ? on->elements_b * way_b(tuned, on) : 0)
+                               + (packs.c ? on->elements_c : 0));
     const double places = on->sms * tuned->blocks, per_place = 1 / places;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
@@ -151,9 +161,17 @@ double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
     return together(loop * slices * c->slice_s, c->memory_s) + fixed + c->other_s;
 }
 
+double gpb_cost_least_cut(const gpb_kernel_cost *c)
+{
+    double loop = c->tiles * c->per_sm * c->slices * c->slice_s * c->tuned->per_share;
+    return most(loop, c->memory_s) + c->tuned->tile_us * 1e-6 + c->part_fixed_s + 2 * c->part_s + c->other_s;
+}
+
 double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
-    double rows = most(on->m, kernel->bm), cols = most(on->n, kernel->bn), fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6;
+    const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
+    double rows = parts(on->call->m, shift_m) * kernel->bm, cols = parts(on->call->n, shift_n) * kernel->bn;
+    double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6 + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
     double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     double bytes = 2 * (on->elements_a + on->elements_b) + 4 * on->elements_c;      /* as little as any form reads */
     return most(loop, bytes * on->byte_s * tuned->per_memory * on->sms) / on->sms + fixed;

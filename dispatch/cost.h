@@ -30,7 +30,8 @@ typedef struct gpb_tuned {
     double fixed_us;             /* a call, beyond what the others cost */
     double join_us;              /* more, if k is cut */
     double per_memory;           /* 1 / share of memory_gbs that the kernel reaches when nothing else holds it up */
-    double ta, tb, odd;          /* slower by, if op(A) is transposed; op(B); if columns do not begin at multiples of 16 bytes */
+    double ta, tb, odd;          /* slower by, if op(A) is transposed; op(B); if an operand's columns do not begin at multiples of 16 bytes:
+                                    the loop of a STRIDED kernel, else the passes */
 } gpb_tuned;
 #define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd) \
     { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (memory), ta, tb, odd }
@@ -51,7 +52,7 @@ typedef struct gpb_case {
     double peak_s;               /* one FMA of a multiprocessor */
     double byte_s, passed_s;     /* one byte of memory; one of a pass */
     double launch_s;             /* one more kernel */
-    bool odd;                    /* columns of A or B do not begin at multiples of 16 bytes */
+    bool odd_a, odd_b;           /* their columns do not begin at multiples of 16 bytes */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
 
@@ -71,7 +72,8 @@ typedef struct gpb_kernel_cost {
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 /* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' launch_s) not. */
 double gpb_cost_seconds(const gpb_kernel_cost *cost, int splits);
-/* Not more than gpb_cost_seconds for any splits; cheaper. */
+/* Not more than gpb_cost_seconds for any splits > 1; for any splits, from less. */
+double gpb_cost_least_cut(const gpb_kernel_cost *cost);
 double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 
 #endif

@@ -2,22 +2,32 @@
 /* The choice among the rows that can run; see kernel_pick.h. Whoever adds a kernel adds its rows to tuned.def, not code here. */
 #include "dispatch/kernel_pick.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "dispatch/cost.h"
-#include "kernels/gemm_args.h"
 
 #define LEAST_SPLIT_K 32              /* FP16X3's error is FFMA's from here on (names.h), and gpb_ssplit marks rows with less */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
 
 static const gpb_tuned tuned[] = {
 #define GPU(...)
+#define STAND_IN(...)
 #define TUNED(kernel, ...) GPB_TUNED(GPB_KERNEL_##kernel, __VA_ARGS__),
+#include "dispatch/tuned.def"
+#undef TUNED
+};
+enum { TUNED_COUNT = sizeof tuned / sizeof *tuned };      /* in the order of generations: fit.py writes it */
+
+static const enum gpb_kernel_row stand_ins[] = {
+#define TUNED(...)
+#undef STAND_IN
+#define STAND_IN(kernel) GPB_KERNEL_##kernel,
 #include "dispatch/tuned.def"
 #undef GPU
 #undef TUNED
+#undef STAND_IN
 };
-static const int tuned_count = sizeof tuned / sizeof *tuned;
 
 static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to it */
 {
@@ -45,19 +55,10 @@ gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, c
     };
 }
 
-/* The newest architecture with rows that is not newer than this GPU. */
-static int tuned_arch(int arch)
-{
-    int newest = 0;
-    for (int i = 0; i < tuned_count; i++)
-        if (tuned[i].arch <= arch && tuned[i].arch > newest) newest = tuned[i].arch;
-    return newest;
-}
-
 /* What is known of a kernel here; a kernel that nobody listed is slow. */
 static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 {
-    for (int i = 0; i < tuned_count; i++)
+    for (int i = 0; i < TUNED_COUNT; i++)
         if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return tuned[i];
     return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 1, 1, 1);
 }
@@ -82,16 +83,17 @@ static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double 
     *best = (gpb_choice){ kernel, NULL, splits, seconds };
 }
 
-/* One kernel with k whole; and, where its tiles do not fill the GPU, in as many parts as fill it half, once, twice. */
+/* One kernel with k whole; and, where its tiles are few, in as many parts as make half as many blocks as there are multiprocessors, as many,
+   twice, four times, eight times. */
 static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
 {
     const gpb_kernel *kernel = cost->kernel;
     keep(best, kernel, 1, gpb_cost_seconds(cost, 1));
     double most = cost->slices / 2, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
-    if (lean || cost->tiles > cost->places || most < 2 || !can_cut(kernel, call)) return;
+    double fill = 0.5 / (cost->tiles * cost->per_sm);
+    if (lean || fill < 1.0 / 8 || most < 2 || gpb_cost_least_cut(cost) >= best->seconds || !can_cut(kernel, call)) return;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
-    double fill = cost->places / cost->tiles / 2;
-    for (int x = 0, before = 1; x < 3; x++, fill *= 2) {
+    for (int x = 0, before = 1; x < 5; x++, fill *= 2) {
         int splits = rounded(fill < most ? fill : most);
         if (splits > before) keep(best, kernel, splits, gpb_cost_seconds(cost, splits)), before = splits;
     }
@@ -107,37 +109,43 @@ static unsigned allowed(const gpb_policy *policy)
     }
 }
 
-/* forms: bits 1 << GPB_FORM_x. guards: of tiles that GPB_GUARD is a multiple of. */
-typedef struct filter { unsigned math, forms; bool guards, lean; } filter;
-
-static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, filter wanted)
+/* math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is looked at first, so that most others need no closer look. */
+static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean)
 {
-    const int arch = tuned_arch(facts->arch);
-    const gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    const gpb_generation *gpu = gpb_cost_generation(facts->arch);
+    const gpb_case on = gpb_cost_case(call, facts, gpu);
     bool runs[GPB_IMAGES];
+    double least[TUNED_COUNT];
+    int first = 0, end = 0, promising = -1;
     gpb_choice best = { .splits = 1 };
     for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->arch);
-    for (int i = 0; i < tuned_count; i++) {
-        const gpb_kernel *kernel = &gpb_kernels[tuned[i].row];
-        if (tuned[i].arch != arch || !(wanted.math >> kernel->math & 1) || !(wanted.forms >> kernel->form & 1)) continue;
-        if (!runs[kernel->image]) continue;
-        if (wanted.guards && (GPB_GUARD % kernel->bm != 0 || GPB_GUARD % kernel->bn != 0)) continue;
-        if (best.kernel && gpb_cost_least(kernel, &tuned[i], &on) >= best.seconds) continue;
-        const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &tuned[i], &on);
-        consider(&best, &cost, call, wanted.lean);
+    while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
+    for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
+        const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
+        const bool may = (math >> kernel->math & 1) && (forms >> kernel->form & 1) && runs[kernel->image];
+        least[end] = may ? gpb_cost_least(kernel, &tuned[end], &on) : INFINITY;
+        if (may && (promising < 0 || least[end] < least[promising])) promising = end;
+    }
+    for (int i = first - 1; i < end && promising >= 0; i++) {
+        const int row = i < first ? promising : i;
+        if (least[row] == INFINITY || (best.kernel && least[row] >= best.seconds)) continue;
+        const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[tuned[row].row], &tuned[row], &on);
+        consider(&best, &cost, call, lean);
     }
     return best;
 }
 
-/* Computes what a SPLIT kernel leaves: in one piece, from the caller's operands. */
-static const gpb_kernel *stand_in(const gpb_call *call, const gpb_facts *facts)
+/* Computes what a SPLIT kernel leaves. */
+static const gpb_kernel *stand_in(int arch)
 {
-    return fastest(call, facts, (filter){ 1u << GPB_MATH_FFMA, 1u << GPB_FORM_STRIDED, true, true }).kernel;
+    int i = 0;
+    while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;      /* one does: test_plan.c */
+    return &gpb_kernels[stand_ins[i]];
 }
 
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    const gpb_tuned known = tuned_for(kernel, tuned_arch(facts->arch));
+    const gpb_tuned known = tuned_for(kernel, gpb_cost_generation(facts->arch)->arch);
     const gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
     const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
     return (gpb_choice){ kernel, NULL, 1, gpb_cost_seconds(&cost, 1) };
@@ -153,10 +161,10 @@ gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const g
     } else {
         /* Nothing to load: nothing that another form could speed up. */
         unsigned forms = lean || !gpb_call_multiplies(call) ? strided : call->k < LEAST_SPLIT_K ? all & ~split : all;
-        best = fastest(call, facts, (filter){ allowed(policy), forms, false, lean });
+        best = fastest(call, facts, allowed(policy), forms, lean);
     }
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
-    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(call, facts);
+    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->arch);
     return best;
 }

@@ -8,7 +8,7 @@
 #include "dispatch/kernel_pick.h"
 #include "kernels/split.h"
 
-#define SATURATED (INT64_C(1) << 59)     /* eight of them still fit an int64_t; a multiple of 1024 */
+#define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
 #define ALIGNED 1024                     /* pieces of the arena for a SPLIT kernel */
 #define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
@@ -66,9 +66,12 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->bytes_pa = !plan->pack_a ? 0 : split ? split_area(kernel, mc, kc, group) : area(m, k, group);
     plan->bytes_pb = !plan->pack_b ? 0 : split ? split_area(kernel, nc, kc, group) : area(k, n, group);
     plan->bytes_pc = plan->pack_c ? round_up(area(m, n, group), grain) : 0;
+    plan->bytes_wa = plan->wide ? split_area(plan->wide, mc, kc, group) : 0;
+    plan->bytes_wb = plan->wide ? split_area(plan->wide, nc, kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_parts + tables;
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
+           + plan->bytes_wb + plan->bytes_parts + tables;
 }
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
@@ -149,13 +152,33 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
     return true;
 }
 
+/* The SPLIT kernel for what FP16 slices cannot reach, if it runs here. */
+static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call)) return NULL;
+    for (int i = 0; i < gpb_kernel_count; i++)
+        if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SPLIT
+            && gpb_kernel_table_runs(gpb_kernels[i].image, facts->arch))
+            return &gpb_kernels[i];
+    return NULL;
+}
+
+/* It is seldom needed: it may have an eighth of the memory, and only where the call is one panel. */
+static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    plan->wide = wide_beside(plan->kernel, call, facts);
+    if (plan->wide && fits(plan, call, facts) && plan->bytes_wa + plan->bytes_wb <= facts->device_bytes / 8) return true;
+    plan->wide = NULL;
+    return fits(plan, call, facts);
+}
+
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     gpb_packing packs = gpb_kernel_packing(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
     plan->mc = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
     plan->nc = call->n, plan->kc = call->k, plan->group = call->batch;
-    if (fits(plan, call, facts)) return true;
+    if (fits_with_wide(plan, call, facts)) return true;
     plan->group = 1;
     int64_t member = measure(plan, call, facts), once = plan->kernel->form == GPB_FORM_SPLIT ? plan->bytes_parts : 0;
     if (member > once && fits(plan, call, facts)) {

@@ -5,7 +5,8 @@
 
 #include "dispatch/plan.h"
 
-/* Given plan->kernel and splits, fills mc, nc, kc, group, the packs and the bytes. False: not even the smallest panels fit. */
+/* Given plan->kernel, stand_in and splits, fills mc, nc, kc, group, wide, the packs and the bytes. False: not even the smallest panels
+   fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
 /* Bytes over the link in panels of that size: from mc to group. */
 double gpb_panels_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);

@@ -35,10 +35,13 @@ typedef struct gpb_plan {
     int64_t mc, nc, kc, group;
     const gpb_kernel *stand_in;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
                                     and all of C if there is nothing to multiply; else NULL */
+    const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
+                                    for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
     bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panel as it comes from the host; 0 if used in place */
     int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
+    int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes for `wide` */
     int64_t bytes_parts;                   /* arena: partial sums of cut k. Each piece is a multiple of 256; of 1024 for a SPLIT kernel,
                                               whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */

@@ -19,8 +19,8 @@ enum gpb_math {
     GPB_MATH_FFMA,    /* FP32 fused multiply-add, one rounding a step: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
     GPB_MATH_TF32,    /* operands rounded to TF32's 11 significant bits, FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
     GPB_MATH_FP16X3,  /* each operand two FP16 numbers, three products on tensor cores, sums promoted to FP32 every 32 to 128 k: |e| as
-                         FFMA's for k >= 32; blocks of rows and columns for which this would not hold are left to others (split.h) */
-    GPB_MATH_BF16X6   /* each operand three BF16 numbers, six products: |e| as FFMA's for k >= 32 and rows that reach over 80 powers of two */
+                         FFMA's for k >= 64; blocks of rows and columns for which this would not hold are left to others (split.h) */
+    GPB_MATH_BF16X6   /* each operand three BF16 numbers, six products: |e| as FFMA's for k >= 64 and rows that reach over 80 powers of two */
 };
 
 /* FORM: how a kernel wants its operands.
@@ -38,7 +38,7 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
    SPLIT     grid ( as many clusters of GPB_SPLIT_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
    split     grid ( (GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n)) * sharers, at least sharers, 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS;
              clusters of sharers (split.def)
-   reduce    grid ( GPB_TILES(m, n, GPB_REDUCE_ROWS, 1), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
+   reduce    grid ( GPB_REDUCE_BLOCKS(m, n, splits), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
    pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ), block GPB_PACK_THREADS
    unpack    the same with m, n
    Tiles lie along x alone, where a grid may have 2^31 - 1; kernels step through the batch by gridDim.z. */
@@ -46,8 +46,11 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
 #define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
 #define GPB_PACK_TILE    32
 #define GPB_PACK_THREADS 256
-#define GPB_REDUCE_ROWS    32
 #define GPB_REDUCE_THREADS 256
+#define GPB_REDUCE_FEW     32               /* outputs of a block where the parts are many */
+#define GPB_REDUCE_MANY(splits) ((splits) > 16)
+#define GPB_REDUCE_OUTPUTS(splits) (GPB_REDUCE_MANY(splits) ? GPB_REDUCE_FEW : GPB_REDUCE_THREADS)
+#define GPB_REDUCE_BLOCKS(m, n, splits) (((m) * (n) + GPB_REDUCE_OUTPUTS(splits) - 1) / GPB_REDUCE_OUTPUTS(splits))
 
 /* Thread blocks that a multiprocessor should hold at once: nvcc bounds a thread's registers by it (65536 of them are shared by
    all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for

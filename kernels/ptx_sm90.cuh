@@ -22,15 +22,10 @@ static __device__ __forceinline__ void gpb_cluster_sync()
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* Shared memory of block `rank`, at the place that `at` has in this one. */
-static __device__ __forceinline__ void gpb_cluster_max(unsigned at, unsigned rank, unsigned x)
+/* To shared memory of block `rank`, at the place that `at` has in this one. */
+static __device__ __forceinline__ void gpb_cluster_store(unsigned at, unsigned rank, unsigned x)
 {
-    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nred.relaxed.cluster.shared::cluster.max.u32 [there], %2;\n}"
-                 :: "r"(at), "r"(rank), "r"(x) : "memory");
-}
-static __device__ __forceinline__ void gpb_cluster_add(unsigned at, unsigned rank, unsigned x)
-{
-    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nred.relaxed.cluster.shared::cluster.add.u32 [there], %2;\n}"
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nst.shared::cluster.u32 [there], %2;\n}"
                  :: "r"(at), "r"(rank), "r"(x) : "memory");
 }
 

@@ -18,6 +18,12 @@
 #define GPB_SPLIT_STRIP   16                /* rows that a thread block of gpb_ssplit takes */
 #define GPB_SPLIT_THREADS 256
 #define GPB_SPLIT_STRIPS(rows) (((rows) + 127) / 128 * (128 / GPB_SPLIT_STRIP))
+/* What slices do justice to: see split/slices.cuh. */
+#define GPB_SPLIT_TOP      14               /* exponent of a scaled row's largest element: FP16 ... */
+#define GPB_SPLIT_WIDE_TOP 30               /* ... and BF16 */
+#define GPB_SPLIT_SPREAD   80               /* powers of two that a row may reach over */
+#define GPB_SPLIT_REACH    60               /* exponents that a row's largest may have, either sign */
+#define GPB_SPLIT_FEWEST   64               /* elements within 2^24 of its largest that a row must have */
 #define GPB_SPLIT_CLUSTER 2                 /* thread blocks of a SPLIT kernel's cluster */
 #define GPB_SPLIT_COUNTERS 1024             /* words that gpb_ssplit sets to zero for the kernel that follows */
 

@@ -23,7 +23,7 @@ typedef struct gpb_outcome {
     bool done;                   /* C is computed; false: nothing of C was touched, the host must compute it */
     const char *failure;         /* NULL, or what stopped the GPU: then the host finished what was left (if done) */
     const gpb_kernel *kernel;
-    const gpb_kernel *stand_in;  /* NULL, or the kernel that computed blocks of C in its stead */
+    const gpb_kernel *wide, *stand_in;     /* NULL, or the kernels that were there for blocks that its slices do not do justice to */
     int splits;                  /* parts that k was cut into; 0, 1: none */
     int64_t bytes_up, bytes_down;
 } gpb_outcome;

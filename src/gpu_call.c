@@ -35,20 +35,20 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
 /* NULL, or why the kernels that the plan needs cannot be had on this device. */
 static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
+    gpb_device *device = lane->device;
     const bool split = plan->kernel->form == GPB_FORM_SPLIT;
-    int sharers;
-    const struct { bool needed; int which; } all[] = {
-        { true, gpb_function_of(plan->kernel) },
-        { split, gpb_function_split(lane->device, plan->kc, gpb_plan_slices(plan->kernel), &sharers) },
-        { split, split ? gpb_function_of(plan->stand_in) : 0 },
-        { !split && (plan->pack_a || plan->pack_b), GPB_FUNCTION_PACK },
-        { plan->pack_c, GPB_FUNCTION_UNPACK },
-        { plan->splits > 1, GPB_FUNCTION_REDUCE },
-    };
-    CUfunction function;
+    int which[8], count = 0, sharers;
+    which[count++] = gpb_function_of(plan->kernel);
+    if (split) {
+        which[count++] = gpb_function_of(plan->stand_in);
+        which[count++] = gpb_function_split(device, plan->kc, gpb_plan_slices(plan->kernel), &sharers);
+    }
+    if (!split && (plan->pack_a || plan->pack_b)) which[count++] = GPB_FUNCTION_PACK;
+    if (plan->pack_c) which[count++] = GPB_FUNCTION_UNPACK;
+    if (plan->splits > 1) which[count++] = GPB_FUNCTION_REDUCE;
     CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !result; i++)
-        if (all[i].needed) result = gpb_gpu_function(lane->device, all[i].which, &function);
+    CUfunction function;
+    for (int i = 0; i < count && !result; i++) result = gpb_gpu_function(device, which[i], &function);
     return result ? gpb_driver_error(result) : NULL;
 }
 
@@ -74,7 +74,8 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(out.failure);
     if (out.failure && warn)
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
-    out.kernel = plan.kernel, out.stand_in = progress.stood_in ? plan.stand_in : NULL, out.splits = plan.splits;
+    out.kernel = plan.kernel, out.splits = plan.splits;
+    if (progress.stood_in) out.wide = plan.wide, out.stand_in = plan.stand_in;
     out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left is the host's, piece by piece. */
     bool begun = progress.tiles || progress.members || progress.cols;

@@ -54,6 +54,7 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
     arena += (CUdeviceptr)lost;
     r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
     r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);
+    r.wide_a = cut(&arena, plan->bytes_wa), r.wide_b = cut(&arena, plan->bytes_wb);
     r.parts = cut(&arena, plan->bytes_parts ? plan->bytes_parts - lost : 0);
     r.tables = arena;
     return r;
@@ -171,32 +172,61 @@ static uint32_t next_epoch(void)
     return epoch;
 }
 
-/* What gpb_ssplit is told of one operand, X = op(A) or op(B) transposed, of that many rows with strides rs and cs. */
-static gpb_split_operand cut_operand(gpb_run *r, gpb_operand *x, int which, int64_t rows, int64_t rs, int64_t cs, int64_t k,
-                                     uint32_t epoch)
+/* X = op(A), or op(B) transposed, as gpb_ssplit is told of it. */
+static gpb_split_operand to_split(const gpb_run *r, bool is_a, const gpb_tile *t, CUdeviceptr to, uint32_t epoch)
 {
-    gpb_split_operand to = { .src = (void *)(uintptr_t)x->raw.at, .rs = rs, .cs = cs, .rows = rows, .stride = x->raw.between,
-                             .dst = (void *)(uintptr_t)x->packed, .epoch = epoch };
-    if (x->raw.scattered) to.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, which);
-    x->epoch = epoch;
-    x->given = (gpb_view){ .at = x->packed, .rs = 1, .cs = 1,
-                           .between = gpb_split_bytes(rows, k, gpb_plan_slices(r->plan->kernel)) / (int64_t)r->element };
-    return to;
+    const gpb_view *raw = is_a ? &r->a.raw : &r->b.raw;
+    gpb_split_operand x = { .src = (void *)(uintptr_t)raw->at, .rs = is_a ? raw->rs : raw->cs, .cs = is_a ? raw->cs : raw->rs,
+                            .rows = is_a ? t->rows : t->cols, .stride = raw->between, .dst = (void *)(uintptr_t)to, .epoch = epoch };
+    if (raw->scattered) x.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, is_a ? 1 : 2);
+    return x;
 }
 
-/* Into FP16 slices, by gpb_ssplit: those of the two that are not there already. */
+/* Slices as a SPLIT kernel is given them. */
+static gpb_view slices_at(CUdeviceptr at, int64_t rows, int64_t k, int slices)
+{
+    return (gpb_view){ .at = at, .rs = 1, .cs = 1, .between = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+}
+
+static CUresult launch_split(gpb_run *r, gpb_split_args *args)
+{
+    int sharers;
+    const int which = gpb_function_split(r->lane->device, args->k, args->slices, &sharers);
+    const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
+    args->counters = (uint32_t *)(uintptr_t)r->parts;
+    args->notice = r->lane->notice;
+    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = which, .blocks = (strips ? strips : 1) * sharers, .members = args->batch, .args = args });
+}
+
+/* Into slices: those of the two that are not there already. */
 static CUresult split(gpb_run *r, const gpb_tile *t, int64_t k1, bool new_a, bool new_b)
 {
     const uint32_t epoch = next_epoch();
-    gpb_split_args args = { .k = k1, .batch = t->members, .slices = gpb_plan_slices(r->plan->kernel),
-                            .counters = (uint32_t *)(uintptr_t)r->parts, .notice = r->lane->notice };
-    if (new_a) args.a = cut_operand(r, &r->a, 1, t->rows, r->a.raw.rs, r->a.raw.cs, k1, epoch);
-    if (new_b) args.b = cut_operand(r, &r->b, 2, t->cols, r->b.raw.cs, r->b.raw.rs, k1, epoch);
-    int sharers;
-    const int which = gpb_function_split(r->lane->device, k1, args.slices, &sharers);
-    const int64_t strips = GPB_SPLIT_STRIPS(args.a.rows) + GPB_SPLIT_STRIPS(args.b.rows);
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = which, .blocks = (strips ? strips : 1) * sharers, .members = t->members, .args = &args });
+    gpb_split_args args = { .k = k1, .batch = t->members, .slices = gpb_plan_slices(r->plan->kernel) };
+    if (new_a) {
+        args.a = to_split(r, true, t, r->a.packed, epoch);
+        r->a.given = slices_at(r->a.packed, t->rows, k1, args.slices), r->a.epoch = epoch;
+    }
+    if (new_b) {
+        args.b = to_split(r, false, t, r->b.packed, epoch);
+        r->b.given = slices_at(r->b.packed, t->cols, k1, args.slices), r->b.epoch = epoch;
+    }
+    return launch_split(r, &args);
+}
+
+CUresult gpb_run_bring_wide(gpb_run *r, const gpb_tile *t, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
+{
+    const uint32_t epoch = next_epoch();
+    gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
+                            .if_a = of->guard_a + gpb_split_guards(t->rows), .if_b = of->guard_b + gpb_split_guards(t->cols),
+                            .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b, .epoch_if_a = of->epoch_a,
+                            .epoch_if_b = of->epoch_b };
+    args.a = to_split(r, true, t, r->wide_a, epoch);
+    args.b = to_split(r, false, t, r->wide_b, epoch);
+    *a = slices_at(r->wide_a, t->rows, of->k, args.slices);
+    *b = slices_at(r->wide_b, t->cols, of->k, args.slices);
+    return launch_split(r, &args);
 }
 
 CUresult gpb_run_bring_ab(gpb_run *r, const gpb_tile *t, int64_t p, int64_t k1)

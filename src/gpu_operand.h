@@ -33,7 +33,8 @@ typedef struct gpb_run {
     const gpb_plan *plan;
     gpb_progress *progress;
     gpb_operand a, b, c;
-    CUdeviceptr parts;                /* partial sums */
+    CUdeviceptr wide_a, wide_b;       /* slices for the plan's wide kernel */
+    CUdeviceptr parts;                /* counters and partial sums */
     CUdeviceptr tables;               /* of gpb_gemm_item, then of addresses for packing A, B, C */
     size_t element;
     bool only;                        /* one panel, straight into a C on the device: what the stand-in does can wait until it is needed */
@@ -48,6 +49,8 @@ CUdeviceptr gpb_run_table(const gpb_run *run, int which);
 gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
 /* A and B of a tile, k1 deep from p on; C, filled if beta != 0, with *panel for its way home. */
 CUresult gpb_run_bring_ab(gpb_run *run, const gpb_tile *tile, int64_t p, int64_t k1);
+/* Of the A and B that are there, the slices for the plan's wide kernel, where `args`, of the one before it, says that there is need. */
+CUresult gpb_run_bring_wide(gpb_run *run, const gpb_tile *tile, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
 CUresult gpb_run_bring_c(gpb_run *run, const gpb_tile *tile, gpb_panel *panel);
 /* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */
 CUresult gpb_run_point(gpb_run *run, const gpb_tile *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args);

@@ -49,7 +49,8 @@ bool gpb_gpu_tile_idle(const gpb_call *call, const gpb_tile *tile)
 
 int64_t gpb_gpu_panel_bytes(const gpb_plan *plan)
 {
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_parts;
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
+           + plan->bytes_wb + plan->bytes_parts;
 }
 
 int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
@@ -79,7 +80,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
     return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_TILES(args->m, args->n, GPB_REDUCE_ROWS, 1), .members = args->batch,
+        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits), .members = args->batch,
         .args = &reduce });
 }
 
@@ -93,30 +94,49 @@ static void point_to_guards(const gpb_run *r, gpb_gemm_args *args)
     args->epoch_a = r->a.epoch, args->epoch_b = r->b.epoch;
 }
 
-/* The blocks of C that the SPLIT kernel has left out. */
-static CUresult stand_in(gpb_run *r, const gpb_tile *t)
+/* A SPLIT kernel, on the blocks at args->level: as many clusters as there is room for. */
+static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
-    gpb_gemm_args args = r->last;
-    args.level = 1;
-    CUresult result = gpb_run_point(r, t, &r->a.raw, &r->b.raw, &r->c.given, &args);
-    if (!result) result = launch_kernel(r, r->plan->stand_in, &args, 1);
-    /* In place, the blocks that are not marked are in C already. */
-    r->progress->torn = result && r->c.place == GPB_PLACE_DEVICE && !r->c.packed;
-    return result;
-}
-
-static CUresult multiply_in_slices(gpb_run *r, gpb_gemm_args *args)
-{
-    const gpb_kernel *kernel = r->plan->kernel;
     gpb_device *device = r->lane->device;
     const int which = gpb_function_of(kernel);
     CUfunction function;
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->partials = (float *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
-    point_to_guards(r, args);
     CUresult result = gpb_gpu_function(device, which, &function);      /* then its clusters are known */
     return result ? result : gpb_gpu_launch(device, r->stream, &(gpb_launch){
         .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1, .args = args, .early = true });
+}
+
+static CUresult multiply_wide(gpb_run *r, const gpb_tile *t)
+{
+    gpb_gemm_args args = r->last;
+    gpb_view a, b;
+    CUresult result = gpb_run_bring_wide(r, t, &args, &a, &b);
+    args.level = 1;
+    if (!result) result = gpb_run_point(r, t, &a, &b, &r->c.given, &args);
+    return result ? result : launch_clusters(r, r->plan->wide, &args);
+}
+
+/* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one, the others by the
+   stand-in. */
+static CUresult stand_in(gpb_run *r, const gpb_tile *t)
+{
+    const bool wide = r->plan->wide && multiply_wide(r, t) == CUDA_SUCCESS;
+    r->last.level = wide ? 2 : 1;
+    gpb_gemm_args args = r->last;
+    CUresult result = gpb_run_point(r, t, &r->a.raw, &r->b.raw, &r->c.given, &args);
+    if (!result) result = launch_kernel(r, r->plan->stand_in, &args, 1);
+    /* In place, the blocks that are not left are in C already. */
+    r->progress->torn = result && r->c.place == GPB_PLACE_DEVICE && !r->c.packed;
+    return result;
+}
+
+static CUresult multiply_in_slices(gpb_run *r, const gpb_tile *t, gpb_gemm_args *args)
+{
+    point_to_guards(r, args);
+    CUresult result = launch_clusters(r, r->plan->kernel, args);
+    r->last = *args;
+    return result || r->only ? result : stand_in(r, t);
 }
 
 /* beta times the tile of C plus panels k1 deep that start at p; with pack_c into the workspace and from there home. */
@@ -130,9 +150,7 @@ static CUresult multiply(gpb_run *r, const gpb_tile *t, int64_t p, int64_t k1, d
     CUresult result = k1 ? gpb_run_bring_ab(r, t, p, k1) : CUDA_SUCCESS;
     if (!result) result = gpb_run_point(r, t, k1 ? &r->a.given : NULL, k1 ? &r->b.given : NULL, to, &args);
     if (!result && slices && k1) {
-        result = multiply_in_slices(r, &args);
-        r->last = args;
-        if (!result && !r->only) result = stand_in(r, t);
+        result = multiply_in_slices(r, t, &args);
     } else if (!result) {
         result = multiply_in_parts(r, slices ? plan->stand_in : plan->kernel, &args);
     }
@@ -178,16 +196,16 @@ static CUresult follow_legacy(gpb_run *r)
     return result ? result : driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
 }
 
-/* Which of the `count` guard words are set, of each member of the tile. */
-static CUresult fetch_marks(const gpb_tile *t, const uint32_t *guard, int64_t stride, uint32_t epoch, int64_t count, bool *marks,
-                            int64_t apart)
+/* Which of the `count` guard words are at the level or above, of each member of the tile. */
+static CUresult fetch_marks(const gpb_tile *t, int level, const uint32_t *guard, int64_t stride, uint32_t epoch, int64_t count,
+                            bool *marks, int64_t apart)
 {
     uint32_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words };
     for (int64_t l = 0; l < t->members && !result; l++) {
         result = gpb_gpu_bounce(&panel, guard + l * stride, words, true);
-        for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) > 0;
+        for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
     }
     free(words);
     return result;
@@ -200,8 +218,8 @@ static void explain(gpb_run *r)
     const gpb_tile t = gpb_gpu_tile(r->call, r->plan, r->progress->tiles);
     const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
     bool *marks = calloc((size_t)t.members, (size_t)(rows + cols) * sizeof *marks);
-    if (marks && !fetch_marks(&t, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
-        && !fetch_marks(&t, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
+    if (marks && !fetch_marks(&t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
+        && !fetch_marks(&t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
         r->progress->marks = marks;
     else
         free(marks);

@@ -58,12 +58,12 @@ static void trace(const gpb_call *g, const char *route, const char *why, const g
     /* m, n, A, B as the caller knows them. */
     bool row = g->row_major;
     gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
-                 "why=\"%s\" kernel=%s%s%s%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
+                 "why=\"%s\" kernel=%s%s%s%s%s%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
                  g->symbol, row ? "row" : "col", g->uplo == 'G' ? "" : (g->uplo == 'U') != row ? " uplo=U" : " uplo=L",
                  row ? g->transb : g->transa, row ? g->transa : g->transb, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n),
                  (long long)g->k, (long long)(row ? g->ldb : g->lda), (long long)(row ? g->lda : g->ldb), (long long)g->ldc, g->alpha,
-                 g->beta, (long long)g->batch, route, why, out->kernel ? out->kernel->name : "-", out->stand_in ? "+" : "",
-                 out->stand_in ? out->stand_in->name : "", splits, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
+                 g->beta, (long long)g->batch, route, why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
+                 out->wide ? out->wide->name : "", out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
                  seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
 }
 

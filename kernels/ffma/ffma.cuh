@@ -4,19 +4,23 @@
 #ifndef GPB_FFMA_FFMA_CUH
 #define GPB_FFMA_FFMA_CUH
 
-#include "kernels/epilogue.cuh"
-#include "kernels/ffma/lanes.cuh"
 #include "kernels/ffma/panel.cuh"
+#include "kernels/ffma/store.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape {
     using lanes = gpb_lanes<BM, BN, THREADS>;
     static constexpr int LDA = gpb_panel_ld<BM>, LDB = gpb_panel_ld<BN>, PANEL_A = BK * LDA, STAGE = PANEL_A + BK * LDB;
     static constexpr int SHARE = BK / lanes::GROUPS;   /* q of a slice that a group takes */
     static constexpr int RING = STAGES * STAGE, ROOM = lanes::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
+    static_assert(lanes::MEMBERS / 32 * gpb_round_floats<lanes> <= FLOATS, "gpb_store_tile's room");
     static_assert(SHARE % 2 == 0 && SHARE * lanes::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
 };
 
-template <gpb_way WAY_A, gpb_way WAY_B, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
+/* Steps between bursts of copies: the compiler puts three empty slots before each burst, but too many copies at once hold up the reads of fragments. */
+constexpr int BURST = 2;
+
+/* acc = the tile's product. CHAIN > 0: sums of so many slices each are added up, instead of one chain of additions for all of k. */
+template <gpb_way WAY_A, gpb_way WAY_B, int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
 static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_side &side_a, const gpb_side &side_b,
                                                      unsigned slices, unsigned first)
 {
@@ -37,12 +41,30 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
         }
         gpb_cp_async_commit();
     }
-    float a[2][TM], b[2][TN];
-    const float *as = ring + lanes::group() * SHARE * LDA + lanes::i(), *bs = ring + shape::PANEL_A + lanes::group() * SHARE * LDB + lanes::j();
     int now = 0;
     unsigned later = at + (STAGES - 1) * STAGE * 4;
+    auto next_slice = [&]() __attribute__((always_inline)) {
+        gpb_cp_async_commit();
+        gpb_cp_async_wait<STAGES - 2>();
+        __syncthreads();                   /* the next slice is whole, and nobody reads this one any more */
+        later = at + now * 4;
+        now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
+    };
     gpb_cp_async_wait<STAGES - 2>();
     __syncthreads();
+    if (__all_sync(~0u, lanes::warp_i() >= side_a.edge || lanes::warp_j() >= side_b.edge)) {  /* nothing of C in this warp's part: it copies only */
+#pragma unroll 1
+        for (unsigned left = slices; left; left--) {
+            if (left >= STAGES) {
+                in_a.template part<1>(later, 0);
+                in_b.template part<1>(later + shape::PANEL_A * 4, 0);
+            }
+            next_slice();
+        }
+        return;
+    }
+    float a[2][TM], b[2][TN], total[CHAIN ? TN : 1][CHAIN ? TM : 1] = {};
+    const float *as = ring + lanes::group() * SHARE * LDA + lanes::i(), *bs = ring + shape::PANEL_A + lanes::group() * SHARE * LDB + lanes::j();
     gpb_read4<TM / 4, lanes::STEP_M>(a[0], as);
     gpb_read4<TN / 4, lanes::STEP_N>(b[0], bs);
 #pragma unroll 1
@@ -52,45 +74,76 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
 #pragma unroll
         for (int q = 0; q < SHARE; q++) {
             const int next = (q + 1) % SHARE;
-            in_a.template part<SHARE>(later, q);
-            in_b.template part<SHARE>(later + shape::PANEL_A * 4, q);
-            if (next == 0) {
-                gpb_cp_async_commit();
-                gpb_cp_async_wait<STAGES - 2>();
-                __syncthreads();           /* the next slice is whole, and nobody reads this one any more */
-                later = at + now * 4;
-                now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
+            if (q % BURST == 0) {
+                in_a.template part<SHARE / BURST>(later, q / BURST);
+                in_b.template part<SHARE / BURST>(later + shape::PANEL_A * 4, q / BURST);
             }
+            if (next == 0)
+                next_slice();
             gpb_read4<TM / 4, lanes::STEP_M>(a[next % 2], as + now + next * LDA);
             gpb_read4<TN / 4, lanes::STEP_N>(b[next % 2], bs + now + next * LDB);
             gpb_outer_snake(acc, a[q % 2], b[q % 2]);
         }
+        if constexpr (CHAIN > 0)
+            if (left == 1 || (slices - left) % CHAIN == CHAIN - 1)
+                gpb_move_sum(total, acc);
     }
+    if constexpr (CHAIN > 0)
+        gpb_move_sum(acc, total);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t)
+/* A block's tile. CHAIN: see gpb_ffma_loop. */
+template <int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS>
+static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
 {
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
     using lanes = typename shape::lanes;
     __shared__ __align__(16) float ring[shape::FLOATS];
     const unsigned slices = gpb_slices<BK>(t), first = (unsigned)(t.k - (int64_t)(slices - 1) * BK);
     const gpb_side side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 }, side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
-    const int ways = gpb_way_of<BM>(side_a, first) * 3 + gpb_way_of<BN>(side_b, first);
+    gpb_way way_a = gpb_way_of<BM>(side_a, first), way_b = gpb_way_of<BN>(side_b, first);
+    if (way_a + way_b == GPB_WIDE + GPB_ALONG)
+        way_a = way_b = GPB_ALONG;         /* not worth a loop of its own */
     float acc[lanes::TN][lanes::TM] = {};
-    switch (ways) {
-#define GPB_WAYS(a, b) case a * 3 + b: gpb_ffma_loop<a, b, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
-        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_ALONG) GPB_WAYS(GPB_WIDE, GPB_DEEP)
-        GPB_WAYS(GPB_ALONG, GPB_WIDE) GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP)
-        GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_ALONG) GPB_WAYS(GPB_DEEP, GPB_DEEP)
+    switch (way_a * 3 + way_b) {
+#define GPB_WAYS(a, b) case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
+        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_DEEP)
+        GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_ALONG)
 #undef GPB_WAYS
     }
-    if (lanes::GROUPS > 1) {
+    if (slices > 0x7fffffffu)              /* never */
+        gpb_bind_pairs(acc, ring);
+    if (lanes::GROUPS > 1)
         gpb_gather_groups<lanes::GROUPS, lanes::MEMBERS>(acc, ring);
-        if (lanes::group())
-            return;
+    __syncthreads();                       /* nobody reads the ring any more */
+    if (lanes::group() == 0)
+        gpb_store_tile<BM, BN, lanes>(t, ring, acc);
+}
+
+/* One chain of FMAs a result. */
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t)
+{
+    gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);
+}
+
+/* The same: rows of gemm.def with other tiles. */
+#define GPB_FFMA_ALSO(name)                                                    \
+    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
+    static __device__ __forceinline__ void name(const gpb_tile &t)            \
+    {                                                                          \
+        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);                      \
     }
-    gpb_store_fragments<BM, BN, lanes::STEP_M, lanes::STEP_N, 4>(t, lanes::i(), lanes::j(), acc);
+GPB_FFMA_ALSO(gpb_ffma_small)
+GPB_FFMA_ALSO(gpb_ffma_paired)
+GPB_FFMA_ALSO(gpb_ffma_grouped)
+#undef GPB_FFMA_ALSO
+
+/* Sums of 64 k each, added up: the stand-in for tensor-core kernels that do the same, where k is large. */
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile &t)
+{
+    gpb_ffma_tile<64 / BK, BM, BN, BK, STAGES, THREADS>(t);
 }
 
 #endif

@@ -45,6 +45,28 @@ static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], con
         }
 }
 
+/* Stores sums in pairs, the odd row's first. Never executed, only written: it makes the compiler keep them in aligned pairs of registers all along, each
+   in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left to itself it now and then puts
+   all of them into the factor's bank, and the loop takes half as long again. */
+template <int TM, int TN> static __device__ __forceinline__ void gpb_bind_pairs(const float (&acc)[TN][TM], float *to)
+{
+#pragma unroll
+    for (int x = 0; x < TM * TN; x += 2)
+        *(float2 *)(to + (threadIdx.x + x) * 2) = make_float2(acc[x / TM][x % TM + 1], acc[x / TM][x % TM]);
+}
+
+/* to += from, and from = 0. */
+template <int TM, int TN> static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (&from)[TN][TM])
+{
+#pragma unroll
+    for (int s = 0; s < TN; s++)
+#pragma unroll
+        for (int r = 0; r < TM; r++) {
+            to[s][r] = __fadd_rn(to[s][r], from[s][r]);
+            from[s][r] = 0;
+        }
+}
+
 /* The groups' sums into the first group's, in a fixed order: halves onto halves. `room` holds GROUPS/2 tiles. One float at a time: stores of four
    would make the compiler keep sums in fours all along, in the banks that their factors lie in. */
 template <int GROUPS, int MEMBERS, int TM, int TN>

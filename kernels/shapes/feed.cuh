@@ -28,70 +28,109 @@ template <int BK> static __device__ __forceinline__ int gpb_deep_place(int i, in
     return (i ^ swapped ^ (r & 1)) * BK + moved + x * BK;
 }
 
-/* PARTS: a whole slice can be asked for in so many portions, one between two multiplications: a burst of copies would hold up the reads of
-   shared memory behind it. */
-template <int ROWS, int BK, int THREADS, int PARTS> struct gpb_feed {
+template <int ROWS, int BK, int THREADS> struct gpb_feed {
     const float *from;                     /* X(first row of the tile, first k of the next slice) */
     int64_t rs, cs;
     int rows;                              /* of X that lie in the tile, at most ROWS */
-    bool wide;                             /* 16 bytes at a time */
+    bool deep, wide;                       /* the order; whether 16-byte pieces are aligned */
+
+    static_assert(THREADS % BK == 0, "threads must share a row evenly");
 
     __device__ __forceinline__ gpb_feed(const float *x, int64_t rs, int64_t cs, int64_t i0, int64_t height)
         : from(gpb_global(x + i0 * rs)), rs(rs), cs(cs), rows((int)min(height - i0, (int64_t)ROWS))
     {
-        wide = ((uintptr_t)from & 15) == 0 && (deep() ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0 && (rows & 3) == 0);
+        deep = ROWS < 4 || rs != 1;        /* a tile of fewer than four rows has no use for DOWN */
+        wide = ((uintptr_t)from & 15) == 0 && (deep ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0);
     }
 
-    /* A tile of fewer than four rows has no use for DOWN. */
-    __device__ __forceinline__ bool deep() const { return ROWS < 4 || rs != 1; }
-
-    /* Portion n of the next slice, all of whose k exist. Rows outside X are not copied: what they give is not stored. */
-    template <bool DEEP> __device__ __forceinline__ void part(unsigned to, int n) const
+    /* Copies the next slice, of which k has `left` >= 1; what lies outside X becomes 0. Slices wholly within X need no guards, which
+       would cost more than the copying. */
+    template <bool DEEP> __device__ __forceinline__ void next(float *to, int64_t left)
     {
-        if (wide)
-            copy<DEEP, 4, false>(to, n, BK);
+        const unsigned at = gpb_shared_address(to);
+        if (rows == ROWS && left >= BK)
+            copy<DEEP, false>(at, BK);
         else
-            copy<DEEP, 1, false>(to, n, BK);
+            copy<DEEP, true>(at, (int)min(left, (int64_t)BK));
+        from += BK * cs;
     }
-
-    /* The next slice, of which k has `left` >= 1; the others become 0. */
-    template <bool DEEP> __device__ __forceinline__ void slice(unsigned to, int64_t left) const
-    {
-        const int depth = (int)min(left, (int64_t)BK);
-#pragma unroll 1
-        for (int n = 0; n < PARTS; n++)
-            if (wide)
-                copy<DEEP, 4, true>(to, n, depth);
-            else
-                copy<DEEP, 1, true>(to, n, depth);
-    }
-
-    /* After a slice has been asked for. */
-    __device__ __forceinline__ void next() { from += BK * cs; }
 
 private:
-    /* Threads lie along what is contiguous, WIDTH elements each, and step across it. */
-    template <bool DEEP, int WIDTH, bool GUARD> __device__ __forceinline__ void copy(unsigned to, int n, int depth) const
+    template <bool DEEP, bool GUARD> __device__ __forceinline__ void copy(unsigned to, int depth) const
     {
-        constexpr int FAST = (DEEP ? BK : ROWS) / WIDTH > 0 ? (DEEP ? BK : ROWS) / WIDTH : 1, SLOW = DEEP ? ROWS : BK;
-        constexpr int STEP = THREADS / FAST, COUNT = (SLOW + STEP - 1) / STEP, EACH = (COUNT + PARTS - 1) / PARTS;
-        static_assert(STEP * FAST == THREADS, "threads must share the slice evenly");
-        const int fast = threadIdx.x % FAST * WIDTH, slow = threadIdx.x / FAST;
-        const int64_t step = DEEP ? rs : cs;
-        const float *x = from + (slow + n * EACH * STEP) * step + (DEEP ? fast * cs : fast);
+        if (wide)
+            DEEP ? deep_wide<GUARD>(to, depth) : down_wide<GUARD>(to, depth);
+        else
+            DEEP ? deep_narrow<GUARD>(to, depth) : down_narrow<GUARD>(to, depth);
+    }
+
+    static __device__ __forceinline__ int clamp4(int x) { return max(0, min(x, 4)); }
+
+    template <bool GUARD> static __device__ __forceinline__ void piece_of_4(unsigned to, const float *x, int count)
+    {
+        if (GUARD)
+            gpb_cp_async16_of(to, x, 4 * count);
+        else
+            gpb_cp_async16(to, x);
+    }
+
+    template <bool GUARD> static __device__ __forceinline__ void piece_of_1(unsigned to, const float *x, bool inside)
+    {
+        if (GUARD)
+            gpb_cp_async4_of(to, x, inside ? 4 : 0);
+        else
+            gpb_cp_async4(to, x);
+    }
+
+    template <bool GUARD> __device__ __forceinline__ void deep_wide(unsigned to, int depth) const
+    {
+        constexpr int PIECES = BK / 4, STEP = THREADS / PIECES, COUNT = (ROWS + STEP - 1) / STEP;
+        const int piece = threadIdx.x % PIECES, row = threadIdx.x / PIECES, inside = clamp4(depth - 4 * piece);
+        const float *x = from + row * rs + 4 * piece;
 #pragma unroll
-        for (int z = 0; z < EACH; z++, x += STEP * step) {
-            const int y = (n * EACH + z) * STEP, s = slow + y;
-            const bool row = (DEEP ? s : fast) < rows, exists = (EACH * PARTS == COUNT && SLOW % STEP == 0) || s < SLOW;
-            const unsigned at = to + 4 * (DEEP ? gpb_deep_place<BK>(slow, y, fast >> 2) + fast % 4 : s * ROWS + fast);
-            if (GUARD) {
-                const int have = row ? max(0, min(depth - (DEEP ? fast : s), DEEP ? WIDTH : 1)) * (DEEP ? 1 : WIDTH) : 0;
-                if (exists)
-                    WIDTH == 4 ? gpb_cp_async16_of(at, x, 4 * have) : gpb_cp_async4_of(at, x, 4 * have);
-            } else if (exists && row) {
-                WIDTH == 4 ? gpb_cp_async16(at, x) : gpb_cp_async4(at, x);
-            }
+        for (int y = 0; y < COUNT; y++, x += STEP * rs) {
+            const int i = row + y * STEP;
+            if (ROWS % STEP == 0 || i < ROWS)
+                piece_of_4<GUARD>(to + 4 * gpb_deep_place<BK>(row, y * STEP, piece), x, i < rows ? inside : 0);
         }
+    }
+
+    template <bool GUARD> __device__ __forceinline__ void deep_narrow(unsigned to, int depth) const
+    {
+        constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP;
+        const int q = threadIdx.x % BK, row = threadIdx.x / BK;
+        const float *x = from + row * rs + q * cs;
+#pragma unroll 4
+        for (int y = 0; y < COUNT; y++, x += STEP * rs) {
+            const int i = row + y * STEP;
+            if (ROWS % STEP == 0 || i < ROWS)
+                piece_of_1<GUARD>(to + 4 * (gpb_deep_place<BK>(i, 0, q >> 2) + (q & 3)), x, i < rows && q < depth);
+        }
+    }
+
+    template <bool GUARD> __device__ __forceinline__ void down_wide(unsigned to, int depth) const
+    {
+        constexpr int PIECES = ROWS < 4 ? 1 : ROWS / 4, STEP = THREADS / PIECES, COUNT = (BK + STEP - 1) / STEP;
+        const int i = threadIdx.x % PIECES * 4, q = threadIdx.x / PIECES, inside = clamp4(rows - i);
+        const float *x = from + i + q * cs;
+        to += 4 * (q * ROWS + i);
+#pragma unroll
+        for (int y = 0; y < COUNT; y++, x += STEP * cs)
+            if (BK % STEP == 0 || q + y * STEP < BK)
+                piece_of_4<GUARD>(to + 4 * y * STEP * ROWS, x, q + y * STEP < depth ? inside : 0);
+    }
+
+    template <bool GUARD> __device__ __forceinline__ void down_narrow(unsigned to, int depth) const
+    {
+        constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP;
+        static_assert(STEP * ROWS == THREADS, "rows must share the threads evenly");
+        const int i = threadIdx.x % ROWS, q = threadIdx.x / ROWS;
+        const float *x = from + i + q * cs;
+        to += 4 * (q * ROWS + i);
+#pragma unroll
+        for (int y = 0; y < COUNT; y++, x += STEP * cs)
+            if (BK % STEP == 0 || q + y * STEP < BK)
+                piece_of_1<GUARD>(to + 4 * y * STEP * ROWS, x, i < rows && q + y * STEP < depth);
     }
 };
 

@@ -17,14 +17,14 @@ static __device__ __forceinline__ void gpb_cp_async4_of(unsigned to, const float
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* Whole ones, into a buffer that nobody reads before a barrier: reads of others may pass them. sm_80. */
+/* Whole ones. */
 static __device__ __forceinline__ void gpb_cp_async16(unsigned to, const float *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
 static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
 /* The address of shared memory that instructions for it want. */

@@ -7,8 +7,8 @@
 #ifndef GPB_SHAPES_SLAB_CUH
 #define GPB_SHAPES_SLAB_CUH
 
+#include "kernels/epilogue.cuh"
 #include "kernels/shapes/feed.cuh"
-#include "kernels/shapes/fold.cuh"
 
 /* How LANES x OTHER thread places share an edge of a tile: T results of each, four neighbouring ones at a time (or all T < 4). */
 template <int EDGE, int T, int WARP> struct gpb_edge {
@@ -65,134 +65,112 @@ static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], cons
     }
 }
 
-/* The groups' sums, sums[group][j][i], to C. */
+/* Where result (i,j) of a group lies within a four of rows: moved about, so that the threads of a warp store to different banks. */
+static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return (j >> 2 ^ i >> 5 << 1) & 3; }
+
+/* The groups' sums, sums[group][j][i], to C: each thread four rows (or one), in the order of the groups. */
 template <int BM, int BN, int KS, int THREADS>
-static __device__ __forceinline__ void gpb_slab_store_groups(const gpb_tile &t, const float *sums)
+static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const float *sums)
 {
     const gpb_target to = gpb_target_of(t);
     const int rows = (int)min(to.m - t.i0, (int64_t)BM), cols = (int)min(to.n - t.j0, (int64_t)BN);
     constexpr int WIDTH = BM % 4 ? 1 : 4;
+#pragma unroll 2
     for (int x = threadIdx.x; x < BM * BN / WIDTH; x += THREADS) {
         const int i = x % (BM / WIDTH) * WIDTH, j = x / (BM / WIDTH);
         if (i >= rows || j >= cols) continue;
-        float sum[WIDTH] = {};
-#pragma unroll
-        for (int g = 0; g < KS; g++)
-#pragma unroll
-            for (int r = 0; r < WIDTH; r++)
-                sum[r] = g ? sum[r] + sums[(g * BN + j) * BM + i + r] : sums[(g * BN + j) * BM + i + r];
+        const float *from = sums + j * BM + i;
         float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
-        if (WIDTH == 4)
-            gpb_store4(to, c, rows - i, make_float4(sum[0], sum[1 % WIDTH], sum[2 % WIDTH], sum[3 % WIDTH]));
-        else
-            *c = gpb_blend(to, sum[0], to.beta == 0 ? 0 : *c);
+        if (WIDTH == 4) {
+            float4 sum = *(const float4 *)from;
+#pragma unroll
+            for (int g = 1; g < KS; g++) {
+                const float4 v = *(const float4 *)(from + g * BM * BN);
+                sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+            }
+            const int moved = gpb_slab_moved(i, j);
+            if (moved & 1) sum = make_float4(sum.y, sum.x, sum.w, sum.z);
+            if (moved & 2) sum = make_float4(sum.z, sum.w, sum.x, sum.y);
+            gpb_store4(to, c, rows - i, sum);
+        } else {
+            float sum = *from;
+            for (int g = 1; g < KS; g++) sum += from[g * BM * BN];
+            *c = gpb_blend(to, sum, to.beta == 0 ? 0 : *c);
+        }
     }
-}
-
-/* A thread's own results to C, where there is one group. */
-template <int BM, int BN, class SHAPE, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const float (&acc)[TN][TM])
-{
-    const gpb_target to = gpb_target_of(t);
-    const int i = SHAPE::row(), j = SHAPE::col();
-    const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
-    float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
-#pragma unroll
-    for (int s = 0; s < TN; s++)
-        if (SHAPE::edge_n::nth(s) < cols)
-#pragma unroll
-            for (int r = 0; r < TM; r += 4)
-                gpb_store4(to, c + SHAPE::edge_m::nth(r) + SHAPE::edge_n::nth(s) * to.ldc, rows - SHAPE::edge_m::nth(r),
-                           make_float4(acc[s][r], acc[s][r + 1 < TM ? r + 1 : r], acc[s][r + 2 < TM ? r + 2 : r], acc[s][r + 3 < TM ? r + 3 : r]));
 }
 
 extern __shared__ __align__(16) float gpb_slab_memory[];
 
-/* acc += a b' for four k. */
-template <int TM, int TN>
+/* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (DOWN: four neighbouring rows
+   lie in four registers), back and forth: the other one stays in the operand cache. */
+template <bool ALONG_N, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], const float (&a)[TM][4], const float (&b)[TN][4])
 {
+    constexpr int OUTER = ALONG_N ? TM : TN, INNER = ALONG_N ? TN : TM;
 #pragma unroll
     for (int q = 0; q < 4; q++)
 #pragma unroll
-        for (int s = 0; s < TN; s++)
+        for (int y = 0; y < OUTER; y++)
 #pragma unroll
-            for (int x = 0; x < TM; x++) {
-                const int r = s % 2 ? TM - 1 - x : x;
+            for (int x = 0; x < INNER; x++) {
+                const int z = y % 2 ? INNER - 1 - x : x, s = ALONG_N ? z : y, r = ALONG_N ? y : z;
                 acc[s][r] = __fmaf_rn(a[r][q], b[s][q], acc[s][r]);
             }
 }
 
-/* Fours of k that a thread takes of a slice. */
-template <int BM, int BN, int BK, int THREADS, int TM, int TN>
-constexpr int gpb_slab_parts = BK / 4 / gpb_slab_shape<BM, BN, THREADS, TM, TN>::KS;
-
 /* acc[s][r]: the sums of this thread's group. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool DEEPA, bool DEEPB>
-static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_feed<BM, BK, THREADS, gpb_slab_parts<BM, BN, BK, THREADS, TM, TN>> &fa,
-                                                         gpb_feed<BN, BK, THREADS, gpb_slab_parts<BM, BN, BK, THREADS, TM, TN>> &fb,
+static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
                                                          float (&acc)[TN][TM])
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
-    constexpr int SLICE = (BM + BN) * BK, PARTS = gpb_slab_parts<BM, BN, BK, THREADS, TM, TN>;
+    constexpr int SLICE = (BM + BN) * BK;
     const int i = shape::row(), j = shape::col();
-    const unsigned memory = gpb_shared_address(gpb_slab_memory);
     int64_t ahead = t.k, left = t.k;       /* k not yet asked for; not yet multiplied */
-    int in = 0, out = 0;                   /* where the slices are */
+    float *in = gpb_slab_memory;
+    const float *out = gpb_slab_memory;
 #pragma unroll 1
     for (int lead = 1; left > 0; ahead -= BK, lead++) {
-        const bool filled = lead >= STAGES, whole = filled && ahead >= BK;
-        const unsigned to = memory + 4 * in;
+        const bool filled = lead >= STAGES;
         if (filled) {
             gpb_cp_async_wait<STAGES - 2>();
             __syncthreads();               /* this slice is whole, and nobody reads the one before it any more */
         }
-        if (!whole && ahead > 0) {
-            fa.template slice<DEEPA>(to, ahead);
-            fb.template slice<DEEPB>(to + 4 * BM * BK, ahead);
-        }
-        if (filled) {
-            const float *slice = gpb_slab_memory + out;
-            const int pieces = (int)(min(left, (int64_t)BK) + 3) / 4;
-#pragma unroll 1
-            for (int n = 0, piece = shape::group(); n < PARTS; n++, piece += shape::KS) {
-                float a[TM][4], b[TN][4];
-                if (piece < pieces) {
-                    gpb_slab_fragment<DEEPA, typename shape::edge_m, BM, BK>(a, slice, i, piece);
-                    gpb_slab_fragment<DEEPB, typename shape::edge_n, BN, BK>(b, slice + BM * BK, j, piece);
-                }
-                if (whole) {
-                    fa.template part<DEEPA>(to, n);
-                    fb.template part<DEEPB>(to + 4 * BM * BK, n);
-                }
-                if (piece < pieces)
-                    gpb_slab_outer<TM, TN>(acc, a, b);
-            }
-            out = out == (STAGES - 1) * SLICE ? 0 : out + SLICE;
-            left -= BK;
+        if (ahead > 0) {
+            fa.template next<DEEPA>(in, ahead);
+            fb.template next<DEEPB>(in + BM * BK, ahead);
         }
         gpb_cp_async_commit();
-        fa.next();
-        fb.next();
-        in = in == (STAGES - 1) * SLICE ? 0 : in + SLICE;
+        in = in == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : in + SLICE;
+        if (!filled) continue;
+        const int pieces = (int)(min(left, (int64_t)BK) + 3) / 4;
+#pragma unroll 1
+        for (int piece = shape::group(); piece < pieces; piece += shape::KS) {
+            float a[TM][4], b[TN][4];
+            gpb_slab_fragment<DEEPA, typename shape::edge_m, BM, BK>(a, out, i, piece);
+            gpb_slab_fragment<DEEPB, typename shape::edge_n, BN, BK>(b, out + BM * BK, j, piece);
+            gpb_slab_outer<DEEPA && !DEEPB, TM, TN>(acc, a, b);
+        }
+        out = out == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : out + SLICE;
+        left -= BK;
     }
     gpb_cp_async_wait<0>();
 }
 
-/* A group's sums to sums[group][j][i], where slices were. */
+/* A group's sums to sums[group][j][i], where slices were. One float at a time: stores of four would make the compiler keep the sums in
+   fours all along, in the register banks that their factors lie in. */
 template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __forceinline__ void gpb_slab_put_sums(const float (&acc)[TN][TM])
 {
-    float *mine = gpb_slab_memory + (SHAPE::group() * BN + SHAPE::col()) * BM + SHAPE::row();
+    const int i = SHAPE::row(), j = SHAPE::col();
+    float *mine = gpb_slab_memory + SHAPE::group() * BM * BN;
     __syncthreads();                       /* nobody reads slices any more */
 #pragma unroll
     for (int s = 0; s < TN; s++)
 #pragma unroll
-        for (int r = 0; r < TM; r += 4) {
-            float *at = mine + SHAPE::edge_n::nth(s) * BM + SHAPE::edge_m::nth(r);
-            if (TM < 4)
-                for (int x = 0; x < TM; x++) at[x] = acc[s][x];
-            else
-                *(float4 *)at = make_float4(acc[s][r], acc[s][r + 1 < TM ? r + 1 : r], acc[s][r + 2 < TM ? r + 2 : r], acc[s][r + 3 < TM ? r + 3 : r]);
+        for (int r = 0; r < TM; r++) {
+            const int row = i + SHAPE::edge_m::nth(r), col = j + SHAPE::edge_n::nth(s);
+            mine[col * BM + (BM % 4 ? row : row ^ gpb_slab_moved(row, col))] = acc[s][r];
         }
     __syncthreads();
 }
@@ -201,29 +179,22 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int TM, int
 static __device__ __forceinline__ void gpb_slab(const gpb_tile &t)
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
-    static_assert(STAGES * (BM + BN) * BK * 4 == SMEM && (shape::KS == 1 || shape::KS * BM * BN * 4 <= SMEM),
-                  "smem holds the slices, later the groups' sums");
-    constexpr int PARTS = gpb_slab_parts<BM, BN, BK, THREADS, TM, TN>;
-    static_assert(PARTS * shape::KS * 4 == BK, "groups must share a slice evenly");
-    gpb_feed<BM, BK, THREADS, PARTS> fa(t.a, t.g.rsa, t.g.csa, t.i0, t.g.m);
-    gpb_feed<BN, BK, THREADS, PARTS> fb(t.b, t.g.csb, t.g.rsb, t.j0, t.g.n);
+    constexpr int SLICES = STAGES * (BM + BN) * BK * 4, SUMS = shape::KS * BM * BN * 4;
+    static_assert(SMEM == (SLICES > SUMS ? SLICES : SUMS), "shared memory holds the slices, later the groups' sums");
+    gpb_feed<BM, BK, THREADS> fa(t.a, t.g.rsa, t.g.csa, t.i0, t.g.m);
+    gpb_feed<BN, BK, THREADS> fb(t.b, t.g.csb, t.g.rsb, t.j0, t.g.n);
     float acc[TN][TM] = {};
-    if (fa.deep())
-        if (fb.deep())
+    if (fa.deep)
+        if (fb.deep)
             gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, true>(t, fa, fb, acc);
         else
             gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, BN < 4>(t, fa, fb, acc);
-    else if (fb.deep())
+    else if (fb.deep)
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, BM < 4, true>(t, fa, fb, acc);
     else
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, BM < 4, BN < 4>(t, fa, fb, acc);
-    if (shape::KS == 1) {
-        gpb_slab_store<BM, BN, shape>(t, acc);
-    } else {
-        gpb_slab_put_sums<BM, BN, shape>(acc);
-        gpb_slab_store_groups<BM, BN, shape::KS, THREADS>(t, gpb_slab_memory);
-    }
-    gpb_fold<BM, BN, THREADS>(t);
+    gpb_slab_put_sums<BM, BN, shape>(acc);
+    gpb_slab_store<BM, BN, shape::KS, THREADS>(t, gpb_slab_memory);
 }
 
 #endif

@@ -26,11 +26,11 @@ constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
 constexpr int GPB_CONSUMERS = 2;
 
 /* Chunks in a part: fewer promotions cost less power, which is what limits large products (an H200 at its 700 W: 197 TFLOP/s at n = 8192 with
-   one chunk, 208 with two, 215 with four). Four only where C is so large that nobody would cut k: cuBLAS is then 20 to 28 u off on
-   positive data, this 8; where it cuts k (1024 x 1024 x 8192) it reaches about 5, this 4 with two. */
+   one chunk, 208 with two, 215 with four). More than one only where C is so large that nobody cuts k: cuBLAS is then 10 u off on positive
+   data at k = 2048, this 3.3; 28 at 16384, this 8. Where cuBLAS does cut k (1024 x 1024 x 2048: 2.8 u) one chunk keeps below it. */
 static __device__ __forceinline__ unsigned gpb_part_chunks(const gpb_gemm_args &g)
 {
-    return g.k < 2048 ? 1 : g.k < 8192 || g.m * g.n < 2048 * 2048 ? 2 : 4;
+    return g.k < 2048 || g.m * g.n < 2048 * 2048 ? 1 : g.k < 8192 ? 2 : 4;
 }
 
 /* The ring of stages: a chunk of both operands each, the slices of A, then those of B; and the unit that a stage begins. */

@@ -5,10 +5,9 @@
    sm_80, 86 and 89 add in groups of 8 and keep 24 bits, one fewer than Hopper's (research/kernels.md B1), so a part of 64 k would already
    be less accurate than FP32 (B3). The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
 
-   Each warp computes 64 rows by BN / warps columns. While it multiplies one strip of 16 rows, the next strip of A is on its way from shared
-   memory to registers; with the last strip of a chunk, what the next chunk begins with.
-
-   Any grid will do: blocks step through tiles and members of the batch together. */
+   A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. Persistent;
+   any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next strip of A is on its way from
+   shared memory to registers; with the last strip of a chunk, what the next chunk begins with. */
 #ifndef GPB_SPLIT_MMA_CUH
 #define GPB_SPLIT_MMA_CUH
 
@@ -16,42 +15,42 @@
 #include "kernels/split/ptx_mma.cuh"
 #include "kernels/split/store.cuh"
 
+constexpr int GPB_MMA_TEAM = 128;               /* threads */
 constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows, in a warp's part */
 constexpr int GPB_MMA_ROWS = 16 * GPB_MMA_STRIPS;
 
-/* One tile of one member, `number` among all; those whose guard words are set are passed over. */
+/* Tiles are numbered through all members. */
 template <int BM, int BN> struct gpb_mma_tile {
-    unsigned number, l, i0, j0;
+    unsigned l, i0, j0;
 
-    /* The next one for this block, from `number` on; false: none is left. */
-    __device__ __forceinline__ bool find(const gpb_gemm_args &g)
+    __device__ __forceinline__ gpb_mma_tile(const gpb_gemm_args &g, unsigned number)
     {
-        const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN), tiles = tiles_m * tiles_n;
-        for (; number < tiles * (uint64_t)g.batch; number += gridDim.x * gridDim.z) {
-            const unsigned x = number % tiles, first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
-            const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = x - first * tiles_n;
-            l = number / tiles, i0 = (first + place % height) * BM, j0 = place / height * BN;
-            if (g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD] != g.epoch_a && g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD] != g.epoch_b)
-                return true;
-        }
-        return false;
+        const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
+        const unsigned x = number % (tiles_m * tiles_n), first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
+        const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = x - first * tiles_n;
+        l = number / (tiles_m * tiles_n), i0 = (first + place % height) * BM, j0 = place / height * BN;
+    }
+    __device__ __forceinline__ bool wanted(const gpb_gemm_args &g) const
+    {
+        const uint32_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
+        return max(gpb_guard_level(down, g.epoch_a), gpb_guard_level(across, g.epoch_b)) == g.level;
     }
 };
 
-/* The ring of stages, filled by all threads: a chunk of both operands each, the slices of A, then those of B. */
-template <int BM, int BN, int STAGES, int THREADS> struct gpb_mma_ring {
-    static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = 2 * (A + B), ROUND = THREADS * 16;
+/* A team's ring of stages: a chunk of both operands each, the slices of A, then those of B. */
+template <int BM, int BN, int STAGES> struct gpb_mma_ring {
+    static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = 2 * (A + B), ROUND = GPB_MMA_TEAM * 16;
     const char *a, *b;                          /* this thread's part of the next chunk */
-    int64_t step_a, step_b;                     /* bytes of a chunk's slice */
     unsigned left;                              /* chunks to come */
     unsigned data, to, from;                    /* shared-memory addresses: of the stages, of the next one to fill, to read */
 
     __device__ __forceinline__ unsigned after(unsigned stage) const { return stage + BYTES == data + STAGES * BYTES ? data : stage + BYTES; }
     /* One group of copies: the next chunk, or none if there is no more. */
-    __device__ __forceinline__ void fetch()
+    __device__ __forceinline__ void fetch(const gpb_gemm_args &g)
     {
         if (left) {
-            const unsigned at = to + threadIdx.x * 16;
+            const int64_t step_a = gpb_split_rows(g.m) * 64, step_b = gpb_split_rows(g.n) * 64;        /* bytes of a chunk's slice */
+            const unsigned at = to + threadIdx.x % GPB_MMA_TEAM * 16;
 #pragma unroll
             for (unsigned x = 0; x < 2 * A; x += ROUND) gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
 #pragma unroll
@@ -60,15 +59,19 @@ template <int BM, int BN, int STAGES, int THREADS> struct gpb_mma_ring {
         }
         gpb_cp_async_commit();
     }
-    /* Fills all stages with a tile's first chunks. */
-    __device__ __forceinline__ void begin(const gpb_gemm_args &g, const gpb_mma_tile<BM, BN> &t)
+    /* Fills all stages with the first chunks of the first tile to compute, from `number` on in this team's steps; false: there is none. */
+    __device__ __forceinline__ bool begin(const gpb_gemm_args &g, unsigned &number, unsigned step)
     {
-        a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64 + threadIdx.x * 16;
-        b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64 + threadIdx.x * 16;
-        step_a = gpb_split_rows(g.m) * 64, step_b = gpb_split_rows(g.n) * 64;
+        const uint64_t tiles = GPB_TILES(g.m, g.n, BM, BN) * g.batch;
+        while (number < tiles && !gpb_mma_tile<BM, BN>(g, number).wanted(g)) number += step;
+        if (number >= tiles) return false;
+        const gpb_mma_tile<BM, BN> t(g, number);
+        a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
+        b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
         left = (unsigned)gpb_split_chunks(g.k), to = from = data;
 #pragma unroll
-        for (int s = 0; s < STAGES; s++) fetch();
+        for (int s = 0; s < STAGES; s++) fetch(g);
+        return true;
     }
 };
 
@@ -123,26 +126,25 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
 {
-    using ring_t = gpb_mma_ring<BM, BN, STAGES, THREADS>;
-    constexpr int DOWN = BM / GPB_MMA_ROWS, COLS = BN / (THREADS / 32 / DOWN), GROUPS = COLS / 8;     /* warps, and a warp's columns */
-    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && BK == GPB_SPLIT_CHUNK && SMEM == STAGES * ring_t::BYTES, "see gemm.def");
+    using ring_t = gpb_mma_ring<BM, BN, STAGES>;
+    constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS, COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
+    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && BK == GPB_SPLIT_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
     static_assert(GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0 && ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds");
     extern __shared__ __align__(128) char memory[];
-    const unsigned row = threadIdx.x / 32 % DOWN * GPB_MMA_ROWS, col = threadIdx.x / 32 / DOWN * COLS;
+    const unsigned team = threadIdx.x / GPB_MMA_TEAM, warp = threadIdx.x % GPB_MMA_TEAM / 32;
 #if __CUDA_ARCH__ >= 900
     gpb_grid_wait();
 #endif
     ring_t ring;
-    ring.data = gpb_shared(memory);
-    gpb_mma_fragments<BM, BN, GROUPS> f(row, col);
-    gpb_mma_tile<BM, BN> t;
-    t.number = blockIdx.x + gridDim.x * blockIdx.z;
-    bool more = t.find(g);
-    if (more) ring.begin(g, t);
+    ring.data = gpb_shared(memory) + team * STAGES * ring_t::BYTES;
+    gpb_mma_fragments<BM, BN, GROUPS> f(warp % DOWN * GPB_MMA_ROWS, warp / DOWN * COLS);
+    const unsigned step = gridDim.x * TEAMS;
+    unsigned number = team * gridDim.x + blockIdx.x;                       /* few tiles: one to a block */
+    bool more = ring.begin(g, number, step);
     while (more) {
         float sum[GPB_MMA_STRIPS][4 * GROUPS] = {};
         gpb_cp_async_wait<STAGES - 1>();
-        __syncthreads();
+        gpb_named_barrier(1 + team, GPB_MMA_TEAM);
 #pragma unroll
         for (int group = 0; group < GROUPS; group++) f.load_b(ring.from, group);
         f.load_a(ring.from, 0);
@@ -154,8 +156,8 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
                     f.load_a(ring.from, strip + 1);
                 } else {                        /* every warp has read the stage */
                     gpb_cp_async_wait<STAGES - 2>();
-                    __syncthreads();
-                    ring.fetch();
+                    gpb_named_barrier(1 + team, GPB_MMA_TEAM);
+                    ring.fetch(g);
                     ring.from = ring.after(ring.from);
                     f.load_a(ring.from, 0);     /* after the last chunk: what nobody looks at */
                 }
@@ -166,15 +168,16 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
                 }
             }
         }
-        __syncthreads();
-        const gpb_mma_tile<BM, BN> done = t;
-        t.number += gridDim.x * gridDim.z;
-        more = t.find(g);
-        if (more) ring.begin(g, t);             /* its first chunks come while this one's results go */
-        const bool full = done.i0 + BM <= g.m && done.j0 + BN <= g.n;
+        gpb_named_barrier(1 + team, GPB_MMA_TEAM);
+        const gpb_mma_tile<BM, BN> t(g, number);
+        number += step;
+        more = ring.begin(g, number, step);     /* its first chunks come while this one's results go */
+        const bool full = t.i0 + BM <= g.m && t.j0 + BN <= g.n;
+        const unsigned place = (unsigned)gpb_fresh((int64_t)threadIdx.x) % GPB_MMA_TEAM / 32;
+        const int64_t i = t.i0 + place % DOWN * GPB_MMA_ROWS, j = t.j0 + place / DOWN * COLS;
 #pragma unroll
         for (int strip = 0; strip < GPB_MMA_STRIPS; strip++)
-            gpb_store_strip<COLS, 2>(g, done.l, (int64_t)done.i0 + row + strip * 16, (int64_t)done.j0 + col, full, sum[strip]);
+            gpb_store_strip<COLS, 2>(g, t.l, i + strip * 16, j, full, sum[strip]);
     }
 }
 

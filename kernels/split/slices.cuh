@@ -4,7 +4,8 @@
 
    Guard words (gemm_args.h) are set to level 2 for
    - a row with NaN or Inf, or whose largest element lies outside 2^-60..2^60: FP32 arithmetic has rules there that slices have not;
-   - a row with fewer than 32 non-zeros: FP32 rounds few products fewer times than slices are inexact (identity, diagonal, banded);
+   - a row with fewer than 64 elements within 2^24 of its largest: FP32 rounds few products fewer times than slices are inexact (identity,
+     banded, one element above all others);
    - an element 80 or more powers of two below its row's largest: products of two such leave the range even of BF16 slices;
    and to level 1 for
    - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or that its high slice alone does
@@ -21,22 +22,23 @@
 
 constexpr int GPB_SPLIT_OCTETS = GPB_SPLIT_THREADS / GPB_SPLIT_STRIP;      /* eights of k that the block's threads cover at once */
 constexpr int GPB_SPLIT_STEP = GPB_SPLIT_OCTETS * 8;
-constexpr int GPB_SPLIT_TOP = 14, GPB_SPLIT_WIDE_TOP = 30;                 /* exponent of a scaled row's largest element: FP16, BF16 */
-constexpr int GPB_SPLIT_SPREAD = 80;                                       /* powers of two that a row may reach over */
-constexpr unsigned GPB_SPLIT_FEWEST = 32;                                  /* non-zeros of a row that has any */
-constexpr int GPB_SPLIT_REACH = 60;                                        /* exponents that a row's largest may have, either sign */
 
 /* Eight neighbours in k of one row, from p on; zeros beyond `left`. */
 struct gpb_octet {
     float x[8];
 
-    /* from: the first; step: from one to the next; vector: two 16-byte loads are possible. */
-    __device__ __forceinline__ void load(const float *from, int64_t step, int64_t left, bool vector)
+    /* from: the first, p elements into its row; step: from one to the next. `along`: step is 1, so 16-byte loads may do: two, or, where `from`
+       is no multiple of 16 bytes and the row has elements around the octet, three, of which the middle is taken. */
+    __device__ __forceinline__ void load(const float *from, int64_t step, int64_t p, int64_t left, bool along)
     {
-        if (vector && left >= 8) {
-            const float4 lower = __ldg((const float4 *)from), upper = __ldg((const float4 *)from + 1);
-            x[0] = lower.x, x[1] = lower.y, x[2] = lower.z, x[3] = lower.w;
-            x[4] = upper.x, x[5] = upper.y, x[6] = upper.z, x[7] = upper.w;
+        const int shift = along ? (int)((uintptr_t)from / 4 % 4) : 0;
+        if (along && p >= shift && left >= (shift ? 12 - shift : 8)) {
+            const float4 *at = (const float4 *)(from - shift), v = __ldg(at), w = __ldg(at + 1);
+            const float4 z = shift ? __ldg(at + 2) : v;
+            const float all[12] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w, z.x, z.y, z.z, z.w };
+#pragma unroll
+            for (int q = 0; q < 8; q++)
+                x[q] = shift == 0 ? all[q] : shift == 1 ? all[q + 1] : shift == 2 ? all[q + 2] : all[q + 3];
             return;
         }
 #pragma unroll
@@ -53,7 +55,7 @@ template <int SLICES> static __device__ __forceinline__ int gpb_cut(const gpb_oc
 #pragma unroll
     for (int q = 0; q < 4; q++) {
         const float x = o.x[2 * q] * scale, y = o.x[2 * q + 1] * scale;
-        constexpr float least = GPB_SPLIT_TOP - GPB_SPLIT_SPREAD == -66 ? 0x1p-66f : 0;
+        const float least = __uint_as_float((127 + GPB_SPLIT_TOP - GPB_SPLIT_SPREAD) << 23);
         far |= (fabsf(x) < least && x != 0) || (fabsf(y) < least && y != 0);
         high[q] = __floats2half2_rn(x, y);
         const float2 h = __half22float2(high[q]);
@@ -77,7 +79,7 @@ template <> __device__ __forceinline__ int gpb_cut<3>(const gpb_octet &o, float 
 #pragma unroll
     for (int q = 0; q < 8; q++) {
         x[q] = o.x[q] * scale;
-        constexpr float least = GPB_SPLIT_WIDE_TOP - GPB_SPLIT_SPREAD == -50 ? 0x1p-50f : 0;
+        const float least = __uint_as_float((127 + GPB_SPLIT_WIDE_TOP - GPB_SPLIT_SPREAD) << 23);
         far |= fabsf(x[q]) < least && x[q] != 0;
     }
 #pragma unroll
@@ -94,24 +96,39 @@ template <> __device__ __forceinline__ int gpb_cut<3>(const gpb_octet &o, float 
     return far ? 2 : 0;
 }
 
-/* The largest magnitude (as bits: they order as the floats do) and the non-zeros of each row of the strip. */
+/* The largest magnitude of each row of the strip (as bits: they order as the floats do), and how many elements come within 2^24 of it: the
+   others vanish in FP32's sums. */
 struct gpb_survey {
-    unsigned largest[GPB_SPLIT_STRIP], nonzeros[GPB_SPLIT_STRIP];
+    unsigned largest[GPB_SPLIT_STRIP], many[GPB_SPLIT_STRIP];
 
     __device__ __forceinline__ void clear()
     {
-        if (threadIdx.x < GPB_SPLIT_STRIP) largest[threadIdx.x] = nonzeros[threadIdx.x] = 0;
+        if (threadIdx.x < GPB_SPLIT_STRIP) largest[threadIdx.x] = many[threadIdx.x] = 0;
     }
 };
 
-static __device__ __forceinline__ void gpb_look(const gpb_octet &o, unsigned &largest, unsigned &nonzeros)
+static __device__ __forceinline__ unsigned gpb_magnitude(float x) { return __float_as_uint(x) & 0x7fffffff; }
+
+static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
 {
+    unsigned largest = 0;
 #pragma unroll
-    for (int q = 0; q < 8; q++) {
-        const unsigned bits = __float_as_uint(o.x[q]) & 0x7fffffff;
-        largest = max(largest, bits);
-        nonzeros += bits != 0;
-    }
+    for (int q = 0; q < 8; q++) largest = max(largest, gpb_magnitude(o.x[q]));
+    return largest;
+}
+
+/* What is 2^-24 of that magnitude; 1, the least that is not zero, if nothing is. */
+static __device__ __forceinline__ unsigned gpb_least(unsigned largest)
+{
+    return largest > 24u << 23 ? largest - (24u << 23) : 1;
+}
+
+static __device__ __forceinline__ unsigned gpb_count(const gpb_octet &o, unsigned least)
+{
+    unsigned many = 0;
+#pragma unroll
+    for (int q = 0; q < 8; q++) many += gpb_magnitude(o.x[q]) >= least;
+    return many;
 }
 
 /* One thread's place in a strip of one member of an operand: its row, its first octet, and where they come from and go to. */
@@ -120,38 +137,43 @@ template <int SLICES> struct gpb_strip {
     int64_t i, k, chunks, rows;
     const float *src;
     char *dst;
-    bool vector;
+    bool along;                                                            /* k is contiguous: neighbouring threads walk it */
 
     __device__ __forceinline__ gpb_strip(const gpb_split_operand &x, int64_t depth, unsigned strip, int64_t l)
     {
-        const bool along = x.cs == 1 && x.rs != 1;                         /* k is contiguous: neighbouring threads walk it */
+        along = x.cs == 1 && x.rs != 1;
         row = along ? threadIdx.x / GPB_SPLIT_OCTETS : threadIdx.x % GPB_SPLIT_STRIP;
         octet = along ? threadIdx.x % GPB_SPLIT_OCTETS : threadIdx.x / GPB_SPLIT_STRIP;
         i = (int64_t)strip * GPB_SPLIT_STRIP + row, rows = gpb_split_rows(x.rows), chunks = gpb_split_chunks(depth);
         k = i < x.rows ? depth : 0;                                        /* rows beyond the operand are zeros */
         src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
         src += i < x.rows ? i * x.rs : 0;
-        vector = along && ((uintptr_t)src & 15) == 0;
         dst = (char *)x.dst + l * gpb_split_bytes(x.rows, depth, SLICES);
     }
-    __device__ __forceinline__ int cut(const gpb_octet &o, int64_t p, float scale, float t) const
+    /* Where the high slice of the octet at p goes; further octets a multiple of 32 k on lie so much further for each 32. */
+    __device__ __forceinline__ char *place(int64_t p) const
     {
         const int64_t chunk = p / GPB_SPLIT_CHUNK, piece = p / 8 % 4 ^ i / 2 % 4;
-        return gpb_cut<SLICES>(o, scale, t, dst + (chunk * SLICES * rows + i) * 64 + piece * 16, rows * 64);
+        return dst + (chunk * SLICES * rows + i) * 64 + piece * 16;
     }
+    __device__ __forceinline__ int64_t chunk_bytes() const { return SLICES * rows * 64; }
 };
 
-/* 2^-e of a row, by what was found of it; writes 2^e behind the slices; `level` is 2 for what FP32 has rules of its own for. */
+/* 2^-e of a row; writes 2^e behind the slices. */
 template <int SLICES>
-static __device__ __forceinline__ float gpb_scale(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest,
-                                                  unsigned nonzeros, bool writes, int &level)
+static __device__ __forceinline__ float gpb_scale(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest, bool writes)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP;
-    const int top = largest ? (int)(largest >> 23) - 127 : 0;
-    level = abs(top) > GPB_SPLIT_REACH || (nonzeros && nonzeros < GPB_SPLIT_FEWEST) ? 2 : 0;
+    const int top = (int)(largest >> 23) - 127;
     const int exponent = largest ? max(min(top, GPB_SPLIT_REACH), -GPB_SPLIT_REACH) - TOP : 0;
     if (writes) ((float *)(s.dst + gpb_split_scales(x.rows, k, SLICES)))[s.i] = __uint_as_float((unsigned)(127 + exponent) << 23);
     return __uint_as_float((unsigned)(127 - exponent) << 23);
+}
+
+/* The level of a row as such: 2 for what FP32 has rules of its own for. */
+static __device__ __forceinline__ int gpb_row_level(unsigned largest, unsigned many)
+{
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
 }
 
 static __device__ __forceinline__ float gpb_tolerance(int64_t k) { return fmaxf(2, 0.25f * sqrtf((float)k)); }
@@ -181,25 +203,31 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
     const gpb_strip<SLICES> s(x, k, strip, l);
     survey.clear();
     __syncthreads();
-    unsigned largest = 0, nonzeros = 0;
+    unsigned largest = 0, many = 0;
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.k; p += GPB_SPLIT_STEP) {
         gpb_octet o;
-        o.load(s.src + p * x.cs, x.cs, s.k - p, s.vector);
-        gpb_look(o, largest, nonzeros);
+        o.load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
+        largest = max(largest, gpb_largest(o));
     }
     atomicMax(&survey.largest[s.row], largest);
-    atomicAdd(&survey.nonzeros[s.row], nonzeros);
     __syncthreads();
-    int level;
-    const float scale = gpb_scale(x, s, k, survey.largest[s.row], survey.nonzeros[s.row], s.octet == 0, level), t = gpb_tolerance(k);
+    largest = survey.largest[s.row];
+    const unsigned least = gpb_least(largest);
+    const float scale = gpb_scale(x, s, k, largest, s.octet == 0), t = gpb_tolerance(k);
+    int level = 0;
+    char *to = s.place(s.octet * 8);
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.chunks * GPB_SPLIT_CHUNK; p += GPB_SPLIT_STEP) {
         gpb_octet o;
-        o.load(s.src + p * x.cs, x.cs, s.k - p, s.vector);
-        level = max(level, s.cut(o, p, scale, t));
+        o.load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
+        many += gpb_count(o, least);
+        level = max(level, gpb_cut<SLICES>(o, scale, t, to, s.rows * 64));
+        to += GPB_SPLIT_STEP / GPB_SPLIT_CHUNK * s.chunk_bytes();
     }
-    gpb_mark(x, s, k, notice, level);
+    atomicAdd(&survey.many[s.row], many);
+    __syncthreads();
+    gpb_mark(x, s, k, notice, max(level, gpb_row_level(largest, survey.many[s.row])));
 }
 
 /* The frame of gpb_ssplit and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */

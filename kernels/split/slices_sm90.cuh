@@ -8,48 +8,74 @@
 #include "kernels/ptx_sm90.cuh"
 #include "kernels/split/slices.cuh"
 
-/* Every block's findings into the survey of every block of the cluster. */
-template <int SHARERS> static __device__ __forceinline__ void gpb_confer(gpb_survey &all, const gpb_survey &here)
-{
-    for (int x = threadIdx.x; x < GPB_SPLIT_STRIP * SHARERS; x += GPB_SPLIT_THREADS) {
-        const int row = x % GPB_SPLIT_STRIP, rank = x / GPB_SPLIT_STRIP;
-        gpb_cluster_max(gpb_shared(&all.largest[row]), rank, here.largest[row]);
-        gpb_cluster_add(gpb_shared(&all.nonzeros[row]), rank, here.nonzeros[row]);
+/* A row as all blocks of the cluster know it: each block's largest, and its count of elements that come near that. */
+template <int SHARERS> struct gpb_conference {
+    unsigned largest[SHARERS][GPB_SPLIT_STRIP], many[SHARERS][GPB_SPLIT_STRIP];
+
+    /* This block's findings to all. */
+    __device__ __forceinline__ void tell(const gpb_survey &here)
+    {
+        const unsigned self = gpb_cluster_rank();
+        for (int x = threadIdx.x; x < GPB_SPLIT_STRIP * SHARERS; x += GPB_SPLIT_THREADS) {
+            const int row = x % GPB_SPLIT_STRIP, rank = x / GPB_SPLIT_STRIP;
+            gpb_cluster_store(gpb_shared(&largest[self][row]), rank, here.largest[row]);
+            gpb_cluster_store(gpb_shared(&many[self][row]), rank, here.many[row]);
+        }
+        gpb_cluster_sync();
     }
-    gpb_cluster_sync();
-}
+    /* Of the whole row; blocks that come nowhere near its largest count for nothing. */
+    __device__ __forceinline__ void sum_up(int row, unsigned &most, unsigned &count) const
+    {
+        most = count = 0;
+#pragma unroll
+        for (int y = 0; y < SHARERS; y++) most = max(most, largest[y][row]);
+#pragma unroll
+        for (int y = 0; y < SHARERS; y++) count += largest[y][row] >= gpb_least(most) ? many[y][row] : 0;
+    }
+};
 
 /* OCTETS: that a thread holds; the blocks' turns alternate along k. */
 template <int SLICES, int OCTETS, int SHARERS>
 static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x, int64_t k, uint32_t *notice, unsigned strip, int64_t l)
 {
-    __shared__ gpb_survey here, all;
+    __shared__ gpb_survey here;
+    __shared__ gpb_conference<SHARERS> all;
     const gpb_strip<SLICES> s(x, k, strip, l);
     const int rank = SHARERS > 1 ? gpb_cluster_rank() : 0, begin = rank * GPB_SPLIT_STEP + s.octet * 8;
     here.clear();
-    all.clear();
-    if (SHARERS > 1) gpb_cluster_sync();
+    if (SHARERS > 1) gpb_cluster_sync();                                   /* all have read what the last member's conference said */
     else __syncthreads();
     gpb_octet o[OCTETS];
-    unsigned largest = 0, nonzeros = 0;
+    unsigned largest = 0, many = 0;
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
         const int64_t p = begin + y * (SHARERS * GPB_SPLIT_STEP);
-        o[y].load(s.src + p * x.cs, x.cs, s.k - p, s.vector);
+        o[y].load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
     }
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++) gpb_look(o[y], largest, nonzeros);
+    for (int y = 0; y < OCTETS; y++) largest = max(largest, gpb_largest(o[y]));
     atomicMax(&here.largest[s.row], largest);
-    atomicAdd(&here.nonzeros[s.row], nonzeros);
     __syncthreads();
-    if (SHARERS > 1) gpb_confer<SHARERS>(all, here);
-    const gpb_survey &found = SHARERS > 1 ? all : here;
-    int level;
-    const float scale = gpb_scale(x, s, k, found.largest[s.row], found.nonzeros[s.row], begin == 0, level), t = gpb_tolerance(k);
+    const unsigned least = gpb_least(here.largest[s.row]);
+#pragma unroll
+    for (int y = 0; y < OCTETS; y++) many += gpb_count(o[y], least);
+    atomicAdd(&here.many[s.row], many);
+    __syncthreads();
+    if (SHARERS > 1) {
+        all.tell(here);
+        all.sum_up(s.row, largest, many);
+    } else {
+        largest = here.largest[s.row], many = here.many[s.row];
+    }
+    int level = gpb_row_level(largest, many);
+    const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance(k);
+    const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
+    char *to = s.place(begin);
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
-        const int64_t p = begin + y * (SHARERS * GPB_SPLIT_STEP);
-        if (p < s.chunks * GPB_SPLIT_CHUNK) level = max(level, s.cut(o[y], p, scale, t));
+        constexpr int STEP = SHARERS * GPB_SPLIT_STEP / GPB_SPLIT_CHUNK;
+        if (y * STEP < chunks_left) level = max(level, gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64));
+        to += STEP * s.chunk_bytes();
     }
     gpb_mark(x, s, k, notice, level);
 }

@@ -14,8 +14,8 @@ GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > /dev/null 2>
 expect 'all twelve calls on the GPU' 12 "$(grep -c ' route=gpu ' whole.trace)"
 
 runs=0 right=0 finished=0
-for function in $(sed -n 's/^DRIVER( \(cu[A-Za-z0-9]*\) )/\1/p' "$here/../../src/driver.def"); do
-    case $function in cuGetErrorName|cuDriverGetVersion|cuCtxPopCurrent|cuDevicePrimaryCtxRelease|cuStreamWaitEvent|cuFuncSetAttribute|cuDeviceGetName) continue ;; esac
+for function in $(sed -nE 's/^(DRIVER|OPTIONAL)\( (cu[A-Za-z0-9]*).*/\2/p' "$here/../../src/driver.def"); do
+    case $function in cuGetErrorName|cuDriverGetVersion|cuCtxPopCurrent|cuDevicePrimaryCtxRelease|cuStreamWaitEvent|cuFuncSetAttribute|cuDeviceGetName|cuOccupancyMaxActiveClusters) continue ;; esac
     for count in 1 2 4 9 17 '*'; do
         for code in 2 209 700 719 999; do      # out of memory, no image for this GPU, illegal address, launch failed, unknown
             one "$function:$count:$code"; exit=$?
@@ -35,6 +35,13 @@ build regressions gcc -std=c11 -O2 "$programs/regressions.c" "$library" -Wl,-rpa
 preloaded openblas ./regressions scalars 2> scalars.err; expect 'complex scalars, an illegal group: wrong' 0 $?
 for rule in '' cuMemcpyHtoDAsync:{2,5,9,30}:2 cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernel:1:209 cuModuleLoadData:1:209 cuStreamWaitEvent:1:2; do
     FAKECUDA_FAIL=$rule GPUBLAS_MEMORY=2M preloaded openblas ./regressions device 2> device.err; expect "C on the GPU, ${rule:-no failure}: wrong" 0 $?
+done
+# The same with operands in slices, and blocks of C that slices leave to other kernels.
+for rule in '' cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernelEx:{1,2,\*}:2 cuLaunchKernelEx:1:209; do
+    FAKECUDA_FAIL=$rule GPUBLAS_KERNEL=fp16x3 preloaded openblas ./regressions device 2> device.err
+    expect "C on the GPU, in slices, ${rule:-no failure}: wrong" 0 $?
+    FAKECUDA_FAIL=$rule GPUBLAS_KERNEL=fp16x3 GPUBLAS_MEMORY=17700K preloaded openblas ./failures > slices.out 2> slices.err
+    expect "in slices and panels, ${rule:-no failure}: exit" 0 $?
 done
 GPUBLAS_MEMORY=100K preloaded openblas ./regressions device 2> device.err; expect 'C on the GPU, no memory for panels: wrong' 0 $?
 for rule in '' cuMemcpyDtoHAsync:{1,4}:2 cuLaunchKernel:1:2; do

@@ -24,7 +24,7 @@ FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
 ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
 LEAST_SPLIT_K = 32
-KEEP = 1.02                                                        # a kernel is worth a row if it is this near the best somewhere
+ENOUGH = 0.0004                                                    # a kernel is worth a row if it makes calls this much faster, on average
 
 
 class Row(ctypes.Structure):
@@ -43,7 +43,7 @@ class Gpu(ctypes.Structure):
 
 # Where a constant's search begins, and its bounds.
 START = {"share": (0.6, 0.01, 16), "alone": (0.4, 0.005, 16), "tile_us": (2, 0.05, 60), "fixed_us": (0.5, 0.01, 60),
-         "join_us": (3, 0.05, 60), "memory": (0.7, 0.02, 1.2), "ta": (1, 0.8, 4), "tb": (1, 0.8, 4), "odd": (1, 1, 6)}
+         "join_us": (3, 0.05, 60), "memory": (0.7, 0.02, 1.2), "ta": (1, 0.7, 8), "tb": (1, 0.7, 8), "odd": (1, 1, 6)}
 GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": (0.6, 0.05, 1.2)}
 
 
@@ -60,7 +60,7 @@ def model():
     return library, names
 
 
-def read(paths, names):
+def read(library, paths, names):
     """{shape: {(kernel, splits): row}}, the shapes' times of what was chosen and of cuBLAS, the GPU."""
     shapes, others, gpu = {}, {}, None
     for path in paths:
@@ -77,6 +77,8 @@ def read(paths, names):
                 others.setdefault(shape, {})[r["mode"]] = (r["kernel"], us * 1e-6)
             elif r["kernel"] in names:
                 kernel = names.index(r["kernel"])
+                if library.fit_form(kernel) == SPLIT and int(r["k"]) < LEAST_SPLIT_K:
+                    continue                                       # never chosen: all of it would be the stand-in's
                 row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]), kernel,
                           int(r["splits"]), us * 1e-6, 1)
                 shapes.setdefault(shape, {})[kernel, int(r["splits"])] = row
@@ -136,16 +138,26 @@ def fit(library, names, shapes, found):
 
 
 def worth(library, names, shapes):
-    """Kernels that are near the best of their kind somewhere, for some mode; or among those that need no memory."""
-    kept, forms = set(), [(math_, range(4)) for math_ in ALLOWED.values()] + [((0,), (STRIDED,))]
+    """As few kernels as do nearly as well as all: whichever gains most over those already there, until none gains enough. For every mode, and for
+    calls that have no memory beside the operands."""
+    cases = []
     for trials in shapes.values():
-        for maths, wanted in forms:
-            times = {k: min(r.seconds for (x, _), r in trials.items() if x == k)
-                     for k in {x for x, _ in trials} if library.fit_math(k) in maths and library.fit_form(k) in wanted}
+        for maths, forms in [(m, range(4)) for m in ALLOWED.values()] + [((FFMA,), (STRIDED,))]:
+            times = {}
+            for (k, splits), r in trials.items():
+                if library.fit_math(k) in maths and library.fit_form(k) in forms and (splits == 1 or len(forms) > 1):
+                    times[k] = min(r.seconds, times.get(k, math.inf))
             if times:
-                best = min(times.values())
-                kept |= {k for k, t in times.items() if t <= KEEP * best}
-    return kept
+                cases.append(times)
+    kept, now = set(), [3.0] * len(cases)                          # log of how far from the best
+    logs = [{k: math.log(t / min(times.values())) for k, t in times.items()} for times in cases]
+    while True:
+        gains = {k: sum(max(0, old - each[k]) for old, each in zip(now, logs) if k in each) for k in set().union(*logs) - kept}
+        best = max(gains, key=gains.get, default=None)
+        if best is None or gains[best] < ENOUGH * len(cases):
+            return kept
+        kept.add(best)
+        now = [min(old, each.get(best, old)) for old, each in zip(now, logs)]
 
 
 # Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares of the FMA peak. By the
@@ -207,6 +219,8 @@ def regret(library, names, shapes, others, found, verbose):
             one, splits = next(iter(trials.values())), ctypes.c_int()
             fits = {x: r.seconds for x, r in trials.items()
                     if library.fit_math(x[0]) in ALLOWED[mode] and (library.fit_form(x[0]) != SPLIT or one.k >= LEAST_SPLIT_K)}
+            if not fits:
+                continue
             chosen = library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)), splits.value
             best = min(fits, key=fits.get)
             if chosen not in fits:
@@ -235,7 +249,7 @@ def main(arguments):
     if not paths:
         sys.exit(__doc__)
     library, names = model()
-    shapes, others, found = read(paths, names)
+    shapes, others, found = read(library, paths, names)
     if "--write" in arguments:
         gpu, kernels, rows = fit(library, names, shapes, found)
         write(library, names, gpu, kernels, rows, worth(library, names, shapes), found, paths)

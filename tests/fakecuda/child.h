@@ -70,6 +70,13 @@ static inline CUdeviceptr gpb_child_device(size_t bytes)
     return at;
 }
 
+static inline CUdeviceptr gpb_child_upload(const void *from, size_t bytes)
+{
+    CUdeviceptr at = gpb_child_device(bytes);
+    EXPECT(cuMemcpyHtoD(at, from, bytes) == CUDA_SUCCESS);
+    return at;
+}
+
 /* Not inlined: gcc 12 would warn of a dangling `at` in every caller. */
 __attribute__((noinline, unused)) static void *gpb_child_pinned(size_t bytes)
 {

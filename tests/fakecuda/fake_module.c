@@ -209,7 +209,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
-        right = shape_of(GPB_TILES(g->m, g->n, GPB_REDUCE_ROWS, 1), g->batch, row->threads, 0);
+        right = shape_of(GPB_REDUCE_BLOCKS(g->m, g->n, g->splits), g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_SPLIT) {
         gpb_split_args *g = memcpy(&l->arguments.split, from, sizeof *g);
         int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);

@@ -6,8 +6,6 @@
 
 #include "tests/fakecuda/fakecuda.h"
 
-enum { TOP = 14, WIDE_TOP = 30, SPREAD = 80, REACH = 60, FEWEST = 32 };      /* kernels/split/slices.cuh */
-
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -66,16 +64,16 @@ static uint16_t *slice_at(const split *x, int64_t i, int64_t p, int slice)
 
 static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
 
-/* The level (gemm_args.h) of a row by its largest element's exponent field and its non-zeros. */
-static int row_level(unsigned top, int64_t nonzeros)
+/* The level (gemm_args.h) of a row by its largest element's bits and the number of elements within 2^24 of it. */
+static int row_level(uint32_t largest, int64_t many)
 {
-    return abs((int)top - 127) > REACH || (nonzeros > 0 && nonzeros < FEWEST) ? 2 : 0;
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
 }
 
 /* The level of a scaled element of which the high slice misses so much, and all of them. */
 static int element_level(int slices, float x, float missed_high, float missed, float t)
 {
-    if (x != 0 && fabsf(x) < ldexpf(1, (slices == 3 ? WIDE_TOP : TOP) - SPREAD))
+    if (x != 0 && fabsf(x) < ldexpf(1, (slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
         return 2;
     return slices < 3 && (fabsf(missed_high) > t * 0x1p-12f * fabsf(x) || fabsf(missed) > t * 0x1p-24f * fabsf(x));
 }
@@ -99,17 +97,19 @@ static int cut(const split *to, int64_t i, int64_t p, float x, float t)
 static int split_row(const split *to, int64_t i, const float *from, int64_t step)
 {
     uint32_t largest = 0;
-    int64_t nonzeros = 0;
+    int64_t many = 0;
     for (int64_t p = 0; from && p < to->k; p++) {
         const uint32_t bits = bits_of(from[p * step]) & 0x7fffffff;
         largest = bits > largest ? bits : largest;
-        nonzeros += bits != 0;
     }
+    const uint32_t least = largest > 24u << 23 ? largest - (24u << 23) : 1;
+    for (int64_t p = 0; from && p < to->k; p++) many += (bits_of(from[p * step]) & 0x7fffffff) >= least;
     const unsigned top = largest ? largest >> 23 : 127;
-    const int inside = (int)top - 127 > REACH ? REACH : (int)top - 127 < -REACH ? -REACH : (int)top - 127;
-    const int exponent = largest ? inside - (to->slices == 3 ? WIDE_TOP : TOP) : 0;
+    const int at = (int)top - 127;
+    const int inside = at > GPB_SPLIT_REACH ? GPB_SPLIT_REACH : at < -GPB_SPLIT_REACH ? -GPB_SPLIT_REACH : at;
+    const int exponent = largest ? inside - (to->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) : 0;
     const float scale = ldexpf(1, -exponent), t = fmaxf(2, 0.25f * sqrtf((float)to->k));
-    int level = row_level(top, nonzeros);
+    int level = row_level(largest, many);
     scales_of(to)[i] = ldexpf(1, exponent);
     for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
         const int of = cut(to, i, p, from && p < to->k ? from[p * step] * scale : 0, t);
@@ -218,7 +218,7 @@ typedef struct product {
     float *c;
 } product;
 
-/* A block of C: the sums of scaled operands, scaled back. */
+/* A block of C: the sums of scaled operands, scaled back; then one FP32 rounding a step, as in kernels/epilogue.cuh. */
 static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
 {
     product *x = context;
@@ -234,15 +234,15 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
-            const double sum = (double)(sums[i + j * rows] * scales_of(&x->a)[i0 + i] * scales_of(&x->b)[j0 + j]);
-            *to = (float)(x->g->beta == 0 ? x->g->alpha * sum : x->g->alpha * sum + x->g->beta * (double)*to);
+            const float sum = (float)x->g->alpha * (sums[i + j * rows] * scales_of(&x->a)[i0 + i] * scales_of(&x->b)[j0 + j]);
+            *to = x->g->beta == 0 ? sum : sum + (float)x->g->beta * *to;
         }
 }
 
 /* The room for shared-out tiles must be there, and the counters zero; both are then spoilt. */
 static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t room = INT64_C(2) * GPB_FAKE_SMS * kernel->bm * kernel->bn * 4;
+    const int64_t room = (int64_t)GPB_FAKE_CLUSTERS * GPB_SPLIT_CLUSTER * kernel->bm * kernel->bn * 4;      /* a tile a block */
     char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol);
     memset(parts, 0xFF, 256);

@@ -32,13 +32,6 @@ static const row *current;               /* the row under test, for the child */
 
 static int64_t up(int64_t size, int tile) { return (size + tile - 1) / tile * tile; }
 
-static CUdeviceptr upload(const void *from, size_t bytes)
-{
-    CUdeviceptr at = gpb_child_device(bytes);
-    EXPECT(cuMemcpyHtoD(at, from, bytes) == CUDA_SUCCESS);
-    return at;
-}
-
 static CUfunction kernel_of(const row *r)
 {
     CUfunction f = gpb_child_kernel(r->symbol);
@@ -84,7 +77,7 @@ static gpb_call call_of(char transa, char transb)
 
 static CUresult launch_reduce(gpb_reduce_args *r)
 {
-    unsigned x = (unsigned)GPB_TILES(r->m, r->n, GPB_REDUCE_ROWS, 1);
+    unsigned x = (unsigned)GPB_REDUCE_BLOCKS(r->m, r->n, r->splits);
     return cuLaunchKernel(gpb_child_kernel("gpb_sreduce"), x, 1, (unsigned)r->batch, GPB_REDUCE_THREADS, 1, 1, 0, NULL, (void *[]){ r },
                           NULL);
 }
@@ -109,7 +102,7 @@ static void launch_all(const row *r, gpb_gemm_args *g)
 /* The call on the fake device through row r, packed as its form asks. */
 static void compute(const row *r, const gpb_call *q)
 {
-    CUdeviceptr da = upload(a, sizeof a), db = upload(b, sizeof b), dc = upload(c_before, sizeof c_before);
+    CUdeviceptr da = gpb_child_upload(a, sizeof a), db = gpb_child_upload(b, sizeof b), dc = gpb_child_upload(c_before, sizeof c_before);
     bool ta = q->transa != 'N', tb = q->transb != 'N';
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA, .b = (void *)db,
                         .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc, .ldc = LDC,
@@ -164,7 +157,7 @@ static int never_read(void)
     memset(c_before, 0xFF, sizeof c_before);                  /* NaN */
     compute(strided, &q);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
-    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = NAN, .beta = 3,
+    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)gpb_child_upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = NAN, .beta = 3,
                         .batch = 1 };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, 8) == CUDA_SUCCESS);
     EXPECT(c[0] == 3 && c[1] == 6);
@@ -179,12 +172,12 @@ static int batches(void)
     compute(strided, &q);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
     gpb_gemm_item items[BATCH];
-    CUdeviceptr da = upload(a, sizeof a), db = upload(b, sizeof b), dc = upload(c_before, sizeof c_before);
+    CUdeviceptr da = gpb_child_upload(a, sizeof a), db = gpb_child_upload(b, sizeof b), dc = gpb_child_upload(c_before, sizeof c_before);
     for (size_t l = 0; l < BATCH; l++)
         items[l] = (gpb_gemm_item){ (void *)(da + l * sizeof a / BATCH), (void *)(db + l * sizeof b / BATCH),
                                     (void *)(dc + l * sizeof c / BATCH) };
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC, .alpha = q.alpha,
-                        .beta = q.beta, .batch = BATCH, .items = (void *)upload(items, sizeof items) };
+                        .beta = q.beta, .batch = BATCH, .items = (void *)gpb_child_upload(items, sizeof items) };
     launch_all(strided, &g);
     EXPECT(cuMemcpyDtoH(c, dc, sizeof c) == CUDA_SUCCESS);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
@@ -195,8 +188,8 @@ static int batches(void)
 static int parts_once(void)
 {
     gpb_child_start();
-    gpb_gemm_args g = { .m = 2, .n = 1, .k = 2, .a = (void *)upload((float[]){ 1, 2, 3, 4 }, 16), .rsa = 1, .csa = 2,
-                        .b = (void *)upload((float[]){ 1, 1 }, 8), .rsb = 1, .csb = 2, .c = (void *)gpb_child_device(8), .ldc = 2,
+    gpb_gemm_args g = { .m = 2, .n = 1, .k = 2, .a = (void *)gpb_child_upload((float[]){ 1, 2, 3, 4 }, 16), .rsa = 1, .csa = 2,
+                        .b = (void *)gpb_child_upload((float[]){ 1, 1 }, 8), .rsb = 1, .csb = 2, .c = (void *)gpb_child_device(8), .ldc = 2,
                         .alpha = 1, .batch = 1, .splits = 2, .partials = (void *)gpb_child_device(16) };
     gpb_reduce_args sum = { .m = 2, .n = 1, .splits = 2, .partials = g.partials, .c = g.c, .ldc = 2, .alpha = 2, .batch = 1 };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && launch_reduce(&sum) == CUDA_SUCCESS);
@@ -225,8 +218,8 @@ static int triangles(void)
     const float want[2][4] = { { 10, 10, 8, 10 }, { 6, 7, 8, 9 } };
     gpb_child_start();
     for (int lower = 0; lower < 2; lower++) {
-        gpb_unpack_args u = { .m = 2, .n = 2, .w = (void *)upload(w, 16), .ldw = 2, .c = (void *)upload(old, 16), .ldc = 2,
-                              .beta = 0.5, .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
+        gpb_unpack_args u = { .m = 2, .n = 2, .w = (void *)gpb_child_upload(w, 16), .ldw = 2, .c = (void *)gpb_child_upload(old, 16),
+                              .ldc = 2, .beta = 0.5, .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
         EXPECT(launch_tiles("gpb_sunpack", 2, 2, &u) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)u.c, 16) == CUDA_SUCCESS);
         EXPECT(!memcmp(c, want[lower], 16));
     }
@@ -392,9 +385,9 @@ static void test_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_parts),        cmocka_unit_test(test_contract),
-        cmocka_unit_test(test_broken_rules),
-        cmocka_unit_test(test_modules),       cmocka_unit_test(test_summary),  cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_parts),   cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_broken_rules),  cmocka_unit_test(test_modules), cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

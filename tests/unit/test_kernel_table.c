@@ -50,7 +50,8 @@ static void rows_hold(void **state)
         assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));      /* kernel_pick.c masks */
         assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);                       /* panels.c cuts at 256 */
         assert_true(q->threads % 32 == 0 && q->threads <= 1024);
-        assert_true(q->form == GPB_FORM_SPLIT || q->bm * q->bn % q->threads == 0);                   /* a SPLIT kernel has a producer */
+        /* Threads share a tile evenly, or groups of them a slice of k; a SPLIT kernel has a producer. */
+        assert_true(q->form == GPB_FORM_SPLIT || q->bm * q->bn % q->threads == 0 || q->threads % (q->bm * q->bn) == 0);
         assert_true(q->form != GPB_FORM_SPLIT || (GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0));
         /* Of the smallest GPU that runs the image. */
         int limit = gpb_kernel_table_runs(q->image, 75) ? 64 << 10 : gpb_kernel_table_runs(q->image, 89) ? 99 << 10 : 227 << 10;

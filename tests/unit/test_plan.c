@@ -328,7 +328,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 b = (g->transb == 'N' ? (__int128)up(p->kc, 64) * p->nc : (__int128)up(p->nc, 64) * p->kc) * group;
     __int128 c = (__int128)up(p->mc, 64) * p->nc * group;
     bool split = q->form == GPB_FORM_SPLIT;
-    int slices = q->math == GPB_MATH_FP16X3 ? 2 : 1, grain = split ? 1024 : 256;
+    int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
     __int128 pa = split ? (__int128)gpb_split_bytes(p->mc, p->kc, slices) * p->group
                         : (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
     __int128 pb = split ? (__int128)gpb_split_bytes(p->nc, p->kc, slices) * p->group

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* A tile's results to C: four rows at a time where C allows it, else by way of shared memory, so that a warp always writes whole lines. */
+#ifndef GPB_FFMA_STORE_CUH
+#define GPB_FFMA_STORE_CUH
+
+#include "kernels/epilogue.cuh"
+#include "kernels/ffma/lanes.cuh"
+
+/* One round of a warp: WM rows, STEP_N columns. */
+template <class lanes> constexpr int gpb_round_ld = lanes::WM + 4;
+template <class lanes> constexpr int gpb_round_floats = gpb_round_ld<lanes> * lanes::STEP_N;
+
+/* Columns g*STEP_N .. of the warp's part, through `room` (gpb_round_floats, the warp's own). c: C of the warp's corner; rows, cols: what of it
+   is within C. Neighbours in a warp write neighbouring rows; straight from the registers they would write 4 bytes of each 16. */
+template <class lanes>
+static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, float *room, const float (&acc)[lanes::TN][lanes::TM], int g, float *c,
+                                                       int rows, int cols)
+{
+    constexpr int LD = gpb_round_ld<lanes>;
+    const int lane = threadIdx.x % 32;
+    float *mine = room + lanes::i() - lanes::warp_i() + (lanes::j() - lanes::warp_j()) * LD;
+    __syncwarp();
+#pragma unroll
+    for (int s = 0; s < 4; s++)
+#pragma unroll
+        for (int x = 0; x < lanes::TM / 4; x++)
+            *(float4 *)(mine + s * LD + x * lanes::STEP_M) = make_float4(acc[4 * g + s][4 * x], acc[4 * g + s][4 * x + 1], acc[4 * g + s][4 * x + 2],
+                                                                         acc[4 * g + s][4 * x + 3]);
+    __syncwarp();
+    c += g * lanes::STEP_N * to.ldc + lane;
+#pragma unroll 4
+    for (int s = 0; s < lanes::STEP_N; s++, c += to.ldc)
+#pragma unroll
+        for (int x = 0; x < lanes::WM; x += 32)
+            if (lane + x < rows && g * lanes::STEP_N + s < cols)
+                c[x] = gpb_blend(to, room[s * LD + lane + x], to.beta == 0 ? 0 : c[x]);
+}
+
+/* `ring` has a round's floats for each warp, and nobody else uses it any more. */
+template <int BM, int BN, class lanes>
+static __device__ __forceinline__ void gpb_store_tile(const gpb_tile &t, float *ring, const float (&acc)[lanes::TN][lanes::TM])
+{
+    const gpb_target to = gpb_target_of(t);
+    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const int rows = (int)min(to.m - at.i0, (int64_t)BM) - lanes::warp_i(), cols = (int)min(to.n - at.j0, (int64_t)BN) - lanes::warp_j();
+    float *c = to.c + at.i0 + lanes::warp_i() + (at.j0 + lanes::warp_j()) * to.ldc;
+    if (!to.aligned || to.m % 4) {
+        float *room = ring + threadIdx.x / 32 * gpb_round_floats<lanes>;
+#pragma unroll
+        for (int g = 0; g < lanes::TN / 4; g++)
+            gpb_store_round<lanes>(to, room, acc, g, c, rows, cols);
+        return;
+    }
+    const int i = lanes::i() - lanes::warp_i(), j = lanes::j() - lanes::warp_j();
+    c += i + j * to.ldc;
+#pragma unroll
+    for (int s = 0; s < lanes::TN; s++) {
+        const int col = s / 4 * lanes::STEP_N + s % 4;
+#pragma unroll
+        for (int x = 0; x < lanes::TM / 4; x++)
+            if (j + col < cols && i + x * lanes::STEP_M < rows)
+                gpb_store4(to, c + x * lanes::STEP_M, 4, make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
+        c += (s % 4 == 3 ? lanes::STEP_N - 3 : 1) * to.ldc;
+    }
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: products that are thin, deep or small. */
+#define GPB_MINE_sgemm_shapes ~, KEEP
+#include "kernels/shapes/steps.cuh"
+
+/* Blocks that a multiprocessor should hold at once: as many as its shared memory has room for (227 KB, and 1 KB more a block), with 128
+   registers a thread at least. */
+#define GPB_SHAPES_LESS(a, b) ((a) < (b) ? (a) : (b))
+#define GPB_SHAPES_BLOCKS(threads, smem) GPB_SHAPES_LESS(227000 / ((smem) + 1100), 512 / (threads))
+
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(                \
+    extern "C" __global__ void __launch_bounds__(threads, GPB_SHAPES_BLOCKS(threads, smem))                            \
+    GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                                                  \
+    { gpb_each_member<bm, bn, bk, gpb_##name<bm, bn, bk, stages, threads, smem>>(g); })
+#include "kernels/gemm.def"
+#undef KERNEL
+#undef GPB_MINE_sgemm_shapes

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Matrix times a few vectors: every element of the large operand X is used once or so, hence goes straight from memory to registers.
+   X is rows x k, Y is k x W with W <= 4; results R(i,w). */
+#ifndef GPB_SHAPES_STREAM_CUH
+#define GPB_SHAPES_STREAM_CUH
+
+#include "kernels/epilogue.cuh"
+
+struct gpb_stream_side {
+    const float *x;                        /* X(first row of the tile, first k) */
+    int64_t rs, cs;
+    int rows;                              /* in the tile, of X */
+};
+
+/* Y(p,w); columns outside Y repeat the last one: what they give is not stored. */
+template <int W> static __device__ __forceinline__ void gpb_stream_few(float (&y)[W], const float *const (&from)[W], int64_t offset)
+{
+#pragma unroll
+    for (int w = 0; w < W; w++) y[w] = __ldg(from[w] + offset);
+}
+
+/* X contiguous along its rows: a thread has four of ROWS rows (neighbours if WIDE), and every GROUPS-th k, U of them on their way. */
+template <int ROWS, int W, int THREADS, int U, bool WIDE>
+static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
+                                                       float *sums)
+{
+    constexpr int LANES = ROWS / 4, GROUPS = THREADS / LANES;
+    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
+    const float *x = s.x + (WIDE ? 4 * lane : lane) + group * s.cs;
+    int row[4];
+#pragma unroll
+    for (int r = 0; r < 4; r++) row[r] = WIDE ? r : min(lane + r * LANES, s.rows - 1) - lane;
+    float acc[W][4] = {};
+    int64_t p = group;
+    auto load = [&](float (&to)[4]) {
+        if (WIDE) {
+            const float4 v = __ldcs((const float4 *)x);
+            to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+        } else {
+#pragma unroll
+            for (int r = 0; r < 4; r++) to[r] = __ldcs(x + row[r]);
+        }
+        x += GROUPS * s.cs;
+    };
+    auto add = [&](const float (&v)[4], const float (&y)[W]) {
+#pragma unroll
+        for (int w = 0; w < W; w++)
+#pragma unroll
+            for (int r = 0; r < 4; r++) acc[w][r] = fmaf(v[r], y[w], acc[w][r]);
+    };
+#pragma unroll 1
+    for (; p + (U - 1) * GROUPS < k; p += U * GROUPS) {
+        float v[U][4], y[U][W];
+#pragma unroll
+        for (int u = 0; u < U; u++) load(v[u]);
+#pragma unroll
+        for (int u = 0; u < U; u++) gpb_stream_few<W>(y[u], from, (p + u * GROUPS) * ys);
+#pragma unroll
+        for (int u = 0; u < U; u++) add(v[u], y[u]);
+    }
+#pragma unroll 1
+    for (; p < k; p += GROUPS) {
+        float v[4], y[W];
+        load(v);
+        gpb_stream_few<W>(y, from, p * ys);
+        add(v, y);
+    }
+#pragma unroll
+    for (int w = 0; w < W; w++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (WIDE ? 4 * lane + r : lane + r * LANES)] = acc[w][r];
+    __syncthreads();
+    for (int e = threadIdx.x; e < ROWS * W; e += THREADS) {
+        float sum = sums[e];
+        for (int g = 1; g < GROUPS; g++) sum += sums[g * W * ROWS + e];
+        sums[e] = sum;                     /* read by this thread alone until now */
+    }
+    __syncthreads();
+}
+
+/* X contiguous along k: a warp has ROWS / warps rows; its lanes lie along k, four elements each. `fours`: Y can be read like that, too. */
+template <int ROWS, int W, int THREADS, bool WIDE>
+static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, bool fours,
+                                                       int64_t k, float *sums)
+{
+    constexpr int WARPS = THREADS / 32, R = ROWS / WARPS;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const float *x[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r] = s.x + min(warp * R + r, s.rows - 1) * s.rs;
+    float acc[R][W] = {};
+    int64_t p = 0;
+#pragma unroll 1
+    for (; p + 128 <= k; p += 128) {
+        float v[R][4], y[4][W];
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            if (WIDE) {
+                const float4 f = __ldcs((const float4 *)(x[r] + p) + lane);
+                v[r][0] = f.x, v[r][1] = f.y, v[r][2] = f.z, v[r][3] = f.w;
+            } else {
+#pragma unroll
+                for (int q = 0; q < 4; q++) v[r][q] = __ldcs(x[r] + (p + lane + 32 * q) * s.cs);
+            }
+        if (WIDE && fours) {
+#pragma unroll
+            for (int w = 0; w < W; w++) {
+                const float4 f = __ldg((const float4 *)(from[w] + p) + lane);
+                y[0][w] = f.x, y[1][w] = f.y, y[2][w] = f.z, y[3][w] = f.w;
+            }
+        } else {
+#pragma unroll
+            for (int q = 0; q < 4; q++) gpb_stream_few<W>(y[q], from, (p + (WIDE ? 4 * lane + q : lane + 32 * q)) * ys);
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+#pragma unroll
+                for (int w = 0; w < W; w++) acc[r][w] = fmaf(v[r][q], y[q][w], acc[r][w]);
+    }
+#pragma unroll 1
+    for (p += lane; p < k; p += 32) {
+        float y[W];
+        gpb_stream_few<W>(y, from, p * ys);
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int w = 0; w < W; w++) acc[r][w] = fmaf(x[r][p * s.cs], y[w], acc[r][w]);
+    }
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            for (int o = 16; o; o /= 2) acc[r][w] += __shfl_xor_sync(~0u, acc[r][w], o);
+            if (lane == 0) sums[w * ROWS + warp * R + r] = acc[r][w];
+        }
+    __syncthreads();
+}
+
+template <int ROWS, int W, int THREADS, int U>
+static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, const float *y, int64_t ys, int64_t ws, int width, int64_t k,
+                                                  float *sums)
+{
+    const float *from[W];
+#pragma unroll
+    for (int w = 0; w < W; w++) from[w] = y + min(w, width - 1) * ws;
+    const bool base = ((uintptr_t)s.x & 15) == 0, fours = ys == 1 && ((uintptr_t)y & 15) == 0 && (W == 1 || (ws & 3) == 0);
+    if (s.rs == 1)
+        base && (s.cs & 3) == 0 && s.rows == ROWS ? gpb_stream_down<ROWS, W, THREADS, U, true>(s, from, ys, k, sums)
+                                                  : gpb_stream_down<ROWS, W, THREADS, U, false>(s, from, ys, k, sums);
+    else
+        base && (s.rs & 3) == 0 && s.cs == 1 ? gpb_stream_deep<ROWS, W, THREADS, true>(s, from, ys, fours, k, sums)
+                                             : gpb_stream_deep<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
+}
+
+/* op(A) is large, op(B) has at most BN columns; or the other way round. */
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile &t)
+{
+    constexpr bool TALL = BM > BN;
+    constexpr int ROWS = TALL ? BM : BN, W = TALL ? BN : BM;
+    __shared__ float sums[THREADS * 4 * W];
+    const gpb_gemm_args &g = t.g;
+    if (TALL)
+        gpb_stream<ROWS, W, THREADS, STAGES>({ gpb_global(t.a + t.i0 * g.rsa), g.rsa, g.csa, (int)min(g.m - t.i0, (int64_t)BM) },
+                                             gpb_global(t.b + t.j0 * g.csb), g.rsb, g.csb, (int)min(g.n - t.j0, (int64_t)BN), t.k, sums);
+    else
+        gpb_stream<ROWS, W, THREADS, STAGES>({ gpb_global(t.b + t.j0 * g.csb), g.csb, g.rsb, (int)min(g.n - t.j0, (int64_t)BN) },
+                                             gpb_global(t.a + t.i0 * g.rsa), g.csa, g.rsa, (int)min(g.m - t.i0, (int64_t)BM), t.k, sums);
+    const gpb_target to = gpb_target_of(t);
+    for (int e = threadIdx.x; e < BM * BN; e += THREADS)
+        gpb_store(to, t.i0 + e % BM, t.j0 + e / BM, sums[TALL ? e : e % BM * ROWS + e / BM]);
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* The SPLIT kernels of tests/fakecuda: slices that multiply to the right answer, guard words that send blocks of C to the kernel that can,
+   and each broken rule found out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/split.h"
+#include "tests/fakecuda/child.h"
+#include "tests/reference.h"
+
+typedef struct row {
+    const char *symbol;
+    enum gpb_math math;
+    enum gpb_form form;
+    int threads, smem, tile;
+} row;
+
+static const row rows[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_MATH_##math, GPB_FORM_##form, threads, smem, bm * bn },
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static const struct splitter { const char *symbol; int most, sharers; } splitters[] = {
+#define SPLITTER(name, image, most, sharers) { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), most, sharers },
+#include "kernels/split.def"
+#undef SPLITTER
+};
+enum { SPLITTERS = sizeof splitters / sizeof *splitters };
+
+/* Two blocks of rows, three of columns, each the last one short; k neither a multiple of a chunk nor of an octet. */
+enum { M = 200, N = 300, K = 75, LDA = 203, LDB = 301, LDC = 205, AREA = 303 * 303 };
+static const row *current;
+static const struct splitter *splitter = &splitters[SPLITTERS - 1];
+static float a[AREA], b[AREA], c_before[LDC * N], c[LDC * N];
+
+/* What a launch of gpb_ssplit, and of a kernel after it, was given. */
+typedef struct state {
+    gpb_split_args split;
+    gpb_gemm_args gemm;
+    CUdeviceptr a, b;
+    uint32_t *notice;
+} state;
+
+static int slices_of(const row *r) { return r->math == GPB_MATH_BF16X6 ? 3 : r->math == GPB_MATH_FP16X3 ? 2 : 1; }
+
+static CUfunction function_of(const row *r)
+{
+    CUfunction f = gpb_child_kernel(r->symbol);
+    EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, r->smem) == CUDA_SUCCESS);
+    return f;
+}
+
+static CUresult launch(CUfunction f, int64_t x, int threads, int smem, void *arguments)
+{
+    return cuLaunchKernel(f, (unsigned)x, 1, 1, (unsigned)threads, 1, 1, (unsigned)smem, NULL, (void *[]){ arguments }, NULL);
+}
+
+static CUresult launch_split(const gpb_split_args *g)
+{
+    gpb_split_args copy = *g;
+    int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);
+    return launch(gpb_child_kernel(splitter->symbol), (strips ? strips : 1) * splitter->sharers, GPB_SPLIT_THREADS, 0, &copy);
+}
+
+static CUresult launch_gemm(const row *r, const gpb_gemm_args *g)
+{
+    gpb_gemm_args copy = *g;
+    CUfunction f = function_of(r);
+    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
+    CUlaunchConfig config = { .gridDimX = 132, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)r->threads, .blockDimY = 1,
+                              .blockDimZ = 1, .sharedMemBytes = (unsigned)r->smem, .attrs = &size, .numAttrs = 1 };
+    int clusters = 0;
+    EXPECT(cuOccupancyMaxActiveClusters(&clusters, f, &config) == CUDA_SUCCESS && clusters > 0);
+    return launch(f, clusters * GPB_SPLIT_CLUSTER, r->threads, r->smem, &copy);
+}
+
+static gpb_call call_of(char transa, char transb)
+{
+    gpb_reference_fill(a, AREA, 1);
+    gpb_reference_fill(b, AREA, 2);
+    gpb_reference_fill(c_before, LDC * N, 3);
+    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
+                       .ldb = LDB, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = 1 };
+}
+
+static CUdeviceptr aligned(size_t bytes) { return (gpb_child_device(bytes + 1024) + 1023) / 1024 * 1024; }
+
+/* The argument blocks for row r, with memory for the slices and the workspace. */
+static state prepare(const row *r, const gpb_call *q)
+{
+    const int slices = slices_of(r);
+    const bool ta = q->transa != 'N', tb = q->transb != 'N';
+    state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b), .notice = gpb_child_pinned(4) };
+    *s.notice = 0;
+    s.split = (gpb_split_args){ .k = K, .batch = 1, .slices = slices, .counters = (void *)gpb_child_device(GPB_SPLIT_COUNTERS * 4),
+                                .notice = s.notice };
+    s.split.a = (gpb_split_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M, .epoch = 7,
+                                     .dst = (void *)aligned((size_t)gpb_split_bytes(M, K, slices)) };
+    s.split.b = (gpb_split_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N, .epoch = 8,
+                                     .dst = (void *)aligned((size_t)gpb_split_bytes(N, K, slices)) };
+    s.gemm = (gpb_gemm_args){ .m = M, .n = N, .k = K, .a = s.split.a.dst, .rsa = 1, .csa = 1, .b = s.split.b.dst, .rsb = 1, .csb = 1,
+                              .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = q->alpha, .beta = q->beta,
+                              .batch = 1, .counters = s.split.counters, .epoch_a = 7, .epoch_b = 8,
+                              .partials = (void *)gpb_child_device((size_t)(132 * r->tile) * 4) };
+    s.gemm.stride_a = s.gemm.stride_guard_a = gpb_split_bytes(M, K, slices) / 4;
+    s.gemm.stride_b = s.gemm.stride_guard_b = gpb_split_bytes(N, K, slices) / 4;
+    s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_split_guard(M, K, slices));
+    s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_split_guard(N, K, slices));
+    return s;
+}
+
+/* The stand-in for all at `level` and above: the first row of the table, on the caller's operands. */
+static CUresult stand_in(const state *s, int level)
+{
+    gpb_gemm_args g = s->gemm;
+    const row *r = &rows[0];
+    g.a = (void *)s->a, g.rsa = s->split.a.rs, g.csa = s->split.a.cs;
+    g.b = (void *)s->b, g.rsb = s->split.b.cs, g.csb = s->split.b.rs;
+    g.level = level;
+    return launch(function_of(r), GPB_TILES(M, N, 32, 32), r->threads, r->smem, &g);
+}
+
+static void fetch(const state *s) { EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)s->gemm.c, sizeof c) == CUDA_SUCCESS); }
+
+/* Of a marked block's rows nothing may have changed, of the others everything. */
+static bool untouched(int from, int to)
+{
+    for (int j = 0; j < N; j++)
+        if (memcmp(&c[from + j * LDC], &c_before[from + j * LDC], sizeof *c * (size_t)(to - from)))
+            return false;
+    return true;
+}
+
+static int right_answer(void)
+{
+    gpb_child_start();
+    for (int trans = 0; trans < 4; trans++) {
+        gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
+        state s = prepare(current, &q);
+        EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(current, &s.gemm) == CUDA_SUCCESS);
+        fetch(&s);
+        EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
+        EXPECT(current->math != GPB_MATH_TF32 || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+        EXPECT(*s.notice == 0);
+        /* nothing is left for the stand-in */
+        memcpy(c_before, c, sizeof c);
+        EXPECT(stand_in(&s, 1) == CUDA_SUCCESS);
+        fetch(&s);
+        EXPECT(!memcmp(c_before, c, sizeof c));
+    }
+    return GPB_CHILD_OK;
+}
+
+static void test_right_answers(void **state)
+{
+    (void)state;
+    for (current = rows; current < rows + ROWS; current++)
+        for (splitter = splitters; current->form == GPB_FORM_SPLIT && splitter < splitters + SPLITTERS; splitter++)
+            if (slices_of(current) < 3 || !splitter->most)
+                assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
+    splitter = &splitters[SPLITTERS - 1];
+}
+
+static const row *row_of(enum gpb_math math)
+{
+    for (const row *r = rows; r < rows + ROWS; r++)
+        if (r->form == GPB_FORM_SPLIT && r->math == math)
+            return r;
+    return NULL;
+}
+
+static void few(void) { for (int p = 0; p < K + 1 - GPB_SPLIT_FEWEST; p++) a[130 + p * LDA] = 0; }
+static void nan_(void) { a[130] = NAN; }
+static void infinite(void) { a[130 + 5 * LDA] = -INFINITY; }
+static void large(void) { a[130] = 0x1p61f; }
+static void far(void) { a[130] = 0x1p-83f; }
+static void small(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] *= 0x1p-61f; }
+static void wide(void) { a[130] = 0x1p-50f; }
+
+/* Each: what is done to row 130 of A, and the level that makes of its block. */
+static const struct bad { void (*spoil)(void); int level; } bads[] = {
+    { few, 2 }, { nan_, 2 }, { infinite, 2 }, { large, 2 }, { far, 2 }, { small, 2 }, { wide, 1 }
+};
+static const struct bad *bad;
+
+static int marked(void)
+{
+    gpb_child_start();
+    const row *r = row_of(GPB_MATH_FP16X3);
+    gpb_call q = call_of('N', 'N');
+    bad->spoil();
+    state s = prepare(r, &q);
+    uint32_t words[3];
+    EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
+    fetch(&s);
+    EXPECT(gpb_guard_level(words[0], 7) == 0 && gpb_guard_level(words[1], 7) == bad->level);
+    EXPECT((words[2] == 7) == (bad->level == 1) && *s.notice == 7);
+    EXPECT(untouched(128, M) && !untouched(0, 1));
+    if (bad->level == 1) {                                    /* BF16 slices, for this member only if it needs them */
+        const row *w = row_of(GPB_MATH_BF16X6);
+        state t = prepare(w, &q);
+        t.split.if_a = s.gemm.guard_a + gpb_split_guards(M), t.split.if_b = s.gemm.guard_b + gpb_split_guards(N);
+        t.split.epoch_if_a = 7, t.split.epoch_if_b = 8;
+        t.gemm.guard_a = s.gemm.guard_a, t.gemm.guard_b = s.gemm.guard_b, t.gemm.c = s.gemm.c, t.gemm.level = 1;
+        EXPECT(launch_split(&t.split) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
+    }
+    EXPECT(stand_in(&s, 2) == CUDA_SUCCESS);
+    fetch(&s);
+    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    return GPB_CHILD_OK;
+}
+
+static void test_marks(void **state)
+{
+    (void)state;
+    for (bad = bads; bad < bads + sizeof bads / sizeof *bads; bad++)
+        assert_int_equal(gpb_child_run(marked, NULL), GPB_CHILD_OK);
+}
+
+/* An operand that is there already keeps its own epoch; another call's marks do not count. */
+static int kept_operand(void)
+{
+    gpb_child_start();
+    const row *r = row_of(GPB_MATH_FP16X3);
+    gpb_call q = call_of('T', 'N');
+    state s = prepare(r, &q);
+    a[3] = INFINITY;
+    CUdeviceptr spoilt = gpb_child_upload(a, sizeof a);
+    gpb_split_args first = s.split;
+    first.a.src = (void *)spoilt, first.a.epoch = 5;
+    EXPECT(launch_split(&first) == CUDA_SUCCESS);             /* leaves 5 in the guard words of A */
+    gpb_split_args again = s.split;
+    again.b.rows = 0, again.b.dst = NULL;
+    EXPECT(launch_split(&again) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    fetch(&s);
+    gpb_reference_fill(a, AREA, 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    return GPB_CHILD_OK;
+}
+
+static void test_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_run(kept_operand, NULL), GPB_CHILD_OK);
+}
+
+/* Each breaks one rule of the launch. */
+static void no_counters(state *s) { EXPECT(cuMemsetD8((CUdeviceptr)s->gemm.counters, 1, 4) == CUDA_SUCCESS); }
+static void no_room(state *s) { s->gemm.partials = (void *)gpb_child_device(1024); }
+static void shifted(state *s) { s->gemm.a = (const char *)s->gemm.a + 256; }
+static void no_guards(state *s) { s->gemm.guard_b = NULL; }
+static void no_epoch(state *s) { s->gemm.epoch_a = 0; }
+static void wrong_guards(state *s) { s->gemm.guard_a++; }
+static void deeper(state *s) { s->gemm.k = K + 32; }
+static void in_parts(state *s) { s->gemm.splits = 2; }
+static void not_filled(state *s) { EXPECT(cuMemsetD8((CUdeviceptr)s->gemm.a + M * 64, 1, 64) == CUDA_SUCCESS); }
+static void (*const breaks[])(state *) = { no_counters, no_room, shifted, no_guards, no_epoch, wrong_guards, deeper, in_parts, not_filled };
+static void (*const *breach)(state *);
+
+static int broken(void)
+{
+    gpb_child_start();
+    const row *r = row_of(GPB_MATH_FP16X3);
+    gpb_call q = call_of('N', 'T');
+    state s = prepare(r, &q);
+    EXPECT(launch_split(&s.split) == CUDA_SUCCESS);
+    (*breach)(&s);
+    EXPECT(launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static int used_twice(void)              /* the counters are not zero the second time */
+{
+    gpb_child_start();
+    gpb_call q = call_of('N', 'N');
+    state s = prepare(row_of(GPB_MATH_FP16X3), &q);
+    EXPECT(launch_split(&s.split) == CUDA_SUCCESS);
+    for (int i = 0; i < 2; i++)
+        EXPECT(launch_gemm(row_of(GPB_MATH_FP16X3), &s.gemm) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static int too_deep(void)                /* for a splitter that holds strips in registers */
+{
+    gpb_child_start();
+    gpb_call q = call_of('N', 'N');
+    state s = prepare(row_of(GPB_MATH_FP16X3), &q);
+    splitter = splitters;
+    s.split.k = splitter->most + 1;
+    launch_split(&s.split);
+    return GPB_CHILD_OK;
+}
+
+static void test_broken_rules(void **state)
+{
+    (void)state;
+    for (breach = breaks; breach < breaks + sizeof breaks / sizeof *breaks; breach++)
+        assert_int_equal(gpb_child_run(broken, NULL), 86);
+    assert_int_equal(gpb_child_run(used_twice, NULL), 86);
+    assert_int_equal(gpb_child_run(too_deep, NULL), 86);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_broken_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
