@@ -16,11 +16,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
     static_assert(SHARE % 2 == 0 && SHARE * lanes::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
 };
 
-/* Steps between bursts of copies: the compiler puts three empty slots before each burst, but too many copies at once hold up the reads of fragments. */
-constexpr int BURST = 2;
-
 /* acc = the tile's product. CHAIN > 0: sums of so many slices each are added up, instead of one chain of additions for all of k. */
-template <gpb_way WAY_A, gpb_way WAY_B, int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
+template <gpb_way WAY_A, gpb_way WAY_B, int CHAIN, int OPT, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
 static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_side &side_a, const gpb_side &side_b,
                                                      unsigned slices, unsigned first)
 {
@@ -74,15 +71,25 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
 #pragma unroll
         for (int q = 0; q < SHARE; q++) {
             const int next = (q + 1) % SHARE;
+            constexpr int BURST = OPT == 2 ? 2 : 1;
             if (q % BURST == 0) {
                 in_a.template part<SHARE / BURST>(later, q / BURST);
-                in_b.template part<SHARE / BURST>(later + shape::PANEL_A * 4, q / BURST);
+                if (OPT != 1)
+                    in_b.template part<SHARE / BURST>(later + shape::PANEL_A * 4, q / BURST);
             }
+            const unsigned later_b = later + shape::PANEL_A * 4;
+            if (OPT == 1 && next == 0)
+                in_b.template part<SHARE>(later_b, q);
             if (next == 0)
                 next_slice();
             gpb_read4<TM / 4, lanes::STEP_M>(a[next % 2], as + now + next * LDA);
             gpb_read4<TN / 4, lanes::STEP_N>(b[next % 2], bs + now + next * LDB);
-            gpb_outer_snake(acc, a[q % 2], b[q % 2]);
+            if (OPT == 1 && next) {
+                gpb_outer_snake<0, TN / 2>(acc, a[q % 2], b[q % 2]);
+                in_b.template part<SHARE>(later_b, q);
+                gpb_outer_snake<TN / 2, TN>(acc, a[q % 2], b[q % 2]);
+            } else
+                gpb_outer_snake<0, TN>(acc, a[q % 2], b[q % 2]);
         }
         if constexpr (CHAIN > 0)
             if (left == 1 || (slices - left) % CHAIN == CHAIN - 1)
@@ -93,7 +100,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
 }
 
 /* A block's tile. CHAIN: see gpb_ffma_loop. */
-template <int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS>
+template <int CHAIN, int OPT, int BM, int BN, int BK, int STAGES, int THREADS>
 static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
 {
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
@@ -106,7 +113,7 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
         way_a = way_b = GPB_ALONG;         /* not worth a loop of its own */
     float acc[lanes::TN][lanes::TM] = {};
     switch (way_a * 3 + way_b) {
-#define GPB_WAYS(a, b) case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
+#define GPB_WAYS(a, b) case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, OPT, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
         GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_DEEP)
         GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_ALONG)
 #undef GPB_WAYS
@@ -124,7 +131,7 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t)
 {
-    gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);
+    gpb_ffma_tile<0, SMEM, BM, BN, BK, STAGES, THREADS>(t);
 }
 
 /* The same: rows of gemm.def with other tiles. */
@@ -132,7 +139,7 @@ static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t)
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
     static __device__ __forceinline__ void name(const gpb_tile &t)            \
     {                                                                          \
-        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);                      \
+        gpb_ffma_tile<0, SMEM, BM, BN, BK, STAGES, THREADS>(t);                      \
     }
 GPB_FFMA_ALSO(gpb_ffma_small)
 GPB_FFMA_ALSO(gpb_ffma_paired)
@@ -143,7 +150,7 @@ GPB_FFMA_ALSO(gpb_ffma_grouped)
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile &t)
 {
-    gpb_ffma_tile<64 / BK, BM, BN, BK, STAGES, THREADS>(t);
+    gpb_ffma_tile<64 / BK, SMEM, BM, BN, BK, STAGES, THREADS>(t);
 }
 
 #endif

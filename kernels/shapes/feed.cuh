@@ -32,14 +32,14 @@ template <int ROWS, int BK, int THREADS> struct gpb_feed {
     const float *from;                     /* X(first row of the tile, first k of the next slice) */
     int64_t rs, cs;
     int rows;                              /* of X that lie in the tile, at most ROWS */
-    bool deep, wide;                       /* the order; whether 16-byte pieces are aligned */
+    bool deep, wide;                       /* the order of a slice; whether its 16-byte pieces are aligned */
 
-    static_assert(THREADS % BK == 0, "threads must share a row evenly");
+    static_assert(THREADS % BK == 0 && THREADS % (ROWS / 4) == 0, "threads must share a slice evenly");
 
     __device__ __forceinline__ gpb_feed(const float *x, int64_t rs, int64_t cs, int64_t i0, int64_t height)
         : from(gpb_global(x + i0 * rs)), rs(rs), cs(cs), rows((int)min(height - i0, (int64_t)ROWS))
     {
-        deep = ROWS < 4 || rs != 1;        /* a tile of fewer than four rows has no use for DOWN */
+        deep = rs != 1;
         wide = ((uintptr_t)from & 15) == 0 && (deep ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0);
     }
 
@@ -110,7 +110,7 @@ private:
 
     template <bool GUARD> __device__ __forceinline__ void down_wide(unsigned to, int depth) const
     {
-        constexpr int PIECES = ROWS < 4 ? 1 : ROWS / 4, STEP = THREADS / PIECES, COUNT = (BK + STEP - 1) / STEP;
+        constexpr int PIECES = ROWS / 4, STEP = THREADS / PIECES, COUNT = (BK + STEP - 1) / STEP;
         const int i = threadIdx.x % PIECES * 4, q = threadIdx.x / PIECES, inside = clamp4(rows - i);
         const float *x = from + i + q * cs;
         to += 4 * (q * ROWS + i);

@@ -10,16 +10,16 @@
 #include "kernels/epilogue.cuh"
 #include "kernels/shapes/feed.cuh"
 
-/* How LANES x OTHER thread places share an edge of a tile: T results of each, four neighbouring ones at a time (or all T < 4). */
+/* How threads share an edge of a tile, WARP of them in a warp: T results each, four neighbouring ones at a time. */
 template <int EDGE, int T, int WARP> struct gpb_edge {
-    static constexpr int FOURS = T < 4 ? 1 : T / 4, WIDTH = T < 4 ? T : 4, STEP = WARP * WIDTH;
-    static_assert(EDGE % (WARP * T) == 0 && WIDTH * FOURS == T, "threads must share the edge evenly");
-    static_assert((WARP & (WARP - 1)) == 0 && (FOURS & (FOURS - 1)) == 0, "place() splits bits");
+    static constexpr int STEP = WARP * 4;
+    static_assert(EDGE % (WARP * T) == 0 && T % 4 == 0, "threads must share the edge evenly");
+    static_assert((WARP & (WARP - 1)) == 0 && (T & (T - 1)) == 0, "nth() disturbs none of first()'s bits");
 
     /* First of the thread's results, from its place along the edge. */
-    static __device__ __forceinline__ int first(int place) { return place / WARP * (WARP * T) + place % WARP * WIDTH; }
+    static __device__ __forceinline__ int first(int place) { return place / WARP * (WARP * T) + place % WARP * 4; }
     /* Result x of the thread, from its first. */
-    static __device__ __forceinline__ constexpr int nth(int x) { return x / WIDTH * STEP + x % WIDTH; }
+    static __device__ __forceinline__ constexpr int nth(int x) { return x / 4 * STEP + x % 4; }
 };
 
 template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
@@ -60,43 +60,33 @@ static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], cons
 #pragma unroll
             for (int x = 0; x < T; x += 4) {
                 const float4 v = *(const float4 *)(slice + (4 * piece + q) * ROWS + first + EDGE::nth(x));
-                to[x][q] = v.x, to[x + 1 < T ? x + 1 : x][q] = v.y, to[x + 2 < T ? x + 2 : x][q] = v.z, to[x + 3 < T ? x + 3 : x][q] = v.w;
+                to[x][q] = v.x, to[x + 1][q] = v.y, to[x + 2][q] = v.z, to[x + 3][q] = v.w;
             }
     }
 }
 
 /* Where result (i,j) of a group lies within a four of rows: moved about, so that the threads of a warp store to different banks. */
-static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return (j >> 2 ^ i >> 5 << 1) & 3; }
+static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return ((j >> 2) ^ ((i >> 5) << 1)) & 3; }
 
-/* The groups' sums, sums[group][j][i], to C: each thread four rows (or one), in the order of the groups. */
+/* The groups' sums, sums[group][j][i], to C: each thread four rows, in the order of the groups. */
 template <int BM, int BN, int KS, int THREADS>
 static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const float *sums)
 {
     const gpb_target to = gpb_target_of(t);
     const int rows = (int)min(to.m - t.i0, (int64_t)BM), cols = (int)min(to.n - t.j0, (int64_t)BN);
-    constexpr int WIDTH = BM % 4 ? 1 : 4;
 #pragma unroll 2
-    for (int x = threadIdx.x; x < BM * BN / WIDTH; x += THREADS) {
-        const int i = x % (BM / WIDTH) * WIDTH, j = x / (BM / WIDTH);
+    for (int x = threadIdx.x; x < BM * BN / 4; x += THREADS) {
+        const int i = x % (BM / 4) * 4, j = x / (BM / 4), moved = gpb_slab_moved(i, j);
         if (i >= rows || j >= cols) continue;
-        const float *from = sums + j * BM + i;
-        float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
-        if (WIDTH == 4) {
-            float4 sum = *(const float4 *)from;
+        float4 sum = *(const float4 *)(sums + j * BM + i);
 #pragma unroll
-            for (int g = 1; g < KS; g++) {
-                const float4 v = *(const float4 *)(from + g * BM * BN);
-                sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
-            }
-            const int moved = gpb_slab_moved(i, j);
-            if (moved & 1) sum = make_float4(sum.y, sum.x, sum.w, sum.z);
-            if (moved & 2) sum = make_float4(sum.z, sum.w, sum.x, sum.y);
-            gpb_store4(to, c, rows - i, sum);
-        } else {
-            float sum = *from;
-            for (int g = 1; g < KS; g++) sum += from[g * BM * BN];
-            *c = gpb_blend(to, sum, to.beta == 0 ? 0 : *c);
+        for (int g = 1; g < KS; g++) {
+            const float4 v = *(const float4 *)(sums + (g * BN + j) * BM + i);
+            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
         }
+        if (moved & 1) sum = make_float4(sum.y, sum.x, sum.w, sum.z);
+        if (moved & 2) sum = make_float4(sum.z, sum.w, sum.x, sum.y);
+        gpb_store4(to, gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc), rows - i, sum);
     }
 }
 
@@ -170,7 +160,7 @@ template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __force
 #pragma unroll
         for (int r = 0; r < TM; r++) {
             const int row = i + SHAPE::edge_m::nth(r), col = j + SHAPE::edge_n::nth(s);
-            mine[col * BM + (BM % 4 ? row : row ^ gpb_slab_moved(row, col))] = acc[s][r];
+            mine[col * BM + (row ^ gpb_slab_moved(row, col))] = acc[s][r];
         }
     __syncthreads();
 }
@@ -188,11 +178,11 @@ static __device__ __forceinline__ void gpb_slab(const gpb_tile &t)
         if (fb.deep)
             gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, true>(t, fa, fb, acc);
         else
-            gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, BN < 4>(t, fa, fb, acc);
+            gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, false>(t, fa, fb, acc);
     else if (fb.deep)
-        gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, BM < 4, true>(t, fa, fb, acc);
+        gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, true>(t, fa, fb, acc);
     else
-        gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, BM < 4, BN < 4>(t, fa, fb, acc);
+        gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, false>(t, fa, fb, acc);
     gpb_slab_put_sums<BM, BN, shape>(acc);
     gpb_slab_store<BM, BN, shape::KS, THREADS>(t, gpb_slab_memory);
 }

@@ -5,9 +5,9 @@
    sm_80, 86 and 89 add in groups of 8 and keep 24 bits, one fewer than Hopper's (research/kernels.md B1), so a part of 64 k would already
    be less accurate than FP32 (B3). The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
 
-   A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. Persistent;
-   any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next strip of A is on its way from
-   shared memory to registers; with the last strip of a chunk, what the next chunk begins with. */
+   A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. It is
+   persistent, without clusters; any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next
+   strip of A is on its way from shared memory to registers; with the last strip of a chunk, what the next chunk begins with. */
 #ifndef GPB_SPLIT_MMA_CUH
 #define GPB_SPLIT_MMA_CUH
 
@@ -44,7 +44,7 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
     unsigned left;                              /* chunks to come */
     unsigned data, to, from;                    /* shared-memory addresses: of the stages, of the next one to fill, to read */
 
-    __device__ __forceinline__ unsigned after(unsigned stage) const { return stage + BYTES == data + STAGES * BYTES ? data : stage + BYTES; }
+    __device__ __forceinline__ unsigned after(unsigned stage) const { return stage == data + (STAGES - 1) * BYTES ? data : stage + BYTES; }
     /* One group of copies: the next chunk, or none if there is no more. */
     __device__ __forceinline__ void fetch(const gpb_gemm_args &g)
     {
@@ -128,8 +128,9 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
 {
     using ring_t = gpb_mma_ring<BM, BN, STAGES>;
     constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS, COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
-    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && BK == GPB_SPLIT_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
-    static_assert(GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0 && ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds");
+    static_assert(BK == GPB_SPLIT_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
+    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0, "whole pairs of column groups");
+    static_assert(ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds of copies");
     extern __shared__ __align__(128) char memory[];
     const unsigned team = threadIdx.x / GPB_MMA_TEAM, warp = threadIdx.x % GPB_MMA_TEAM / 32;
 #if __CUDA_ARCH__ >= 900

@@ -27,23 +27,32 @@ constexpr int GPB_SPLIT_STEP = GPB_SPLIT_OCTETS * 8;
 struct gpb_octet {
     float x[8];
 
-    /* from: the first, p elements into its row; step: from one to the next. `along`: step is 1, so 16-byte loads may do: two, or, where `from`
-       is no multiple of 16 bytes and the row has elements around the octet, three, of which the middle is taken. */
-    __device__ __forceinline__ void load(const float *from, int64_t step, int64_t p, int64_t left, bool along)
+    /* From `from` on, `step` from one to the next. */
+    __device__ __forceinline__ void load(const float *from, int64_t step, int64_t left)
     {
-        const int shift = along ? (int)((uintptr_t)from / 4 % 4) : 0;
-        if (along && p >= shift && left >= (shift ? 12 - shift : 8)) {
-            const float4 *at = (const float4 *)(from - shift), v = __ldg(at), w = __ldg(at + 1);
-            const float4 z = shift ? __ldg(at + 2) : v;
-            const float all[12] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w, z.x, z.y, z.z, z.w };
-#pragma unroll
-            for (int q = 0; q < 8; q++)
-                x[q] = shift == 0 ? all[q] : shift == 1 ? all[q + 1] : shift == 2 ? all[q + 2] : all[q + 3];
-            return;
-        }
 #pragma unroll
         for (int q = 0; q < 8; q++)
             x[q] = q < left ? __ldg(from + q * step) : 0;
+    }
+    /* The same for neighbours in memory, `from` a multiple of 16 bytes. */
+    __device__ __forceinline__ void load_aligned(const float *from, int64_t left)
+    {
+        if (left < 8) return load(from, 1, left);
+        const float4 lower = __ldg((const float4 *)from), upper = __ldg((const float4 *)from + 1);
+        x[0] = lower.x, x[1] = lower.y, x[2] = lower.z, x[3] = lower.w;
+        x[4] = upper.x, x[5] = upper.y, x[6] = upper.z, x[7] = upper.w;
+    }
+    /* The same for any `from`, p elements into its row: three aligned loads, of which the middle is taken, where the row has elements
+       around the octet. */
+    __device__ __forceinline__ void load_shifted(const float *from, int64_t p, int64_t left)
+    {
+        const int shift = (int)((uintptr_t)from / 4 % 4);
+        if (p < shift || left < 12) return load(from, 1, left);
+        const float4 *at = (const float4 *)(from - shift), u = __ldg(at), v = __ldg(at + 1), w = __ldg(at + 2);
+        const float all[12] = { u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };
+#pragma unroll
+        for (int q = 0; q < 8; q++)
+            x[q] = shift == 0 ? all[q] : shift == 1 ? all[q + 1] : shift == 2 ? all[q + 2] : all[q + 3];
     }
 };
 
@@ -107,27 +116,25 @@ struct gpb_survey {
     }
 };
 
-static __device__ __forceinline__ unsigned gpb_magnitude(float x) { return __float_as_uint(x) & 0x7fffffff; }
-
 static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
 {
     unsigned largest = 0;
 #pragma unroll
-    for (int q = 0; q < 8; q++) largest = max(largest, gpb_magnitude(o.x[q]));
+    for (int q = 0; q < 8; q++) largest = max(largest, __float_as_uint(o.x[q]) & 0x7fffffff);
     return largest;
 }
 
-/* What is 2^-24 of that magnitude; 1, the least that is not zero, if nothing is. */
+/* What is 2^-24 of that magnitude; the least that is not zero, if nothing is. */
 static __device__ __forceinline__ unsigned gpb_least(unsigned largest)
 {
     return largest > 24u << 23 ? largest - (24u << 23) : 1;
 }
 
-static __device__ __forceinline__ unsigned gpb_count(const gpb_octet &o, unsigned least)
+static __device__ __forceinline__ unsigned gpb_count(const gpb_octet &o, float least)
 {
     unsigned many = 0;
 #pragma unroll
-    for (int q = 0; q < 8; q++) many += gpb_magnitude(o.x[q]) >= least;
+    for (int q = 0; q < 8; q++) many += fabsf(o.x[q]) >= least;
     return many;
 }
 
@@ -137,18 +144,26 @@ template <int SLICES> struct gpb_strip {
     int64_t i, k, chunks, rows;
     const float *src;
     char *dst;
-    bool along;                                                            /* k is contiguous: neighbouring threads walk it */
+    enum { DOWN, ALIGNED, SHIFTED } way;                                   /* of loading: rows are neighbours in memory; or k is, which then
+                                                                              neighbouring threads walk. The same for all threads */
 
     __device__ __forceinline__ gpb_strip(const gpb_split_operand &x, int64_t depth, unsigned strip, int64_t l)
     {
-        along = x.cs == 1 && x.rs != 1;
+        const bool along = x.cs == 1 && x.rs != 1;
         row = along ? threadIdx.x / GPB_SPLIT_OCTETS : threadIdx.x % GPB_SPLIT_STRIP;
         octet = along ? threadIdx.x % GPB_SPLIT_OCTETS : threadIdx.x / GPB_SPLIT_STRIP;
         i = (int64_t)strip * GPB_SPLIT_STRIP + row, rows = gpb_split_rows(x.rows), chunks = gpb_split_chunks(depth);
         k = i < x.rows ? depth : 0;                                        /* rows beyond the operand are zeros */
         src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
+        way = !along ? DOWN : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? ALIGNED : SHIFTED;
         src += i < x.rows ? i * x.rs : 0;
         dst = (char *)x.dst + l * gpb_split_bytes(x.rows, depth, SLICES);
+    }
+    __device__ __forceinline__ void load(gpb_octet &o, const gpb_split_operand &x, int64_t p) const
+    {
+        if (way == ALIGNED) o.load_aligned(src + p, k - p);
+        else if (way == SHIFTED) o.load_shifted(src + p, p, k - p);
+        else o.load(src + p * x.cs, x.cs, k - p);
     }
     /* Where the high slice of the octet at p goes; further octets a multiple of 32 k on lie so much further for each 32. */
     __device__ __forceinline__ char *place(int64_t p) const
@@ -207,20 +222,20 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.k; p += GPB_SPLIT_STEP) {
         gpb_octet o;
-        o.load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
+        s.load(o, x, p);
         largest = max(largest, gpb_largest(o));
     }
     atomicMax(&survey.largest[s.row], largest);
     __syncthreads();
     largest = survey.largest[s.row];
-    const unsigned least = gpb_least(largest);
+    const float least = __uint_as_float(gpb_least(largest));
     const float scale = gpb_scale(x, s, k, largest, s.octet == 0), t = gpb_tolerance(k);
     int level = 0;
     char *to = s.place(s.octet * 8);
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.chunks * GPB_SPLIT_CHUNK; p += GPB_SPLIT_STEP) {
         gpb_octet o;
-        o.load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
+        s.load(o, x, p);
         many += gpb_count(o, least);
         level = max(level, gpb_cut<SLICES>(o, scale, t, to, s.rows * 64));
         to += GPB_SPLIT_STEP / GPB_SPLIT_CHUNK * s.chunk_bytes();

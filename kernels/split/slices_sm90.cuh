@@ -47,16 +47,23 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     else __syncthreads();
     gpb_octet o[OCTETS];
     unsigned largest = 0, many = 0;
+    constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
+    if (s.way == s.ALIGNED) {
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++) {
-        const int64_t p = begin + y * (SHARERS * GPB_SPLIT_STEP);
-        o[y].load(s.src + p * x.cs, x.cs, p, s.k - p, s.along);
+        for (int y = 0; y < OCTETS; y++) o[y].load_aligned(s.src + begin + y * TURN, s.k - begin - y * TURN);
+    } else if (s.way == s.SHIFTED) {
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++) o[y].load_shifted(s.src + begin + y * TURN, begin + y * TURN, s.k - begin - y * TURN);
+    } else {
+        const float *from = s.src + begin * x.cs;
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs, s.k - begin - y * TURN);
     }
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) largest = max(largest, gpb_largest(o[y]));
     atomicMax(&here.largest[s.row], largest);
     __syncthreads();
-    const unsigned least = gpb_least(here.largest[s.row]);
+    const float least = __uint_as_float(gpb_least(here.largest[s.row]));
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) many += gpb_count(o[y], least);
     atomicAdd(&here.many[s.row], many);
@@ -73,7 +80,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     char *to = s.place(begin);
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
-        constexpr int STEP = SHARERS * GPB_SPLIT_STEP / GPB_SPLIT_CHUNK;
+        constexpr int STEP = TURN / GPB_SPLIT_CHUNK;
         if (y * STEP < chunks_left) level = max(level, gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64));
         to += STEP * s.chunk_bytes();
     }

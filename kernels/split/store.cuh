@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the sums of a SPLIT kernel: scaled back by the powers of two of their row and column, then alpha, beta, the edges of C. */
+/* Where the sums of a SPLIT kernel go: scaled back by the powers of two of their row and column, then alpha, beta, the edges of C. */
 #ifndef GPB_SPLIT_STORE_CUH
 #define GPB_SPLIT_STORE_CUH
 
 #include "kernels/split.h"
 #include "kernels/tile.cuh"
 
-/* C of a thread's places in a 16 x BN strip, which mma and wgmma lay out alike: rows 0 and 8 from the thread's own, pairs of columns 8 apart.
+/* C of a thread's places in a 16 x BN strip, which mma and wgmma lay out alike: its first row and 8 below, pairs of columns 8 apart.
    FULL: none of them is outside C. A store covers eight rows by four columns: whole sectors. */
 template <int BN, bool FULL, bool BETA>
 static __device__ __forceinline__ void gpb_store_pairs(const gpb_target &to, float *c, int rows, int cols, const float (&sum)[BN / 2])

@@ -18,7 +18,8 @@ for kernel in '' ${GPB_TEST_LARGE:+fp16x3}; do
     # Do its calls reach the GPU path? The smallest of the programs shows it.
     GPUBLAS_VERBOSE=1 LD_PRELOAD=$library "$debian/lapack/xlintstrfs" < "$debian/lapack/stest_rfp.in" > rfp.result 2> rfp.trace
     calls=$(traced rfp.trace ' sgemm_ ')
-    if [ "$calls" -ge 4000 ]; then ok "$what: $calls calls of sgemm_ in xlintstrfs went to the GPU"; else fail "$what: only $calls calls went to the GPU"; fi
+    if [ "$calls" -ge 4000 ]; then ok "$what: $calls calls of sgemm_ in xlintstrfs went to the GPU"
+    else fail "$what: only $calls calls went to the GPU"; fi
 
     expect "$what: tests run, numerical errors, other errors" "$wanted 0 0" "$("$here/lapack_suite.sh" "$debian/lapack" 2 "$library")"
     grep -h -A 1 'out of' ./*.out

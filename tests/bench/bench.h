@@ -16,7 +16,7 @@ typedef struct bench_options {
     const char *nvblas;         /* end to end: libnvblas.so */
     const char *csv;            /* where to write the CSV, or NULL */
     const char *only;           /* ladder: this kernel alone, or NULL */
-    const char *suites, *modes; /* device: names with commas between them, NULL: all */
+    const char *suites, *modes; /* device: names with commas between them, NULL: all; fit: of suites, NULL: random shapes */
     double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; device, fit: all of it */
     int shapes, seed;           /* fit: how many random shapes at most; which ones */
     int largest;                /* shapes with a side above this are left out */

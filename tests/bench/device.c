@@ -157,6 +157,14 @@ static void write_peaks(FILE *csv)
     if (cuda.arch == 90) fprintf(csv, "# peak FP16 tensor cores, three products: %.1f TFLOP/s\n", 4096 * clocks / 3);
 }
 
+const problem *device_problems(const bench_options *options, int *made)
+{
+    for (size_t s = 0; s < sizeof suites / sizeof *suites; s++)
+        if (listed(options->suites, suites[s].name)) suites[s].make(options);
+    *made = count;
+    return problems;
+}
+
 int bench_device(const bench_options *options)
 {
     char gpu[256];
@@ -165,8 +173,7 @@ int bench_device(const bench_options *options)
     gpu_open_cublas();
     gpu_open_ours(options->library);
     if (options->only) gpu_option("KERNEL", options->only);
-    for (size_t s = 0; s < sizeof suites / sizeof *suites; s++)
-        if (listed(options->suites, suites[s].name)) suites[s].make(options);
+    device_problems(options, &count);
     gpu_operands(problems, count);
     FILE *csv = bench_csv(options->csv, "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,"
                                         "cublas_ms_least,cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u,"

@@ -50,7 +50,7 @@ static void draw(problem *p, int largest)
 
 static int64_t tiles(const problem *p, const gpu_kernel *q)
 {
-    return ((int64_t)p->m + q->bm - 1) / q->bm * (((int64_t)p->n + q->bn - 1) / q->bn);
+    return ((int64_t)p->m + q->bm - 1) / q->bm * (((int64_t)p->n + q->bn - 1) / q->bn) * p->batch;
 }
 
 /* Numbers of parts that are worth a trial: some slices each, and no more than three parts for each place on the device. */
@@ -58,7 +58,7 @@ static bool worthwhile(const problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
     return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * 2 * q->bk <= p->k
-           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->m * p->n * splits <= MOST_PARTS_BYTES;
+           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->m * p->n * p->batch * splits <= MOST_PARTS_BYTES;
 }
 
 /* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
@@ -152,8 +152,8 @@ static void report(FILE *csv, const problem *p, trial *trials, int count, const 
         spread s = spread_of(trials[i].seconds, trials[i].calls);
         if (isinf(s.most)) continue;
         const char *name = trials[i].kernel ? trials[i].kernel->name : trials[i].is_cublas ? "-" : chosen[i - first];
-        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->m, p->n, p->k, p->ta, p->tb, p->lda, p->ldb, p->ldc, p->shift,
-                trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
+        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->m, p->n, p->k, p->ta, p->tb, p->lda, p->ldb, p->ldc,
+                p->shift, p->batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
     }
     fflush(csv);
 }
@@ -170,6 +170,17 @@ static double regret_of(trial *trials, int count)
     return chosen / fmin(best, chosen);
 }
 
+/* Random ones, or those of the suites of --device. Their number. */
+static int make_shapes(const bench_options *options)
+{
+    int count = options->shapes < MOST_SHAPES ? options->shapes : MOST_SHAPES;
+    srandom((unsigned)options->seed);
+    if (options->suites) memcpy(shapes, device_problems(options, &count), (size_t)count * sizeof *shapes);
+    else
+        for (int i = 0; i < count; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
+    return count;
+}
+
 int bench_fit(const bench_options *options)
 {
     static trial trials[MOST_TRIALS];
@@ -178,15 +189,14 @@ int bench_fit(const bench_options *options)
     if (!gpu_open(gpu, sizeof gpu)) return 77;
     gpu_open_cublas();
     gpu_open_ours(options->library);
-    srandom((unsigned)options->seed);
-    for (int i = 0; i < MOST_SHAPES; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
-    gpu_operands(shapes, MOST_SHAPES);
+    const int wanted = make_shapes(options);
+    gpu_operands(shapes, wanted);
     FILE *csv = bench_csv(options->csv ? options->csv : "/dev/null",
-                          "m,n,k,ta,tb,lda,ldb,ldc,shift,mode,kernel,splits,calls,us_median,us_least");
+                          "m,n,k,ta,tb,lda,ldb,ldc,shift,batch,mode,kernel,splits,calls,us_median,us_least");
     fprintf(csv, "# %s, arch %d, %d SMs, seed %d\n", gpu, cuda.arch, cuda.sms, options->seed);
     double start = seconds_now(), logs = 0;
     int done = 0, judged = 0;
-    for (; done < options->shapes && seconds_now() - start < options->seconds; done++) {
+    for (; done < wanted && seconds_now() - start < options->seconds; done++) {
         const problem *p = &shapes[done];
         char names[3][64];
         static const char *const modes[] = { "fp32", "ieee", "tf32" };
@@ -195,7 +205,7 @@ int bench_fit(const bench_options *options)
             gpu_choice(p, names[x], sizeof names[x]);
         }
         int count = add_trials(p, options, trials);
-        measure(p, trials, count, (options->seconds - (seconds_now() - start)) / (options->shapes - done));
+        measure(p, trials, count, (options->seconds - (seconds_now() - start)) / (wanted - done));
         report(csv, p, trials, count, (const char *const[3]){ names[0], names[1], names[2] });
         regrets[judged] = regret_of(trials, count);
         if (isfinite(regrets[judged])) logs += log(regrets[judged++]);

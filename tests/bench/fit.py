@@ -28,7 +28,7 @@ ENOUGH = 0.0004                                                    # a kernel is
 
 
 class Row(ctypes.Structure):
-    _fields_ = [(x, ctypes.c_int64) for x in "m n k lda ldb ldc ta tb shift kernel splits".split()] + [
+    _fields_ = [(x, ctypes.c_int64) for x in "m n k lda ldb ldc ta tb shift batch kernel splits".split()] + [
         ("seconds", ctypes.c_double), ("weight", ctypes.c_double)]
 
 
@@ -71,7 +71,7 @@ def read(library, paths, names):
             if found:
                 gpu = (found[1], int(found[2]), int(found[3]))
         for r in csv.DictReader(x for x in lines if not x.startswith("#")):
-            shape = (path,) + tuple(r[x] for x in "m n k ta tb lda ldb ldc shift".split())
+            shape = (path,) + tuple(r.get(x, "1") for x in "m n k ta tb lda ldb ldc shift batch".split())
             us = float(r["us_median"]) if int(r["calls"]) > 1 else float(r["us_least"])
             if r["mode"] != "forced":
                 others.setdefault(shape, {})[r["mode"]] = (r["kernel"], us * 1e-6)
@@ -79,8 +79,8 @@ def read(library, paths, names):
                 kernel = names.index(r["kernel"])
                 if library.fit_form(kernel) == SPLIT and int(r["k"]) < LEAST_SPLIT_K:
                     continue                                       # never chosen: all of it would be the stand-in's
-                row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]), kernel,
-                          int(r["splits"]), us * 1e-6, 1)
+                row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]),
+                          int(r.get("batch", 1)), kernel, int(r["splits"]), us * 1e-6, 1)
                 shapes.setdefault(shape, {})[kernel, int(r["splits"])] = row
     for rows in shapes.values():
         best = min(r.seconds for r in rows.values())

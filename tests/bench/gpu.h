@@ -90,6 +90,9 @@ typedef struct problem {
 double problem_flops(const problem *p);
 /* Sets of operands to go round: more than three times what the level-2 cache holds. */
 size_t problem_sets(const problem *p);
+/* The problems of some suites of --device. */
+struct bench_options;
+const problem *device_problems(const struct bench_options *options, int *count);
 /* Device memory for the largest of some problems, A and B filled. */
 void gpu_operands(const problem *all, int count);
 

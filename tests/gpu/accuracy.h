@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum accuracy_guard { GUARD_CLEAN, GUARD_MARKED, GUARD_EITHER };
-enum accuracy_result { RESULT_BOUNDED, RESULT_FEW, RESULT_EXACT, RESULT_LIMIT };
+enum accuracy_result { RESULT_BOUNDED, RESULT_FEW, RESULT_ROUNDING, RESULT_EXACT, RESULT_LIMIT };
 typedef struct accuracy_pattern {          /* a row's element: of (row, place in k, k, the row's random number, the element's own) */
     float (*of)(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number);
     int number;

@@ -17,6 +17,7 @@
 /* "Never above" as far as a sample can tell. The rms of 4096 errors strays by 1 %. The largest of N = 4096 to 16384 normal ones strays by
    1/(2 ln N) = 6 %, a ratio of two by 8 %, and there are hundreds of points: 1.3 is where chance ends. */
 static const double RMS_NOISE = 1.02, MAX_NOISE = 1.3;
+static const double ROUNDING_RMS = 0.6, ROUNDING_RATIO = 2;
 static const double CUBLAS_RMS = 1.2, CUBLAS_MAX = 1.5, CUBLAS_MEAN = 0.8;
 
 typedef struct contender {
@@ -89,10 +90,12 @@ static void judge(contender *who, const accuracy_data *data, const accuracy_erro
 {
     double rms = ratio(e->rms, plain->rms), max = ratio(e->max, plain->max);
     bool above = data->result != RESULT_LIMIT && is_above(rms, max, RMS_NOISE, MAX_NOISE);
+    if (data->result == RESULT_ROUNDING) above = above && is_above(e->rms, rms, ROUNDING_RMS, ROUNDING_RATIO);
     who->points++;
     who->failures += above;
     who->rms_logs += log(fmax(rms, 1e-3));
-    if (data->result != RESULT_LIMIT) who->worst_rms = fmax(who->worst_rms, rms), who->worst_max = fmax(who->worst_max, max);
+    if (data->result != RESULT_LIMIT && data->result != RESULT_ROUNDING)
+        who->worst_rms = fmax(who->worst_rms, rms), who->worst_max = fmax(who->worst_max, max);
     if (above) printf("ABOVE FFMA: %s, %s, k %lld: rms %.3f, max %.3f times\n", data->name, who->name, (long long)k, rms, max);
     if (!e->wrong) return;
     *(data->result == RESULT_LIMIT ? &inexact_beyond : &inexact) += 1;
@@ -149,7 +152,8 @@ static void try_point(const accuracy_data *data, problem *p, accuracy_truth *t, 
     printf("\n");
     for (int i = 0; i < contender_count; i++)
         if (contenders[i].math) judge(&contenders[i], data, &errors[PLAIN], &errors[i], p->k);
-    if (cublas >= 0 && data->result == RESULT_BOUNDED) judge_cublas(data->name, &errors[LIBRARY], &errors[PLAIN], &errors[cublas], p->k, choice);
+    if (cublas >= 0 && data->result == RESULT_BOUNDED)
+        judge_cublas(data->name, &errors[LIBRARY], &errors[PLAIN], &errors[cublas], p->k, choice);
     fflush(stdout);
     free(c);
 }

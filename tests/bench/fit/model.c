@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A line of the CSV of `bench --fit`; fit.py has the same struct. */
-typedef struct fit_row { int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, kernel, splits; double seconds, weight; } fit_row;
+typedef struct fit_row { int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, batch, kernel, splits; double seconds, weight; } fit_row;
 
 /* In tuned.def's order. */
 typedef struct fit_constants { double blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd; } fit_constants;
@@ -19,7 +19,9 @@ static gpb_call call_of(const fit_row *r)
     void *base = (void *)(256 + 4 * r->shift);
     return (gpb_call){ .symbol = "fit", .precision = 's', .transa = (char)r->ta, .transb = (char)r->tb, .uplo = 'G',
                        .m = r->m, .n = r->n, .k = r->k, .lda = r->lda, .ldb = r->ldb, .ldc = r->ldc, .alpha = 1,
-                       .a = base, .b = base, .c = base, .batch = 1 };
+                       .a = base, .b = base, .c = base, .batch = r->batch,
+                       .stride_a = r->lda * (r->ta == 'N' ? r->k : r->m), .stride_b = r->ldb * (r->tb == 'N' ? r->n : r->k),
+                       .stride_c = r->ldc * r->n };
 }
 
 static gpb_facts facts_of(const fit_gpu *g)
