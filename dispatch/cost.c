@@ -81,6 +81,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
         .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
         .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
         .odd_a = is_odd(facts->a, call->a, call->lda), .odd_b = is_odd(facts->b, call->b, call->ldb),
+        .odd_c = is_odd(facts->c, call->c, call->ldc),
     };
 }
 
@@ -126,7 +127,8 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .tiles = rows * parts(call->n, shift_n) * on->batch,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? parts(call->k, shift_k) : 0,
         .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
-        .memory_s = (element * (on->elements_a + on->elements_b) + result * on->elements_c) * on->byte_s * tuned->per_memory,
+        .memory_s = (element * (on->elements_a + on->elements_b) * tuned->per_load
+                     + result * on->elements_c * tuned->per_store * (on->odd_c ? tuned->odd_c : 1)) * on->byte_s,
         .other_s = tuned->fixed_us * 1e-6 + launches * on->launch_s + passed * on->passed_s,
         .part_s = 8 * on->elements_c * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
     };
@@ -173,6 +175,7 @@ double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gp
     double rows = parts(on->call->m, shift_m) * kernel->bm, cols = parts(on->call->n, shift_n) * kernel->bn;
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6 + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
     double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
-    double bytes = 2 * (on->elements_a + on->elements_b) + 4 * on->elements_c;      /* as little as any form reads */
-    return most(loop, bytes * on->byte_s * tuned->per_memory * on->sms) / on->sms + fixed;
+    /* As little as any form reads. */
+    double bytes = 2 * (on->elements_a + on->elements_b) * tuned->per_load + 4 * on->elements_c * tuned->per_store;
+    return most(loop, bytes * on->byte_s * on->sms) / on->sms + fixed;
 }

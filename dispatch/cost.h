@@ -18,7 +18,7 @@ typedef struct gpb_generation {
     double pass;                 /* share of memory_gbs that packing, splitting and adding up parts reach */
 } gpb_generation;
 
-/* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone and memory instead of their inverses: a
+/* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone, load and store instead of their inverses: a
    choice has no time for divisions. */
 typedef struct gpb_tuned {
     enum gpb_kernel_row row;
@@ -29,12 +29,13 @@ typedef struct gpb_tuned {
     double tile_us;              /* a tile's beginning and end */
     double fixed_us;             /* a call, beyond what the others cost */
     double join_us;              /* more, if k is cut */
-    double per_memory;           /* 1 / share of memory_gbs that the kernel reaches when nothing else holds it up */
+    double per_load, per_store;  /* 1 / share of memory_gbs at which it reads A and B, and writes C, when nothing else holds it up */
     double ta, tb, odd;          /* slower by, if op(A) is transposed; op(B); if an operand's columns do not begin at multiples of 16 bytes:
                                     the loop of a STRIDED kernel, else the passes */
+    double odd_c;                /* the same for writing C */
 } gpb_tuned;
-#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd) \
-    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (memory), ta, tb, odd }
+#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c) \
+    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), ta, tb, odd, odd_c }
 
 /* The call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
@@ -52,7 +53,7 @@ typedef struct gpb_case {
     double peak_s;               /* one FMA of a multiprocessor */
     double byte_s, passed_s;     /* one byte of memory; one of a pass */
     double launch_s;             /* one more kernel */
-    bool odd_a, odd_b;           /* their columns do not begin at multiples of 16 bytes */
+    bool odd_a, odd_b, odd_c;    /* their columns do not begin at multiples of 16 bytes */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
 

@@ -7,7 +7,7 @@
 
 #include "dispatch/cost.h"
 
-#define LEAST_SPLIT_K 32              /* FP16X3's error is FFMA's from here on (names.h), and gpb_ssplit marks rows with less */
+#define LEAST_SPLIT_K 64              /* gpb_ssplit marks rows with less: all of C would be the stand-in's */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
 
 static const gpb_tuned tuned[] = {
@@ -60,7 +60,7 @@ static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 {
     for (int i = 0; i < TUNED_COUNT; i++)
         if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return tuned[i];
-    return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 1, 1, 1);
+    return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 0.5, 1, 1, 1, 1);
 }
 
 /* Whether each launch of this kernel may cut its k: partial sums are of the whole of C. */
@@ -93,9 +93,14 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     double fill = 0.5 / (cost->tiles * cost->per_sm);
     if (lean || fill < 1.0 / 8 || most < 2 || gpb_cost_least_cut(cost) >= best->seconds || !can_cut(kernel, call)) return;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
+    double last = INFINITY;
     for (int x = 0, before = 1; x < 5; x++, fill *= 2) {
         int splits = rounded(fill < most ? fill : most);
-        if (splits > before) keep(best, kernel, splits, gpb_cost_seconds(cost, splits)), before = splits;
+        if (splits <= before) continue;
+        double seconds = gpb_cost_seconds(cost, splits);
+        keep(best, kernel, splits, seconds);
+        if (seconds > last) return;
+        before = splits, last = seconds;
     }
 }
 

@@ -18,6 +18,15 @@ static __device__ __forceinline__ double gpb_fresh(double x)
     return x;
 }
 
+/* Ties registers to this place in the program: what writes them before it is not moved behind it, nor what reads them
+   after it before it. */
+template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+f"(x[i]) :: "memory");
+}
+
 /* blockIdx.x, read anew: what is computed from it is not kept in registers from an earlier reading. */
 static __device__ __forceinline__ unsigned gpb_block()
 {

@@ -3,7 +3,7 @@
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH
 
-#include <stdint.h>
+#include "kernels/ptx.cuh"
 
 static __device__ __forceinline__ unsigned gpb_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 
@@ -95,14 +95,6 @@ static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsign
 static __device__ __forceinline__ void gpb_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 static __device__ __forceinline__ void gpb_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT> static __device__ __forceinline__ void gpb_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(LEFT) : "memory"); }
-
-/* Ties registers to this place in the program: a wgmma before it is not moved behind it, nor what reads them before it. */
-template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
-{
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        asm volatile("" : "+f"(x[i]) :: "memory");
-}
 
 /* Descriptor of a K-major operand in the 64-byte swizzle: rows of 64 bytes, eight rows (512 bytes) to a group; `at` is a multiple of 512,
    plus 32 bytes for each 16 k. PTX ISA, "Matrix descriptor format". */

@@ -52,13 +52,34 @@ static enum gpb_place place_of(const void *pointer, int *device)
     return GPB_PLACE_ELSEWHERE;
 }
 
-/* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. */
+/* An allocation that the driver knows: addresses within it all live in the same place. */
+typedef struct range {
+    uintptr_t start;
+    size_t bytes;
+} range;
+
+static range range_of(const void *pointer)
+{
+    CUdeviceptr start = 0;
+    size_t bytes = 0;
+    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    void *values[] = { &start, &bytes };
+    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+    return result ? (range){ 0 } : (range){ (uintptr_t)start, bytes };
+}
+
+/* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. The driver is asked once for each allocation
+   that members come from in a row: 3000 questions would take 150 us, the whole batch of 1000 x 64^3 takes 30. */
 static enum gpb_place place_of_all(const gpb_call *call, const void *single, const void *const *array, int *device)
 {
     if (!array) return place_of(single, device);
     enum gpb_place first = place_of(array[0], device);
-    for (int64_t i = 1; i < call->batch; i++)
+    range known = first == GPB_PLACE_DEVICE && call->batch > 1 ? range_of(array[0]) : (range){ 0 };
+    for (int64_t i = 1; i < call->batch; i++) {
+        if ((uintptr_t)array[i] - known.start < known.bytes) continue;
         if (place_of(array[i], device) != first) return GPB_PLACE_ELSEWHERE;
+        if (first == GPB_PLACE_DEVICE) known = range_of(array[i]);
+    }
     return first;
 }
 

@@ -33,11 +33,11 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(
 
 /* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that hardly an
    FMA reads three registers of which two lie in one bank (8 % faster than column by column, kernels/README.md). */
-template <int FROM, int TO, int TM, int TN>
+template <int TM, int TN>
 static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
 {
 #pragma unroll
-    for (int s = FROM; s < TO; s++)
+    for (int s = 0; s < TN; s++)
 #pragma unroll
         for (int x = 0; x < TM; x++) {
             const int r = s % 2 ? TM - 1 - x : x;

@@ -127,7 +127,7 @@ private:
         const int i = threadIdx.x % ROWS, q = threadIdx.x / ROWS;
         const float *x = from + i + q * cs;
         to += 4 * (q * ROWS + i);
-#pragma unroll
+#pragma unroll 4
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
                 piece_of_1<GUARD>(to + 4 * y * STEP * ROWS, x, i < rows && q + y * STEP < depth);

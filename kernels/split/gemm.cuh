@@ -107,7 +107,8 @@ template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_
 }
 
 /* C of a thread's places in a 64 x BN tile: two rows, i and i + 8, and column pairs 8 apart. FULL: none of them is outside C. A store covers
-   eight rows by four columns: whole sectors. */
+   eight rows by four columns: whole sectors. (split/store.cuh does the same for one warp; with that in its place this kernel spills 48
+   bytes.) */
 template <int BN, bool FULL, bool BETA>
 static __device__ __forceinline__ void gpb_store_places(const gpb_target &to, float *c, int rows, int cols, const float (&sum)[BN / 2])
 {

@@ -23,7 +23,7 @@ STRIDED, SPLIT = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
 ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
-LEAST_SPLIT_K = 32
+LEAST_SPLIT_K = 64
 ENOUGH = 0.0004                                                    # a kernel is worth a row if it makes calls this much faster, on average
 
 
@@ -33,7 +33,7 @@ class Row(ctypes.Structure):
 
 
 class Constants(ctypes.Structure):
-    NAMES = "blocks share alone tile_us fixed_us join_us memory ta tb odd".split()
+    NAMES = "blocks share alone tile_us fixed_us join_us load store ta tb odd odd_c".split()
     _fields_ = [(x, ctypes.c_double) for x in NAMES]
 
 
@@ -43,7 +43,8 @@ class Gpu(ctypes.Structure):
 
 # Where a constant's search begins, and its bounds.
 START = {"share": (0.6, 0.01, 16), "alone": (0.4, 0.005, 16), "tile_us": (2, 0.05, 60), "fixed_us": (0.5, 0.01, 60),
-         "join_us": (3, 0.05, 60), "memory": (0.7, 0.02, 1.2), "ta": (1, 0.7, 8), "tb": (1, 0.7, 8), "odd": (1, 1, 6)}
+         "join_us": (3, 0.05, 60), "load": (0.7, 0.02, 1.2), "store": (0.7, 0.02, 1.2),
+         "ta": (1, 0.7, 8), "tb": (1, 0.7, 8), "odd": (1, 1, 6), "odd_c": (1, 1, 6)}
 GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": (0.6, 0.05, 1.2)}
 
 
@@ -109,7 +110,7 @@ def search(value, start, loss, rounds=60):
 
 def fit_kernel(library, rows, gpu, form, before):
     count, array, best = len(rows), (Row * len(rows))(*rows), None
-    for blocks in (1,) if form == SPLIT else (1, 2, 3, 4):
+    for blocks in (1,) if form == SPLIT else (before.blocks,) if before else (1, 2, 3, 4):
         c = Constants(blocks, *(getattr(before, x) if before else START[x][0] for x in Constants.NAMES[1:]))
         loss = search(c, START, lambda: library.fit_loss(array, count, ctypes.byref(c), ctypes.byref(gpu)))
         if best is None or loss < 0.99 * best[0]:
@@ -169,7 +170,7 @@ PREDICTED = {75: {FFMA: 1}, 80: {FFMA: 1, TF32: 2, FP16X3: 1.3}, 86: GEFORCE, 89
 
 def tuned_line(name, arch, c, note=""):
     return (f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, {c.tile_us:6.2f}, {c.fixed_us:6.2f}, "
-            f"{c.join_us:6.2f}, {c.memory:.3f}, {c.ta:.3f}, {c.tb:.3f}, {c.odd:.3f} ){note}")
+            f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, {c.odd:.3f}, {c.odd_c:.3f} ){note}")
 
 
 def section(text, arch, word, lines):

@@ -236,8 +236,8 @@ static void modes(void **state)
             gpb_plan ieee = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_IEEE });
             gpb_plan tf32 = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_TF32 });
             assert_true(ieee.kernel->math == GPB_MATH_FFMA);
-            assert_true(fp32.kernel->math == GPB_MATH_FFMA || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 32));
-            assert_true(tf32.kernel->form != GPB_FORM_SPLIT || k >= 32);
+            assert_true(fp32.kernel->math == GPB_MATH_FFMA || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
+            assert_true(tf32.kernel->form != GPB_FORM_SPLIT || k >= 64);
             check_stand_in(&fp32), check_stand_in(&ieee), check_stand_in(&tf32);
             if (n >= 2048 && k >= 2048) assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
         }

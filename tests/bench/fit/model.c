@@ -11,7 +11,7 @@
 typedef struct fit_row { int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, batch, kernel, splits; double seconds, weight; } fit_row;
 
 /* In tuned.def's order. */
-typedef struct fit_constants { double blocks, share, alone, tile_us, fixed_us, join_us, memory, ta, tb, odd; } fit_constants;
+typedef struct fit_constants { double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c; } fit_constants;
 typedef struct fit_gpu { double arch, sms, lanes, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
 
 static gpb_call call_of(const fit_row *r)
@@ -37,7 +37,8 @@ double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
     const gpb_facts facts = facts_of(g);
     const gpb_generation gpu = { (int)g->arch, (int)g->lanes, g->ghz, g->memory_gbs, g->launch_us, g->pass };
     const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share, c->alone, c->tile_us,
-                                      c->fixed_us, c->join_us, c->memory, c->ta, c->tb, c->odd);
+                                      c->fixed_us, c->join_us, c->load, c->store, c->ta, c->tb, c->odd,
+                                      c->odd_c);
     const gpb_case on = gpb_cost_case(&call, &facts, &gpu);
     const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[r->kernel], &tuned, &on);
     return 1e-6 * g->call_us + gpb_cost_seconds(&cost, (int)r->splits);
