@@ -83,8 +83,8 @@ static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double 
     *best = (gpb_choice){ kernel, NULL, splits, seconds };
 }
 
-/* One kernel with k whole; and, where its tiles are few, in as many parts as make half as many blocks as there are multiprocessors, as many,
-   twice, four times, eight times. */
+/* One kernel with k whole; and, where its tiles are few, in as many parts as make half as many blocks as there are multiprocessors, as
+   many, twice, four times, eight times, until that gets slower. */
 static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
 {
     const gpb_kernel *kernel = cost->kernel;

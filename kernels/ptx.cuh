@@ -55,12 +55,20 @@ static __device__ __forceinline__ void gpb_cp_async_commit() { asm volatile("cp.
 template <int LEFT>
 static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
 
-/* Programmatic dependent launch: the launch that follows may be prepared from here on. Nothing where it did not ask for that, or before
-   sm_90. */
+/* Programmatic dependent launch (sm_90; nothing before it, or where the launch did not ask for it). From here on the launch that follows
+   may be prepared; ... */
 static __device__ __forceinline__ void gpb_grid_trigger()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* ... and it waits until the launch before it is complete. */
+static __device__ __forceinline__ void gpb_grid_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 

@@ -74,11 +74,6 @@ static __device__ __forceinline__ void gpb_bulk_multicast(unsigned to, const voi
                  :: "r"(to), "l"(from), "r"(bytes), "r"(barrier), "h"(mask) : "memory");
 }
 
-/* ---- programmatic dependent launch: nothing where the launch did not ask for it */
-
-/* Waits until the launch before this one is complete. */
-static __device__ __forceinline__ void gpb_grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-
 /* ---- registers of a warpgroup: N for each thread from here on */
 
 template <int N> static __device__ __forceinline__ void gpb_registers_fewer() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }

@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMB
     const int group = many ? threadIdx.x / GPB_REDUCE_FEW : 0, x = many ? threadIdx.x % GPB_REDUCE_FEW : threadIdx.x;
     const unsigned splits = (unsigned)g.splits, groups = many ? GPB_REDUCE_GROUPS : 1;
     const int64_t size = g.m * g.n, at = (int64_t)blockIdx.x * GPB_REDUCE_OUTPUTS(g.splits) + x;
+    gpb_grid_wait();
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
         const float *part = g.partials + l * g.splits * size + at;
         float sum = at < size ? gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups) : 0;

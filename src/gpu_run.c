@@ -81,7 +81,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     if (result) return result;
     return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits), .members = args->batch,
-        .args = &reduce });
+        .args = &reduce, .early = true });
 }
 
 /* Where the guard words of both operands lie, and which are set. */

@@ -11,8 +11,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
     using lanes = gpb_lanes<BM, BN, THREADS>;
     static constexpr int LDA = gpb_panel_ld<BM>, LDB = gpb_panel_ld<BN>, PANEL_A = BK * LDA, STAGE = PANEL_A + BK * LDB;
     static constexpr int SHARE = BK / lanes::GROUPS;   /* q of a slice that a group takes */
-    /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three empty
-       slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
+    /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three
+       empty slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
     static constexpr int BURST = lanes::TN == 16 ? 1 : 2;
     static constexpr int RING = STAGES * STAGE, ROOM = lanes::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
     static_assert(lanes::MEMBERS / 32 * gpb_round_floats<lanes> <= FLOATS, "gpb_store_tile's room");
@@ -52,7 +52,8 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     };
     gpb_cp_async_wait<STAGES - 2>();
     __syncthreads();
-    if (__all_sync(~0u, lanes::warp_i() >= side_a.edge || lanes::warp_j() >= side_b.edge)) {  /* nothing of C in this warp's part: it copies only */
+    const bool idle = lanes::warp_i() >= side_a.edge || lanes::warp_j() >= side_b.edge;    /* nothing of C here: it copies only */
+    if (__all_sync(~0u, idle)) {           /* so that the compiler knows the warp to agree */
 #pragma unroll 1
         for (unsigned left = slices; left; left--) {
             if (left >= STAGES) {
@@ -64,7 +65,8 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
         return;
     }
     float a[2][TM], b[2][TN], total[CHAIN ? TN : 1][CHAIN ? TM : 1] = {};
-    const float *as = ring + lanes::group() * SHARE * LDA + lanes::i(), *bs = ring + shape::PANEL_A + lanes::group() * SHARE * LDB + lanes::j();
+    const float *as = ring + lanes::group() * SHARE * LDA + lanes::i();
+    const float *bs = ring + shape::PANEL_A + lanes::group() * SHARE * LDB + lanes::j();
     gpb_read4<TM / 4, lanes::STEP_M>(a[0], as);
     gpb_read4<TN / 4, lanes::STEP_N>(b[0], bs);
 #pragma unroll 1
@@ -100,13 +102,15 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
     using lanes = typename shape::lanes;
     __shared__ __align__(16) float ring[shape::FLOATS];
     const unsigned slices = gpb_slices<BK>(t), first = (unsigned)(t.k - (int64_t)(slices - 1) * BK);
-    const gpb_side side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 }, side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
+    const gpb_side side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 };
+    const gpb_side side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
     gpb_way way_a = gpb_way_of<BM>(side_a, first), way_b = gpb_way_of<BN>(side_b, first);
     if (way_a + way_b == GPB_WIDE + GPB_ALONG)
         way_a = way_b = GPB_ALONG;         /* not worth a loop of its own */
     float acc[lanes::TN][lanes::TM] = {};
     switch (way_a * 3 + way_b) {
-#define GPB_WAYS(a, b) case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
+#define GPB_WAYS(a, b) \
+    case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
         GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_DEEP)
         GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_ALONG)
 #undef GPB_WAYS

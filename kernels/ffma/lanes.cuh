@@ -3,9 +3,9 @@
 #ifndef GPB_FFMA_LANES_CUH
 #define GPB_FFMA_LANES_CUH
 
-/* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM + WN
-   floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where that leaves
-   threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a slice. */
+/* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM
+   + WN floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where
+   that leaves threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a slice. */
 template <int BM, int BN, int THREADS> struct gpb_lanes {
     static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
     static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
@@ -31,8 +31,8 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(
     }
 }
 
-/* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that hardly an
-   FMA reads three registers of which two lie in one bank (8 % faster than column by column, kernels/README.md). */
+/* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that
+   hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by column, kernels/README.md). */
 template <int TM, int TN>
 static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
 {
@@ -45,9 +45,9 @@ static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], con
         }
 }
 
-/* Stores sums in pairs, the odd row's first. Never executed, only written: it makes the compiler keep them in aligned pairs of registers all along, each
-   in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left to itself it now and then puts
-   all of them into the factor's bank, and the loop takes half as long again. */
+/* Stores sums in pairs, the odd row's first. Never executed, only written: it makes the compiler keep them in aligned pairs of registers
+   all along, each in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left to itself
+   it now and then puts all of them into the factor's bank, and the loop takes half as long again. */
 template <int TM, int TN> static __device__ __forceinline__ void gpb_bind_pairs(const float (&acc)[TN][TM], float *to)
 {
 #pragma unroll
@@ -67,8 +67,8 @@ template <int TM, int TN> static __device__ __forceinline__ void gpb_move_sum(fl
         }
 }
 
-/* The groups' sums into the first group's, in a fixed order: halves onto halves. `room` holds GROUPS/2 tiles. One float at a time: stores of four
-   would make the compiler keep sums in fours all along, in the banks that their factors lie in. */
+/* The groups' sums into the first group's, in a fixed order: halves onto halves. `room` holds GROUPS/2 tiles. One float at a time: stores
+   of four would make the compiler keep sums in fours all along, in the banks that their factors lie in. */
 template <int GROUPS, int MEMBERS, int TM, int TN>
 static __device__ __forceinline__ void gpb_gather_groups(float (&acc)[TN][TM], float *room)
 {

@@ -32,8 +32,8 @@ template <int EDGE> constexpr int gpb_panel_ld = EDGE + 4;
 
 template <gpb_way WAY, int EDGE, int BK, int THREADS> struct gpb_panel {
     static constexpr int LD = gpb_panel_ld<EDGE>;
-    /* Threads lie LANES along the edge (DEEP: along k) and STEP across. A slice takes PASSES of them, each ROWS copies a thread, LANES apart, which
-       are constants of the instructions. */
+    /* Threads lie LANES along the edge (DEEP: along k) and STEP across. A slice takes PASSES of them, each ROWS copies a thread, LANES
+       apart, which are constants of the instructions. */
     static constexpr int LANES = WAY == GPB_WIDE ? EDGE / 4 : WAY == GPB_ALONG ? 32 : 8, STEP = THREADS / LANES;
     static constexpr int ROWS = WAY == GPB_WIDE ? 1 : (WAY == GPB_ALONG ? EDGE : BK) / LANES;
     static constexpr int PASSES = ((WAY == GPB_DEEP ? EDGE : BK) + STEP - 1) / STEP, COPIES = ROWS * PASSES;

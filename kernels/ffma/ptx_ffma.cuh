@@ -11,11 +11,13 @@ static __device__ __forceinline__ unsigned gpb_shared_address(const float *p) { 
 /* gpb_cp_async16 and gpb_cp_async4 where `on` is not 0; nothing where it is: a predicate, not a branch. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16_if(unsigned on, unsigned to, const float *from)
 {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" :: "r"(to), "l"(from), "r"(on) : "memory");
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
+                 :: "r"(to), "l"(from), "r"(on) : "memory");
 }
 static __device__ __forceinline__ void gpb_cp_async4_if(unsigned on, unsigned to, const float *from)
 {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4; }" :: "r"(to), "l"(from), "r"(on) : "memory");
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4; }"
+                 :: "r"(to), "l"(from), "r"(on) : "memory");
 }
 
 #endif

@@ -10,11 +10,11 @@
 template <class lanes> constexpr int gpb_round_ld = lanes::WM + 4;
 template <class lanes> constexpr int gpb_round_floats = gpb_round_ld<lanes> * lanes::STEP_N;
 
-/* Columns g*STEP_N .. of the warp's part, through `room` (gpb_round_floats, the warp's own). c: C of the warp's corner; rows, cols: what of it
-   is within C. Neighbours in a warp write neighbouring rows; straight from the registers they would write 4 bytes of each 16. */
+/* Columns g*STEP_N .. of the warp's part, through `room` (gpb_round_floats, the warp's own). c: C of the warp's corner; rows, cols: what
+   of it is within C. Neighbours in a warp write neighbouring rows; straight from the registers they would write 4 bytes of each 16. */
 template <class lanes>
-static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, float *room, const float (&acc)[lanes::TN][lanes::TM], int g, float *c,
-                                                       int rows, int cols)
+static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, float *room, const float (&acc)[lanes::TN][lanes::TM], int g,
+                                                       float *c, int rows, int cols)
 {
     constexpr int LD = gpb_round_ld<lanes>;
     const int lane = threadIdx.x % 32;
@@ -23,9 +23,10 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, flo
 #pragma unroll
     for (int s = 0; s < 4; s++)
 #pragma unroll
-        for (int x = 0; x < lanes::TM / 4; x++)
-            *(float4 *)(mine + s * LD + x * lanes::STEP_M) = make_float4(acc[4 * g + s][4 * x], acc[4 * g + s][4 * x + 1], acc[4 * g + s][4 * x + 2],
-                                                                         acc[4 * g + s][4 * x + 3]);
+        for (int x = 0; x < lanes::TM / 4; x++) {
+            const float *four = &acc[4 * g + s][4 * x];
+            *(float4 *)(mine + s * LD + x * lanes::STEP_M) = make_float4(four[0], four[1], four[2], four[3]);
+        }
     __syncwarp();
     c += g * lanes::STEP_N * to.ldc + lane;
 #pragma unroll 4
@@ -58,8 +59,10 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_tile &t, float *
         const int col = s / 4 * lanes::STEP_N + s % 4;
 #pragma unroll
         for (int x = 0; x < lanes::TM / 4; x++)
-            if (j + col < cols && i + x * lanes::STEP_M < rows)
-                gpb_store4(to, c + x * lanes::STEP_M, 4, make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
+            if (j + col < cols && i + x * lanes::STEP_M < rows) {
+                const float *four = &acc[s][4 * x];
+                gpb_store4(to, c + x * lanes::STEP_M, 4, make_float4(four[0], four[1], four[2], four[3]));
+            }
         c += (s % 4 == 3 ? lanes::STEP_N - 3 : 1) * to.ldc;
     }
 }

@@ -95,12 +95,13 @@ private:
         }
     }
 
+    /* Where BK is 16, there are more blocks to a multiprocessor, and fewer registers to a thread: hence UNROLL. */
     template <bool GUARD> __device__ __forceinline__ void deep_narrow(unsigned to, int depth) const
     {
-        constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP;
+        constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP, UNROLL = BK < 32 ? 2 : 4;
         const int q = threadIdx.x % BK, row = threadIdx.x / BK;
         const float *x = from + row * rs + q * cs;
-#pragma unroll 4
+#pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
             const int i = row + y * STEP;
             if (ROWS % STEP == 0 || i < ROWS)
@@ -122,12 +123,12 @@ private:
 
     template <bool GUARD> __device__ __forceinline__ void down_narrow(unsigned to, int depth) const
     {
-        constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP;
+        constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP, UNROLL = BK < 32 ? 2 : COUNT;
         static_assert(STEP * ROWS == THREADS, "rows must share the threads evenly");
         const int i = threadIdx.x % ROWS, q = threadIdx.x / ROWS;
         const float *x = from + i + q * cs;
         to += 4 * (q * ROWS + i);
-#pragma unroll 4
+#pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
                 piece_of_1<GUARD>(to + 4 * y * STEP * ROWS, x, i < rows && q + y * STEP < depth);

@@ -90,6 +90,25 @@ static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const f
     }
 }
 
+/* A thread's own results to C, where there is one group: by way of shared memory, 8192 x 8192 x 16 took 12 % longer. */
+template <int BM, int BN, class SHAPE, int TM, int TN>
+static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile &t, const float (&acc)[TN][TM])
+{
+    using edge_m = typename SHAPE::edge_m;
+    using edge_n = typename SHAPE::edge_n;
+    const gpb_target to = gpb_target_of(t);
+    const int i = SHAPE::row(), j = SHAPE::col();
+    const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
+    float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
+#pragma unroll
+    for (int s = 0; s < TN; s++)
+        if (edge_n::nth(s) < cols)
+#pragma unroll
+            for (int r = 0; r < TM; r += 4)
+                gpb_store4(to, c + edge_m::nth(r) + edge_n::nth(s) * to.ldc, rows - edge_m::nth(r),
+                           make_float4(acc[s][r], acc[s][r + 1], acc[s][r + 2], acc[s][r + 3]));
+}
+
 extern __shared__ __align__(16) float gpb_slab_memory[];
 
 /* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (DOWN: four neighbouring rows
@@ -169,8 +188,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int TM, int
 static __device__ __forceinline__ void gpb_slab(const gpb_tile &t)
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
-    constexpr int SLICES = STAGES * (BM + BN) * BK * 4, SUMS = shape::KS * BM * BN * 4;
-    static_assert(SMEM == (SLICES > SUMS ? SLICES : SUMS), "shared memory holds the slices, later the groups' sums");
+    static_assert(SMEM >= STAGES * (BM + BN) * BK * 4 && (shape::KS == 1 || SMEM >= shape::KS * BM * BN * 4),
+                  "shared memory holds the slices, later the groups' sums");
     gpb_feed<BM, BK, THREADS> fa(t.a, t.g.rsa, t.g.csa, t.i0, t.g.m);
     gpb_feed<BN, BK, THREADS> fb(t.b, t.g.csb, t.g.rsb, t.j0, t.g.n);
     float acc[TN][TM] = {};
@@ -183,8 +202,12 @@ static __device__ __forceinline__ void gpb_slab(const gpb_tile &t)
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, true>(t, fa, fb, acc);
     else
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, false>(t, fa, fb, acc);
-    gpb_slab_put_sums<BM, BN, shape>(acc);
-    gpb_slab_store<BM, BN, shape::KS, THREADS>(t, gpb_slab_memory);
+    if (shape::KS == 1) {
+        gpb_slab_store_own<BM, BN, shape>(t, acc);
+    } else {
+        gpb_slab_put_sums<BM, BN, shape>(acc);
+        gpb_slab_store<BM, BN, shape::KS, THREADS>(t, gpb_slab_memory);
+    }
 }
 
 #endif

@@ -87,8 +87,8 @@ typedef struct result { spread ours, cublas, events; double error, cublas_error;
 
 static spread nothing(void) { return (spread){ NAN, NAN, NAN, 0 }; }
 
-/* As many rounds as `seconds` allow, three at least; who goes first alternates. Short calls go in runs of a few: the first finds the rival's
-   code in the caches, as no program's calls do. */
+/* As many rounds as `seconds` allow, three at least; who goes first alternates. Short calls go in runs of a few: the first finds the
+   rival's code in the caches, as no program's calls do. */
 static result measured(const problem *p, double seconds)
 {
     static double t[2][MOST_CALLS], events[MOST_CALLS];

@@ -175,9 +175,15 @@ static int make_shapes(const bench_options *options)
 {
     int count = options->shapes < MOST_SHAPES ? options->shapes : MOST_SHAPES;
     srandom((unsigned)options->seed);
-    if (options->suites) memcpy(shapes, device_problems(options, &count), (size_t)count * sizeof *shapes);
-    else
+    if (options->suites) {
+        int all;
+        const problem *made = device_problems(options, &all);
+        count = 0;
+        for (int i = 0; i < all; i++)
+            if (!made[i].array) shapes[count++] = made[i];
+    } else {
         for (int i = 0; i < count; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
+    }
     return count;
 }
 

@@ -138,16 +138,17 @@ def fit(library, names, shapes, found):
     return gpu, kernels, rows
 
 
-def worth(library, names, shapes):
-    """As few kernels as do nearly as well as all: whichever gains most over those already there, until none gains enough. For every mode, and for
-    calls that have no memory beside the operands."""
+def worth(library, shapes, factors, arch):
+    """As few kernels as do nearly as well as all: whichever gains most over those already there, until none gains enough. For every mode,
+    and for calls that have no memory beside the operands. factors: how much faster kernels of a kind are than measured; none: not there."""
     cases = []
     for trials in shapes.values():
         for maths, forms in [(m, range(4)) for m in ALLOWED.values()] + [((FFMA,), (STRIDED,))]:
             times = {}
             for (k, splits), r in trials.items():
-                if library.fit_math(k) in maths and library.fit_form(k) in forms and (splits == 1 or len(forms) > 1):
-                    times[k] = min(r.seconds, times.get(k, math.inf))
+                factor = factors.get(library.fit_math(k), 0) if library.fit_runs(k, arch) else 0
+                if factor and library.fit_math(k) in maths and library.fit_form(k) in forms and (splits == 1 or len(forms) > 1):
+                    times[k] = min(r.seconds / factor, times.get(k, math.inf))
             if times:
                 cases.append(times)
     kept, now = set(), [3.0] * len(cases)                          # log of how far from the best
@@ -162,14 +163,14 @@ def worth(library, names, shapes):
 
 
 # Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares of the FMA peak. By the
-# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce cards of 86, 89 and 120, at least
-# 7 and 15 times on 90 and 100. FP16X3 is the default where that is a gain beyond doubt: on 80.
+# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce cards of 86, 89 and 120, and
+# 7 and 15 times or more on 90 and 100. FP16X3 is the default where that is a gain beyond doubt: on 80.
 GEFORCE = {FFMA: 1, TF32: 0.45}
 PREDICTED = {75: {FFMA: 1}, 80: {FFMA: 1, TF32: 2, FP16X3: 1.3}, 86: GEFORCE, 89: GEFORCE, 100: {FFMA: 1, TF32: 1}, 120: GEFORCE}
 
 
 def tuned_line(name, arch, c, note=""):
-    return (f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, {c.tile_us:6.2f}, {c.fixed_us:6.2f}, "
+    return (f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, {c.tile_us:5.2f}, {c.fixed_us:5.2f}, "
             f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, {c.odd:.3f}, {c.odd_c:.3f} ){note}")
 
 
@@ -185,9 +186,9 @@ def section(text, arch, word, lines):
     return text[:at] + block + "\n" + text[at:]
 
 
-def write(library, names, gpu, kernels, rows, kept, found, paths):
+def write(library, names, gpu, kernels, rows, shapes, found, paths):
     arch, text = found[1], open(TUNED).read()
-    order = sorted(kept, key=lambda k: -kernels[k][1].share)
+    order = sorted(worth(library, shapes, {math_: 1 for math_ in range(4)}, arch), key=lambda k: -kernels[k][1].share)
     lines = [f"GPU( {arch}, {int(gpu.lanes)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, {gpu.launch_us:.2f}, {gpu.pass_:.3f} )"]
     for k in order:
         off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
@@ -198,11 +199,10 @@ def write(library, names, gpu, kernels, rows, kept, found, paths):
         if re.search(rf"/\* ---- {other}, measured", text):
             continue
         lines = [re.search(rf"GPU\( *{other},.*", text)[0]]
-        for k in sorted(order, key=lambda k: -kernels[k][1].share * factors.get(library.fit_math(k), 0)):
-            factor, c = factors.get(library.fit_math(k), 0), kernels[k][1]
-            if factor and library.fit_runs(k, other):
-                like = Constants(c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:]))
-                lines.append(tuned_line(names[k], other, like))
+        for k in sorted(worth(library, shapes, factors, other), key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)]):
+            factor, c = factors[library.fit_math(k)], kernels[k][1]
+            like = Constants(c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:]))
+            lines.append(tuned_line(names[k], other, like))
         text = section(text, other, f"predicted from {arch}, not measured", lines)
     with open(TUNED, "w") as file:
         file.write(text)
@@ -253,7 +253,7 @@ def main(arguments):
     shapes, others, found = read(library, paths, names)
     if "--write" in arguments:
         gpu, kernels, rows = fit(library, names, shapes, found)
-        write(library, names, gpu, kernels, rows, worth(library, names, shapes), found, paths)
+        write(library, names, gpu, kernels, rows, shapes, found, paths)
         library, names = model()
     regret(library, names, shapes, others, found, 10 if "--worst" in arguments else 0)
 

@@ -20,7 +20,7 @@ HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offload
 def read(path):
     with open(path, newline="") as file:
         lines = file.read().splitlines()
-    return list(csv.DictReader(x for x in lines if not x.startswith("#"))), next((x[2:] for x in lines if x.startswith("# ")), "")
+    return list(csv.DictReader(x for x in lines if not x.startswith("#"))), next((x[2:] for x in lines if x.startswith("# ") and not x.startswith("# peak")), "")
 
 
 def newest(folder, kind):
