@@ -241,8 +241,13 @@ static void modes(void **state)
             check_stand_in(&fp32), check_stand_in(&ieee), check_stand_in(&tf32);
             if (n >= 2048 && k >= 2048) assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
         }
-    facts.arch = 80;                              /* predicted figures do not put tensor cores in the default */
-    assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->math, GPB_MATH_FFMA);
+    /* Predicted figures put tensor cores in the default on 80 alone. */
+    static const int archs[] = { 75, 80, 86, 89, 100, 120 };
+    for (int i = 0; i < COUNT(archs); i++) {
+        facts.arch = archs[i];
+        assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->math,
+                         archs[i] == 80 ? GPB_MATH_FP16X3 : GPB_MATH_FFMA);
+    }
 }
 
 /* k is cut where C alone would leave most of the GPU idle, never else. */
