@@ -35,6 +35,12 @@ static __device__ __forceinline__ unsigned gpb_block()
     return x;
 }
 
+/* A barrier of `threads` threads of the block, by number. */
+static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
+{
+    asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+
 /* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16.
    sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)

@@ -79,12 +79,6 @@ static __device__ __forceinline__ void gpb_bulk_multicast(unsigned to, const voi
 template <int N> static __device__ __forceinline__ void gpb_registers_fewer() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int N> static __device__ __forceinline__ void gpb_registers_more() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
 
-/* A barrier of `threads` threads of the block, by number. */
-static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
-{
-    asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
-}
-
 /* ---- wgmma */
 
 static __device__ __forceinline__ void gpb_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

@@ -46,7 +46,8 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     auto next_slice = [&]() __attribute__((always_inline)) {
         gpb_cp_async_commit();
         gpb_cp_async_wait<STAGES - 2>();
-        __syncthreads();                   /* the next slice is whole, and nobody reads this one any more */
+        gpb_named_barrier(1, THREADS);     /* the next slice is whole, and nobody reads this one any more. By number: idle warps meet the
+                                              others here from a loop of their own, which __syncthreads does not promise to allow */
         later = at + now * 4;
         now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
     };
