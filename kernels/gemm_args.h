@@ -7,6 +7,7 @@
 #ifdef __CUDACC_RTC__
 typedef long long int64_t;
 typedef unsigned uint32_t;
+typedef unsigned long long uint64_t;
 #else
 #include <stdint.h>
 #endif
@@ -41,24 +42,25 @@ typedef struct gpb_gemm_args {
     /* Guard words, NULL or one for each GPB_GUARD rows of op(A) and columns of op(B); member l's begin l * stride_guard_x words after the
        first's. They tell at which level a block is: see gpb_guard_level. A block of C is at the higher level of its rows and its columns.
        A SPLIT kernel computes the blocks at `level`, any other kernel those at it or above (its bm and bn divide GPB_GUARD). */
-    const uint32_t *guard_a, *guard_b;
+    const uint64_t *guard_a, *guard_b;
     int64_t stride_guard_a, stride_guard_b;
-    uint32_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been split by an earlier launch */
+    uint64_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been split by an earlier launch */
     int level;
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
 
 /* What a guard word says. 0: FP16 slices represent the block as well as FP32's arithmetic asks for. 1: its rows reach over too many powers of
-   two; BF16 slices do. 2: neither do (NaN, Inf, extreme, few non-zeros). Words are not cleared before they are written: anything else is 0. */
+   two; BF16 slices do. 2: neither do (NaN, Inf, extreme, few elements that count). Words are not cleared before they are written: anything
+   else is 0. 64 bits, for a stale word that happens to equal the epoch would leave a block of C to nobody. */
 #define GPB_GUARD_WIDE(epoch)    (epoch)
-#define GPB_GUARD_EXTREME(epoch) ((epoch) ^ 0x80000000u)
+#define GPB_GUARD_EXTREME(epoch) ((epoch) ^ (uint64_t)1 << 63)
 #ifdef __CUDACC__
 static __host__ __device__ __forceinline__
 #else
 static inline
 #endif
-int gpb_guard_level(uint32_t word, uint32_t epoch)
+int gpb_guard_level(uint64_t word, uint64_t epoch)
 {
     return word == GPB_GUARD_EXTREME(epoch) ? 2 : word == GPB_GUARD_WIDE(epoch) ? 1 : 0;
 }

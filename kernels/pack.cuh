@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS) GPB_UNPACK_SYMBOL
     }
 }
 
-extern "C" __global__ void __launch_bounds__(GPB_SPLIT_THREADS, 4) GPB_SPLIT_SYMBOL(s, split)(const __grid_constant__ gpb_split_args g)
+extern "C" __global__ void __launch_bounds__(GPB_SPLIT_THREADS, 3) GPB_SPLIT_SYMBOL(s, split)(const __grid_constant__ gpb_split_args g)
 {
     gpb_each_strip(g, blockIdx.x, [&](const gpb_split_operand &x, unsigned strip, int64_t l) {
         if (g.slices == 1) gpb_split_strip<1>(x, g.k, g.notice, strip, l);

@@ -48,7 +48,7 @@ GPB_BOTH int64_t gpb_split_guard(int64_t rows, int64_t k, int slices)
 }
 GPB_BOTH int64_t gpb_split_bytes(int64_t rows, int64_t k, int slices)
 {
-    return (gpb_split_guard(rows, k, slices) + gpb_split_guards(rows) * 4 + 4 + 1023) / 1024 * 1024;
+    return (gpb_split_guard(rows, k, slices) + gpb_split_guards(rows) * 8 + 8 + 1023) / 1024 * 1024;
 }
 
 /* One operand: X(i,p) = src[i*rs + p*cs]; member l from src + l*stride, or src_items[l]; to dst + l * gpb_split_bytes.
@@ -58,7 +58,7 @@ typedef struct gpb_split_operand {
     int64_t rs, cs, rows, stride;
     const void *const *src_items;
     void *dst;
-    uint32_t epoch;                        /* of the guard words of blocks that slices do not do justice */
+    uint64_t epoch;                        /* of the guard words of blocks that slices do not do justice */
 } gpb_split_operand;
 
 /* gpb_ssplit: both operands in one launch. */
@@ -67,12 +67,12 @@ typedef struct gpb_split_args {
     int64_t k, batch;
     int slices;                            /* 2: FP16, high and low; 1: high alone (TF32's precision); 3: BF16 */
     uint32_t *counters;                    /* GPB_SPLIT_COUNTERS words, set to zero */
-    uint32_t *notice;                      /* host memory, or NULL: set to an operand's epoch if any guard word was */
+    uint32_t *notice;                      /* host memory, or NULL: set to 1 if any guard word was */
     /* NULL, or member 0's words behind the guard words of both operands' FP16 slices, with their strides in words and epochs: a member is
        split only if either is set. */
-    const uint32_t *if_a, *if_b;
+    const uint64_t *if_a, *if_b;
     int64_t stride_if_a, stride_if_b;
-    uint32_t epoch_if_a, epoch_if_b;
+    uint64_t epoch_if_a, epoch_if_b;
 } gpb_split_args;
 
 #endif

@@ -50,7 +50,7 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
                   .c = { .base = call->c, .array = (const void *const *)call->c_array, .stride = call->stride_c, .ld = call->ldc,
                          .place = facts->c } };
     CUdeviceptr arena = lane->arena;
-    int64_t lost = plan->kernel->form == GPB_FORM_SPLIT ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
+    int64_t lost = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
     r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
     r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);
@@ -161,19 +161,18 @@ static CUresult pack(gpb_run *r, gpb_operand *x, int which, const gpb_tile *t, c
         .members = t->members, .args = &args });
 }
 
-/* A number that no other launch of gpb_ssplit in this process has, nor will stale memory often: what multiples of a large odd number
-   have in common with exponents, counters or FP32 data is chance. */
-static uint32_t next_epoch(void)
+/* A number that no other launch of gpb_ssplit in this process has, nor stale memory: multiples of a large odd number, 64 bits. */
+static uint64_t next_epoch(void)
 {
-    static _Atomic uint32_t last;
-    uint32_t epoch;
-    do epoch = atomic_fetch_add_explicit(&last, 0x9e3779b9, memory_order_relaxed) + 0x9e3779b9;
+    static _Atomic uint64_t last;
+    uint64_t epoch;
+    do epoch = atomic_fetch_add_explicit(&last, 0x9e3779b97f4a7c15, memory_order_relaxed) + 0x9e3779b97f4a7c15;
     while (epoch == 0);
     return epoch;
 }
 
 /* X = op(A), or op(B) transposed, as gpb_ssplit is told of it. */
-static gpb_split_operand to_split(const gpb_run *r, bool is_a, const gpb_tile *t, CUdeviceptr to, uint32_t epoch)
+static gpb_split_operand to_split(const gpb_run *r, bool is_a, const gpb_tile *t, CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view *raw = is_a ? &r->a.raw : &r->b.raw;
     gpb_split_operand x = { .src = (void *)(uintptr_t)raw->at, .rs = is_a ? raw->rs : raw->cs, .cs = is_a ? raw->cs : raw->rs,
@@ -202,7 +201,7 @@ static CUresult launch_split(gpb_run *r, gpb_split_args *args)
 /* Into slices: those of the two that are not there already. */
 static CUresult split(gpb_run *r, const gpb_tile *t, int64_t k1, bool new_a, bool new_b)
 {
-    const uint32_t epoch = next_epoch();
+    const uint64_t epoch = next_epoch();
     gpb_split_args args = { .k = k1, .batch = t->members, .slices = gpb_plan_slices(r->plan->kernel) };
     if (new_a) {
         args.a = to_split(r, true, t, r->a.packed, epoch);
@@ -217,7 +216,7 @@ static CUresult split(gpb_run *r, const gpb_tile *t, int64_t k1, bool new_a, boo
 
 CUresult gpb_run_bring_wide(gpb_run *r, const gpb_tile *t, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
 {
-    const uint32_t epoch = next_epoch();
+    const uint64_t epoch = next_epoch();
     gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
                             .if_a = of->guard_a + gpb_split_guards(t->rows), .if_b = of->guard_b + gpb_split_guards(t->cols),
                             .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b, .epoch_if_a = of->epoch_a,

@@ -22,7 +22,7 @@ typedef struct gpb_operand {
     bool transposed;
     CUdeviceptr panel, packed;        /* in the arena; 0: none */
     int64_t had[4];                   /* member, row, column and rows of the panel that the views show; had[3] = 0: none */
-    uint32_t epoch;                   /* of the gpb_ssplit that made `given` */
+    uint64_t epoch;                   /* of the gpb_ssplit that made `given` */
     gpb_view raw, given;              /* as it was brought; as the plan's kernel is given it */
 } gpb_operand;
 

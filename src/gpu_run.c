@@ -88,9 +88,9 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
 static void point_to_guards(const gpb_run *r, gpb_gemm_args *args)
 {
     const int slices = gpb_plan_slices(r->plan->kernel);
-    args->guard_a = (const uint32_t *)(uintptr_t)(r->a.given.at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
-    args->guard_b = (const uint32_t *)(uintptr_t)(r->b.given.at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
-    args->stride_guard_a = r->a.given.between, args->stride_guard_b = r->b.given.between;      /* both in units of 4 bytes */
+    args->guard_a = (const uint64_t *)(uintptr_t)(r->a.given.at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
+    args->guard_b = (const uint64_t *)(uintptr_t)(r->b.given.at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
+    args->stride_guard_a = r->a.given.between / 2, args->stride_guard_b = r->b.given.between / 2;      /* from 4 bytes to 8 */
     args->epoch_a = r->a.epoch, args->epoch_b = r->b.epoch;
 }
 
@@ -197,10 +197,10 @@ static CUresult follow_legacy(gpb_run *r)
 }
 
 /* Which of the `count` guard words are at the level or above, of each member of the tile. */
-static CUresult fetch_marks(const gpb_tile *t, int level, const uint32_t *guard, int64_t stride, uint32_t epoch, int64_t count,
+static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
                             bool *marks, int64_t apart)
 {
-    uint32_t *words = malloc((size_t)count * sizeof *words);
+    uint64_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words };
     for (int64_t l = 0; l < t->members && !result; l++) {

@@ -61,12 +61,13 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
     const gpb_schedule<BM, BN> schedule(g);
     const unsigned rank = gpb_cluster_rank();
-    const unsigned rows_a = (unsigned)gpb_split_rows(g.m) * 64, rows_b = (unsigned)gpb_split_rows(g.n) * 64;   /* bytes of a chunk's slice */
-    __shared__ gpb_unit u;                                                 /* the one thread's own: registers are few here */
+    auto rows_a = [&] { return gpb_split_rows(gpb_fresh(g.m)) * 64; };     /* bytes of a chunk's slice; not kept: registers are few here */
+    auto rows_b = [&] { return gpb_split_rows(gpb_fresh(g.n)) * 64; };
+    __shared__ gpb_unit u;                                                 /* the one thread's own */
     for (unsigned x = blockIdx.x / GPB_SPLIT_CLUSTER; x < schedule.last; x += schedule.clusters) {
         if (!schedule.unit(g, x, rank, u)) continue;
-        const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a + (int64_t)u.i0 * 64;
-        const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b + (int64_t)u.from * SLICES * rows_b + (int64_t)u.j0 * 64;
+        const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a() + (int64_t)u.i0 * 64;
+        const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b + (int64_t)u.from * SLICES * rows_b() + (int64_t)u.j0 * 64;
         b += rank * HALF_B;                                                /* this block's half of B's rows */
         ring.wait_empty();
         ring.units[ring.stage] = u;
@@ -75,7 +76,7 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
             ring.wait_empty();
             gpb_mbarrier_expect(barrier, ring_t::BYTES);
 #pragma unroll
-            for (int s = 0; s < SLICES; s++, a += rows_a, b += rows_b) {
+            for (int s = 0; s < SLICES; s++, a += rows_a(), b += rows_b()) {
                 gpb_bulk_copy(to + s * A, a, A, barrier);
                 gpb_bulk_multicast(to + SLICES * A + s * ring_t::B + rank * HALF_B, b, HALF_B, barrier, 3);
             }

@@ -32,7 +32,7 @@ template <int BM, int BN> struct gpb_mma_tile {
     }
     __device__ __forceinline__ bool wanted(const gpb_gemm_args &g) const
     {
-        const uint32_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
+        const uint64_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
         return max(gpb_guard_level(down, g.epoch_a), gpb_guard_level(across, g.epoch_b)) == g.level;
     }
 };

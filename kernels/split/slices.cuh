@@ -65,7 +65,7 @@ template <int SLICES> static __device__ __forceinline__ int gpb_cut(const gpb_oc
     for (int q = 0; q < 4; q++) {
         const float x = o.x[2 * q] * scale, y = o.x[2 * q + 1] * scale;
         const float least = __uint_as_float((127 + GPB_SPLIT_TOP - GPB_SPLIT_SPREAD) << 23);
-        far |= (fabsf(x) < least && x != 0) || (fabsf(y) < least && y != 0);
+        far |= (fabsf(x) < least && o.x[2 * q] != 0) || (fabsf(y) < least && o.x[2 * q + 1] != 0);     /* also what scaling made 0 */
         high[q] = __floats2half2_rn(x, y);
         const float2 h = __half22float2(high[q]);
         const float dx = x - h.x, dy = y - h.y;
@@ -89,7 +89,7 @@ template <> __device__ __forceinline__ int gpb_cut<3>(const gpb_octet &o, float 
     for (int q = 0; q < 8; q++) {
         x[q] = o.x[q] * scale;
         const float least = __uint_as_float((127 + GPB_SPLIT_WIDE_TOP - GPB_SPLIT_SPREAD) << 23);
-        far |= fabsf(x[q]) < least && x[q] != 0;
+        far |= fabsf(x[q]) < least && o.x[q] != 0;
     }
 #pragma unroll
     for (int s = 0; s < 3; s++, to += next_slice) {
@@ -200,15 +200,15 @@ static __device__ __forceinline__ void gpb_mark(const gpb_split_operand &x, cons
 {
     const bool extreme = __syncthreads_or(level == 2), wide = __syncthreads_or(level == 1);
     if (threadIdx.x || !(extreme || wide)) return;
-    uint32_t *guard = (uint32_t *)(s.dst + gpb_split_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(s.dst + gpb_split_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
     if (extreme) {
-        atomicExch(word, GPB_GUARD_EXTREME(x.epoch));
+        atomicExch((unsigned long long *)word, GPB_GUARD_EXTREME(x.epoch));
     } else {
-        for (uint32_t old = *word, seen; gpb_guard_level(old, x.epoch) == 0; old = seen)
-            seen = atomicCAS(word, old, GPB_GUARD_WIDE(x.epoch));
+        for (uint64_t old = *word, seen; gpb_guard_level(old, x.epoch) == 0; old = seen)
+            seen = atomicCAS((unsigned long long *)word, old, GPB_GUARD_WIDE(x.epoch));
         guard[gpb_split_guards(x.rows)] = x.epoch;
     }
-    if (notice) *(volatile uint32_t *)notice = x.epoch;
+    if (notice) *(volatile uint32_t *)notice = 1;
 }
 
 template <int SLICES>

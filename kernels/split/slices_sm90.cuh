@@ -23,7 +23,8 @@ template <int SHARERS> struct gpb_conference {
         }
         gpb_cluster_sync();
     }
-    /* Of the whole row; blocks that come nowhere near its largest count for nothing. */
+    /* Of the whole row; blocks that come nowhere near its largest count for nothing. (A block counts what comes near its own largest: up to
+       2^24 too far down.) */
     __device__ __forceinline__ void sum_up(int row, unsigned &most, unsigned &count) const
     {
         most = count = 0;

@@ -47,7 +47,7 @@ template <int BM, int BN> struct gpb_schedule {
         u.l = x / (pairs * tiles_n), x %= pairs * tiles_n;
         const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP, height = min(pairs - first, GPB_UNIT_GROUP);
         const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2, tile_m = upper + rank;
-        const uint32_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
+        const uint64_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
         u.j0 = place / height * BN;
         const int across = gpb_guard_level(cols[u.j0 / GPB_GUARD], g.epoch_b);
         auto wanted = [&](unsigned tile) {

@@ -193,10 +193,10 @@ void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_ge
     const bool split = kernel->form == GPB_FORM_SPLIT;
     if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || GPB_GUARD % kernel->bm || GPB_GUARD % kernel->bn || g->level < 0 ||
         g->level > 2 || (!split && !g->level))
-        gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %u, %u, level %d", kernel->symbol, (const void *)g->guard_a,
-                     (const void *)g->guard_b, g->epoch_a, g->epoch_b, g->level);
-    const uint32_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0, rows * 4, kernel->symbol);
-    const uint32_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->guard_b + l * g->stride_guard_b), 0, cols * 4, kernel->symbol);
+        gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %llu, %llu, level %d", kernel->symbol, (const void *)g->guard_a,
+                     (const void *)g->guard_b, (unsigned long long)g->epoch_a, (unsigned long long)g->epoch_b, g->level);
+    const uint64_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0, rows * 8, kernel->symbol);
+    const uint64_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->guard_b + l * g->stride_guard_b), 0, cols * 8, kernel->symbol);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) {
             const int level_a = gpb_guard_level(a[i], g->epoch_a), level_b = gpb_guard_level(b[j], g->epoch_b);

@@ -71,15 +71,15 @@ static int row_level(uint32_t largest, int64_t many)
 }
 
 /* The level of a scaled element of which the high slice misses so much, and all of them. */
-static int element_level(int slices, float x, float missed_high, float missed, float t)
+static int element_level(int slices, bool zero, float x, float missed_high, float missed, float t)
 {
-    if (x != 0 && fabsf(x) < ldexpf(1, (slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
+    if (!zero && fabsf(x) < ldexpf(1, (slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
         return 2;
     return slices < 3 && (fabsf(missed_high) > t * 0x1p-12f * fabsf(x) || fabsf(missed) > t * 0x1p-24f * fabsf(x));
 }
 
-/* Element p of row i, scaled, into its slices; its level. */
-static int cut(const split *to, int64_t i, int64_t p, float x, float t)
+/* Element p of row i, scaled to x, into its slices; its level. zero: it was that before. */
+static int cut(const split *to, int64_t i, int64_t p, float x, bool zero, float t)
 {
     float rest = x, missed_high = 0;
     for (int s = 0; s < to->slices; s++) {
@@ -90,7 +90,7 @@ static int cut(const split *to, int64_t i, int64_t p, float x, float t)
         if (s == 0)
             missed_high = rest;
     }
-    return element_level(to->slices, x, missed_high, to->slices == 1 ? 0 : rest, t);
+    return element_level(to->slices, zero, x, missed_high, to->slices == 1 ? 0 : rest, t);
 }
 
 /* Row i into its slices; its level. from NULL: a row of zeros. */
@@ -112,16 +112,17 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     int level = row_level(largest, many);
     scales_of(to)[i] = ldexpf(1, exponent);
     for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
-        const int of = cut(to, i, p, from && p < to->k ? from[p * step] * scale : 0, t);
+        const float x = from && p < to->k ? from[p * step] : 0;
+        const int of = cut(to, i, p, x * scale, x == 0, t);
         level = of > level ? of : level;
     }
     return level;
 }
 
 /* Sets the guard word of row i's block to the higher of what it says and `level`, and the word behind all of them. */
-static void mark(const split *of, int64_t i, int level, uint32_t epoch)
+static void mark(const split *of, int64_t i, int level, uint64_t epoch)
 {
-    uint32_t *guard = (uint32_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
     if (level > gpb_guard_level(*word, epoch))
         *word = level == 2 ? GPB_GUARD_EXTREME(epoch) : GPB_GUARD_WIDE(epoch);
     if (level == 1)
@@ -133,8 +134,8 @@ static bool is_wanted(const char *who, int device, const gpb_split_args *g, int6
 {
     if (!g->if_a)
         return true;
-    const uint32_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->if_a + l * g->stride_if_a), 0, 4, who);
-    const uint32_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->if_b + l * g->stride_if_b), 0, 4, who);
+    const uint64_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->if_a + l * g->stride_if_a), 0, 8, who);
+    const uint64_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->if_b + l * g->stride_if_b), 0, 8, who);
     return *a == g->epoch_if_a || *b == g->epoch_if_b;
 }
 
@@ -143,7 +144,7 @@ static void split_operand(const char *who, int device, const gpb_split_args *g, 
     const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items, who);
     const int64_t bytes = gpb_split_bytes(x->rows, g->k, g->slices);
     if (!x->epoch || (CUdeviceptr)x->dst % 1024)
-        gpb_fake_die("BAD LAUNCH of %s: epoch %u, to %p", who, x->epoch, x->dst);
+        gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p", who, (unsigned long long)x->epoch, x->dst);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
         const float *from = gpb_fake_matrix_at(device, at, x->rows, g->k, x->rs, x->cs, who);
@@ -153,7 +154,7 @@ static void split_operand(const char *who, int device, const gpb_split_args *g, 
             const int level = split_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
             mark(&to, i, level, x->epoch);
             if (level && g->notice)
-                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->notice, 0, 4, who) = x->epoch;
+                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->notice, 0, 4, who) = 1;
         }
     }
 }
@@ -202,7 +203,7 @@ static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gem
     const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
     const int64_t bytes = gpb_split_bytes(x.rows, x.k, x.slices);
     /* At level 1 the guard words are those of other slices. */
-    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 4 == bytes;
+    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 8 == bytes;
     if (at % 1024 || stride * 4 != bytes || (g->level == 0 && !own))
         gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
                      (long long)stride, (long long)stride_guard);
