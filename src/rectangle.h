@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where `to` lies. NEAR: in a slot, in cache. FAR: in the program's matrix, so it is fetched ahead. PAST: in a matrix of which little stays
+   in cache: stored past the caches. PAST pays from about 32 MiB on; a smaller C the program would have to fetch from memory again. */
+enum gpb_target { GPB_TARGET_NEAR, GPB_TARGET_FAR, GPB_TARGET_PAST };
+
 typedef struct gpb_rectangle {
     const char *from;
     char *to;
@@ -14,7 +18,8 @@ typedef struct gpb_rectangle {
     size_t element;                          /* bytes: 4, 8, 16 */
     char uplo;                               /* 'G': all; 'U', 'L': only what of each column lies in that triangle of the whole matrix */
     int64_t row0, col0;                      /* where the rectangle's first element lies in it */
-    bool adds;                               /* element == 4, floats: to = from + beta * to instead of to = from; beta != 0 */
+    enum gpb_target target;
+    bool adds;                               /* element == 4, floats: to = from + beta * to instead of to = from; beta != 0; always FAR */
     float beta;
 } gpb_rectangle;
 

@@ -69,8 +69,8 @@ static void check(gpb_rectangle r)
     expect(&r, right);
     gpb_rectangle_copy(&r);
     if (memcmp(right, r.to, to) != 0 || memcmp(kept, r.from, from) != 0)
-        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld adds %d beta %g", r.element, r.uplo, (long long)r.rows,
-                 (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0, r.adds, (double)r.beta);
+        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo, (long long)r.rows,
+                 (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0, r.target, r.adds, (double)r.beta);
     free(source), free(target), free(kept), free(right);
 }
 
@@ -100,7 +100,8 @@ static void shaped(gpb_rectangle r)
 static void copies(void **state)
 {
     (void)state;
-    for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_rectangle){ .element = element });
+    for (enum gpb_target target = GPB_TARGET_NEAR; target <= GPB_TARGET_PAST; target++)
+        for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_rectangle){ .element = element, .target = target });
 }
 
 static void adds(void **state)
@@ -114,12 +115,14 @@ static void adds(void **state)
 static void long_runs(void **state)
 {
     (void)state;
-    for (int gap = 0; gap < 2; gap++) {
-        gpb_rectangle r = { .element = 4, .uplo = 'G', .rows = 4099, .cols = 33, .ld_from = 4099 + 7 * gap, .ld_to = 4099, .beta = -0.7f };
-        check(r);
-        r.adds = true;
-        check(r);
-    }
+    for (int64_t rows = 40; rows < 5000; rows = rows * 10 + 9)
+        for (int gap = 0; gap < 2; gap++) {
+            gpb_rectangle r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows, .ld_from = rows, .ld_to = rows + 7 * gap,
+                                .beta = -0.7f };
+            for (r.target = GPB_TARGET_NEAR; r.target <= GPB_TARGET_PAST; r.target++) check(r);
+            r.adds = true, r.target = GPB_TARGET_FAR;
+            check(r);
+        }
 }
 
 /* What the sum of two roundings cannot be mistaken for: 1 + beta * to fused would leave 2^-24 of it. */
