@@ -69,8 +69,9 @@ static void check(gpb_rectangle r)
     expect(&r, right);
     gpb_rectangle_copy(&r);
     if (memcmp(right, r.to, to) != 0 || memcmp(kept, r.from, from) != 0)
-        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo, (long long)r.rows,
-                 (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0, r.target, r.adds, (double)r.beta);
+        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo,
+                 (long long)r.rows, (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0,
+                 r.target, r.adds, (double)r.beta);
     free(source), free(target), free(kept), free(right);
 }
 
