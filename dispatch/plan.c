@@ -5,6 +5,7 @@
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 #include "dispatch/panels.h"
+#include "dispatch/schedule.h"
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
 
@@ -19,8 +20,8 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
         plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits;
-        if (!plan->kernel || !gpb_panels_choose(plan, call, facts)) continue;
-        plan->gpu_s = gpb_panels_seconds(plan, call, facts) + best.seconds;
+        if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
+        plan->gpu_s = gpb_schedule_seconds(plan, call, facts, best.seconds);
         return true;
     }
     return false;
@@ -42,7 +43,7 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     if (policy->offload == GPB_OFFLOAD_NEVER) return on_host(plan, "GPUBLAS_OFFLOAD=never");
     if (call->precision != 's') return on_host(plan, "computed by the host in this precision");
     if (facts->arch == 0) return on_host(plan, "no GPU");
-    if (!must && !reads) return on_host(plan, "nothing to multiply");
+    if (!reads && gpb_place_on_host(facts->c)) return on_host(plan, "nothing to multiply");
 
     /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
     plan.mc = call->m, plan.nc = call->n, plan.kc = call->k, plan.group = call->batch;

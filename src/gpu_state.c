@@ -167,14 +167,18 @@ bool gpb_gpu_sticky(CUresult result)
 
 /* ---- lanes */
 
-static CUresult ready_ring(gpb_ring *ring)
+static CUresult ready_events(CUevent *events, int count)
 {
     CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < GPB_STAGES && !result; i++) {
-        if (!ring->slot[i]) result = driver->cuMemHostAlloc((void **)&ring->slot[i], GPB_STAGE_BYTES, CU_MEMHOSTALLOC_PORTABLE);
-        if (!result && !ring->event[i]) result = driver->cuEventCreate(&ring->event[i], CU_EVENT_DISABLE_TIMING);
-    }
+    for (int i = 0; i < count && !result; i++)
+        if (!events[i]) result = driver->cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING);
     return result;
+}
+
+static CUresult ready_belt(gpb_belt **belt)
+{
+    if (!*belt) *belt = calloc(1, sizeof **belt);
+    return *belt ? gpb_belt_ready(*belt, driver) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* What a lane owns is made at its first use and kept; its context is current. */
@@ -183,10 +187,15 @@ static CUresult ready_lane(gpb_lane *lane)
     CUresult result = CUDA_SUCCESS;
     if (lane->ready) return result;
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
-    if (!result && !lane->after) result = driver->cuEventCreate(&lane->after, CU_EVENT_DISABLE_TIMING);
+    if (!result) result = ready_events(&lane->after, 1);
+    if (!result) result = ready_events(&lane->arrived, 1);
+    if (!result) result = ready_events(lane->tile, GPB_TILE_EVENTS);
+    if (!result) result = ready_events(lane->freed[0], 4);
+    if (!result) result = ready_events(lane->home, 2);
     if (!result && !lane->notice) result = driver->cuMemHostAlloc((void **)&lane->notice, sizeof *lane->notice, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result) result = ready_ring(&lane->up);
-    if (!result) result = ready_ring(&lane->down);
+    if (!result && !lane->table) result = driver->cuMemHostAlloc((void **)&lane->table, GPB_TABLE_BYTES, CU_MEMHOSTALLOC_PORTABLE);
+    if (!result) result = ready_belt(&lane->up);
+    if (!result) result = ready_belt(&lane->down);
     lane->ready = !result;
     return result;
 }

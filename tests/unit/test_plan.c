@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "dispatch/panels.h"
+#include "dispatch/schedule.h"
 #include "dispatch/plan.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
@@ -324,26 +325,34 @@ static int64_t size(int bits)
 
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Bytes of a panel in strips that begin at multiples of 256. */
+static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group)
+{
+    __int128 one = (__int128)least(size, strip) * depth * group * 4;
+    return (one + 255) / 256 * 256 * ((size - 1) / strip + 1);
+}
+
 static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0;
     __int128 group = p->group * 4;
-    __int128 a = (g->transa == 'N' ? (__int128)up(p->mc, 64) * p->kc : (__int128)up(p->kc, 64) * p->mc) * group;
-    __int128 b = (g->transb == 'N' ? (__int128)up(p->kc, 64) * p->nc : (__int128)up(p->nc, 64) * p->kc) * group;
-    __int128 c = (__int128)up(p->mc, 64) * p->nc * group;
+    __int128 a = strips(p->mc, p->sm, p->kc, p->group), b = strips(p->nc, p->sn, p->kc, p->group), c = (__int128)p->mc * p->nc * group;
     bool split = q->form == GPB_FORM_SPLIT;
     int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
-    __int128 pa = split ? (__int128)gpb_split_bytes(p->mc, p->kc, slices) * p->group
+    __int128 pa = split ? (__int128)gpb_split_bytes(least(p->mc, p->sm), p->kc, slices) * p->group * ((p->mc - 1) / p->sm + 1)
                         : (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = split ? (__int128)gpb_split_bytes(p->nc, p->kc, slices) * p->group
+    __int128 pb = split ? (__int128)gpb_split_bytes(least(p->nc, p->sn), p->kc, slices) * p->group * ((p->nc - 1) / p->sn + 1)
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
     __int128 tails = 8 * (__int128)f->sms * q->bm * q->bn + 4 * GPB_SPLIT_COUNTERS + 1024;
     __int128 parts = split ? tails : (__int128)p->mc * p->nc * p->splits * group;
+    assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
-        { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a, a }, { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b, b },
-        { f->c != GPB_PLACE_DEVICE, p->bytes_c, c },
+        { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a }, { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
+        { f->c != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
         { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
         { reads && (split || p->splits > 1), p->bytes_parts, parts },
     };
@@ -352,7 +361,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         assert_true(buffers[i].bytes % grain == 0);
         if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
         else assert_int_equal(buffers[i].bytes, 0);
-        sum += buffers[i].bytes;
+        sum += buffers[i].bytes * (i == 0 ? p->buffers_a : i == 1 ? p->buffers_b : i == 2 ? p->buffers_c : 1);
     }
     if (g->a_array) sum += 48 * p->group + 1024;
     assert_true(sum <= f->device_bytes);
@@ -416,26 +425,7 @@ static void random_plans(void **state)
     assert_true(on_gpu > 5000 && cut > 200 && deep > 100 && grouped > 50);      /* the throws reach every branch */
 }
 
-/* The traffic formula against a walk that remembers what lies on the GPU. */
-static double walk(const gpb_plan *p, const gpb_call *g)
-{
-    int64_t rows = (g->m - 1) / p->mc + 1, cols = (g->n - 1) / p->nc + 1, depth = (g->k - 1) / p->kc + 1;
-    int64_t a = -1, b = -1, step = 0;
-    double bytes = 0;
-    for (int64_t j = 0; j < cols; j++)
-        for (int64_t r = 0; r < rows; r++, step++) {
-            int64_t i = j % 2 ? rows - 1 - r : r;
-            for (int64_t d = 0; d < depth; d++) {
-                int64_t q = step % 2 ? depth - 1 - d : d, tag_a = i * depth + q, tag_b = j * depth + q;
-                int64_t mc = i < rows - 1 ? p->mc : g->m - i * p->mc, nc = j < cols - 1 ? p->nc : g->n - j * p->nc;
-                int64_t kc = q < depth - 1 ? p->kc : g->k - q * p->kc;
-                if (tag_a != a) bytes += 4.0 * (double)mc * (double)kc, a = tag_a;
-                if (tag_b != b) bytes += 4.0 * (double)kc * (double)nc, b = tag_b;
-            }
-        }
-    return bytes + 4.0 * (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
-}
-
+/* The traffic formula against the walk itself. */
 static void traffic(void **state)
 {
     (void)state;
@@ -445,10 +435,55 @@ static void traffic(void **state)
         facts.device_bytes = size(24) + (1 << 21);
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        double said = gpb_panels_traffic(&plan, &call, &facts), walked = walk(&plan, &call);
-        if (plan.kc == call.k && (call.m % plan.mc == 0 || plan.mc == call.m)) assert_true(fabs(said - walked) <= 1e-9 * walked);
-        else assert_true(said >= walked * 0.7 && said <= walked * 1.6);
+        gpb_walk walk = gpb_schedule_begin(&call, &plan);
+        double a = 0, b = 0;
+        for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
+            if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.sm, move->strip) * (double)move->k1;
+            else b += 4.0 * (double)gpb_schedule_strip(move->block.cols, plan.sn, move->strip) * (double)move->k1;
+        }
+        const gpb_traffic said = gpb_panels_traffic(&plan, &call, &facts);
+        const bool exact = plan.kc == call.k && (call.m % plan.mc == 0 || plan.mc == call.m);
+        assert_true(a + b >= (said.a + said.b) * (exact ? 1 - 1e-9 : 0.6) && a + b <= (said.a + said.b) * (exact ? 1 + 1e-9 : 1.4));
+        assert_true(said.c_down == 4.0 * (double)call.m * (double)call.n && said.c_up == 0);
     }
+}
+
+/* Every element of C is in one tile, computed when the strips that it needs have come, in panels that add up to k. */
+static void schedule(void **state)
+{
+    (void)state;
+    int strips = 0, deep = 0, blocks = 0;
+    for (int round = 0; round < 2000; round++) {
+        gpb_call call = gemm(size(11), size(11), size(11));
+        gpb_facts facts = *h200;
+        facts.device_bytes = size(22) + (1 << 21);
+        gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+        assert_true(plan.gpu);
+        strips += plan.sm < plan.mc, deep += plan.kc < call.k, blocks += plan.mc < call.m;
+        gpb_walk walk = gpb_schedule_begin(&call, &plan);
+        double done = 0, there[2] = { 0 };
+        int64_t panel[2] = { 0 }, number = -1, depth = 0;
+        for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
+            const gpb_tile *t = &move->tile, *block = &move->block;
+            const int x = move->operand == 'b';
+            assert_true(move->operand == 'a' || move->operand == 'b');
+            for (int y = 0; y < 2; y++)
+                if (move->panel[y] != panel[y]) panel[y] = move->panel[y], there[y] = 0;
+            assert_true((double)move->strip == there[x]);
+            there[x]++;
+            if (move->number != number) number = move->number, depth = 0;
+            if (t->rows == 0) continue;
+            assert_true(t->i >= block->i && t->i + t->rows <= block->i + block->rows);
+            assert_true(t->j >= block->j && t->j + t->cols <= block->j + block->cols);
+            assert_true((double)(t->i + t->rows - block->i) <= there[0] * (double)plan.sm);
+            assert_true((double)(t->j + t->cols - block->j) <= there[1] * (double)plan.sn);
+            done += (double)t->rows * (double)t->cols * (double)move->k1;
+            if (t->rows == block->rows && t->cols == block->cols) depth += move->k1;
+            if (t->rows == block->rows && t->cols == block->cols && move->last) assert_int_equal(depth, call.k);
+        }
+        assert_true(done == (double)call.m * (double)call.n * (double)call.k);
+    }
+    assert_true(strips > 100 && deep > 100 && blocks > 100);
 }
 
 int main(int count, char **arguments)
@@ -464,6 +499,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(little_memory),
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
+        cmocka_unit_test(schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
