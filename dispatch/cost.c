@@ -62,7 +62,7 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
    goes through one after the other: 1 MiB at twice one core's 10 GB/s. */
 double gpb_cost_link(double bytes, const gpb_facts *facts)
 {
-    return bytes / (facts->link_gbs * 1e9) + least(bytes, 3 << 20) / 20e9;
+    return 2 * bytes / ((facts->up_gbs + facts->down_gbs) * 1e9) + least(bytes, 3 << 20) / 20e9;
 }
 
 /* ---- kernels ---- */

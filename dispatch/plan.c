@@ -36,7 +36,7 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
 {
     gpb_plan plan = { 0 };
     bool reads = gpb_call_multiplies(call);
-    bool on_device = facts->c != GPB_PLACE_HOST || (reads && (facts->a != GPB_PLACE_HOST || facts->b != GPB_PLACE_HOST));
+    bool on_device = !gpb_place_on_host(facts->c) || (reads && !(gpb_place_on_host(facts->a) && gpb_place_on_host(facts->b)));
     bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
 
     if (policy->offload == GPB_OFFLOAD_NEVER) return on_host(plan, "GPUBLAS_OFFLOAD=never");

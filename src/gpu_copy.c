@@ -80,7 +80,7 @@ static CUresult copy_2d(gpb_lane *lane, const gpb_panel *panel, CUdeviceptr call
 /* True if the panel goes by the ring: the caller has it in host memory. */
 static bool staged(const gpb_panel *panel, const void *callers)
 {
-    return panel->place == GPB_PLACE_HOST || gpb_gpu_place(callers) == GPB_PLACE_HOST;
+    return gpb_place_on_host(panel->place) || gpb_place_on_host(gpb_gpu_place(callers));
 }
 
 CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch)

@@ -129,8 +129,8 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. The times are a little above
        what measured/h200.md has: context creation 0.41 s, launch and copies 11 us, one thread into a pinned ring 10 GB/s. */
-    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
-                          .cores = cores(), .core_gflops = 50 };
+    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .up_gbs = 9, .down_gbs = 9, .dma_gbs = 25,
+                          .launch_s = 20e-6, .start_s = 0.5, .cores = cores(), .core_gflops = 50 };
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
         facts->arch = 0;

@@ -83,7 +83,7 @@ static void leave(member *x, const gpb_plan *plan, int64_t number, int64_t steps
 static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, int64_t *ld, bool fetch, void **owned)
 {
     *owned = NULL;
-    if (place == GPB_PLACE_HOST || gpb_gpu_place(at) == GPB_PLACE_HOST) return at;
+    if (gpb_place_on_host(place) || gpb_place_on_host(gpb_gpu_place(at))) return at;
     gpb_panel panel = { .rows = rows, .cols = cols, .ld = *ld, .element = sizeof(float), .uplo = 'G' };
     *owned = malloc((size_t)rows * (size_t)cols * sizeof(float));
     if (!*owned || (fetch && gpb_gpu_bounce(&panel, at, *owned, true))) return NULL;

@@ -20,8 +20,9 @@
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
 
 static const struct card { const char *name; gpb_facts facts; } cards[] = {
-#define CARD(name, arch, sms, gib, link, launch, cores, gflops)                                                         \
-    { name, { arch, sms, gib * GIB, link, launch, 0, 0, cores, gflops, GPB_PLACE_HOST, GPB_PLACE_HOST, GPB_PLACE_HOST, 0 } },
+#define CARD(card, cc, count, gib, link, launch, host_cores, gflops)                                                       \
+    { card, { .arch = cc, .sms = count, .device_bytes = gib * GIB, .up_gbs = link, .down_gbs = link, .dma_gbs = 1.1 * (link), \
+              .launch_s = launch, .cores = host_cores, .core_gflops = gflops } },
     /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
     CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
     CARD( "small", 86,   20,   3,  10,   15e-6,  8,     60 )
@@ -41,7 +42,7 @@ static gpb_call gemm(int64_t m, int64_t n, int64_t k)
 
 static const struct question {
     int64_t m, n, k, batch;
-    const char *trans, *place;      /* op(A) op(B); a b c: h host, d device, e elsewhere */
+    const char *trans, *place;      /* op(A) op(B); a b c: h host, p pinned, d device, e elsewhere */
     char uplo;
     double alpha, beta;
     gpb_policy policy;
@@ -99,7 +100,7 @@ static const struct question {
 
 static enum gpb_place place(char letter)
 {
-    return letter == 'h' ? GPB_PLACE_HOST : letter == 'd' ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE;
+    return letter == 'h' ? GPB_PLACE_HOST : letter == 'p' ? GPB_PLACE_PINNED : letter == 'd' ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE;
 }
 
 static const char *offload[] = { "", " offload=always", " offload=never" }, *math[] = { "", " math=ieee", " math=tf32" };
