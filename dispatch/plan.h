@@ -30,6 +30,7 @@ typedef struct gpb_policy {
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
+    bool starts;                 /* with that, the credit has paid for the start: the GPU is to be started while the host computes */
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;
@@ -53,6 +54,13 @@ static inline int gpb_plan_slices(const gpb_kernel *kernel)
     return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
 }
 
+extern const char gpb_plan_too_small[];
+
+/* What forbids the GPU whatever it could do, or NULL. `c_on_host`: C is in host memory; `gpu`: there is, or may be, a GPU. */
+const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu);
+/* Multiplications (m n k batch) so few that no call from host memory is worth the GPU: they take the host a quarter of the GPU's fixed
+   cost. Such calls are turned away before anything else is asked. */
+double gpb_plan_too_few(const gpb_facts *facts);
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 
 #endif
