@@ -71,20 +71,21 @@ size_t gpb_machine_print(gpb_machine *machine, const char *key, char *text, size
 
 /* ---- reading: nothing is believed that does not parse to the last character */
 
-/* A number of at most 18 digits, then a space or the line's end. Returns what follows, or NULL. */
+/* A number of at most 18 digits. Returns what follows, or NULL. */
 static const char *read_number(const char *at, int64_t *number)
 {
     const char *begin = at;
     for (*number = 0; *at >= '0' && *at <= '9' && at - begin < 18; at++) *number = *number * 10 + (*at - '0');
-    if (at == begin || (*at != ' ' && *at)) return NULL;
-    return *at ? at + 1 : at;
+    return at == begin ? NULL : at;
 }
 
+/* So many, one space between two, and then the line's end. */
 static bool read_numbers(const char *at, int64_t *number, int count)
 {
     for (int i = 0; i < count; i++) {
         at = read_number(at, &number[i]);
-        if (!at || (i + 1 < count) != (*at != 0)) return false;
+        if (!at || *at != (i + 1 < count ? ' ' : 0)) return false;
+        at++;
     }
     return true;
 }
