@@ -233,7 +233,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
-        next.kc = even(call->k, parts(call->k, steps));
+        next.kc = least(call->k, round_up(parts(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
         double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
@@ -272,7 +272,11 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     }
     gpb_facts less = *facts;      /* strips take a little more */
     less.device_bytes -= less.device_bytes / 32;
-    if (!cut(plan, call, &less, kernels_s) && !cut(plan, call, facts, kernels_s)) return false;
+    gpb_plan again = *plan;
+    if (!cut(plan, call, &less, kernels_s)) {
+        *plan = again;
+        if (!cut(plan, call, facts, kernels_s)) return false;
+    }
     overlap(plan, call, facts, kernels_s);
     measure(plan, call, facts);
     return true;

@@ -30,6 +30,7 @@ typedef struct gpb_policy {
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
+    bool starts;                 /* with that, the credit has paid for the start: the GPU is to be started while the host computes */
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;
@@ -58,6 +59,13 @@ static inline int gpb_plan_slices(const gpb_kernel *kernel)
 /* From one strip of a panel to the next in the arena, as they come from the host: `group` members of size x depth elements. */
 static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group) { return (4 * size * depth * group + 255) / 256 * 256; }
 
+extern const char gpb_plan_too_small[];
+
+/* What forbids the GPU whatever it could do, or NULL. `c_on_host`: C is in host memory; `gpu`: there is, or may be, a GPU. */
+const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu);
+/* Multiplications (m n k batch) so few that no call from host memory is worth the GPU: they take the host a quarter of the GPU's fixed
+   cost. Such calls are turned away before anything else is asked. */
+double gpb_plan_too_few(const gpb_facts *facts);
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 
 #endif

@@ -11,7 +11,7 @@
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static double most(double a, double b) { return a > b ? a : b; }
-static int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / part; }
+static int64_t parts(int64_t size, int64_t part) { return (size - 1) / part + 1; }      /* of sizes up to INT64_MAX */
 
 /* Wholly outside the triangle that uplo names. */
 static bool is_idle(const gpb_call *call, const gpb_tile *t)

@@ -56,10 +56,17 @@ typedef struct gpb_lane {
 
 /* Gives the GPU up for the rest of the process: after a sticky error. */
 void gpb_gpu_give_up(const char *why);
-
-/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
+/* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
+double gpb_gpu_start_left(void);
+/* The program is ending: nothing new is begun. */
+bool gpb_gpu_leaving(void);
 
 enum gpb_place gpb_gpu_place(const void *pointer);
+
+/* The devices that were started: makes their lanes. */
+void gpb_gpu_lanes(gpb_device *first, int count);
+/* Those who wait for a lane look again. */
+void gpb_gpu_wake(void);
 
 /* A lane on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can be had. Its context is
    current until gpb_gpu_give. */
