@@ -291,12 +291,6 @@ void gpb_crew_begin(gpb_crew_queue *queue)
     queue->seat->queue = queue;
 }
 
-void gpb_crew_end(gpb_crew_queue *queue)
-{
-    if (queue->seat) atomic_fetch_and(&occupied, ~(UINT64_C(1) << (queue->seat - seats)));
-    queue->seat = NULL;
-}
-
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *rectangle)
 {
     if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
@@ -325,4 +319,12 @@ bool gpb_crew_help(gpb_crew_queue *queue)
     gpb_crew_job *job = queue->seat ? claim(queue->seat) : NULL;
     if (job) finish(job);
     return job != NULL;
+}
+
+void gpb_crew_end(gpb_crew_queue *queue)
+{
+    while (queue->reaped != queue->posted)
+        if (!gpb_crew_reap(queue) && !gpb_crew_help(queue)) sched_yield();
+    if (queue->seat) atomic_fetch_and(&occupied, ~(UINT64_C(1) << (queue->seat - seats)));
+    queue->seat = NULL;
 }
