@@ -22,8 +22,8 @@ enum {
     WORKERS = 16,                    /* 6 or 7 cores fill one direction of PCIe gen5 (research: residency 2.3), and both are used */
     STACK = 128 << 10,
     SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come */
-    LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores, 16 jobs of
-                                        128 KiB took 130 to 160 us (90 of 100), without it 990: a conductor waited out the spinners' slice */
+    LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
+                                        128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
     FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them, however many jobs were posted */
 };
 
