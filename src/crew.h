@@ -31,13 +31,13 @@ int gpb_crew_cores(void);
 int gpb_crew_size(void);
 /* From here on workers look at the queue. Starts them at first use, wakes none. */
 void gpb_crew_begin(gpb_crew_queue *queue);
-/* All posted jobs have been reaped. No worker touches the queue after this returns. */
-void gpb_crew_end(gpb_crew_queue *queue);
 /* False: GPB_CREW_JOBS are posted and not reaped. */
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *job);
 /* True: the oldest job not yet reaped is done, its effects are visible, and it is forgotten. */
 bool gpb_crew_reap(gpb_crew_queue *queue);
 /* The caller does the next job that nobody has taken; false: there is none. */
 bool gpb_crew_help(gpb_crew_queue *queue);
+/* Does or waits for what is posted and not reaped. No worker touches the queue after this returns. */
+void gpb_crew_end(gpb_crew_queue *queue);
 
 #endif

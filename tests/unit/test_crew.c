@@ -177,6 +177,30 @@ static void cycles(void **state)
     in_child("4", cycles_run);
 }
 
+/* A call that fails ends its queues as they are: what it posted is done, and once. */
+static void abandoned_run(void)
+{
+    load *l = new_load();
+    for (int round = 0; round < 1000; round++) {
+        const int jobs = round % 97;
+        gpb_crew_begin(&l->queue);
+        for (l->posted = 0; l->posted < jobs;) CHECK(post(l));
+        for (l->reaped = 0; l->reaped < jobs / 3;)
+            if (!reap(l)) sched_yield();
+        gpb_crew_end(&l->queue);
+        for (int64_t j = l->reaped; j < jobs; j++)
+            for (int i = 0; i < 64; i++) CHECK(l->to[j][i] == (i <= j % 64 ? l->from[i] : 0));
+        memset(l->to, 0, sizeof l->to);
+    }
+    free(l);
+}
+
+static void abandoned(void **state)
+{
+    (void)state;
+    in_child("4", abandoned_run);
+}
+
 /* More queues than there are seats: the last ones are served by their own callers. */
 static void crowd_run(void)
 {
@@ -223,6 +247,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(once_each), cmocka_unit_test(alone),  cmocka_unit_test(full),
                                         cmocka_unit_test(producers), cmocka_unit_test(flooded), cmocka_unit_test(cycles),
-                                        cmocka_unit_test(crowd),     cmocka_unit_test(asleep) };
+                                        cmocka_unit_test(crowd),     cmocka_unit_test(asleep), cmocka_unit_test(abandoned) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
