@@ -37,7 +37,7 @@ static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
 static double believed(gpb_learn_cell cell)
 {
     double ratio = cell.ratio / UNIT;
-    return cell.seen < 4 ? least(ratio, 2) : ratio;
+    return cell.seen < 2 ? 1 : cell.seen < 4 ? least(ratio, 2) : ratio;
 }
 
 /* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is an eighth for another
@@ -78,7 +78,8 @@ bool gpb_learn_add(gpb_learn *learnt, int class, double modelled_s, double measu
     gpb_learn_cell old = cell_of(learnt, class), cell;
     do cell = next(old, within(measured_s / modelled_s, LEAST, MOST), measured_s);
     while (!atomic_compare_exchange_weak_explicit(&learnt->cell[class], &old, cell, memory_order_relaxed, memory_order_relaxed));
-    return cell.ratio != 0 && (cell.ratio > old.ratio + old.ratio / 10 || cell.ratio < old.ratio - old.ratio / 10);
+    const double before = believed(old), after = believed(cell);
+    return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before || after < 0.9 * before;
 }
 
 bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)

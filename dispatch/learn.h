@@ -25,7 +25,7 @@ typedef struct gpb_learn {
 int gpb_learn_class(const gpb_call *call);
 /* Measured / modelled for calls of that class, as far as known: near classes lend theirs, and "as modelled" (1) counts a little. */
 double gpb_learn_ratio(const gpb_learn *learnt, int class);
-/* One more call of that class. True if what is known of it changed by more than a tenth. */
+/* One more call of that class. True if what is known of it changed by more than a tenth, or became sure. */
 bool gpb_learn_add(gpb_learn *learnt, int class, double modelled_s, double measured_s);
 /* A cell as it was saved. False: out of bounds. */
 bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell);

@@ -82,12 +82,24 @@ static void count_too_few(int threads)
     atomic_store_explicit(&too_few, gpb_plan_too_few(&facts), memory_order_relaxed);
 }
 
+static int host_threads(void)
+{
+    const int said = gpb_next_threads();
+    return said ? said : gpb_machine_cores();
+}
+
+void gpb_machine_measured(void)
+{
+    atomic_fetch_add(&changes, 1);
+    count_too_few(host_threads());
+}
+
 double gpb_machine_too_few(void) { return atomic_load_explicit(&too_few, memory_order_relaxed); }
 
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
-    const int said = gpb_next_threads(), class = gpb_learn_class(call);
-    fill(facts, said ? said : gpb_machine_cores(), class);
+    const int class = gpb_learn_class(call);
+    fill(facts, host_threads(), class);
     facts->gpu_ratio = gpb_learn_ratio(gpu_table(call, facts), class);
     if (gpb_machine_too_few() == 0) count_too_few(facts->cores);
 }

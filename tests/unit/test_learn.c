@@ -96,8 +96,10 @@ static void changes(void **state)
     gpb_learn *learnt = fresh();
     int class = class_of(512, 512, 512);
     assert_false(gpb_learn_add(learnt, class, 1, 1e-3));       /* the first */
-    assert_true(gpb_learn_add(learnt, class, 1e-3, 1e-3));
-    for (int i = 0; i < 10; i++) assert_false(gpb_learn_add(learnt, class, 1e-3, 1.02e-3));
+    assert_true(gpb_learn_add(learnt, class, 1e-3, 1.5e-3));
+    int changed = 0;
+    for (int i = 0; i < 20; i++) changed += gpb_learn_add(learnt, class, 1e-3, 1.51e-3);
+    assert_int_equal(changed, 1);                              /* it became sure */
     assert_false(gpb_learn_set(learnt, -1, (gpb_learn_cell){ 65536, 4 }) || gpb_learn_set(learnt, 0, (gpb_learn_cell){ 65536, 9 })
                  || gpb_learn_set(learnt, GPB_LEARN_CLASSES, (gpb_learn_cell){ 65536, 4 })
                  || gpb_learn_set(learnt, 0, (gpb_learn_cell){ 1, 4 }) || gpb_learn_set(learnt, 0, (gpb_learn_cell){ UINT32_MAX, 4 }));
