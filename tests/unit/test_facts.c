@@ -158,14 +158,14 @@ static void machine(void **state)
     (void)state;
     gpb_call call = gemm(pageable, pageable, pageable);
     gpb_facts before = facts_of(call);
-    assert_true(before.cores == 4 && before.host_ratio == 1 && before.gpu_ratio == 1 && before.launch_s == 20e-6);
+    assert_true(before.cores == 4 && before.host_ratio > 0.5 && before.host_ratio < 1 && before.gpu_ratio == 1 && before.launch_s == 20e-6);
     assert_true(before.up_gbs > before.down_gbs && before.dma_gbs > before.up_gbs && before.arch == 90 && before.start_s == 0);
     unsigned age = gpb_machine_age();
     double few = gpb_machine_too_few();
     for (int i = 0; i < 12; i++) gpb_machine_host_took(&call, 4, 1e-5, 8e-5);
     assert_true(facts_of(call).host_ratio > 7 && gpb_machine_age() != age && gpb_machine_too_few() < few / 4);
     threads = 1;
-    assert_true(facts_of(call).host_ratio == 1);               /* learnt of four threads */
+    assert_true(facts_of(call).host_ratio == before.host_ratio);      /* that was learnt of four threads */
     gpb_machine_here.dma_mbs = 50000;
     gpb_machine_here.core_mbs = 10000;
     gpb_machine_here.launch_ns = 12000;

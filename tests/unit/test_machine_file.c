@@ -37,8 +37,8 @@ static void fill(gpb_machine *machine, int every)
     machine->launch_ns = 11300;
     for (int i = 0; i < GPB_LEARN_CLASSES; i += every) {
         for (int t = 0; t < GPB_MACHINE_THREADS; t++)
-            gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ (uint32_t)(65536 * (0.5 + (i + t) % 7)), (uint32_t)(2 + i % 7) });
-        gpb_learn_set(&machine->gpu[i % 2], i, (gpb_learn_cell){ 1024, 8 });
+            gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ .ratio = (uint32_t)(65536 * (0.5 + (i + t) % 7)), .seen = 2 + i % 7 });
+        gpb_learn_set(&machine->gpu[i % 2], i, (gpb_learn_cell){ .ratio = 1024, .seen = 8 });
     }
 }
 
@@ -57,7 +57,7 @@ static void comes_back(void **state)
     }
     /* What was learnt in the meantime stays. */
     size_t length = gpb_machine_print(&first, key, text, sizeof text);
-    gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ 77777, 3 });
+    gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ .ratio = 77777, .seen = 3 });
     assert_true(gpb_machine_parse(&again, key, text, length));
     assert_int_equal(((gpb_learn_cell)again.host[2].cell[0]).ratio, 77777);
 }
@@ -99,7 +99,8 @@ static void check_bounds(gpb_machine *machine)
     assert_true(machine->launch_ns == 0 || (machine->launch_ns >= 500 && machine->launch_ns <= 10000000));
     for (int t = 0; t < GPB_MACHINE_THREADS + 2; t++)
         for (int i = 0; i < GPB_LEARN_CLASSES; i += 7) {
-            double ratio = gpb_learn_ratio(t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS], i);
+            const gpb_learn *table = t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS];
+            double ratio = gpb_learn_ratio(table, (gpb_learn_key){ i, 0, 1 }, true);
             assert_true(ratio >= 1.0 / 64 && ratio <= 64);
         }
 }
