@@ -177,7 +177,8 @@ static void machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(surely_host), cmocka_unit_test(machine),
+        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(surely_host),
+        cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

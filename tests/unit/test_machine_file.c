@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calibration's text: what is printed is read again, and nothing else is believed: 10^5 random mutations leave every figure in bounds and
-   crash nothing. usage: test_machine_file */
+/* The calibration's text: what is printed is read again, and nothing else is believed: 10^5 random mutations leave every figure in bounds
+   and crash nothing. usage: test_machine_file */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,12 +79,13 @@ static void refused(void **state)
     assert_true(parses("end\n") && parses("dma_mbs 100\ncore_mbs 500000\nlaunch_ns 500\nend\n"));
     assert_true(parses("host 5 119 8 4194304\ngpu 1 0 2 1024\nend\n"));
     static const char *const wrong[] = {
-        "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n", "launch_ns 0\nend\n",
-        "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n", "launch_ns  600\nend\n", "launch_ns 1e4\nend\n",
-        "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n", "start 5\nend\n", "host 6 0 2 65536\nend\n",
-        "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n", "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n",
-        "host 0 0 2 4295032832\nend\n", "gpu 2 0 2 65536\nend\n", "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n",
-        "host -1 0 2 65536\nend\n", "dma_mbs 100\nnonsense\nend\n" };
+        "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
+        "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
+        "launch_ns  600\nend\n", "launch_ns 1e4\nend\n", "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n",
+        "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
+        "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 2 0 2 65536\nend\n",
+        "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
+        "dma_mbs 100\nnonsense\nend\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parses(wrong[i]));
     assert_false(gpb_machine_parse(&again, "another", "gpublas calibration 1\nmachine some\nend\n", 37));
     assert_false(gpb_machine_parse(&again, "some", "gpublas calibration 2\nmachine some\nend\n", 37));
