@@ -9,6 +9,7 @@
 #define UNIT 65536.0
 #define LEAST (1.0 / 64)                 /* corrections beyond these are errors of measurement */
 #define MOST 64.0
+#define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
@@ -16,7 +17,7 @@ static double least(double a, double b) { return a < b ? a : b; }
 static double most(double a, double b) { return a > b ? a : b; }
 static double within(double x, double low, double high) { return most(low, least(x, high)); }
 
-int gpb_learn_class(const gpb_call *call)
+static int class_of(const gpb_call *call)
 {
     double m = (double)call->m, n = (double)call->n, k = (double)call->k;
     double small = least(m, least(n, k)), large = most(m, most(n, k));
@@ -28,6 +29,23 @@ int gpb_learn_class(const gpb_call *call)
     return shape * GPB_LEARN_OCTAVES + octave;
 }
 
+uint64_t gpb_learn_hash(const gpb_call *g)
+{
+    static const uint64_t odd = 0x9e3779b97f4a7c15;
+    const uint64_t rest = (uint64_t)(unsigned char)g->transa | (uint64_t)(unsigned char)g->transb << 8
+                          | (uint64_t)(unsigned char)g->uplo << 16 | (uint64_t)(g->beta != 0) << 24;
+    uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
+    hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
+    hash = (hash ^ hash >> 32 ^ rest) * odd;
+    return hash ^ hash >> 32;
+}
+
+gpb_learn_key gpb_learn_key_of(const gpb_call *call)
+{
+    const uint64_t hash = gpb_learn_hash(call);
+    return (gpb_learn_key){ class_of(call), (uint32_t)(hash % GPB_LEARN_KEPT), (uint32_t)(hash >> 40) };
+}
+
 static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
 {
     return atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
@@ -37,12 +55,12 @@ static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
 static double believed(gpb_learn_cell cell)
 {
     double ratio = cell.ratio / UNIT;
-    return cell.seen < 4 ? least(ratio, 2) : ratio;
+    return cell.seen < 2 ? 1 : cell.seen < 4 ? least(ratio, 2) : ratio;
 }
 
 /* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is an eighth for another
    shape; "as modelled" weighs as much as a quarter of a call. */
-double gpb_learn_ratio(const gpb_learn *learnt, int class)
+static double ratio_of_class(const gpb_learn *learnt, int class)
 {
     const gpb_learn_cell own = cell_of(learnt, class);
     if (own.seen == GPB_LEARN_SURE) return believed(own);
@@ -60,25 +78,55 @@ double gpb_learn_ratio(const gpb_learn *learnt, int class)
     return sum / weights;
 }
 
-static gpb_learn_cell next(gpb_learn_cell old, double ratio, double measured_s)
+double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool cautious)
 {
-    gpb_learn_cell cell = { old.ratio, old.seen < GPB_LEARN_SURE ? old.seen + 1 : old.seen };
-    if (old.seen == 0 && measured_s < LONG_S) return cell;
-    double step = 1.0 / old.seen, now = old.ratio / UNIT;
-    if (now == 0) now = ratio;
-    else now *= 1 + most(step, 1.0 / GPB_LEARN_SURE) * (within(ratio / now, 0.5, old.seen < 4 ? 2 : 1.25) - 1);
-    cell.ratio = (uint32_t)(UNIT * within(now, LEAST, MOST));
-    if (cell.seen == 1) cell.seen = 2;
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
+    const bool known = size.tag == key.tag && size.seen >= 2;
+    const double own = size.ratio / UNIT, share = (size.seen - 1.0) / (GPB_LEARN_SURE - 1);
+    if (known && (!cautious || share == 1)) return own;
+    const double others = ratio_of_class(learnt, key.class);
+    if (known) return own < others ? own : others + (own - others) * share;
+    return cautious && cell_of(learnt, key.class).seen < 2 ? UNTRIED * others : others;
+}
+
+static uint32_t stored(double ratio) { return (uint32_t)(UNIT * within(ratio, LEAST, MOST)); }
+
+/* One more of a cell that has been seen before. */
+static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
+{
+    const double now = cell.ratio / UNIT, share = most(1.0 / cell.seen, 1.0 / GPB_LEARN_SURE);
+    cell.ratio = stored(now * (1 + share * (within(ratio / now, 0.5, cell.seen < 4 ? 2 : 1.25) - 1)));
+    cell.seen += cell.seen < GPB_LEARN_SURE;
     return cell;
 }
 
-bool gpb_learn_add(gpb_learn *learnt, int class, double modelled_s, double measured_s)
+/* A first call that is long counts: what it has to do besides is small against that. */
+static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double measured_s)
+{
+    if (cell.seen >= 2) return step(cell, ratio);
+    if (cell.seen == 0 && measured_s < LONG_S) return (gpb_learn_cell){ .seen = 1 };
+    return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 2 };
+}
+
+/* A size begins with the better of two calls, and takes the place of another. */
+static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double ratio)
+{
+    if (cell.tag != tag || cell.seen == 0) return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
+    if (cell.seen >= 2) return step(cell, ratio);
+    return (gpb_learn_cell){ .ratio = stored(least(ratio, cell.ratio / UNIT)), .seen = 2, .tag = tag };
+}
+
+/* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is whole. */
+bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
 {
     if (!(modelled_s > 0 && measured_s > 0)) return false;
-    gpb_learn_cell old = cell_of(learnt, class), cell;
-    do cell = next(old, within(measured_s / modelled_s, LEAST, MOST), measured_s);
-    while (!atomic_compare_exchange_weak_explicit(&learnt->cell[class], &old, cell, memory_order_relaxed, memory_order_relaxed));
-    return cell.ratio != 0 && (cell.ratio > old.ratio + old.ratio / 10 || cell.ratio < old.ratio - old.ratio / 10);
+    const double ratio = within(measured_s / modelled_s, LEAST, MOST);
+    const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, measured_s);
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
+    atomic_store_explicit(&learnt->cell[key.class], cell, memory_order_relaxed);
+    atomic_store_explicit(&learnt->kept[key.place], next_of_size(size, key.tag, ratio), memory_order_relaxed);
+    const double before = believed(old), after = believed(cell);
+    return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before || after < 0.9 * before;
 }
 
 bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)
@@ -86,6 +134,7 @@ bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)
     if (class < 0 || class >= GPB_LEARN_CLASSES || cell.seen < 2 || cell.seen > GPB_LEARN_SURE
         || cell.ratio < UNIT * LEAST || cell.ratio > UNIT * MOST)
         return false;
+    cell.tag = 0;
     atomic_store_explicit(&learnt->cell[class], cell, memory_order_relaxed);
     return true;
 }

@@ -228,6 +228,7 @@ void gpb_calibrate(void)
     const bool loaded = gpb_option_calibration(path, sizeof path) && gpb_machine_load(&gpb_machine_here, key, path);
     if (loaded) learn_whole();
     else measure(&devices[0]);
+    gpb_machine_measured();
     gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
                   1e3 * (now_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);

@@ -126,16 +126,17 @@ bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
 bool gpb_gpu_none_there(const gpb_call *call)
 {
     const void *operands[] = { call->a, call->b, call->c };
-    const gpb_driver *driver = gpb_driver_open(NULL);
-    if (!driver || call->c_array) return false;
-    for (int i = 0; i < 3; i++) {
+    int there = 0;
+    if (call->c_array || !enter()) return false;
+    for (int i = 0; i < 3 && !there; i++) {
         unsigned memory = 0;
         CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
         void *value = &memory;
-        if (driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]) || memory == CU_MEMORYTYPE_DEVICE)
-            return false;
+        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
+        there = result || memory == CU_MEMORYTYPE_DEVICE;
     }
-    return true;
+    leave();
+    return !there;
 }
 
 /* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of the host; see host_memory.h. The kernel keeps these three areas for the program: a driver that hands out addresses for device
-   memory maps them elsewhere. What a mapping once was is no evidence: it may be gone, and CUDA's memory in its place. */
+/* Addresses of the host; see host_memory.h. The kernel keeps these three areas for the program: a driver that hands out addresses for
+   device memory maps them elsewhere. What a mapping once was is no evidence: it may be gone, and CUDA's memory in its place. */
 #include "src/host_memory.h"
 
 #include <fcntl.h>

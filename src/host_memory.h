@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* True if all `count` addresses are of the heap that grows by brk (where malloc puts what is smaller than 128 KiB, on the main thread), of the calling thread's
-   stack or of the program's own static data. False says nothing. */
+/* True if all `count` addresses are of the heap that grows by brk (where malloc puts what is smaller than 128 KiB, on the main thread), of
+   the calling thread's stack or of the program's own static data. False says nothing. */
 bool gpb_host_memory(const void *const *pointers, int count);
 
 #endif

@@ -59,7 +59,7 @@ static double known(_Atomic int64_t *value, double unit, double presumed)
     return measured ? unit * (double)measured : presumed;
 }
 
-static void fill(gpb_facts *facts, int threads, int class)
+static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
 {
     const double core = known(&gpb_machine_here.core_mbs, 1e-3, 9), link = known(&gpb_machine_here.dma_mbs, 1e-3, 25);
     const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
@@ -68,7 +68,7 @@ static void fill(gpb_facts *facts, int threads, int class)
     facts->launch_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
     facts->cores = threads;
     facts->core_gflops = 50;
-    facts->host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], class);
+    facts->host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], key, true);
 }
 
 /* What is too few to be looked at follows from calls of about that size: products of 40 x 40 x 40. */
@@ -78,23 +78,35 @@ static void count_too_few(int threads)
 {
     const gpb_call typical = { .m = 40, .n = 40, .k = 40, .batch = 1, .uplo = 'G' };
     gpb_facts facts;
-    fill(&facts, threads, gpb_learn_class(&typical));
+    fill(&facts, threads, gpb_learn_key_of(&typical));
     atomic_store_explicit(&too_few, gpb_plan_too_few(&facts), memory_order_relaxed);
+}
+
+static int host_threads(void)
+{
+    const int said = gpb_next_threads();
+    return said ? said : gpb_machine_cores();
+}
+
+void gpb_machine_measured(void)
+{
+    atomic_fetch_add(&changes, 1);
+    count_too_few(host_threads());
 }
 
 double gpb_machine_too_few(void) { return atomic_load_explicit(&too_few, memory_order_relaxed); }
 
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
-    const int said = gpb_next_threads(), class = gpb_learn_class(call);
-    fill(facts, said ? said : gpb_machine_cores(), class);
-    facts->gpu_ratio = gpb_learn_ratio(gpu_table(call, facts), class);
+    const gpb_learn_key key = gpb_learn_key_of(call);
+    fill(facts, host_threads(), key);
+    facts->gpu_ratio = gpb_learn_ratio(gpu_table(call, facts), key, false);
     if (gpb_machine_too_few() == 0) count_too_few(facts->cores);
 }
 
 void gpb_machine_host_took(const gpb_call *call, int threads, double modelled_s, double seconds)
 {
-    if (!gpb_learn_add(&gpb_machine_here.host[class_of(threads)], gpb_learn_class(call), modelled_s, seconds)) return;
+    if (!gpb_learn_add(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(call), modelled_s, seconds)) return;
     atomic_fetch_add(&changes, 1);
     count_too_few(threads);
 }
@@ -104,7 +116,7 @@ bool gpb_machine_gpu_took(const gpb_call *call, const gpb_facts *facts, double m
     enum { MANY = 16, SECONDS = 10 };
     static _Atomic time_t last;
     static _Atomic unsigned saved;
-    if (gpb_learn_add(gpu_table(call, facts), gpb_learn_class(call), modelled_s, seconds)) atomic_fetch_add(&changes, 1);
+    if (gpb_learn_add(gpu_table(call, facts), gpb_learn_key_of(call), modelled_s, seconds)) atomic_fetch_add(&changes, 1);
     const unsigned now_changes = gpb_machine_age();
     if (now_changes - atomic_load_explicit(&saved, memory_order_relaxed) < MANY) return false;
     const time_t now = time(NULL);

@@ -26,6 +26,8 @@ int gpb_machine_cores(void);
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts);
 /* Another number after each change of what is known that might change a decision. */
 unsigned gpb_machine_age(void);
+/* The single figures were measured, or read: what follows from them is worked out anew. */
+void gpb_machine_measured(void);
 /* gpb_plan_too_few for this machine and the host as it was last seen. */
 double gpb_machine_too_few(void);
 /* What a call took on the host with so many threads, and what the model says without corrections. */

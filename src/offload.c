@@ -136,15 +136,9 @@ static void count_host(const gpb_visit *visit, double seconds)
 enum { REMEMBERED = 256 };
 static _Atomic uint64_t hosts_own[REMEMBERED];
 
-static uint64_t hash_of(const gpb_call *g)
+static uint64_t hash_of(const gpb_call *call)
 {
-    static const uint64_t odd = 0x9e3779b97f4a7c15;
-    const uint64_t rest = (uint64_t)(unsigned char)g->transa << 8 | (uint64_t)(unsigned char)g->transb << 16
-                          | (uint64_t)(unsigned char)g->uplo << 24 | (uint64_t)(g->beta != 0) | (uint64_t)gpb_machine_age() << 32;
-    uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
-    hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
-    hash = (hash ^ hash >> 32 ^ rest) * odd;
-    return hash ^ hash >> 32;
+    return gpb_learn_hash(call) ^ (uint64_t)gpb_machine_age() << 32;
 }
 
 /* So few multiplications, or of sizes so well known, that nothing need be asked. One call in 256 of a thread is looked at all the same: the
@@ -162,8 +156,9 @@ static bool is_hosts_own(const gpb_call *g)
 static void remember(const gpb_call *g, const gpb_plan *plan)
 {
     const uint64_t hash = hash_of(g);
-    if (!plan->gpu && !plan->waits && plan->host_s < 2e-4)
-        atomic_store_explicit(&hosts_own[hash % REMEMBERED], hash, memory_order_relaxed);
+    _Atomic uint64_t *place = &hosts_own[hash % REMEMBERED];
+    if (!plan->gpu && !plan->waits && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
+    else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
 }
 
 /* The facts and the plan; the GPU started if the plan asks for it, behind this call or, if that is worth waiting for, before it. */
@@ -203,12 +198,11 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     gpb_plan plan = decide(call, libcuda, &user, &facts);
     /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
     const bool there = !gpb_place_on_host(facts.c) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
+    if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
         if (on_gpu(call, &facts, &user, &plan)) return true;
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
-    } else if (user.offload == GPB_OFFLOAD_AUTO) {
-        remember(call, &plan);
     }
     visit->why = plan.why, visit->host_s = plan.host_s, visit->gpu_s = plan.gpu_s;
     visit->modelled_s = plan.host_s / facts.host_ratio, visit->threads = facts.cores;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calibration's text: what is printed is read again, and nothing else is believed: 10^5 random mutations leave every figure in bounds and
-   crash nothing. usage: test_machine_file */
+/* The calibration's text: what is printed is read again, and nothing else is believed: 10^5 random mutations leave every figure in bounds
+   and crash nothing. usage: test_machine_file */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,8 +37,8 @@ static void fill(gpb_machine *machine, int every)
     machine->launch_ns = 11300;
     for (int i = 0; i < GPB_LEARN_CLASSES; i += every) {
         for (int t = 0; t < GPB_MACHINE_THREADS; t++)
-            gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ (uint32_t)(65536 * (0.5 + (i + t) % 7)), (uint32_t)(2 + i % 7) });
-        gpb_learn_set(&machine->gpu[i % 2], i, (gpb_learn_cell){ 1024, 8 });
+            gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ .ratio = (uint32_t)(65536 * (0.5 + (i + t) % 7)), .seen = 2 + i % 7 });
+        gpb_learn_set(&machine->gpu[i % 2], i, (gpb_learn_cell){ .ratio = 1024, .seen = 8 });
     }
 }
 
@@ -57,7 +57,7 @@ static void comes_back(void **state)
     }
     /* What was learnt in the meantime stays. */
     size_t length = gpb_machine_print(&first, key, text, sizeof text);
-    gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ 77777, 3 });
+    gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ .ratio = 77777, .seen = 3 });
     assert_true(gpb_machine_parse(&again, key, text, length));
     assert_int_equal(((gpb_learn_cell)again.host[2].cell[0]).ratio, 77777);
 }
@@ -79,12 +79,13 @@ static void refused(void **state)
     assert_true(parses("end\n") && parses("dma_mbs 100\ncore_mbs 500000\nlaunch_ns 500\nend\n"));
     assert_true(parses("host 5 119 8 4194304\ngpu 1 0 2 1024\nend\n"));
     static const char *const wrong[] = {
-        "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n", "launch_ns 0\nend\n",
-        "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n", "launch_ns  600\nend\n", "launch_ns 1e4\nend\n",
-        "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n", "start 5\nend\n", "host 6 0 2 65536\nend\n",
-        "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n", "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n",
-        "host 0 0 2 4295032832\nend\n", "gpu 2 0 2 65536\nend\n", "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n",
-        "host -1 0 2 65536\nend\n", "dma_mbs 100\nnonsense\nend\n" };
+        "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
+        "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
+        "launch_ns  600\nend\n", "launch_ns 1e4\nend\n", "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n",
+        "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
+        "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 2 0 2 65536\nend\n",
+        "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
+        "dma_mbs 100\nnonsense\nend\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parses(wrong[i]));
     assert_false(gpb_machine_parse(&again, "another", "gpublas calibration 1\nmachine some\nend\n", 37));
     assert_false(gpb_machine_parse(&again, "some", "gpublas calibration 2\nmachine some\nend\n", 37));
@@ -99,7 +100,8 @@ static void check_bounds(gpb_machine *machine)
     assert_true(machine->launch_ns == 0 || (machine->launch_ns >= 500 && machine->launch_ns <= 10000000));
     for (int t = 0; t < GPB_MACHINE_THREADS + 2; t++)
         for (int i = 0; i < GPB_LEARN_CLASSES; i += 7) {
-            double ratio = gpb_learn_ratio(t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS], i);
+            const gpb_learn *table = t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS];
+            double ratio = gpb_learn_ratio(table, (gpb_learn_key){ i, 0, 1 }, true);
             assert_true(ratio >= 1.0 / 64 && ratio <= 64);
         }
 }
