@@ -3,10 +3,9 @@
 #include "src/machine.h"
 
 #include <emmintrin.h>
-#include <sched.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "src/crew.h"
 #include "src/next.h"
 
 gpb_machine gpb_machine_here;
@@ -15,20 +14,8 @@ static _Atomic unsigned changes;         /* corrections that moved by a tenth */
 
 unsigned gpb_machine_age(void) { return atomic_load_explicit(&changes, memory_order_relaxed); }
 
-int gpb_machine_cores(void)
-{
-    static _Atomic int kept;
-    int count = atomic_load_explicit(&kept, memory_order_relaxed);
-    if (count) return count;
-    cpu_set_t set;
-    count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (count < 1) count = 1;
-    atomic_store(&kept, count);
-    return count;
-}
-
-/* Threads that copy between the caller's memory and pinned memory. */
-static int stagers(void) { return 1; }
+/* Threads that copy between the caller's memory and pinned memory: the crew, and the caller. */
+static int stagers(void) { return gpb_crew_size() + 1; }
 
 static int class_of(int threads)
 {
@@ -85,7 +72,7 @@ static void count_too_few(int threads)
 static int host_threads(void)
 {
     const int said = gpb_next_threads();
-    return said ? said : gpb_machine_cores();
+    return said ? said : gpb_crew_cores();
 }
 
 void gpb_machine_measured(void)
