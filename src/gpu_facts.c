@@ -122,23 +122,6 @@ bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
     return !call->c_array && gpb_host_memory((const void *[]){ call->a, call->b, call->c }, 3);
 }
 
-/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
-bool gpb_gpu_none_there(const gpb_call *call)
-{
-    const void *operands[] = { call->a, call->b, call->c };
-    int there = 0;
-    if (call->c_array || !enter()) return false;
-    for (int i = 0; i < 3 && !there; i++) {
-        unsigned memory = 0;
-        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        void *value = &memory;
-        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
-        there = result || memory == CU_MEMORYTYPE_DEVICE;
-    }
-    leave();
-    return !there;
-}
-
 /* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
    which is no reason for us to. Without a current context the driver may not say: then it might. */
 static bool might_be_on_gpu(const void *pointer)
@@ -155,6 +138,24 @@ static bool any_might(const gpb_call *call)
     for (int64_t i = 0; i < call->batch; i++)
         if (might_be_on_gpu(call->a_array[i]) || might_be_on_gpu(call->b_array[i]) || might_be_on_gpu(call->c_array[i])) return true;
     return false;
+}
+
+/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
+bool gpb_gpu_none_there(const gpb_call *call)
+{
+    const void *operands[] = { call->a, call->b, call->c };
+    int there = 0;
+    if (!gpb_gpu_started()) return !any_might(call);
+    if (call->c_array || !enter()) return false;
+    for (int i = 0; i < 3 && !there; i++) {
+        unsigned memory = 0;
+        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        void *value = &memory;
+        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
+        there = result || memory == CU_MEMORYTYPE_DEVICE;
+    }
+    leave();
+    return !there;
 }
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
