@@ -206,7 +206,11 @@ static void *save(void *unused)
     return unused;
 }
 
-void gpb_gpu_save(void) { begin_thread(save); }
+/* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
+void gpb_gpu_save(void)
+{
+    if (gpb_gpu_started() && atomic_load(&readiness) == READY) begin_thread(save);
+}
 
 void gpb_gpu_start_behind(void)
 {
