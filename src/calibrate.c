@@ -205,7 +205,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
     while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
     if (file) fclose(file);
     gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
-    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_machine_cores(), device->name, driver, gpublas_version());
+    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_crew_cores(), device->name, driver, gpublas_version());
 }
 
 void gpb_calibrate_save(void)

@@ -3,10 +3,9 @@
 #include "src/machine.h"
 
 #include <emmintrin.h>
-#include <sched.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "src/crew.h"
 #include "src/next.h"
 
 gpb_machine gpb_machine_here;
@@ -14,21 +13,6 @@ gpb_machine gpb_machine_here;
 static _Atomic unsigned changes;         /* corrections that moved by a tenth */
 
 unsigned gpb_machine_age(void) { return atomic_load_explicit(&changes, memory_order_relaxed); }
-
-int gpb_machine_cores(void)
-{
-    static _Atomic int kept;
-    int count = atomic_load_explicit(&kept, memory_order_relaxed);
-    if (count) return count;
-    cpu_set_t set;
-    count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (count < 1) count = 1;
-    atomic_store(&kept, count);
-    return count;
-}
-
-/* Threads that copy between the caller's memory and pinned memory. */
-static int stagers(void) { return 1; }
 
 static int class_of(int threads)
 {
@@ -62,7 +46,8 @@ static double known(_Atomic int64_t *value, double unit, double presumed)
 static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
 {
     const double core = known(&gpb_machine_here.core_mbs, 1e-3, 9), link = known(&gpb_machine_here.dma_mbs, 1e-3, 25);
-    const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
+    const int copiers = gpb_crew_size() + 1;
+    const double each = copiers > 1 ? copiers * 0.5 * core : core;      /* while both directions run */
     facts->dma_gbs = link;
     facts->up_gbs = staged(each, link), facts->down_gbs = staged(0.8 * each, link);
     facts->launch_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
@@ -85,7 +70,7 @@ static void count_too_few(int threads)
 static int host_threads(void)
 {
     const int said = gpb_next_threads();
-    return said ? said : gpb_machine_cores();
+    return said ? said : gpb_crew_cores();
 }
 
 void gpb_machine_measured(void)

@@ -20,8 +20,6 @@ typedef struct gpb_machine {
 } gpb_machine;
 extern gpb_machine gpb_machine_here;
 
-/* Cores that this process may use. */
-int gpb_machine_cores(void);
 /* The facts that are the machine's, with what was learnt of calls like this one. */
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts);
 /* Another number after each change of what is known that might change a decision. */
