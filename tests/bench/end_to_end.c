@@ -195,7 +195,7 @@ static void all_sizes(run *on, const struct group *group, worker *workers)
 int bench_end_to_end(const bench_options *options)
 {
     run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
-    worker workers[CONTENDERS];
+    worker workers[CONTENDERS] = { { 0 } };
     int cores = -1;
     printf("SGEMM n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s", options->host_blas, "");
     for (int id = 0; id < CONTENDERS; id++)
@@ -204,7 +204,8 @@ int bench_end_to_end(const bench_options *options)
     for (int i = 0; i < GROUPS; i++) on.left += __builtin_popcount(groups[i].who) * SIZES;
     for (int i = 0; i < GROUPS; i++) {
         for (int id = 0; id < CONTENDERS && groups[i].cores != cores; id++) {
-            if (cores >= 0) worker_end(&workers[id]);
+            worker_end(&workers[id]);
+            if (id == GPUBLAS_NEVER || (groups[i].cores && !(groups[i].who & ID(id)))) continue;
             workers[id] = worker_start(options, "end-to-end", (enum contender_id)id, (worker_setting){ 0, groups[i].cores, NULL });
         }
         cores = groups[i].cores;
