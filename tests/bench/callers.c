@@ -19,6 +19,7 @@ typedef struct answer {
     int calls, least, most;      /* of all callers of n^3; of the slowest and the busiest of them */
     int small_calls;
     double median, p95, slowest; /* seconds of a small call */
+    double pinned;               /* bytes, since the process's start */
 } answer;
 
 /* ---- the worker ---- */
@@ -107,6 +108,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
     for (int i = 1; i < count; i++) pthread_join(callers[i].thread, NULL);
     pthread_barrier_destroy(&start);
     tell(q, callers, r);
+    r->pinned = (double)pinned_bytes();
     if (contender_calls() > calls) r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
 }
 
@@ -141,11 +143,11 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
     if (q.small)
         printf("; beside them %d: %.3f ms, p95 %.3f, %.2f of alone", q.small, 1e3 * r->median, 1e3 * r->p95,
                alone > 0 ? r->median / alone : 1);
-    printf("%s\n", bad ? "  WRONG, or not on the GPU" : "");
+    printf(", %.0f MiB pinned%s\n", r->pinned / (1 << 20), bad ? "  WRONG, or not on the GPU" : "");
     if (on->csv)
-        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f\n", on->workers[w].who->name, q.n, q.callers,
+        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n", on->workers[w].who->name, q.n, q.callers,
                 q.small, r->seconds, r->calls, r->least, 1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls, 1e3 * r->median,
-                1e3 * r->p95, 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst);
+                1e3 * r->p95, 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst, r->pinned / (1 << 20));
     fflush(NULL);
     return true;
 }
@@ -177,7 +179,7 @@ int bench_callers(const bench_options *options)
 {
     run on = { .options = options, .start = seconds_now(), .left = (5 * WHO) + 5 * (WHO - 1) + 2 * (WHO - 1) };
     on.csv = bench_csv(options->csv, "contender,n,callers,small,seconds,calls,least_calls,gflops,of_one,most_calls,small_calls,"
-                                     "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound");
+                                     "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib");
     for (int w = 0; w < WHO; w++) on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0, 0, NULL });
     latency(&on);
     throughput(&on, MIDDLE);

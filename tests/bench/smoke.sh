@@ -42,6 +42,7 @@ for program in one_2048 many_64 many_256 training no_sgemm true; do rows process
 mode callers 29 --largest 48 --seconds 1
 for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
 rows callers 2 '^[a-z_]*,48,15,48,'
+rows callers 12 '^gpublas_always,.*,[1-9][0-9]*\.[0-9]*$'
 
 mode overhead 25 --largest 64 --seconds 1
 rows overhead 3 '^never,.*,no$'

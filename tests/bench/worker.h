@@ -63,6 +63,9 @@ bool contender_has_rows(void);   /* row-major calls: by C alone */
 uint64_t contender_calls(void);
 uint64_t contender_gpu_calls(void);
 
+/* pinned.c: bytes of page-locked memory that this process has ever asked the driver for. */
+size_t pinned_bytes(void);
+
 /* copy.c: operands up, cuBLAS, C home, by the driver's own copies of pageable memory. */
 void copy_open(void);            /* exits with 77 without a GPU or cuBLAS */
 void copy_call(const gpb_call *g);
