@@ -111,7 +111,8 @@ static const struct group { enum where where; bool row_major, inside; double bet
     { FRESH,  false, true,  1, 0, 8192,  OURS },
     { PINNED, false, false, 0, 0, 8192,  OURS | RIVALS },
     { PINNED, false, false, 1, 0, 8192,  OURS | ID(COPY_CUBLAS) },
-    { FRESH,  false, false, 0, 4, 8192,  OURS | ID(HOST) },
+    { FRESH,  false, false, 0, 4, 8192,  OURS },
+    { FRESH,  false, false, 0, 4, 4096,  ID(HOST) },
 };
 static const int sizes[] = { 512, 1024, 2048, 3135, 4096, 6000, 8192, 16384 };
 enum { GROUPS = sizeof groups / sizeof *groups, SIZES = sizeof sizes / sizeof *sizes };
@@ -205,7 +206,7 @@ int bench_end_to_end(const bench_options *options)
     for (int i = 0; i < GROUPS; i++) {
         for (int id = 0; id < CONTENDERS && groups[i].cores != cores; id++) {
             worker_end(&workers[id]);
-            if (id == GPUBLAS_NEVER || (groups[i].cores && !(groups[i].who & ID(id)))) continue;
+            if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
             workers[id] = worker_start(options, "end-to-end", (enum contender_id)id, (worker_setting){ 0, groups[i].cores, NULL });
         }
         cores = groups[i].cores;

@@ -58,5 +58,6 @@ expect 'table.py' 0 "$($python "$here/../bench/table.py" . > table.md 2> table.e
 for text in 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
-cat table.err
+expect 'goals.py' 1 "$($python "$here/../bench/goals.py" . 2> goals.err | grep -c 'goals met')"
+cat table.err goals.err
 finish
