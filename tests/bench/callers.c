@@ -3,6 +3,7 @@
    alone; (b) small calls alone, and beside 15 threads of large ones: how long they take. */
 #include "tests/bench/bench.h"
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,15 +52,9 @@ static void *work(void *of)
     return NULL;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void tell(const ask *q, caller *callers, answer *r)
 {
-    r->least = q->callers ? MOST_CALLS : 0;
+    r->least = q->callers ? INT_MAX : 0;
     for (int i = 0; i < q->callers; i++) {
         r->calls += callers[i].calls;
         if (callers[i].calls < r->least) r->least = callers[i].calls;
@@ -71,10 +66,9 @@ static void tell(const ask *q, caller *callers, answer *r)
     caller *small = &callers[q->callers];
     r->small_calls = small->calls;
     int kept = small->calls < MOST_CALLS ? small->calls : MOST_CALLS;
-    qsort(small->seconds, (size_t)kept, sizeof(double), ascending);
-    r->median = small->seconds[kept / 2];
-    r->p95 = small->seconds[(int)(0.95 * (kept - 1) + 0.5)];
-    r->slowest = small->seconds[kept - 1];
+    const spread s = spread_of(small->seconds, kept);
+    r->median = s.median, r->slowest = s.most;
+    r->p95 = small->seconds[(int)(0.95 * (kept - 1) + 0.5)];      /* sorted by now */
 }
 
 static void serve(const bench_options *options, const void *asked, void *answered)

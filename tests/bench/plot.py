@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Draws a CSV of `bench`. The ladder: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n = 4096. --device: ours in each mode
-against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape. --end-to-end: milliseconds against n with the ideal, and the
-share of it by how operands lie. --never-slower: how far the library's choice is from the better of host and GPU, and from the host.
+against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape. --end-to-end: milliseconds against n with the ideal, and
+the share of it by how operands lie. --never-slower: how far the library's choice is from the better of host and GPU, and from the host.
 
 Usage: plot.py bench.csv picture.png"""
 import csv
@@ -108,7 +108,8 @@ def end_to_end(rows, figure):
     times, shares = figure.subplots(1, 2, width_ratios=(3, 2))
     plain = [r for r in rows if all(r[key] == value for key, value in PLAIN.items())]
     for who in dict.fromkeys(r["contender"] for r in plain):
-        mine = sorted((int(r["n"]), float(r["ms_median"]), float(r["ms_least"]), float(r["ms_most"])) for r in plain if r["contender"] == who)
+        mine = sorted((int(r["n"]), float(r["ms_median"]), float(r["ms_least"]), float(r["ms_most"]))
+                      for r in plain if r["contender"] == who)
         sizes, middle, least, most = zip(*mine)
         times.fill_between(sizes, least, most, alpha=0.2)
         times.plot(sizes, middle, "o-" if who.startswith("gpublas") else "s--", markersize=4, label=who)
@@ -116,7 +117,8 @@ def end_to_end(rows, figure):
     times.plot(*zip(*ideal), color="red", linewidth=0.8, linestyle="--", label="link at 50 GB/s each way, 200 TFLOP/s")
     powers(times, [n for n, _ in ideal])
     times.set_yscale("log")
-    times.set(xlabel="n (n x n x n)", ylabel="ms a call; bands: least to most", title="SGEMM on pageable host memory, never seen before, beta 0")
+    times.set(xlabel="n (n x n x n)", ylabel="ms a call; bands: least to most",
+              title="SGEMM on pageable host memory, never seen before, beta 0")
     times.legend(fontsize=8)
     for how in dict.fromkeys(tuple(r[key] for key in PLAIN) for r in rows):
         mine = sorted((int(r["n"]), float(r["of_ideal"])) for r in rows
@@ -141,7 +143,8 @@ def never_slower(rows, figure):
     for axis, goal in ((regrets.axvline, 1.05), (ratios.axhline, 1.25)):
         axis(goal, color="red", linewidth=0.8, linestyle="--")
     regrets.set(xlabel="times min(host, GPU) + 2 us (3: more)", ylabel="shapes", title="the library's choice on random shapes")
-    ratios.set(xlabel="floating-point operations", ylabel="times the host + 2 us", xscale="log", yscale="log", title="against the host BLAS")
+    ratios.set(xlabel="floating-point operations", ylabel="times the host + 2 us", xscale="log", yscale="log",
+               title="against the host BLAS")
     for axis in (regrets, ratios):
         axis.legend(fontsize=8)
         axis.grid(alpha=0.3)

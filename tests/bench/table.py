@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's performance section, from the newest CSV of each mode of the bench in a folder of tests/bench/results; what is not there is left out.
+"""The README's performance section, from the newest CSV of each mode of the bench in a folder of tests/bench/results; what is not there is
+left out.
 
 Usage: table.py tests/bench/results/nvidia-h200"""
 import csv
@@ -20,11 +21,12 @@ HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offload
 PLAIN = ("fresh", "column", "packed", "0", "0")
 LYING = {("fresh", "column", "packed", "1", "0"): "beta = 1", ("fresh", "row", "packed", "0", "0"): "row-major",
          ("fresh", "row", "packed", "1", "0"): "row-major, beta = 1", ("again", "column", "packed", "0", "0"): "the same operands again",
-         ("fresh", "column", "inside", "0", "0"): "sub-matrices, ld = 2 rows", ("fresh", "column", "inside", "1", "0"): "sub-matrices, beta = 1",
+         ("fresh", "column", "inside", "0", "0"): "sub-matrices, ld = 2 rows",
+         ("fresh", "column", "inside", "1", "0"): "sub-matrices, beta = 1",
          ("pinned", "column", "packed", "0", "0"): "pinned", ("pinned", "column", "packed", "1", "0"): "pinned, beta = 1",
          ("fresh", "column", "packed", "0", "4"): "on 4 cores (of what 4 threads can stage)"}
-PROGRAMS = {"one_2048": "one SGEMM of 2048", "many_64": "10,000 of 64", "many_256": "1,000 of 256", "training": "a perceptron's training, 200 steps",
-            "no_sgemm": "linked with a BLAS, no SGEMM", "true": "`/bin/true`"}
+PROGRAMS = {"one_2048": "one SGEMM of 2048", "many_64": "10,000 of 64", "many_256": "1,000 of 256",
+            "training": "a perceptron's training, 200 steps", "no_sgemm": "linked with a BLAS, no SGEMM", "true": "`/bin/true`"}
 STATES = {"never": "`GPUBLAS_OFFLOAD=never`", "possible": "`auto`, GPU not started", "started": "`auto`, GPU started"}
 
 
@@ -119,16 +121,17 @@ def lying_table(rows):
 
 def out_of_core(rows):
     first = rows[0]
-    lines = [line([f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`", "ms", "times the ideal"]),
-             "|---|---|---|"]
+    what = f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`"
+    lines = [line([what, "ms", "times the ideal"]), "|---|---|---|"]
     for who, name in HOSTS.items():
-        lines += [line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"]) for r in rows if r["contender"] == who]
+        lines += [line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
+                  for r in rows if r["contender"] == who]
     return lines + [line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]), ""]
 
 
 def never_slower(rows):
-    lines = [line(["never slower: random shapes by the library's choice", "shapes", "of min(host, GPU) + 2 us, geometric mean", "those over 50 us",
-                   "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]), "|" + "---|" * 8]
+    lines = [line(["never slower: random shapes by the library's choice", "shapes", "of min(host, GPU) + 2 us, geometric mean",
+                   "those over 50 us", "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]), "|" + "---|" * 8]
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
         column = {name: [float(r[name]) for r in mine] for name in ("of_best", "first_of_best", "of_host_2us", "of_host")}
@@ -141,9 +144,10 @@ def never_slower(rows):
 
 
 def processes(rows):
-    lines = [line(["whole processes, start to exit, ms", "host BLAS alone", "library preloaded", "ratio", "more, ms"]), "|---|---|---|---|---|"]
+    lines = [line(["whole processes, start to exit, ms", "host BLAS alone", "library preloaded", "ratio", "more, ms"]), "|" + "---|" * 5]
     for r in rows:
-        lines.append(line([PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{float(r['ratio']):.3f}", f"{float(r['more_ms']):+.2f}"]))
+        lines.append(line([PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{float(r['ratio']):.3f}",
+                           f"{float(r['more_ms']):+.2f}"]))
     return lines + [""]
 
 
@@ -156,8 +160,8 @@ def callers(rows):
     lines.append("")
     for r in rows:
         if r["small"] != "0" and r["callers"] != "0":
-            lines.append(f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): {milliseconds(float(r['small_ms_median']))} ms, "
-                         f"p95 {milliseconds(float(r['small_ms_p95']))}, {float(r['small_of_alone']):.1f} times what it takes alone.\n")
+            lines.append(f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
+                         f"{milliseconds(float(r['small_ms_median']))} ms, p95 {milliseconds(float(r['small_ms_p95']))}, {float(r['small_of_alone']):.1f} times what it takes alone.\n")
     return lines
 
 
@@ -192,6 +196,9 @@ def main(folder):
             text.append(f"{header}. All of it: `{path}`.\n")
         said = header or said
         text += section(rows)
+        picture = path[:-len("csv")] + "png"
+        if os.path.exists(picture):
+            text.append(f"![{kind}]({picture})\n")
     print("\n".join(text), end="")
 
 
