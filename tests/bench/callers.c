@@ -125,6 +125,7 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
     q.seconds = fmax(0.02, 0.8 * left / (on->left > 0 ? on->left : 1));
     q.room_n = cut(on, LARGE), q.room_callers = MOST_THREADS;
     on->left--;
+    worker_settle();
     if (!worker_ask(&on->workers[w], &q, sizeof q, r, sizeof *r)) {
         on->faults += worker_failed(&on->workers[w]);
         return false;

@@ -148,6 +148,7 @@ static const char columns[] = "contender,m,n,k,beta,order,memory,layout,cores,de
 static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE *csv)
 {
     answer r;
+    worker_settle();
     if (!worker_ask(w, q, sizeof *q, &r, sizeof r)) {
         printf("%13s", w->code == 77 ? "-" : "failed");
         return worker_failed(w);

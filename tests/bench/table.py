@@ -131,7 +131,8 @@ def out_of_core(rows):
 
 def never_slower(rows):
     lines = [line(["never slower: random shapes by the library's choice", "shapes", "of min(host, GPU) + 2 us, geometric mean",
-                   "those over 50 us", "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]), "|" + "---|" * 8]
+                   "those over 50 us", "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]),
+             "|" + "---|" * 8]
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
         column = {name: [float(r[name]) for r in mine] for name in ("of_best", "first_of_best", "of_host_2us", "of_host")}
@@ -161,7 +162,8 @@ def callers(rows):
     for r in rows:
         if r["small"] != "0" and r["callers"] != "0":
             lines.append(f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
-                         f"{milliseconds(float(r['small_ms_median']))} ms, p95 {milliseconds(float(r['small_ms_p95']))}, {float(r['small_of_alone']):.1f} times what it takes alone.\n")
+                         f"{milliseconds(float(r['small_ms_median']))} ms, p95 {milliseconds(float(r['small_ms_p95']))}, "
+                         f"{float(r['small_of_alone']):.1f} times what it takes alone.\n")
     return lines
 
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/gpublas.h"
@@ -138,6 +139,8 @@ bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_
     fprintf(stderr, "bench: %s has ended with %d\n", w->who->name, w->code);
     return false;
 }
+
+void worker_settle(void) { nanosleep(&(struct timespec){ 0, 40000000 }, NULL); }
 
 bool worker_failed(const worker *w) { return !w->pid && w->code && (w->who->offload || !strcmp(w->who->name, "host")); }
 
