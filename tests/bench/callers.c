@@ -140,9 +140,10 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
                alone > 0 ? r->median / alone : 1);
     printf(", %.0f MiB pinned%s\n", r->pinned / (1 << 20), bad ? "  WRONG, or not on the GPU" : "");
     if (on->csv)
-        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n", on->workers[w].who->name, q.n, q.callers,
-                q.small, r->seconds, r->calls, r->least, 1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls, 1e3 * r->median,
-                1e3 * r->p95, 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst, r->pinned / (1 << 20));
+        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n", on->workers[w].who->name, q.n,
+                q.callers, q.small, r->seconds, r->calls, r->least, 1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls,
+                1e3 * r->median, 1e3 * r->p95, 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst,
+                r->pinned / (1 << 20));
     fflush(NULL);
     return true;
 }
