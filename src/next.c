@@ -54,14 +54,22 @@ static void in_child(void)
 
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
-static void enter_linker(void)
+/* Returns what leave_linker wants back: a thread that is cancelled in there would keep the lock, and every fork would wait for it. */
+static int enter_linker(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_once(&once, watch_forks);
     pthread_rwlock_rdlock(&linker);      /* readers first: a library's constructor may come here again */
+    return cancel;
 }
 
-static void leave_linker(void) { pthread_rwlock_unlock(&linker); }
+static void leave_linker(int cancel)
+{
+    pthread_rwlock_unlock(&linker);
+    pthread_setcancelstate(cancel, NULL);
+}
 
 static void *base_of(const void *address)
 {
@@ -288,9 +296,9 @@ void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
-    enter_linker();
+    const int cancel = enter_linker();
     address = search(symbol);
-    leave_linker();
+    leave_linker(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     return address;
@@ -337,7 +345,7 @@ bool gpb_next_look(bool at_once)
     if (!at_once && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
     atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
-    enter_linker();
+    const int cancel = enter_linker();
     dl_iterate_phdr(note_changes, &l);
     if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
         dl_iterate_phdr(note_names, &l);
@@ -345,6 +353,6 @@ bool gpb_next_look(bool at_once)
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen, l.changes);
     }
-    leave_linker();
+    leave_linker(cancel);
     return atomic_load(&libcuda);
 }
