@@ -7,6 +7,7 @@
 #include "src/next.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -296,11 +297,12 @@ void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
-    const int cancel = enter_linker();
+    const int before = errno, cancel = enter_linker();
     address = search(symbol);
     leave_linker(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
+    errno = before;
     return address;
 }
 

@@ -2,6 +2,7 @@
 /* The hub: check, ask for a plan, run it, count, one line of trace. Data flows one way: door, hub, plan, run, kernel. */
 #include "src/offload.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -114,7 +115,7 @@ static void count_host(const gpb_call *call, const char *why, double seconds)
     if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(call, "host", why, &(gpb_outcome){ 0 }, seconds);
 }
 
-bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+static bool offload(const gpb_call *call, gpb_visit *visit)
 {
     char *frame = __builtin_frame_address(0);
     *visit = (gpb_visit){ 0 };
@@ -152,6 +153,15 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
     inside = frame;
     return false;
+}
+
+/* errno stays the caller's: a BLAS has none, and starting CUDA or a refused malloc would leave theirs. */
+bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+{
+    const int before = errno;
+    const bool done = offload(call, visit);
+    errno = before;
+    return done;
 }
 
 void gpb_offload_done(const gpb_visit *visit)
