@@ -2,6 +2,7 @@
 /* Devices, primary contexts, each thread's stack of contexts. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/fakecuda/fakecuda.h"
 
@@ -46,6 +47,7 @@ CUresult cuInit(unsigned int flags)
         return gpb_fake_leave(__func__, CUDA_ERROR_NOT_INITIALIZED);
     if (!r)
         r = flags ? CUDA_ERROR_INVALID_VALUE : gpb_fake_options_get()->devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+    usleep(1000 * (useconds_t)gpb_fake_options_get()->start_ms);
     if (!r)
         gpb_fake_initialised();
     return gpb_fake_leave(__func__, r);
