@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a decision may know of this machine: its cores, its GPUs, and where the operands of a call live. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -131,6 +132,8 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
        what measured/h200.md has: context creation 0.41 s, launch and copies 11 us, one thread into a pinned ring 10 GB/s. */
     *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
                           .cores = cores(), .core_gflops = 50 };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
         facts->arch = 0;
@@ -146,4 +149,5 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         facts->device = device + 1;
         leave();
     }
+    pthread_setcancelstate(cancel, NULL);
 }

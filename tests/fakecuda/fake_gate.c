@@ -123,6 +123,8 @@ static void read_environment(void)
         options.devices = atoi(text);
     if (options.devices < 0 || options.devices > GPB_FAKE_DEVICES)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
+    if ((text = getenv("CUDA_VISIBLE_DEVICES")) && (!*text || *text == '-'))
+        options.devices = 0;
     text = getenv("FAKECUDA_NO_IMAGE");
     options.no_image = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");

@@ -21,7 +21,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_SEED=1        of the order in which queued work runs
    FAKECUDA_MEMORY=1G     bytes of each device, with K, M or G
    FAKECUDA_ARCH=90       compute capability
-   FAKECUDA_DEVICES=1     how many; 0: cuInit returns CUDA_ERROR_NO_DEVICE
+   FAKECUDA_DEVICES=1     how many; 0 (and an empty CUDA_VISIBLE_DEVICES): cuInit returns CUDA_ERROR_NO_DEVICE
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context

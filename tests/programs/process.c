@@ -4,64 +4,16 @@
    check, exits with 1 if one was wrong, or as `exits` below say. An alarm ends what hangs. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
-            const float *, float *, const int *);
-
-enum { N = 130 };
-static float a[N * N], b[N * N], shared_c[N * N];
-static int exact[N * N];
-static int wrong;
-
-static void tell(bool right, const char *what)
-{
-    printf("%s %s\n", right ? "right" : "WRONG", what);
-    wrong += !right;
-}
-
-static void fill(void)
-{
-    for (int i = 0; i < N * N; i++) a[i] = (float)(i * 7 % 11 - 5), b[i] = (float)(i * 5 % 7 - 3);
-    for (int j = 0; j < N; j++)
-        for (int p = 0; p < N; p++)
-            for (int i = 0; i < N; i++) exact[i + j * N] += (int)a[i + p * N] * (int)b[p + j * N];
-}
-
-static void call(float *c)
-{
-    const int n = N;
-    const float one = 1, zero = 0;
-    sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n);
-}
-
-static bool is_right(const float *c)
-{
-    for (int i = 0; i < N * N; i++)
-        if (c[i] != (float)exact[i]) return false;
-    return true;
-}
-
-static bool multiply(float *c)
-{
-    memset(c, 0xff, sizeof shared_c);
-    call(c);
-    return is_right(c);
-}
+#include "integers.h"
 
 /* ---- state */
 
@@ -99,7 +51,6 @@ static void state(int count)
         sigemptyset(&set);
         sigaddset(&set, round % 2 ? SIGUSR1 : SIGPIPE);
         pthread_sigmask(SIG_SETMASK, &set, NULL);
-        memset(shared_c, 0xff, sizeof shared_c);
         const unsigned kept = _mm_getcsr();
         __asm__ volatile("fldcw %0" : : "m"(x87_mode));
         _mm_setcsr((kept & ~0xe040u) | mode);        /* 0x40: denormals are zero */

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small integers, so every route gives the same
-   bits. Usage: storm threads|first|cancel|fork|join COUNT. Exits with 1 if a product was wrong or a child did not end well, 2 on a usage error;
+   bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a product was wrong or a child did not end well, 2 on a usage error;
    an alarm ends what hangs. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
-            const float *, float *, const int *);
+#include "matrix.h"
 
 /* Sides and depth of the shared operands; products use parts of them. */
 enum { SIDE = 320, DEPTH = 200, THREADS = 64, BLOCKS = 8 };
@@ -122,10 +116,10 @@ static void *until_cancelled(void *argument)
     return NULL;
 }
 
-/* Three at a time: with no lane given back, a handful of them would already leave none for the calls that follow. */
+/* Six at a time: more than there are lanes, so that some wait for one. */
 static void cancel(int count)
 {
-    enum { AT_ONCE = 3 };
+    enum { AT_ONCE = 6 };
     uint64_t random = 4711;
     float *memory[AT_ONCE];
     sem_init(&began, 0, 0);
