@@ -30,6 +30,7 @@ static rule rules[RULES];
 static int rule_count;
 static CUresult sticky;
 static int log_file = -1, summary_file = -1;
+static bool paused;                      /* fakecuda_pause */
 static bool over;                        /* exit has come to the driver, as a real one's own destructor: no call succeeds any more */
 static uint64_t random_state;
 
@@ -101,6 +102,7 @@ static const char *read_rule(const char *text)
     if (rule_count > RULES || sscanf(text, "%63[^:]:%15[0-9*+]:%d%n%c", r->function, count, &r->code, &length, &more) < 3 ||
         (strcmp(r->function, "any") && !exported(r->function)))
         gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
+    r->calls = 0;
     r->first = *count == '*' ? 1 : atol(count);
     r->last = strpbrk(count, "*+") ? LONG_MAX : r->first;
     r->sticky = is_sticky(r->code) || more == '!';
@@ -108,6 +110,33 @@ static const char *read_rule(const char *text)
     if (text[length] && text[length] != ',')
         gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
     return text + length;
+}
+
+static void read_rules(const char *text)
+{
+    for (rule_count = 0; text && *text; text += *text == ',')
+        text = read_rule(text);
+}
+
+/* For programs that inject one fault after another, and call the driver themselves: FAKECUDA_FAIL anew; and a time in which no call fails (but
+   after a sticky error), counts or is logged. */
+__attribute__((visibility("default"))) void fakecuda_fail(const char *text);
+__attribute__((visibility("default"))) void fakecuda_pause(int pause);
+
+void fakecuda_fail(const char *text)
+{
+    gpb_fake_options_get();
+    pthread_mutex_lock(&lock);
+    read_rules(text);
+    pthread_mutex_unlock(&lock);
+}
+
+void fakecuda_pause(int pause)
+{
+    gpb_fake_options_get();
+    pthread_mutex_lock(&lock);
+    paused = pause;
+    pthread_mutex_unlock(&lock);
 }
 
 static void read_environment(void)
@@ -132,8 +161,7 @@ static void read_environment(void)
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_START_MS")))
         options.start_ms = atoi(text);
-    for (text = getenv("FAKECUDA_FAIL"); text && *text; text += *text == ',')
-        text = read_rule(text);
+    read_rules(getenv("FAKECUDA_FAIL"));
     log_file = open_log("FAKECUDA_LOG");
     summary_file = open_log("FAKECUDA_SUMMARY");
 }
@@ -167,7 +195,7 @@ static CUresult injected(const char *function)
     int length = base_length(function);
     bool fatal = false;
     CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < rule_count; i++) {
+    for (int i = 0; i < rule_count && !paused; i++) {
         rule *r = &rules[i];
         if (strcmp(r->function, "any") && ((int)strlen(r->function) != length || strncmp(r->function, function, (size_t)length)))
             continue;
@@ -205,7 +233,7 @@ CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
 
 CUresult gpb_fake_leave(const char *function, CUresult result)
 {
-    if (log_file >= 0) {
+    if (log_file >= 0 && !paused) {
         char line[160];
         int length = snprintf(line, sizeof line, "%.*s thread=%ld result=%d\n", base_length(function), function,
                               syscall(SYS_gettid), (int)result);
