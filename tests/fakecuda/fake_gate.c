@@ -118,8 +118,8 @@ static void read_rules(const char *text)
         text = read_rule(text);
 }
 
-/* For programs that inject one fault after another, and call the driver themselves: FAKECUDA_FAIL anew; and a time in which no call fails (but
-   after a sticky error), counts or is logged. */
+/* For programs that inject one fault after another, and call the driver themselves: FAKECUDA_FAIL anew; and a time in which no call fails
+   (but after a sticky error), counts or is logged. */
 __attribute__((visibility("default"))) void fakecuda_fail(const char *text);
 __attribute__((visibility("default"))) void fakecuda_pause(int pause);
 
@@ -161,6 +161,8 @@ static void read_environment(void)
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_START_MS")))
         options.start_ms = atoi(text);
+    if ((text = getenv("FAKECUDA_WRONG")))
+        options.wrong = atoi(text);
     read_rules(getenv("FAKECUDA_FAIL"));
     log_file = open_log("FAKECUDA_LOG");
     summary_file = open_log("FAKECUDA_SUMMARY");

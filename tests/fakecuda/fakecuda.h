@@ -26,13 +26,14 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context
    FAKECUDA_START_MS=0    what cuInit takes
+   FAKECUDA_WRONG=0       one in so many copies to the host has one wrong float
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
    FAKECUDA_LOG=file      appends "function thread=id result=code" a call, and at exit "kernel symbol launched=n ran=n" a kernel
    FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
-    int arch, devices, start_ms;
+    int arch, devices, start_ms, wrong;
     bool no_image;
     bool netlib;
 } gpb_fake_options;

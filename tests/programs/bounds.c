@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* No byte outside the operands is read or written, however they lie in memory; sizes whose products exceed 32 bits are right. Knows nothing of
-   libgpublas. Small integers: every route gives the same bits. Usage: bounds guard | huge | illegal. Prints a line a check, exits with 1 if
-   one was wrong; what touches a forbidden page ends by SIGSEGV. */
+/* No byte outside the operands is read or written, however they lie in memory; sizes whose products exceed 32 bits are right. Knows
+   nothing of libgpublas. Small integers: every route gives the same bits. Usage: bounds guard | huge | illegal. Prints a line a check,
+   exits with 1 if one was wrong; what touches a forbidden page ends by SIGSEGV. */
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,7 +57,8 @@ static bool multiply(const char *trans, const matrix *a, const matrix *b, matrix
     const bool ta = trans[0] != 'N', tb = trans[1] != 'N';
     float *old = malloc((size_t)c->rows * (size_t)c->cols * sizeof *old);
     if (!old) abort();
-    for (int j = 0; j < c->cols; j++) memcpy(old + (size_t)j * (size_t)c->rows, c->at + (size_t)j * (size_t)c->ld, (size_t)c->rows * sizeof *old);
+    for (int j = 0; j < c->cols; j++) memcpy(old + (size_t)j * (size_t)c->rows, c->at + (size_t)j * (size_t)c->ld,
+        (size_t)c->rows * sizeof *old);
     sgemm_(&trans[0], &trans[1], &c->rows, &c->cols, &k, &one, a->at, &a->ld, b->at, &b->ld, &beta, c->at, &c->ld);
     bool right = true;
     for (int j = 0; j < c->cols; j++)
@@ -73,7 +74,8 @@ static bool multiply(const char *trans, const matrix *a, const matrix *b, matrix
 /* Canaries: the map of C as it must be outside C. */
 static bool canaries_live(const matrix *c)
 {
-    const uint32_t *first = (const uint32_t *)(const void *)(c->map + PAGE), *last = (const uint32_t *)(const void *)(c->map + c->bytes - PAGE);
+    const uint32_t *first = (const uint32_t *)(const void *)(c->map + PAGE),
+        *last = (const uint32_t *)(const void *)(c->map + c->bytes - PAGE);
     const ptrdiff_t ahead = (const uint32_t *)(const void *)c->at - first;
     for (ptrdiff_t at = 0; at < last - first; at++) {
         const bool within = at >= ahead && (size_t)(at - ahead) < span(c) && (at - ahead) % c->ld < c->rows;
@@ -87,7 +89,8 @@ static bool one_guarded(const char *trans, const int size[3], int pad, int where
     const int m = size[0], n = size[1], k = size[2];
     const bool ta = trans[0] != 'N', tb = trans[1] != 'N';
     const int ra = ta ? k : m, rb = tb ? n : k;
-    matrix a = place(ra, ta ? m : k, ra + pad, where & 1), b = place(rb, tb ? k : n, rb + pad, where & 2), c = place(m, n, m + pad, where & 4);
+    matrix a = place(ra, ta ? m : k, ra + pad, where & 1), b = place(rb, tb ? k : n, rb + pad, where & 2), c = place(m, n, m + pad,
+        where & 4);
     fill(&a, 1), fill(&b, 2);
     mprotect(a.map + PAGE, a.bytes - 2 * PAGE, PROT_READ), mprotect(b.map + PAGE, b.bytes - 2 * PAGE, PROT_READ);
     bool right = true;
@@ -104,7 +107,8 @@ static bool one_guarded(const char *trans, const int size[3], int pad, int where
 static void guard(void)
 {
     static const char *const pairs[] = { "NN", "NT", "TN", "TT", "CN", "NC" };
-    static const int sizes[][3] = { { 1, 1, 1 }, { 5, 7, 3 }, { 64, 64, 64 }, { 129, 65, 77 }, { 1, 300, 40 }, { 300, 1, 40 }, { 3, 2, 700 }, { 257, 130, 1 },
+    static const int sizes[][3] = { { 1, 1, 1 }, { 5, 7, 3 }, { 64, 64, 64 }, { 129, 65, 77 }, { 1, 300, 40 }, { 300, 1, 40 }, { 3, 2,
+        700 }, { 257, 130, 1 },
                                     { 260, 258, 300 } };
     static const int pads[] = { 0, 1, 3, 64, 1021 };
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
@@ -160,11 +164,13 @@ static void illegal(void)
         { "m = -2^31", -M - 1, 2, 2, 2, 2, 2, 1, 1, 3 },                   { "n = -2^31", 2, -M - 1, 2, 2, 2, 2, 1, 1, 4 },
         { "k = -2^31", 2, 2, -M - 1, 2, 2, 2, 1, 1, 5 },                   { "lda = -2^31", 2, 2, 2, -M - 1, 2, 2, 1, 1, 8 },
         { "n = 0, the rest 2^31 - 1", M, 0, M, M, M, M, 1, 1, 0 },         { "m = 0, the rest 2^31 - 1", 0, M, M, M, M, M, 1, 0, 0 },
-        { "k = 0, beta = 1, m = n = 2^31 - 1", M, M, 0, M, M, M, 1, 1, 0 }, { "alpha = 0, beta = 1, all 2^31 - 1", M, M, M, M, M, M, 0, 1, 0 } };
+        { "k = 0, beta = 1, m = n = 2^31 - 1", M, M, 0, M, M, M, 1, 1, 0 }, { "alpha = 0, beta = 1, all 2^31 - 1", M, M, M, M, M, M, 0,
+            1, 0 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float c[4] = { 1, 2, 3, 4 };
         reported = 0;
-        sgemm_("N", "N", &cases[i].m, &cases[i].n, &cases[i].k, &cases[i].alpha, c, &cases[i].lda, c, &cases[i].ldb, &cases[i].beta, c, &cases[i].ldc);
+        sgemm_("N", "N", &cases[i].m, &cases[i].n, &cases[i].k, &cases[i].alpha, c, &cases[i].lda, c, &cases[i].ldb, &cases[i].beta, c,
+            &cases[i].ldc);
         tell(reported == cases[i].info && c[0] == 1 && c[1] == 2 && c[2] == 3 && c[3] == 4, cases[i].name);
     }
 }

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
+    const int *,
             const float *, float *, const int *);
 
 int main(int argc, char **argv)
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
 #include <pthread.h>
 #include <stddef.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
+    const int *,
             const float *, float *, const int *);
 int constructed_right;
 

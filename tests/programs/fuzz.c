@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Random SGEMMs through every kind of door, each judged against FP64 by the bound that every kernel keeps: sizes, transpositions, leading dimensions,
-   strides, alignment, scalars, data (NaN, infinities, subnormals, wide ranges), A = B, batches, triangles, illegal arguments. Operands end at a
-   forbidden page or at canaries. Call I of a seed depends on both alone. Linked with -lgpublas; on the software libcuda and on a real GPU.
-   Usage: fuzz SEED COUNT [FIRST [aloud]]. Exits with 1 if one was wrong, each printed with the command that repeats it, or if the heap grew by more
-   than a MiB; with 77 if GPUBLAS_OFFLOAD is always and none was on a GPU. */
+/* Random SGEMMs through every kind of door, each judged against FP64 by the bound that every kernel keeps: sizes, transpositions, leading
+   dimensions, strides, alignment, scalars, data (NaN, infinities, subnormals, wide ranges), A = B, batches, triangles, illegal arguments.
+   Operands end at a forbidden page or at canaries. Call I of a seed depends on both alone. Linked with -lgpublas; on the software libcuda
+   and on a real GPU. Usage: fuzz SEED COUNT [FIRST [aloud]]. Exits with 1 if one was wrong, each printed with the command that repeats
+   it, or if the heap grew by more than a MiB; with 77 if GPUBLAS_OFFLOAD is always and none was on a GPU. */
 #include <malloc.h>
 #include <math.h>
 #include <stdbool.h>
@@ -20,18 +20,22 @@ enum { ROW = 101, COLUMN = 102, CANARIES = 16, BYTES = 8 << 20 };
 
 /* ---- the doors, by the types of tests/programs: CBLAS's enumerations as int */
 
-#define F77(name, INT) void name(const char *, const char *, const INT *, const INT *, const INT *, const float *, const float *, const INT *,          \
-                                 const float *, const INT *, const float *, float *, const INT *);
+#define F77(name, INT)                                                                                                              \
+    void name(const char *, const char *, const INT *, const INT *, const INT *, const float *, const float *, const INT *, const float *, \
+              const INT *, const float *, float *, const INT *);
 #define CBLAS(name, INT) void name(int, int, int, INT, INT, INT, float, const float *, INT, const float *, INT, float, float *, INT);
 F77(sgemm_, int) F77(sgemm_64_, int64_t) CBLAS(cblas_sgemm, int) CBLAS(cblas_sgemm64_, int64_t)
-void sgemmtr_(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
+void sgemmtr_(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *,
+    const float *, const int *,
               const float *, float *, const int *);
 void cblas_sgemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
                        const float **, const int *, const float *, float **, const int *, int, const int *);
-void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const int *,
+void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
+    const int *,
                           const float *, const int *, const int *, const float *, float *, const int *, const int *, const int *);
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int, int);
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *,
+    int, int, int);
 
 static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
 
@@ -50,20 +54,23 @@ static void through_f77_64(const gpb_call *g)
 
 static void through_columns(const gpb_call *g)
 {
-    cblas_sgemm(COLUMN, trans(g->transa), trans(g->transb), (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb,
+    cblas_sgemm(COLUMN, trans(g->transa), trans(g->transb), (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a, (int)g->lda, g->b,
+        (int)g->ldb,
                 (float)g->beta, g->c, (int)g->ldc);
 }
 
 /* Row-major with the operands exchanged is the same product. */
 static void through_rows(const gpb_call *g)
 {
-    cblas_sgemm(ROW, trans(g->transb), trans(g->transa), (int)g->n, (int)g->m, (int)g->k, (float)g->alpha, g->b, (int)g->ldb, g->a, (int)g->lda,
+    cblas_sgemm(ROW, trans(g->transb), trans(g->transa), (int)g->n, (int)g->m, (int)g->k, (float)g->alpha, g->b, (int)g->ldb, g->a,
+        (int)g->lda,
                 (float)g->beta, g->c, (int)g->ldc);
 }
 
 static void through_rows_64(const gpb_call *g)
 {
-    cblas_sgemm64_(ROW, trans(g->transb), trans(g->transa), g->n, g->m, g->k, (float)g->alpha, g->b, g->ldb, g->a, g->lda, (float)g->beta, g->c, g->ldc);
+    cblas_sgemm64_(ROW, trans(g->transb), trans(g->transa), g->n, g->m, g->k, (float)g->alpha, g->b, g->ldb, g->a, g->lda,
+        (float)g->beta, g->c, g->ldc);
 }
 
 static void through_triangle(const gpb_call *g)
@@ -75,7 +82,8 @@ static void through_triangle(const gpb_call *g)
 
 static void through_triangle_rows(const gpb_call *g)
 {
-    cblas_sgemmtr(ROW, g->uplo == 'U' ? 122 : 121, trans(g->transb), trans(g->transa), (int)g->n, (int)g->k, (float)g->alpha, g->b, (int)g->ldb, g->a,
+    cblas_sgemmtr(ROW, g->uplo == 'U' ? 122 : 121, trans(g->transb), trans(g->transa), (int)g->n, (int)g->k, (float)g->alpha, g->b,
+        (int)g->ldb, g->a,
                   (int)g->lda, (float)g->beta, g->c, (int)g->ldc);
 }
 
@@ -90,7 +98,8 @@ static void through_strided(const gpb_call *g)
 static void through_strided_rows(const gpb_call *g)
 {
     cblas_sgemm_batch_strided(ROW, trans(g->transb), trans(g->transa), (int)g->n, (int)g->m, (int)g->k, (float)g->alpha, g->b, (int)g->ldb,
-                              (int)g->stride_b, g->a, (int)g->lda, (int)g->stride_a, (float)g->beta, g->c, (int)g->ldc, (int)g->stride_c, (int)g->batch);
+                              (int)g->stride_b, g->a, (int)g->lda, (int)g->stride_a, (float)g->beta, g->c, (int)g->ldc, (int)g->stride_c,
+                                  (int)g->batch);
 }
 
 /* The members in two groups of the same shape, or in one. */
@@ -224,12 +233,14 @@ static problem make(uint64_t seed, uint64_t index)
     state = seed * 0x2545f4914f6cdd1d + index * 0x9e3779b97f4a7c15;
     problem p = { .door = &doors[draw(DOORS)] };
     gpb_call *g = &p.call;
-    *g = (gpb_call){ .symbol = p.door->name, .precision = 's', .transa = "NTC"[draw(3)], .transb = "NTC"[draw(3)], .uplo = 'G', .m = draw_size(),
+    *g = (gpb_call){ .symbol = p.door->name, .precision = 's', .transa = "NTC"[draw(3)], .transb = "NTC"[draw(3)], .uplo = 'G',
+        .m = draw_size(),
                      .n = draw_size(), .k = draw_size(), .alpha = finite_or_nan(draw_scalar()), .beta = draw_scalar(), .batch = 1 };
     if (p.door->triangle) g->uplo = draw(2) ? 'U' : 'L', g->m = g->n;
     if (p.door->batch) g->batch = (int64_t)draw(5);
     const enum data data = draw(3) ? UNIFORM : (enum data)draw(DATA);
-    const int64_t size_a[2] = { gpb_call_rows_a(g), gpb_call_cols_a(g) }, size_b[2] = { gpb_call_rows_b(g), gpb_call_cols_b(g) }, size_c[2] = { g->m, g->n };
+    const int64_t size_a[2] = { gpb_call_rows_a(g), gpb_call_cols_a(g) }, size_b[2] = { gpb_call_rows_b(g), gpb_call_cols_b(g) },
+        size_c[2] = { g->m, g->n };
     int64_t behind;
     g->lda = draw_ld(size_a[0]), g->ldb = draw_ld(size_b[0]), g->ldc = draw_ld(g->m);
     g->stride_a = draw(8) ? g->lda * size_a[1] + (int64_t)draw(9) : 0, g->stride_b = draw(8) ? g->ldb * size_b[1] + (int64_t)draw(9) : 0;
@@ -238,7 +249,8 @@ static problem make(uint64_t seed, uint64_t index)
     float *b = place(arenas[1], span(size_b[0], size_b[1], g->ldb, g->batch, g->stride_b), &behind);
     p.count_c = span(g->m, g->n, g->ldc, g->batch, g->stride_c);
     g->c = place(arenas[2], p.count_c, &p.behind_c);
-    fill(a, size_a, g->lda, (int64_t[]){ g->batch, g->stride_a }, data), fill(b, size_b, g->ldb, (int64_t[]){ g->batch, g->stride_b }, data);
+    fill(a, size_a, g->lda, (int64_t[]){ g->batch, g->stride_a }, data), fill(b, size_b, g->ldb, (int64_t[]){ g->batch, g->stride_b },
+        data);
     if (g->beta != 0) fill(g->c, size_c, g->ldc, (int64_t[]){ g->batch, g->stride_c }, data);
     g->a = a, g->b = b;
     if (draw(12) == 0 && size_a[0] == size_b[0] && size_a[1] == size_b[1])
@@ -251,7 +263,7 @@ static problem make(uint64_t seed, uint64_t index)
 /* ---- judging it */
 
 static int reported;
-void xerbla_(const char *name, const int *info, size_t length);
+__attribute__((visibility("default"))) void xerbla_(const char *name, const int *info, size_t length);
 void xerbla_(const char *name, const int *info, size_t length)
 {
     (void)name, (void)length;
@@ -262,7 +274,7 @@ void xerbla_(const char *name, const int *info, size_t length)
 static const char *choose_options(void)
 {
     static const char *const kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_MATH_##math == GPB_MATH_TF32 || strstr(#name, "x1") ? "" : #name,
+#define KERNEL(step, name, image, math, ...) GPB_MATH_##math == GPB_MATH_TF32 ? "" : #name,
 #include "kernels/gemm.def"
 #undef KERNEL
     };
@@ -281,8 +293,10 @@ static void explain(const gpb_call *g, const float *before)
             for (int64_t i = 0; i < g->m; i++) {
                 const gpb_reference_element e = gpb_reference_at(g, before, i, j, l);
                 const double found = (double)((float *)g->c)[i + j * g->ldc + l * g->stride_c];
-                if (!(fabs(found - e.value) <= gpb_reference_bound(GPB_MATH_FFMA, g, e)) && !(isnan(found) && isnan(e.value)) && found != e.value)
-                    printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i, (int)j, (int)l, found, e.value, e.product,
+                if (!(fabs(found - e.value) <= gpb_reference_bound(GPB_MATH_FFMA, g, e)) && !(isnan(found) && isnan(e.value))
+                    && found != e.value)
+                    printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i, (int)j, (int)l, found,
+                        e.value, e.product,
                            e.old, g->beta != 0 ? (double)before[i + j * g->ldc + l * g->stride_c] : 0);
             }
 }
@@ -306,9 +320,12 @@ static bool one(uint64_t seed, uint64_t index, bool aloud)
     const bool right = worst <= 1;
     const gpb_call *g = &p.call;
     if (!right || aloud)
-        printf("%s fuzz %llu 1 %llu: %s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld%s kernel=%s illegal=%d "
-               "reported=%d: %g of the bound\n", right ? "right" : "WRONG", (unsigned long long)seed, (unsigned long long)index, p.door->name, g->uplo,
-               g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, g->alpha,
+        printf("%s fuzz %llu 1 %llu: %s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g "
+               "batch=%lld%s kernel=%s illegal=%d "
+               "reported=%d: %g of the bound\n", right ? "right" : "WRONG", (unsigned long long)seed, (unsigned long long)index,
+                   p.door->name, g->uplo,
+               g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb,
+                   (long long)g->ldc, g->alpha,
                g->beta, (long long)g->batch, g->a && g->a == g->b ? " A=B" : "", kernel, p.illegal, reported, worst);
     if (!right && aloud && !p.illegal) explain(g, before + CANARIES);
     return right;
@@ -324,7 +341,8 @@ static size_t held(void)
 int main(int argc, char **argv)
 {
     if (argc < 3) return 2;
-    const uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+    const uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), first = argc > 3 ? strtoull(argv[3], NULL,
+        10) : 0;
     uint64_t wrong = 0;
     size_t warm = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -336,8 +354,10 @@ int main(int argc, char **argv)
     gpublas_stats_t stats;
     gpublas_stats(&stats, sizeof stats);
     const size_t now = held();
-    printf("calls %llu, on the GPU %llu, wrong %llu, bytes grown since a quarter of them %lld\n", (unsigned long long)count,
-           (unsigned long long)stats.gpu_calls, (unsigned long long)wrong, (long long)now - (long long)warm);
+    printf("calls %llu, on the GPU %llu, wrong %llu, mended by GPUBLAS_VERIFY %llu, bytes grown since a quarter of them %lld\n",
+        (unsigned long long)count,
+           (unsigned long long)stats.gpu_calls, (unsigned long long)wrong, (unsigned long long)stats.wrong_calls,
+               (long long)now - (long long)warm);
     char when[16];
     gpublas_get_option("OFFLOAD", when, sizeof when);
     if (strcmp(when, "always") == 0 && stats.gpu_calls == 0) return 77;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A BLAS loaded in the ways that programs load one. Usage: launch close|space|deep|spin LIBRARY: opens the library and computes with what
-   it exports, closes it, and exits with 7 if all was right; `space`: in a name space of its own (dlmopen); `deep`: with RTLD_DEEPBIND; `spin`:
-   opened, used and closed again and again. */
+   it exports, closes it, and exits with 7 if all was right; `space`: in a name space of its own (dlmopen); `deep`: with RTLD_DEEPBIND;
+   `spin`: opened, used and closed again and again. */
 #include <dlfcn.h>
 #include <unistd.h>
 
-typedef void gemm(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
+typedef void gemm(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
+    const float *,
                   const int *, const float *, float *, const int *);
 static gemm *opened;
 #define sgemm_ opened                /* what integers.h calls */

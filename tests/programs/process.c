@@ -149,7 +149,8 @@ static void signals(int count)
     tell(caught, "the program's SIGSEGV handler gets the program's fault");
 }
 
-/* SIGINT in the midst of a call, whose handler leaves it by siglongjmp (which POSIX does not allow, and interpreters did). Later calls are right. */
+/* SIGINT in the midst of a call, whose handler leaves it by siglongjmp (which POSIX does not allow, and interpreters did). Later calls
+   are right. */
 static void on_interrupt(int number)
 {
     (void)number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small integers, so every route gives the same
-   bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a product was wrong or a child did not end well, 2 on a usage error;
+/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small integers, so every route gives the
+   same bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a product was wrong or a child did not end well, 2 on a usage error;
    an alarm ends what hangs. */
 #include <errno.h>
 #include <pthread.h>
@@ -59,7 +59,8 @@ static void random_product(uint64_t *random, float *c)
 {
     const int most = next_random(random) % 4 ? 60 : SIDE;
     const int size[2] = { 1 + (int)(next_random(random) % (unsigned)most), 1 + (int)(next_random(random) % (unsigned)most) };
-    const int at[2] = { (int)(next_random(random) % (unsigned)(SIDE - size[0] + 1)), (int)(next_random(random) % (unsigned)(SIDE - size[1] + 1)) };
+    const int at[2] = { (int)(next_random(random) % (unsigned)(SIDE - size[0] + 1)),
+        (int)(next_random(random) % (unsigned)(SIDE - size[1] + 1)) };
     if (!multiply(c, SIDE, at, size, next_random(random) & 1, next_random(random) & 1)) atomic_fetch_add(&wrong, 1);
 }
 
