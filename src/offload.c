@@ -13,6 +13,7 @@
 #include "src/next.h"
 #include "src/option.h"
 #include "src/stats.h"
+#include "src/verify.h"
 
 /* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
    to our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for
@@ -84,7 +85,9 @@ static gpb_policy policy(void)
 static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
     const double begin_s = now_s();
-    const gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    gpb_verify verify = gpb_verify_begin(call, facts);
+    gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
     const double seconds = now_s() - begin_s;
