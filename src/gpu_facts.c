@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
+#include <pthread.h>
+
 #include "src/gpu_state.h"
 #include "src/host_memory.h"
 #include "src/machine.h"
@@ -173,6 +175,8 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
     *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
         facts->arch = 0;
@@ -186,4 +190,5 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     facts->starting = gpb_gpu_starting();
     facts->start_s = gpb_gpu_start_left();
     gpb_machine_facts(call, facts);
+    pthread_setcancelstate(cancel, NULL);
 }

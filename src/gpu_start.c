@@ -117,9 +117,9 @@ static CUresult start_device(gpb_device *device, int ordinal)
 /* libcuda opens libraries itself while it starts: a fork must not find it inside the dynamic linker. */
 static CUresult initialise(int *count)
 {
-    gpb_next_enter_linker();
+    const int cancel = gpb_next_enter_linker();
     CUresult result = driver->cuInit(0);
-    gpb_next_leave_linker();
+    gpb_next_leave_linker(cancel);
     return result ? result : driver->cuDeviceGetCount(count);
 }
 
