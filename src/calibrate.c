@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "include/gpublas.h"
+#include "src/crew.h"
 #include "src/gpu_state.h"
 #include "src/log.h"
 #include "src/machine_file.h"

@@ -458,11 +458,13 @@ static void explain(gpb_run *r, const gpb_tile *t)
         free(marks);
 }
 
-/* Waits for all that is queued; should waiting itself fail, once more. */
+/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may still
+   be at work on what the program looks at next. */
 static CUresult wait(const flow *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
-    return result && !gpb_gpu_sticky(result) ? f->driver->cuStreamSynchronize(stream) : result;
+    if (result && !gpb_gpu_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
+    return result && !gpb_gpu_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
 }
 
 /* Waits, and computes what then turns out to be the stand-in's. */

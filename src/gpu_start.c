@@ -242,6 +242,7 @@ double gpb_gpu_start_left(void)
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
+bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && device_count > 0; }
 bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
 const char *gpb_gpu_why(void) { return atomic_load(&why); }
 

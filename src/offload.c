@@ -226,6 +226,10 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     visit->why = turned_away(call, &libcuda);
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
+    if (gpb_gpu_unreachable(call)) {
+        gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+        return true;
+    }
     if (call->precision == 's' && !gpb_call_multiplies(call)) {
         scale(call);
         count_host(visit, 0);
