@@ -20,11 +20,15 @@ typedef struct gpb_facts {
     double up_gbs, down_gbs;     /* ordinary host memory to the device and back, staged, each while both run; GB/s */
     double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
     double launch_s;             /* one call's fixed cost on the GPU, seconds */
+    double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
+    int callers;                 /* other calls on the GPU now: they share the link */
     double start_s;              /* what starting the GPU still costs, seconds; 0 once it is started */
+    bool starting;               /* that is under way */
     double credit_s;             /* what the GPU would have saved on the calls so far that went to the host for start_s alone */
     /* the host */
-    int cores;                   /* this process may use */
-    double core_gflops;          /* the host BLAS's SGEMM rate on one core */
+    int cores;                   /* that the host BLAS uses */
+    double core_gflops;          /* its SGEMM rate on one of them */
+    double host_ratio;           /* measured / modelled seconds of calls like this one; 1: as modelled */
     /* the operands */
     enum gpb_place a, b, c;
     int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */

@@ -96,6 +96,8 @@ static void read_environment(void)
         options.devices = atoi(text);
     if (options.devices < 0 || options.devices > GPB_FAKE_DEVICES)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
+    if ((text = getenv("FAKECUDA_START_MS")))
+        options.start_ms = atoi(text);
     text = getenv("FAKECUDA_NO_IMAGE");
     options.no_image = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");

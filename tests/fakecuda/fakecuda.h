@@ -22,6 +22,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_MEMORY=1G     bytes of each device, with K, M or G
    FAKECUDA_ARCH=90       compute capability
    FAKECUDA_DEVICES=1     how many; 0: cuInit returns CUDA_ERROR_NO_DEVICE
+   FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (*: every call) returns
                           code; after a sticky code (700, 719, ...) so does every later call that needs a context
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -30,7 +31,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
-    int arch, devices;
+    int arch, devices, start_ms;
     bool no_image;
     bool netlib;
 } gpb_fake_options;
