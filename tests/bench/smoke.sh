@@ -7,6 +7,7 @@ source "$(dirname "$0")/../abi/harness.sh"
 bench=$(realpath "${3:?the bench}") rivals=$(realpath "${4:?the folder of the fake cuBLAS}")
 host=$debian/openblas-pthread/libopenblas.so.0
 need "$host"
+export GPUBLAS_CALIBRATION=off
 
 # mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
 mode() {
@@ -49,6 +50,8 @@ rows overhead 3 '^never,.*,no$'
 rows overhead 3 '^possible,'
 rows overhead 3 '^started,.*,yes$'
 rows overhead 8 '^plan_host,'
+rows overhead 1 '^plan_host,4,.*,host$'
+rows overhead 1 '^plan_host,4096,.*,gpu$'
 
 mode device 18 --largest 64 --suites squares,batched --seconds 1
 rows device 4 ',squares,tf32,'
