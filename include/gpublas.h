@@ -21,6 +21,7 @@ typedef struct gpublas_stats_t {
     uint64_t bytes_to_gpu, bytes_from_gpu;
     double gpu_seconds;       /* wall time of gpu_calls, summed over threads */
     double gpu_flops;         /* 2 m n k for each member (half for a triangle), summed over gpu_calls */
+    uint64_t wrong_calls;     /* found wrong by GPUBLAS_VERIFY, and computed anew by the host */
 } gpublas_stats_t;
 
 /* The version of the library that runs, as text: "0.1.0". */

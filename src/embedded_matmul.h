@@ -51,9 +51,9 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
 }
 
 /* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of SSE. The packed blocks of A
-   and B (64 and 96 KiB, on the stack) stay in the second-level cache. */
+   and B (32 and 48 KiB, on the stack: a thread may have 128 in all) stay in the second-level cache. */
 typedef R vec __attribute__((vector_size(32), may_alias));
-enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 1024 / sizeof(T), MC = 64, NC = 96 };
+enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T), MC = 64, NC = 96 };
 
 /* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width` real, then imaginary
    parts. Rows beyond the last are zeros. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
+#include <pthread.h>
+
 #include "src/gpu_state.h"
 #include "src/host_memory.h"
 #include "src/machine.h"
@@ -43,7 +45,8 @@ static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, k
     gpb_device *devices;
     const int count = gpb_gpu_devices(&devices);
     *about = (known){ 0 };
-    if (!pointer || ask(pointer, about)) return GPB_PLACE_HOST;
+    if (!pointer) return GPB_PLACE_HOST;
+    if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;      /* a driver in distress */
     if (about->managed) return GPB_PLACE_DEVICE;
     if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
     if (!about->on_gpu) return GPB_PLACE_HOST;
@@ -174,6 +177,8 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
     *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
         facts->arch = 0;
@@ -187,4 +192,19 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     facts->starting = gpb_gpu_starting();
     facts->start_s = gpb_gpu_start_left();
     gpb_machine_facts(call, facts);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+static bool reachable(const gpb_call *call, const void *a, const void *b, const void *c)
+{
+    return gpb_host_readable(c) && (!gpb_call_multiplies(call) || (gpb_host_readable(a) && gpb_host_readable(b)));
+}
+
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    if (!gpb_gpu_lost()) return false;
+    if (!call->c_array) return !reachable(call, call->a, call->b, call->c);
+    for (int64_t i = 0; i < call->batch; i++)
+        if (!reachable(call, call->a_array[i], call->b_array[i], call->c_array[i])) return true;
+    return false;
 }

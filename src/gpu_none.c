@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu.h for a build without CUDA (-DGPUBLAS_CUDA=OFF): there never is a GPU. */
 #include "src/gpu.h"
+#include "src/verify.h"
 
 #include <stdio.h>
 
@@ -33,6 +34,12 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
 }
 
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    (void)call;
+    return false;
+}
+
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     (void)call, (void)facts, (void)policy, (void)plan;
@@ -42,4 +49,16 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
 void gpb_gpu_report(int fd)
 {
     dprintf(fd, "GPU            none: %s\n", why);
+}
+
+gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
+{
+    (void)call, (void)facts;
+    return (gpb_verify){ 0 };
+}
+
+bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *facts, const gpb_outcome *out)
+{
+    (void)verify, (void)call, (void)facts, (void)out;
+    return true;
 }

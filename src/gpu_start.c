@@ -117,9 +117,9 @@ static CUresult start_device(gpb_device *device, int ordinal)
 /* libcuda opens libraries itself while it starts: a fork must not find it inside the dynamic linker. */
 static CUresult initialise(int *count)
 {
-    gpb_next_enter_linker();
+    const int cancel = gpb_next_enter_linker();
     CUresult result = driver->cuInit(0);
-    gpb_next_leave_linker();
+    gpb_next_leave_linker(cancel);
     return result ? result : driver->cuDeviceGetCount(count);
 }
 
@@ -246,6 +246,7 @@ double gpb_gpu_start_left(void)
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
+bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && device_count > 0; }
 bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
 const char *gpb_gpu_why(void) { return atomic_load(&why); }
 

@@ -7,6 +7,7 @@
 #include "src/next.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,14 +55,21 @@ static void in_child(void)
 
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
-void gpb_next_enter_linker(void)
+int gpb_next_enter_linker(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_once(&once, watch_forks);
     pthread_rwlock_rdlock(&linker);      /* readers first: a library's constructor may come here again */
+    return cancel;
 }
 
-void gpb_next_leave_linker(void) { pthread_rwlock_unlock(&linker); }
+void gpb_next_leave_linker(int cancel)
+{
+    pthread_rwlock_unlock(&linker);
+    pthread_setcancelstate(cancel, NULL);
+}
 
 static void *base_of(const void *address)
 {
@@ -315,12 +323,13 @@ void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
-    gpb_next_enter_linker();
+    const int before = errno, cancel = gpb_next_enter_linker();
     address = search(symbol);
     note_threads(&gpb_symbol_rows[symbol], address);
-    gpb_next_leave_linker();
+    gpb_next_leave_linker(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
+    errno = before;
     return address;
 }
 
@@ -365,7 +374,7 @@ bool gpb_next_look(bool at_once)
     if (!at_once && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
     atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
-    gpb_next_enter_linker();
+    const int cancel = gpb_next_enter_linker();
     dl_iterate_phdr(note_changes, &l);
     if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
         dl_iterate_phdr(note_names, &l);
@@ -373,6 +382,6 @@ bool gpb_next_look(bool at_once)
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen, l.changes);
     }
-    gpb_next_leave_linker();
+    gpb_next_leave_linker(cancel);
     return atomic_load(&libcuda);
 }

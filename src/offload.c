@@ -2,6 +2,7 @@
 /* The hub: check, ask for a plan, run it, count, one line of trace. Data flows one way: door, hub, plan, run, kernel. */
 #include "src/offload.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "src/next.h"
 #include "src/option.h"
 #include "src/stats.h"
+#include "src/verify.h"
 
 /* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
    to our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for
@@ -97,8 +99,10 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
 {
     const bool alone = atomic_fetch_add(&on_gpu_now, 1) == 0 && plan->gpu && !gpb_gpu_starting();
     const double begin_s = now_s();
-    const gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    gpb_verify verify = gpb_verify_begin(call, facts);
+    gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
     atomic_fetch_sub(&on_gpu_now, 1);
+    if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
     const double seconds = now_s() - begin_s;
@@ -106,7 +110,8 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
-    if (alone && !failed && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
+    const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
+    if (alone && !failed && !verified && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
               failed ? "gpu+host" : "gpu", &out, seconds);
@@ -209,7 +214,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     return false;
 }
 
-bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+static bool offload(const gpb_call *call, gpb_visit *visit)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
@@ -221,6 +226,10 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     visit->why = turned_away(call, &libcuda);
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
+    if (gpb_gpu_unreachable(call)) {
+        gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+        return true;
+    }
     if (call->precision == 's' && !gpb_call_multiplies(call)) {
         scale(call);
         count_host(visit, 0);
@@ -229,6 +238,15 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
     inside = frame;
     return false;
+}
+
+/* errno stays the caller's: a BLAS has none, and starting CUDA or a refused malloc would leave theirs. */
+bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+{
+    const int before = errno;
+    const bool done = offload(call, visit);
+    errno = before;
+    return done;
 }
 
 void gpb_offload_done(const gpb_visit *visit)

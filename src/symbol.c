@@ -2,6 +2,7 @@
 /* The symbol table, from blas.def, and the binding of a trampoline's slot at its first call. */
 #include "src/symbol.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -44,12 +45,14 @@ static bool plain(const gpb_symbol_row *row)
 void *gpb_symbol_bind(unsigned number)
 {
     const gpb_symbol_row *row = &gpb_symbol_rows[number];
+    const int before = errno;                           /* the caller's: to it this is a BLAS call */
     gpb_next_look(true);
     bool ours = row->door && !(plain(row) && gpb_symbol_standing_aside());
     void *target = ours ? row->door : gpb_next(number);
     atomic_store(&gpb_slots[number], target);
     if (ours && plain(row) && gpb_symbol_standing_aside())      /* meanwhile, in another thread */
         atomic_store(&gpb_slots[number], target = gpb_next(number));
+    errno = before;
     return target;
 }
 

@@ -2,6 +2,7 @@
 /* The gate of tests/fakecuda: every call comes in and goes out here. One mutex, the options, injected failures, the log. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,10 +15,11 @@
 #include "tests/fakecuda/fakecuda.h"
 
 enum { RULES = 16 };
-typedef struct rule {                    /* FAKECUDA_FAIL: the count-th call of function (0: every call) gives code */
+typedef struct rule {                    /* FAKECUDA_FAIL: calls first to last of function ("any": of all) give code */
     char function[64];
-    long count, calls;
+    long first, last, calls;
     int code;
+    bool sticky;
 } rule;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,6 +30,8 @@ static rule rules[RULES];
 static int rule_count;
 static CUresult sticky;
 static int log_file = -1, summary_file = -1;
+static bool paused;                      /* fakecuda_pause */
+static bool over;                        /* exit has come to the driver, as a real one's own destructor: no call succeeds any more */
 static uint64_t random_state;
 
 void gpb_fake_die(const char *format, ...)
@@ -83,6 +87,58 @@ static int open_log(const char *variable)
     return file;
 }
 
+/* The errors after which CUDA's context is lost for good. */
+static bool is_sticky(int code)
+{
+    return code == 46 || code == 214 || code == 220 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
+/* function:count:code, count a number, a number and +, or *; code a number, and ! if it is to be sticky. Returns where it ends. */
+static const char *read_rule(const char *text)
+{
+    rule *r = &rules[rule_count++];
+    char count[16], more = 0;
+    int length = 0;
+    if (rule_count > RULES || sscanf(text, "%63[^:]:%15[0-9*+]:%d%n%c", r->function, count, &r->code, &length, &more) < 3 ||
+        (strcmp(r->function, "any") && !exported(r->function)))
+        gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
+    r->calls = 0;
+    r->first = *count == '*' ? 1 : atol(count);
+    r->last = strpbrk(count, "*+") ? LONG_MAX : r->first;
+    r->sticky = is_sticky(r->code) || more == '!';
+    length += more == '!';
+    if (text[length] && text[length] != ',')
+        gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
+    return text + length;
+}
+
+static void read_rules(const char *text)
+{
+    for (rule_count = 0; text && *text; text += *text == ',')
+        text = read_rule(text);
+}
+
+/* For programs that inject one fault after another, and call the driver themselves: FAKECUDA_FAIL anew; and a time in which no call fails
+   (but after a sticky error), counts or is logged. */
+__attribute__((visibility("default"))) void fakecuda_fail(const char *text);
+__attribute__((visibility("default"))) void fakecuda_pause(int pause);
+
+void fakecuda_fail(const char *text)
+{
+    gpb_fake_options_get();
+    pthread_mutex_lock(&lock);
+    read_rules(text);
+    pthread_mutex_unlock(&lock);
+}
+
+void fakecuda_pause(int pause)
+{
+    gpb_fake_options_get();
+    pthread_mutex_lock(&lock);
+    paused = pause;
+    pthread_mutex_unlock(&lock);
+}
+
 static void read_environment(void)
 {
     const char *text;
@@ -98,23 +154,16 @@ static void read_environment(void)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
     if ((text = getenv("FAKECUDA_START_MS")))
         options.start_ms = atoi(text);
+    if ((text = getenv("CUDA_VISIBLE_DEVICES")) && (!*text || *text == '-'))
+        options.devices = 0;
     text = getenv("FAKECUDA_NO_IMAGE");
     options.no_image = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");
     options.netlib = text && *text != '0';
     random_state = options.seed;
-    text = getenv("FAKECUDA_FAIL");
-    while (text && *text) {
-        rule *r = &rules[rule_count];
-        char count[16];
-        int length = 0;
-        if (rule_count == RULES || sscanf(text, "%63[^:]:%15[0-9*]:%d%n", r->function, count, &r->code, &length) != 3 ||
-            (text[length] && text[length] != ',') || !exported(r->function))
-            gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
-        r->count = atol(count);          /* "*" is 0 */
-        rule_count++;
-        text += length + (text[length] == ',');
-    }
+    if ((text = getenv("FAKECUDA_WRONG")))
+        options.wrong = atoi(text);
+    read_rules(getenv("FAKECUDA_FAIL"));
     log_file = open_log("FAKECUDA_LOG");
     summary_file = open_log("FAKECUDA_SUMMARY");
 }
@@ -143,24 +192,23 @@ void gpb_fake_initialised(void) { atomic_store(&owner, (int)getpid()); }
 
 bool gpb_fake_lost(void) { return sticky != CUDA_SUCCESS; }
 
-/* The errors after which CUDA's context is lost for good. */
-static bool is_sticky(int code)
-{
-    return code == 214 || code == 220 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
-}
-
 static CUresult injected(const char *function)
 {
     int length = base_length(function);
+    bool fatal = false;
     CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < rule_count; i++)
-        if ((int)strlen(rules[i].function) == length && !strncmp(rules[i].function, function, (size_t)length))
-            if (++rules[i].calls == rules[i].count || !rules[i].count)
-                result = (CUresult)rules[i].code;
+    for (int i = 0; i < rule_count && !paused; i++) {
+        rule *r = &rules[i];
+        if (strcmp(r->function, "any") && ((int)strlen(r->function) != length || strncmp(r->function, function, (size_t)length)))
+            continue;
+        r->calls++;
+        if (r->calls >= r->first && r->calls <= r->last)
+            result = (CUresult)r->code, fatal = r->sticky;
+    }
     /* A failure that a wait reports: some of what was queued has run, some has not. */
     if (result != CUDA_SUCCESS && strstr(function, "Synchronize") && !sticky && gpb_fake_random(2))
         gpb_fake_run_some();
-    if (is_sticky(result))
+    if (fatal)
         sticky = result;
     return result;
 }
@@ -171,6 +219,8 @@ CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
     if (gpb_fake_forked())               /* and never touch the mutex: a thread that is gone may hold it */
         return need == GPB_FAKE_NEED_NOTHING ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&lock);
+    if (over)
+        return CUDA_ERROR_DEINITIALIZED;
     CUresult before = sticky, result = injected(function);
     if (result != CUDA_SUCCESS)
         return result;
@@ -185,7 +235,7 @@ CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
 
 CUresult gpb_fake_leave(const char *function, CUresult result)
 {
-    if (log_file >= 0) {
+    if (log_file >= 0 && !paused) {
         char line[160];
         int length = snprintf(line, sizeof line, "%.*s thread=%ld result=%d\n", base_length(function), function,
                               syscall(SYS_gettid), (int)result);
@@ -210,11 +260,13 @@ static void summary_line(const char *format, ...)
 }
 
 /* A thread may still be inside at exit: wait for it, so that the counters are whole. */
-__attribute__((destructor)) static void write_summary(void)
+__attribute__((destructor)) static void end(void)
 {
-    if ((log_file < 0 && summary_file < 0) || gpb_fake_forked())
+    if (gpb_fake_forked())
         return;
     pthread_mutex_lock(&lock);
-    gpb_fake_kernels_summary(summary_line);
+    over = true;
+    if (log_file >= 0 || summary_file >= 0)
+        gpb_fake_kernels_summary(summary_line);
     pthread_mutex_unlock(&lock);
 }

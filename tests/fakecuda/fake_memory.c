@@ -103,14 +103,14 @@ static void storage_free(char *storage, size_t bytes)
 }
 
 /* A free range of device addresses, as far as possible from what was freed last, so that a stale address finds nothing.
-   Aligned to 256 bytes, which is all that CUDA promises, and not to 512. */
+   Aligned to 256 bytes, which is all that CUDA promises, and not to 512. 0: the process may have no more (RLIMIT_AS). */
 static CUdeviceptr address_new(size_t bytes)
 {
     if (!reservation) {
         uint64_t size = (uint64_t)gpb_fake_options_get()->devices * gpb_fake_options_get()->memory * 4 + (64ull << 30);
         void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED)
-            gpb_fake_die("cannot reserve %llu bytes of addresses", (unsigned long long)size);
+            return 0;
         reservation = cursor = (CUdeviceptr)at;
         reservation_end = reservation + size;
     }
@@ -157,9 +157,11 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place pla
                                            *total + rounded(bytes) > gpb_fake_options_get()->memory))
         return CUDA_ERROR_OUT_OF_MEMORY;
     char *storage = storage_new(bytes);
-    if (!storage)
+    CUdeviceptr start = storage && place == GPB_FAKE_PLACE_DEVICE ? address_new(bytes) : (CUdeviceptr)storage;
+    if (storage && !start)
+        storage_free(storage, bytes);
+    if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUdeviceptr start = place == GPB_FAKE_PLACE_DEVICE ? address_new(bytes) : (CUdeviceptr)storage;
     insert((gpb_fake_block){ start, bytes, storage, place, context, next_id++ });
     if (place == GPB_FAKE_PLACE_DEVICE)
         *total += rounded(bytes);

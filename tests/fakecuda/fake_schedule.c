@@ -24,6 +24,15 @@ static void run_copy(const gpb_fake_copy *copy)
         from = gpb_fake_translate(-1, copy->from, 0, from_end, "a copy's source");
     for (size_t row = 0; row < copy->height; row++)
         memmove(to + row * copy->to_pitch, from + row * copy->from_pitch, copy->width);
+    const int wrong = gpb_fake_options_get()->wrong;
+    const bool home = gpb_fake_is_device_address((void *)copy->from) && !gpb_fake_is_device_address((void *)copy->to);
+    if (wrong && home && copy->width >= sizeof(float) && !gpb_fake_random((uint64_t)wrong)) {
+        char *at = to + gpb_fake_random(copy->height) * copy->to_pitch + gpb_fake_random(copy->width / sizeof(float)) * sizeof(float);
+        float x;
+        memcpy(&x, at, sizeof x);
+        x = x > 0 ? -x - 1 : -x + 1;
+        memcpy(at, &x, sizeof x);
+    }
 }
 
 void gpb_fake_mark_release(gpb_fake_mark *mark)

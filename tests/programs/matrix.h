@@ -13,10 +13,12 @@
 
 enum { ROW = 101, COLUMN = 102, NO_TRANS = 111, TRANS = 112, CONJ_TRANS = 113, UPPER = 121, LOWER = 122 };
 
+#ifndef MATRIX_OWN_PROTOTYPES
 void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *a, const int *lda,
             const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
 void cblas_sgemm(int layout, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
                  float beta, float *c, int ldc);
+#endif
 
 /* One product, column-major. uplo: 'G' all of C, else only that triangle. */
 typedef struct product {

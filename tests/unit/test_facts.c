@@ -32,6 +32,7 @@ bool gpb_gpu_start(void) { return started = true; }
 bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_possible(void) { return true; }
+bool gpb_gpu_lost(void) { return false; }
 double gpb_gpu_start_left(void) { return started ? 0 : 0.5; }
 int gpb_crew_cores(void) { return 8; }
 int gpb_crew_size(void) { return workers; }

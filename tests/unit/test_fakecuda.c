@@ -296,6 +296,18 @@ static int fails(void)
     return GPB_CHILD_OK;
 }
 
+static int fails_from_then_on(void)
+{
+    CUdeviceptr at;
+    size_t left, total;
+    gpb_child_start();                                                    /* three calls of "any" */
+    EXPECT(cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
+    EXPECT(cuMemAlloc(&at, 16) == CUDA_ERROR_NOT_SUPPORTED && cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
+    EXPECT(cuMemAlloc(&at, 16) == CUDA_SUCCESS && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_UNKNOWN && cuMemGetInfo(&left, &total) == CUDA_ERROR_UNKNOWN);
+    return GPB_CHILD_OK;
+}
+
 static int never_gets_here(void) { return cuInit(0) == CUDA_SUCCESS ? GPB_CHILD_OK : GPB_CHILD_BROKEN; }
 
 static void test_failures(void **state)
@@ -303,7 +315,10 @@ static void test_failures(void **state)
     (void)state;
     const char *rules[] = { "FAKECUDA_FAIL", "cuMemAlloc:*:2,cuMemGetInfo:2:701,cuCtxSynchronize:2:719", NULL };
     assert_int_equal(gpb_child_run(fails, rules), GPB_CHILD_OK);
+    const char *lasting[] = { "FAKECUDA_FAIL", "any:5:801,cuMemFree:1+:2,cuCtxSynchronize:1:999!", NULL };
+    assert_int_equal(gpb_child_run(fails_from_then_on, lasting), GPB_CHILD_OK);
     assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAloc:1:2", NULL }), 86);
+    assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:1:2x", NULL }), 86);
     assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:2", NULL }), 86);
 }
 

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +125,91 @@ static void never_fails(void **state)
     assert_string_equal(heard, "");
 }
 
+/* A locale whose decimal point is a comma, made here: Debian's own may not be installed. */
+static bool comma(void)
+{
+    char folder[] = "/tmp/gpublas-locale-XXXXXX", command[256];
+    if (!mkdtemp(folder)) return false;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 --no-archive %s/comma >/dev/null 2>&1", folder);
+    setenv("LOCPATH", folder, 1);
+    bool made = system(command) != -1 && setlocale(LC_ALL, "comma") && *localeconv()->decimal_point == ',';
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) != -1 && made;
+}
+
+static void say_number(void)
+{
+    char own[8];
+    if (!comma()) _exit(77);
+    gpb_log_line("ms=%.3f", 1.5);
+    snprintf(own, sizeof own, "%.1f", 1.5);
+    if (strcmp(own, "1,5")) _exit(1);                /* the program keeps its own locale */
+}
+
+static void decimal_point_in_any_locale(void **state)
+{
+    (void)state;
+    int status = listen_to(say_number);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
+    assert_int_equal(status, 0);
+    assert_string_equal(heard, "gpublas: ms=1.500\n");
+}
+
+/* stderr a pipe that nobody reads, SIGPIPE as it is by default: no line of ours may end the program, nor take a signal that is its own. */
+static void say_into_closed_pipe(void)
+{
+    int ends[2];
+    sigset_t set;
+    signal(SIGPIPE, SIG_DFL);
+    if (pipe(ends) || dup2(ends[1], 2) != 2) _exit(1);
+    close(ends[0]);
+    errno = ERANGE;
+    gpb_log_line("to nobody");
+    gpb_log_warn("to nobody");
+    if (errno != ERANGE) _exit(2);
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    if (sigismember(&set, SIGPIPE)) _exit(3);        /* the mask is as before */
+    sigpending(&set);
+    if (sigismember(&set, SIGPIPE)) _exit(4);        /* nothing is left to strike later */
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    raise(SIGPIPE);
+    gpb_log_line("to nobody");
+    sigpending(&set);
+    if (!sigismember(&set, SIGPIPE)) _exit(5);       /* the program's own is still there */
+}
+
+static void survives_a_closed_pipe(void **state)
+{
+    (void)state;
+    assert_int_equal(listen_to(say_into_closed_pipe), 0);
+}
+
+static void *say_cancelled(void *unused)
+{
+    pthread_cancel(pthread_self());
+    gpb_log_line("not cancelled here");
+    gpb_log_warn("nor here");
+    return unused;
+}
+
+static void say_while_cancelled(void)
+{
+    pthread_t thread;
+    void *how;
+    pthread_create(&thread, NULL, say_cancelled, NULL);
+    pthread_join(thread, &how);
+    if (how == PTHREAD_CANCELED) _exit(1);
+}
+
+static void no_cancellation_point(void **state)
+{
+    (void)state;
+    assert_int_equal(listen_to(say_while_cancelled), 0);
+    assert_string_equal(heard, "gpublas: not cancelled here\ngpublas: nor here\n");
+}
+
 static void *say_many(void *letter)
 {
     char word[9] = { 0 };
@@ -162,6 +249,9 @@ int main(void)
         cmocka_unit_test(lines_always_debug_when_asked),
         cmocka_unit_test(long_lines_are_cut),
         cmocka_unit_test(never_fails),
+        cmocka_unit_test(decimal_point_in_any_locale),
+        cmocka_unit_test(survives_a_closed_pipe),
+        cmocka_unit_test(no_cancellation_point),
         cmocka_unit_test(lines_do_not_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The process that a BLAS lives in is as it was after every call, on every route; it ends as it would; and what is merely started with us in front
+# is unharmed. programs/process.c, programs/launch.c.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/libblas.so.3"
+flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
+build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
+build launch gcc $flags "$programs/launch.c" -ldl || finish
+build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
+
+checks() { # <checks> <name> <what ...>: all of them right, nothing on stderr
+    local wanted=$1 name=$2; shift 2
+    "$@" > checks.out 2> checks.err
+    expect "$name: exit, checks right, lines on stderr" "0 $wanted 0" "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
+    grep ^WRONG checks.out; head -3 checks.err
+}
+for offload in always auto never; do
+    checks 8 "state of the process, $offload" preloaded openblas ./process state 40
+    checks 4 "signals, $offload" preloaded openblas ./process signals 100
+done
+offload=always
+GPUBLAS_HOST_BLAS=embedded checks 8 'state of the process, no libcuda, embedded' env LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/blas" GPUBLAS_OFFLOAD=always ./process state 8
+FAKECUDA_FAIL=cuMemcpyHtoDAsync:1+:2 preloaded openblas ./process state 8 > checks.out 2> checks.err
+expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
+checks 3 'the current CUDA context' preloaded openblas ./process context 10
+# POSIX allows no siglongjmp out of a call; where only the host computes, it does no harm of ours.
+offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process interrupts 8
+
+# Its way to end, other threads being in the midst of their calls.
+for how in return exit quick_exit signal atexit once; do
+    codes='' lines=0
+    for i in $(seq 25); do
+        FAKECUDA_SEED=$i FAKECUDA_START_MS=$((i % 5 == 0)) preloaded openblas timeout 30 ./process $how "$i" > /dev/null 2> end.err; codes+="$? "
+        lines=$((lines + $(grep -cv 'the GPU failed' end.err)))
+        said=$((${said:-0} + $(grep -c 'the GPU failed' end.err)))
+    done
+    expect "25 ends by $how" "$(printf '7 %.0s' {1..25})" "$codes"
+    expect "and lines on stderr" 0 $lines
+done
+known 'warnings of a GPU that is gone because the process ends' 0 "$said"
+FAKECUDA_LOG=$scratch/driver.log preloaded openblas ./process once
+expect 'no driver call after the driver has ended' 0 "$(sed '1,/^kernel /d' driver.log | grep -vc ^kernel)"
+for pipe in closed full; do
+    if [ $pipe = closed ]; then (sleep 0.2; GPUBLAS_VERBOSE=1 preloaded openblas ./process once; echo $? > pipe.exit) 2>&1 >/dev/null | true
+    else GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2> /dev/full; echo $? > pipe.exit; fi
+    sleep 0.5
+    expect "stderr a $pipe pipe" 7 "$(cat pipe.exit)"
+done
+GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2>&-
+expect 'no stderr at all' 7 $?
+
+# Ways to be loaded.
+for how in close space deep spin; do
+    GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$debian/openblas-pthread:$fake timeout 60 ./launch $how "$library" > launch.out 2> launch.err
+    expect "dlopen, $how: exit, lines" '7 0' "$? $(wc -l < launch.err)"
+done
+LD_PRELOAD=$library LD_LIBRARY_PATH=$debian/openblas-pthread:$fake GPUBLAS_OFFLOAD=always ./launch deep "$debian/openblas-pthread/libblas.so.3"
+expect 'another BLAS by RTLD_DEEPBIND beside us' 7 $?
+gcc -static -x c -o static - <<< 'int main(void) { return 5; }' 2> /dev/null && { LD_PRELOAD=$library ./static; expect 'a static program' 5 $?; }
+for command in 'sh -c "env true && echo fine"' 'env sh -c "echo fine"' 'xargs echo < /dev/null' "ldd /bin/sh" "nice -n 1 timeout 5 sh -c 'exit 3'" 'bash -c "(echo a; echo b) | sort | tail -1; exit 4"'; do
+    eval "$command" > plain.out 2> plain.err; wanted="$? $(grep -v "$library" plain.out | sed 's/ (0x.*//') $(cat plain.err)"
+    eval "GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$fake LD_PRELOAD=$library $command" > with.out 2> with.err
+    expect "$command" "$wanted" "$? $(grep -v "$library" with.out | sed 's/ (0x.*//') $(cat with.err)"
+done
+
+# Nothing is loaded from the working directory, and a program with more rights than its user hears neither our options nor our user's files.
+mkdir -p evil && cd evil || exit 1
+gcc -shared -fPIC -x c -o libcuda.so.1 - <<< '#include <fcntl.h>
+__attribute__((constructor)) static void come(void) { open("/tmp/gpublas-evil", O_CREAT | O_RDWR, 0666); }' || exit 1
+for name in libopenblas.so.0 libblas.so.3 libblis.so.4 libcuda.so libmkl_rt.so.2 libflexiblas.so.3; do cp libcuda.so.1 $name; done
+rm -f /tmp/gpublas-evil
+GPUBLAS_OFFLOAD=always ../linked > ../cwd.out 2> ../cwd.err; expect 'in a directory of false libraries: exit' 0 $?
+[ -e /tmp/gpublas-evil ]; expect 'and one of them was loaded (1: none)' 1 $?
+cd ..
+if [ "$(id -u)" = 0 ]; then
+    chmod 755 . && cp linked secure && chown 65534 secure && chmod u+s secure
+    ls -lnd secure | grep -q '^-rws' || fail 'no set-user-ID program can be made'
+    for evil in GPUBLAS_VERBOSE=2 GPUBLAS_HOST_BLAS="$scratch/evil/libblas.so.3" GPUBLAS_TYPO=1 GPUBLAS_OFFLOAD=nonsense; do
+        env "$evil" LD_LIBRARY_PATH="$scratch/evil:$fake" ./secure > secure.out 2> secure.err
+        expect "set-user-ID, ${evil%%=*}: exit, lines on stderr" '0 0' "$? $(wc -l < secure.err)"
+        [ -e /tmp/gpublas-evil ]; expect 'and a library of the user was loaded (1: none)' 1 $?
+        env "$evil" LD_LIBRARY_PATH="$fake" ./linked > /dev/null 2> same.err
+        expect 'which the same program heeds without it' yes "$([ -s same.err ] && echo yes)"
+        rm -f /tmp/gpublas-evil
+    done
+else ok 'not root: no set-user-ID program here'; fi
+rm -f /tmp/gpublas-evil
+finish

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Threads, forks and cancelled threads by the dozen and the thousand (programs/storm.c), Python's three ways to start processes, and a constructor
+# that waits for a computing thread. Every product right, nothing hangs, nothing is said. GPB_TEST_LARGE=1: ten times as much.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
+flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
+build storm gcc $flags "$programs/storm.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
+times=$((${GPB_TEST_LARGE:-0} ? 10 : 1))
+
+# BLIS is no host here: by itself, it hangs after a fork in the midst of another thread's call.
+storm() {   # <host> <offload> <what> <count>
+    local offload=$2
+    preloaded "$1" ./storm "$3" "$4" > storm.out 2> storm.err
+    expect "$3 $4, $1, $2: exit, wrong, lines on stderr" "0 wrong 0 0" "$? $(cat storm.out) $(wc -l < storm.err)"
+    [ -s storm.err ] && head -3 storm.err
+}
+for route in always auto never; do
+    storm openblas $route threads $((10 * times))
+    storm openblas $route fork $((1000 * times))
+done
+storm netlib always fork $((1000 * times))
+storm openblas always cancel $((400 * times))
+export GPUBLAS_VERBOSE=1 FAKECUDA_LOG=$scratch/driver.log         # then each call and each driver call writes: cancellation points, as a real driver has them
+preloaded openblas ./storm cancel 200 > storm.out 2> storm.err
+expect 'cancel 200, traced: exit, wrong' '0 wrong 0' "$? $(cat storm.out)"
+calls=$(traced storm.err)
+if [ "$calls" -ge 300 ]; then ok "$calls of its calls on the GPU"; else fail "only $calls of its calls on the GPU"; fi
+expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"      # "no GPU": the children
+unset GPUBLAS_VERBOSE FAKECUDA_LOG
+GPUBLAS_MEMORY=768K storm openblas always threads $((10 * times))      # callers wait for each other's memory
+FAKECUDA_START_MS=300 storm openblas always fork 100                   # forks in the midst of the start
+FAKECUDA_START_MS=100 storm openblas always cancel 30
+for i in $(seq $((10 * times))); do
+    FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err && [ ! -s first.err ] || { fail "64 first calls at once, $i"; head -3 first.err; }
+done
+ok "$i times 64 first calls at once"
+
+# Python's multiprocessing, and joblib's way
+cat > multiprocess.py <<'PY'
+import multiprocessing, sys
+import numpy as np
+a = (np.arange(300 * 310) % 7 - 3).reshape(300, 310).astype(np.float32)
+b = (np.arange(310 * 290) % 5 - 2).reshape(310, 290).astype(np.float32)
+exact = a.astype(int) @ b.astype(int)
+def right(_=None): return bool(np.array_equal(a @ b, exact))
+if __name__ == "__main__":
+    before = right() if sys.argv[2] == "warm" else True
+    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool: print(before, all(pool.map(right, range(9))), right())
+PY
+for method in fork forkserver spawn; do
+    for state in cold warm; do
+        preloaded openblas timeout 60 "$python" multiprocess.py $method $state > python.out 2> python.err
+        expect "multiprocessing, $method, $state" '0 True True True' "$? $(cat python.out)"
+    done
+done
+
+# A constructor that waits for a thread that multiplies: what the thread needs must not be what dlopen holds meanwhile.
+build constructor gcc $flags -DPROGRAM "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
+build constructor.so gcc $flags -shared -fPIC "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
+for offload in never always auto; do
+    preloaded openblas timeout 10 ./constructor "$PWD/constructor.so" warm > constructor.out
+    expect "a constructor that joins a computing thread, after a call, $offload" '0 constructor right' "$? $(cat constructor.out)"
+    preloaded openblas timeout 5 ./constructor "$PWD/constructor.so" > constructor.out
+    known "a constructor that joins a computing thread, whose call is the first, $offload" '0 constructor right' "$? $(cat constructor.out)"
+done
+finish

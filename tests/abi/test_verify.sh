@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# GPUBLAS_VERIFY=1 on a GPU that computes wrongly now and then (FAKECUDA_WRONG): every answer is right, one warning, the operands kept if asked; and no
+# alarm on a GPU that is right.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/libblas.so.3" "$(dirname "$library")/fuzz"
+build failures gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/failures.c" -L"$debian/openblas-pthread" -lblas -lm || finish
+export LD_LIBRARY_PATH=$debian/openblas-pthread:$fake
+fuzz() { GPUBLAS_OFFLOAD=always "$(dirname "$library")/fuzz" "$@" > fuzz.out 2> fuzz.err; }
+mended() { sed -n 's/.*mended by GPUBLAS_VERIFY \([0-9]*\).*/\1/p' fuzz.out; }
+
+# Small calls, each element looked at.
+FAKECUDA_WRONG=50 fuzz 1 20000; expect 'a wrong GPU: the fuzzer sees it' 1 $?
+FAKECUDA_WRONG=50 GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a wrong GPU, verified: exit, warnings' '0 1' "$? $(wc -l < fuzz.err)"
+grep WRONG fuzz.out
+if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"; else fail "only $(mended) calls were mended"; fi
+GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
+
+# Larger ones, by projections of 32 columns; panels; a triangle; kernels of less accuracy, which are no alarm.
+FAKECUDA_WRONG=3 preloaded openblas ./failures > large.out; [ $? -gt 0 ]; expect 'a wrong GPU, large: seen' 0 $?
+for memory in 0 2M; do
+    for seed in 1 2 3 4; do
+        FAKECUDA_SEED=$seed GPUBLAS_MEMORY=$memory FAKECUDA_WRONG=3 GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out 2> large.err
+        expect "a wrong GPU, large, GPUBLAS_MEMORY=$memory, seed $seed, verified: exit, warnings" '0 1' "$? $(wc -l < large.err)"
+    done
+    for math in fp32 ieee tf32; do
+        GPUBLAS_MATH=$math GPUBLAS_MEMORY=$memory GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out 2> large.err
+        expect "a right GPU, $math, GPUBLAS_MEMORY=$memory, verified: warnings" 0 "$(wc -l < large.err)"
+    done
+done
+cat > triangle.py <<'PY'
+import ctypes, sys
+import numpy as np
+n, k = 700, 90
+draw = np.random.default_rng(1)
+a, b = draw.integers(-4, 5, (n, k)).astype(np.float32), draw.integers(-4, 5, (k, n)).astype(np.float32)
+wrong = 0
+for uplo in b"UL":
+    for beta in (0, 1):
+        c = draw.integers(-4, 5, (n, n)).astype(np.float32)
+        keep = np.tril(np.ones((n, n)), -1) if uplo == ord("U") else np.triu(np.ones((n, n)), 1)
+        right = np.where(keep, c, a @ b + beta * c)
+        f, at = np.asfortranarray(c), lambda x: np.asfortranarray(x)
+        fa, fb, one, zero = at(a), at(b), ctypes.c_float(1), ctypes.c_float(beta)
+        i = lambda x: ctypes.byref(ctypes.c_int(x))
+        p = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+        ctypes.CDLL(sys.argv[1]).sgemmtr_(bytes([uplo]), b"N", b"N", i(n), i(k), ctypes.byref(one), p(fa), i(n), p(fb), i(k), ctypes.byref(zero), p(f), i(n))
+        wrong += int((f != right).sum())
+print(wrong)
+PY
+FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out; [ "$(cat triangle.out)" -gt 0 ]; expect 'a wrong GPU, triangles: seen' 0 $?
+FAKECUDA_WRONG=1 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out 2> triangle.err
+expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' "$(cat triangle.out) $(wc -l < triangle.err)"
+
+# The operands of what was wrong: a few files, this user's alone, that say what they hold; nowhere else, and not through a link.
+mkdir dumps
+FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz 1 5000
+expect 'dumps: exit, files, rights' '0 4 600' "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
+"$python" - dumps/* > dump.out <<'PY'
+import sys
+import numpy as np
+for path in sys.argv[1:]:
+    head, data = open(path, "rb").read().split(b"\n", 1)
+    x = dict(word.split("=") for word in head.decode().split()[1:])
+    m, n, k = (int(x[name]) for name in "mnk")
+    alpha, beta = float.fromhex(x["alpha"]), float.fromhex(x["beta"])
+    numbers, at = np.frombuffer(data, np.float32).astype(float), 0
+    def take(rows, columns):
+        global at
+        at += rows * columns
+        return numbers[at - rows * columns:at].reshape(columns, rows).T
+    product = 0
+    if k and alpha:
+        a = take(m, k) if x["transa"] == "N" else take(k, m).T
+        b = take(k, n) if x["transb"] == "N" else take(n, k).T
+        product = alpha * (a @ b)
+    if beta: product = product + beta * take(m, n)
+    c, (i, j) = take(m, n), map(int, x["wrong"].split(","))
+    print(at == len(numbers) and not abs(c - product)[i, j] <= 1e-3)
+PY
+expect 'each holds A, B, C before and C, which is wrong where it says' 'True True True True' "$(tr '\n' ' ' < dump.out | sed 's/ $//')"
+FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/nowhere fuzz 1 5000
+expect 'no such folder: exit, warnings' '0 2' "$? $(wc -l < fuzz.err)"
+finish
