@@ -132,7 +132,7 @@ static void scale(const gpb_call *g)
 
 static void count_host(const gpb_visit *visit, double seconds)
 {
-    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
+    gpb_stats_host();
     if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 }, seconds);
 }
 
