@@ -107,8 +107,8 @@ static gpb_call square(int64_t n, const void *a, const void *b, void *c)
                        .k = n, .lda = n, .ldb = n, .ldc = n, .alpha = 1, .a = a, .b = b, .c = c, .batch = 1 };
 }
 
-/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or a
-   negative number; *facts and *plan as it began. */
+/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or
+   a negative number; *facts and *plan as it began. */
 static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };

@@ -236,12 +236,13 @@ bool gpb_gpu_await(void)
 
 bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
 
-/* It may take longer than expected: a tenth of that is always left. */
+/* It may take longer than expected: then as long again as a tenth of what it has taken, or of what was expected. */
 double gpb_gpu_start_left(void)
 {
     if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
-    const double expected = atomic_load(&expected_s), left = atomic_load(&begun_s) + expected - now_s();
-    return left > expected / 10 ? left : expected / 10;
+    const double expected = atomic_load(&expected_s), taken = now_s() - atomic_load(&begun_s);
+    const double tenth = (taken > expected ? taken : expected) / 10;
+    return expected - taken > tenth ? expected - taken : tenth;
 }
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A program with one thread that multiplies, and knows when a library starts another thread behind it. usage: start gpu|exit|fork|calls
-   calls: multiplies thirty times; gpu: multiplies until a product was computed on a GPU; exit: ends as soon as there is a second thread; fork: forks then, and lets the
-   children multiply before it goes on as `gpu`. Exit 0: every product was right, and what was waited for came. */
+   calls: multiplies thirty times; gpu: multiplies until a product was computed on a GPU; exit: ends as soon as there is a second thread;
+   fork: forks then, and lets the children multiply before it goes on as `gpu`. Exit 0: every product was right, and what was waited for
+   came. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
