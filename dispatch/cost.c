@@ -58,11 +58,16 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
     return 1e-6 + most(compute, bytes / (1e9 * least(10 * cores, 63)));
 }
 
-/* Staging overlaps copying by the CPU with copying by the GPU from the second chunk on; the first, of each of three operands,
-   goes through one after the other: 1 MiB at twice one core's 10 GB/s. */
-double gpb_cost_link(double bytes, const gpb_facts *facts)
+double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts)
 {
-    return bytes / (facts->link_gbs * 1e9) + least(bytes, 3 << 20) / 20e9;
+    double gbs = place == GPB_PLACE_HOST ? (up ? facts->up_gbs : facts->down_gbs) : facts->dma_gbs;
+    return place == GPB_PLACE_DEVICE ? 0 : bytes / (1e9 * gbs);
+}
+
+/* One core copies 10 GB/s, and the first chunks, like the last, are 128 KiB at most. */
+double gpb_cost_reach(double bytes, enum gpb_place place)
+{
+    return place == GPB_PLACE_HOST ? least(bytes, 128 << 10) / 10e9 : 0;
 }
 
 /* ---- kernels ---- */

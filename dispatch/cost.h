@@ -39,8 +39,10 @@ typedef struct gpb_tuned {
 
 /* The call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
-/* Bytes over the link. */
-double gpb_cost_link(double bytes, const gpb_facts *facts);
+/* So many bytes of an operand to the device or back, while the other direction is busy too. */
+double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts);
+/* Until the first bytes of an operand are on the device, or from when its last ones leave until they are home. */
+double gpb_cost_reach(double bytes, enum gpb_place place);
 /* The newest generation that is not newer than this GPU. */
 const gpb_generation *gpb_cost_generation(int arch);
 

@@ -6,21 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum gpb_place { GPB_PLACE_HOST, GPB_PLACE_DEVICE, GPB_PLACE_ELSEWHERE };   /* ELSEWHERE: memory of another GPU */
+/* PINNED: host memory that the driver knows as page-locked over the operand's whole extent, copied without staging. ELSEWHERE: memory of
+   another GPU or another context, or a pointer array of several kinds. */
+enum gpb_place { GPB_PLACE_HOST, GPB_PLACE_PINNED, GPB_PLACE_DEVICE, GPB_PLACE_ELSEWHERE };
+
+static inline bool gpb_place_on_host(enum gpb_place place) { return place == GPB_PLACE_HOST || place == GPB_PLACE_PINNED; }
 
 typedef struct gpb_facts {
     /* the GPU */
     int arch;                    /* compute capability, major*10 + minor; 0: none to be had */
     int sms;
     int64_t device_bytes;        /* device memory this call may use */
-    double link_gbs;             /* host memory to device and back, as staged, GB/s */
+    double up_gbs, down_gbs;     /* ordinary host memory to the device and back, staged, each while both run; GB/s */
+    double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
     double launch_s;             /* one call's fixed cost on the GPU, seconds */
+    double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
+    int callers;                 /* other calls on the GPU now: they share the link */
     double start_s;              /* what starting the GPU still costs, seconds; 0 once it is started */
+    bool starting;               /* that is under way */
     double credit_s;             /* what the GPU would have saved on the calls so far that went to the host for start_s alone */
     /* the host */
-    int cores;                   /* this process may use */
-    double core_gflops;          /* the host BLAS's SGEMM rate on one core */
-    /* the operands; ELSEWHERE also: another context's, or a pointer array of both kinds */
+    int cores;                   /* that the host BLAS uses */
+    double core_gflops;          /* its SGEMM rate on one of them */
+    double host_ratio;           /* measured / modelled seconds of calls like this one; 1: as modelled */
+    /* the operands */
     enum gpb_place a, b, c;
     int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
 } gpb_facts;
@@ -28,7 +37,7 @@ typedef struct gpb_facts {
 /* True if an operand is where the host cannot reach it. */
 static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
 {
-    return facts->a != GPB_PLACE_HOST || facts->b != GPB_PLACE_HOST || facts->c != GPB_PLACE_HOST;
+    return !gpb_place_on_host(facts->a) || !gpb_place_on_host(facts->b) || !gpb_place_on_host(facts->c);
 }
 
 #endif

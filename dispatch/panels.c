@@ -6,11 +6,15 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
+#include "dispatch/schedule.h"
 #include "kernels/split.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
 #define ALIGNED 1024                     /* pieces of the arena for a SPLIT kernel */
+#define MOST_STRIPS 64                   /* of A and B together */
+#define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
+#define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
 #define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -50,24 +54,46 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
     return plan->splits > 1 ? area(plan->mc, plan->nc, product(plan->group, plan->splits)) : 0;
 }
 
+/* Of `group` panels of an operand in strips; see gpb_plan_strip_bytes. */
+static int64_t strips_area(int64_t size, int64_t strip, int64_t depth, int64_t group)
+{
+    return product(parts(size, strip), area(least(size, strip), depth, group));
+}
+
+/* The same as gpb_ssplit leaves them. */
+static int64_t strips_split(const gpb_kernel *kernel, int64_t size, int64_t strip, const gpb_plan *plan)
+{
+    return product(parts(size, strip), split_area(kernel, least(size, strip), plan->kc, plan->group));
+}
+
+/* 2 if more than one panel comes: one while the other is at work. */
+static void count_buffers(gpb_plan *plan, const gpb_call *call)
+{
+    const int64_t rows = parts(call->m, plan->mc), cols = parts(call->n, plan->nc), groups = parts(call->batch, plan->group);
+    const bool steps = gpb_call_multiplies(call) && parts(call->k, plan->kc) > 1;
+    plan->buffers_a = rows > 1 || groups > 1 || steps ? 2 : 1;
+    plan->buffers_b = cols > 1 || groups > 1 || steps ? 2 : 1;
+    plan->buffers_c = rows > 1 || cols > 1 || groups > 1 ? 2 : 1;
+}
+
 /* Fills the bytes for the plan's panels; their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
-    int64_t m = round_up(mc, kernel->bm), n = round_up(nc, kernel->bn), k = round_up(kc, kernel->bk);
-    bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
-    int64_t a = call->transa == 'N' ? area(round_up(mc, 64), kc, group) : area(round_up(kc, 64), mc, group);
-    int64_t b = call->transb == 'N' ? area(round_up(kc, 64), nc, group) : area(round_up(nc, 64), kc, group);
-    int64_t grain = split ? ALIGNED : 1;
-    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? round_up(a, grain) : 0;
-    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? round_up(b, grain) : 0;
-    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? round_up(area(round_up(mc, 64), nc, group), grain) : 0;
-    plan->bytes_pa = !plan->pack_a ? 0 : split ? split_area(kernel, mc, kc, group) : area(m, k, group);
-    plan->bytes_pb = !plan->pack_b ? 0 : split ? split_area(kernel, nc, kc, group) : area(k, n, group);
+    const int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
+    const int64_t m = round_up(mc, kernel->bm), n = round_up(nc, kernel->bn), k = round_up(kc, kernel->bk);
+    const bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
+    const int64_t grain = split ? ALIGNED : 1;
+    count_buffers(plan, call);
+    const int64_t a = round_up(strips_area(mc, plan->sm, kc, group), grain), b = round_up(strips_area(nc, plan->sn, kc, group), grain);
+    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
+    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? product(b, plan->buffers_b) : 0;
+    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? product(round_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
+    plan->bytes_pa = !plan->pack_a ? 0 : split ? strips_split(kernel, mc, plan->sm, plan) : area(m, k, group);
+    plan->bytes_pb = !plan->pack_b ? 0 : split ? strips_split(kernel, nc, plan->sn, plan) : area(k, n, group);
     plan->bytes_pc = plan->pack_c ? round_up(area(m, n, group), grain) : 0;
-    plan->bytes_wa = plan->wide ? split_area(plan->wide, mc, kc, group) : 0;
-    plan->bytes_wb = plan->wide ? split_area(plan->wide, nc, kc, group) : 0;
+    plan->bytes_wa = plan->wide ? split_area(plan->wide, least(mc, plan->sm), kc, group) : 0;
+    plan->bytes_wb = plan->wide ? split_area(plan->wide, least(nc, plan->sn), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
     return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
@@ -82,24 +108,29 @@ static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 }
 
 /* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel that comes twice in a
-   row stays. With k in one panel B therefore moves once, and A once a column block, less the panel at each turn. */
-double gpb_panels_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+   row stays. With k in one panel B therefore moves once, and A once a column block, less the panel at each turn. Of C in host memory only
+   the products travel: beta C is added where it lies. */
+gpb_traffic gpb_panels_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
     double rows = (double)parts(call->m, plan->mc), cols = (double)parts(call->n, plan->nc);
     bool whole = plan->kc >= call->k;
     double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
-    double times_c = (call->beta != 0 ? 2 : 1) * (call->uplo == 'G' ? 1 : 0.5);
-    return 4 * (double)call->batch * ((facts->a != GPB_PLACE_DEVICE ? m * k * times_a : 0)
-                                      + (facts->b != GPB_PLACE_DEVICE ? k * n * times_b : 0)
-                                      + (facts->c != GPB_PLACE_DEVICE ? m * n * times_c : 0));
+    double element = 4 * (double)call->batch, c = element * m * n * (call->uplo == 'G' ? 1 : 0.5);
+    return (gpb_traffic){ .a = facts->a != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
+                          .b = facts->b != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
+                          .c_up = facts->c == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
+                          .c_down = facts->c != GPB_PLACE_DEVICE ? c : 0 };
 }
 
 double gpb_panels_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    double steps = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
-                   * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
-    return steps * facts->launch_s + gpb_cost_link(gpb_panels_traffic(plan, call, facts), facts);
+    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
+    double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
+                + gpb_cost_link(t.c_up, facts->c, true, facts);
+    double down = gpb_cost_link(t.c_down, facts->c, false, facts);
+    double reach = gpb_cost_reach(t.a, facts->a) + gpb_cost_reach(t.c_down, facts->c);
+    return facts->launch_s + reach + (up > down ? up : down);
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -123,25 +154,38 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     int64_t good = 0, bad = parts(call->n, GRAIN) + 1;
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
-        plan->nc = least(product(middle, GRAIN), call->n);
+        plan->nc = plan->sn = least(product(middle, GRAIN), call->n);
         if (fits(plan, call, facts)) good = middle;
         else bad = middle;
     }
     return least(product(good, GRAIN), call->n);
 }
 
+/* What panels that do not all fit are judged by: the busiest of link and kernels, and a tenth of the others, for they get in each other's
+   way; one more launch or more for each block and panel of k. */
+static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+{
+    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
+    double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
+                + gpb_cost_link(t.c_up, facts->c, true, facts);
+    double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = up > down ? up : down;
+    double launches = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
+                      * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
+    return (busiest > kernels_s ? busiest : kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->launch_s;
+}
+
 /* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
-static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     gpb_plan best = { 0 };
     double best_s = INFINITY;
     int64_t highest = plan->mc;
     for (int64_t kc = call->k; kc == call->k || kc > 0; kc = smaller(kc)) {
         for (int64_t mc = highest; mc > 0; mc = smaller(mc)) {
-            plan->kc = even(call->k, kc), plan->mc = even(call->m, mc), plan->nc = widest(plan, call, facts);
+            plan->kc = even(call->k, kc), plan->mc = plan->sm = even(call->m, mc), plan->nc = widest(plan, call, facts);
             if (plan->nc == 0) continue;
-            plan->nc = even(call->n, plan->nc);
-            double seconds = gpb_panels_seconds(plan, call, facts);
+            plan->nc = plan->sn = even(call->n, plan->nc);
+            double seconds = worth(plan, call, facts, kernels_s);
             if (seconds < best_s) best = *plan, best_s = seconds;
         }
         if (!gpb_call_multiplies(call)) break;
@@ -172,18 +216,68 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. */
+static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+{
+    const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
+    const bool on_device = facts->a == GPB_PLACE_DEVICE && facts->b == GPB_PLACE_DEVICE && facts->c == GPB_PLACE_DEVICE;
+    if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
+    gpb_plan best = *plan;
+    double best_s = gpb_schedule_seconds(plan, call, facts, kernels_s);
+    for (int64_t strip = GRAIN; strip < plan->mc || strip < plan->nc; strip *= 2) {
+        gpb_plan next = *plan;
+        next.sm = least(strip, plan->mc), next.sn = least(strip, plan->nc);
+        if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
+        double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
+        if (seconds < best_s) best = next, best_s = seconds;
+    }
+    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
+        gpb_plan next = *plan;
+        next.kc = least(call->k, round_up(parts(call->k, steps), GRAIN));
+        next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
+        if (!fits(&next, call, facts)) continue;
+        double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
+        if (seconds < best_s) best = next, best_s = seconds;
+    }
+    *plan = best;
+}
+
+/* A batch that fits whole still goes in groups, so that one comes while another is at work. */
+static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
+    double bytes = t.a + t.b + t.c_down;
+    int64_t groups = least(call->batch, bytes > GROUP_BYTES ? (int64_t)(bytes / GROUP_BYTES) : 1);
+    gpb_plan next = *plan;
+    next.group = parts(call->batch, groups);
+    if (groups > 1 && fits(&next, call, facts)) *plan = next;
+}
+
+bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     gpb_packing packs = gpb_kernel_packing(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
-    plan->mc = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
-    plan->nc = call->n, plan->kc = call->k, plan->group = call->batch;
-    if (fits_with_wide(plan, call, facts)) return true;
+    plan->mc = plan->sm = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
+    plan->nc = plan->sn = call->n, plan->kc = call->k, plan->group = call->batch;
+    if (fits_with_wide(plan, call, facts)) {
+        overlap(plan, call, facts, kernels_s);
+        in_groups(plan, call, facts);
+        return true;
+    }
     plan->group = 1;
     int64_t member = measure(plan, call, facts), once = plan->kernel->form == GPB_FORM_SPLIT ? plan->bytes_parts : 0;
     if (member > once && fits(plan, call, facts)) {
         plan->group = least(call->batch, (facts->device_bytes - once) / (member - once));
         return fits(plan, call, facts);
     }
-    return cut(plan, call, facts);
+    gpb_facts less = *facts;      /* strips take a little more */
+    less.device_bytes -= less.device_bytes / 32;
+    gpb_plan again = *plan;
+    if (!cut(plan, call, &less, kernels_s)) {
+        *plan = again;
+        if (!cut(plan, call, facts, kernels_s)) return false;
+    }
+    overlap(plan, call, facts, kernels_s);
+    measure(plan, call, facts);
+    return true;
 }

@@ -5,6 +5,7 @@
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 #include "dispatch/panels.h"
+#include "dispatch/schedule.h"
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
 
@@ -19,11 +20,20 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
         plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits;
-        if (!plan->kernel || !gpb_panels_choose(plan, call, facts)) continue;
-        plan->gpu_s = gpb_panels_seconds(plan, call, facts) + best.seconds;
+        if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
+        plan->gpu_s = facts->gpu_ratio * gpb_schedule_seconds(plan, call, facts, best.seconds);
         return true;
     }
     return false;
+}
+
+/* The link, as calls that are on the GPU at once share it. */
+static gpb_facts shared(const gpb_facts *facts)
+{
+    gpb_facts now = *facts;
+    const double share = 1.0 / (1 + facts->callers);
+    now.up_gbs *= share, now.down_gbs *= share, now.dma_gbs *= share;
+    return now;
 }
 
 /* The user's kernel is another one than the plan's. */
@@ -32,33 +42,56 @@ static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
     return policy->kernel && plan->kernel != gpb_kernel_table_find(policy->kernel);
 }
 
+/* What it is worth to wait for: starting the GPU, or the rest of a start that is under way, must pay by this call alone. */
+static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
+{
+    return facts->start_s + plan->gpu_s < MARGIN * plan->host_s;
+}
+
+static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
+{
+    const double saved = plan.host_s - plan.gpu_s;
+    plan = on_host(plan, facts->starting ? "starting the GPU" : "starting the GPU would not pay yet");
+    plan.waits = true;
+    plan.starts = !facts->starting && facts->credit_s + saved >= facts->start_s;
+    if (plan.starts) plan.why = "starting the GPU";
+    return plan;
+}
+
+const char gpb_plan_too_small[] = "too small for the GPU";
+
+const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
+{
+    return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never" : call->precision != 's' ? "computed by the host in this precision"
+         : !gpb_call_multiplies(call) && c_on_host ? "nothing to multiply" : !gpu ? "no GPU" : NULL;
+}
+
+double gpb_plan_too_few(const gpb_facts *facts)
+{
+    return facts->launch_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 1 ? facts->host_ratio : 1);
+}
+
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
     gpb_plan plan = { 0 };
-    bool reads = gpb_call_multiplies(call);
-    bool on_device = facts->c != GPB_PLACE_HOST || (reads && (facts->a != GPB_PLACE_HOST || facts->b != GPB_PLACE_HOST));
-    bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
+    const bool reads = gpb_call_multiplies(call), c_on_host = gpb_place_on_host(facts->c);
+    const bool on_device = !c_on_host || (reads && gpb_facts_on_gpu(facts));
+    const bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
 
-    if (policy->offload == GPB_OFFLOAD_NEVER) return on_host(plan, "GPUBLAS_OFFLOAD=never");
-    if (call->precision != 's') return on_host(plan, "computed by the host in this precision");
-    if (facts->arch == 0) return on_host(plan, "no GPU");
-    if (!must && !reads) return on_host(plan, "nothing to multiply");
+    const char *forbidden = gpb_plan_forbids(call, policy->offload, c_on_host, facts->arch != 0);
+    if (forbidden) return on_host(plan, forbidden);
 
     /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
     plan.mc = call->m, plan.nc = call->n, plan.kc = call->k, plan.group = call->batch;
-    plan.host_s = gpb_cost_host(call, facts);
-    plan.gpu_s = gpb_panels_seconds(&plan, call, facts);
-    if (!must && facts->launch_s >= MARGIN * plan.host_s) return on_host(plan, "too small for the GPU");
+    plan.host_s = facts->host_ratio * gpb_cost_host(call, facts);
+    const gpb_facts now = shared(facts);
+    plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now);
+    if (!must && facts->launch_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
     if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
 
-    if (!make_panels(&plan, call, facts, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
-    double saved = plan.host_s - plan.gpu_s;
+    if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
     if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
-    if (!must && facts->start_s > 0 && facts->credit_s + saved < facts->start_s) {
-        plan = on_host(plan, "starting the GPU would not pay yet");
-        plan.waits = true;
-        return plan;
-    }
+    if (!must && facts->start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 
     plan.gpu = true;
     plan.why = is_other(&plan, policy) ? "on the GPU, but GPUBLAS_KERNEL names none that can do this here"

@@ -22,26 +22,29 @@ typedef struct gpb_policy {
 } gpb_policy;
 
 /* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
-   mc, nc, kc are the whole of m, n, k or multiples of 256. Tiles are walked by column blocks, down one and up the next, and each
-   tile's panels of k likewise, so that a panel used twice in a row stays: gpb_panels_traffic counts on it.
-   An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, with room for
-   columns of whole 64s of elements. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is given k = 0.
+   mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn columns
+   of op(B): the whole of mc and nc, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
+   An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, or of two, so that the
+   next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is given k = 0.
    Beside the bytes, device_bytes has room for the address tables of a pointer-array batch: 48 bytes a member, and 1 KiB. */
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
+    bool starts;                 /* with that, the credit has paid for the start: the GPU is to be started while the host computes */
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;
+    int64_t sm, sn;
     const gpb_kernel *stand_in;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
                                     and all of C if there is nothing to multiply; else NULL */
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
     bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
-    int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panel as it comes from the host; 0 if used in place */
+    int buffers_a, buffers_b, buffers_c;   /* 1 or 2 panels, of equal size: */
+    int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
-    int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes for `wide` */
+    int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes of one strip for `wide` */
     int64_t bytes_parts;                   /* arena: partial sums of cut k. Each piece is a multiple of 256; of 1024 for a SPLIT kernel,
                                               whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
@@ -53,6 +56,16 @@ static inline int gpb_plan_slices(const gpb_kernel *kernel)
     return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
 }
 
+/* From one strip of a panel to the next in the arena, as they come from the host: `group` members of size x depth elements. */
+static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group) { return (4 * size * depth * group + 255) / 256 * 256; }
+
+extern const char gpb_plan_too_small[];
+
+/* What forbids the GPU whatever it could do, or NULL. `c_on_host`: C is in host memory; `gpu`: there is, or may be, a GPU. */
+const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu);
+/* Multiplications (m n k batch) so few that no call from host memory is worth the GPU: they take the host a quarter of the GPU's fixed
+   cost. Such calls are turned away before anything else is asked. */
+double gpb_plan_too_few(const gpb_facts *facts);
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 
 #endif

@@ -8,14 +8,26 @@
 
 #include "dispatch/plan.h"
 
-/* Starts the GPUs if that has not been tried yet. False: there is none to be had, gpb_gpu_why() says why. */
+/* Starts the GPUs if that has not been tried yet, or waits for who is at it. False: there is none to be had, gpb_gpu_why() says why. */
 bool gpb_gpu_start(void);
+/* In a thread of its own: starts the GPUs, loads what calls need most, measures the machine. Once a process. */
+void gpb_gpu_start_behind(void);
+/* The same, and waits for it. */
+bool gpb_gpu_await(void);
+/* That thread is at it. */
+bool gpb_gpu_starting(void);
 bool gpb_gpu_started(void);
+/* Saves what was learnt, in a thread of its own. */
+void gpb_gpu_save(void);
 /* False once it is certain that no call will run on a GPU in this process. */
 bool gpb_gpu_possible(void);
 const char *gpb_gpu_why(void);
 
-/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. `libcuda`: the process has it. */
+/* Certain, without asking the driver, that no operand is on a GPU. `libcuda`: the process has it. */
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda);
+/* The driver says so; cheaper than gpb_gpu_facts. False says nothing. */
+bool gpb_gpu_none_there(const gpb_call *call);
+/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 /* What became of a call that was to run on the GPU. */

@@ -1,51 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* What a decision may know of this machine: its cores, its GPUs, and where the operands of a call live. */
+/* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <unistd.h>
 
 #include "src/gpu_state.h"
+#include "src/host_memory.h"
+#include "src/machine.h"
 
-static int cores(void)
-{
-    static _Atomic int kept;
-    int count = atomic_load_explicit(&kept, memory_order_relaxed);
-    if (count) return count;
-    cpu_set_t set;
-    count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (count < 1) count = 1;
-    atomic_store(&kept, count);
-    return count;
-}
+/* What the driver knows of an address. */
+typedef struct known {
+    bool on_gpu, managed, pinned;
+    int ordinal;                 /* of its GPU */
+    CUcontext context;           /* that it belongs to */
+    uintptr_t start;             /* the allocation or registration around it: addresses within all live in the same place */
+    size_t bytes;
+} known;
 
-/* Asks the driver about an address. *ordinal: of its GPU; *context: that it belongs to. */
-static CUresult ask(const void *pointer, bool *managed, bool *on_gpu, int *ordinal, CUcontext *context)
+static CUresult ask(const void *pointer, known *about)
 {
-    unsigned memory = 0, is_managed = 0;
+    unsigned memory = 0, managed = 0;
+    CUdeviceptr start = 0;
+    *about = (known){ .ordinal = -1 };
     CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT };
-    void *values[] = { &memory, &is_managed, ordinal, context };
-    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
-    *managed = !result && is_managed;
-    *on_gpu = !result && memory == CU_MEMORYTYPE_DEVICE;
+                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    void *values[] = { &memory, &managed, &about->ordinal, &about->context, &start, &about->bytes };
+    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(6, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+    if (result) return result;
+    about->managed = managed;
+    about->on_gpu = memory == CU_MEMORYTYPE_DEVICE, about->pinned = memory == CU_MEMORYTYPE_HOST;
+    about->start = (uintptr_t)start;
     return result;
 }
 
-/* Where one operand lives, and (if on a device of ours) which; a context is current. Memory of a context that is not the primary one is
-   reachable only by copies: ELSEWHERE, like another GPU's. */
-static enum gpb_place place_of(const void *pointer, int *device)
+static bool reaches_over(const known *about, const void *pointer, size_t bytes)
 {
-    bool managed, on_gpu;
-    int ordinal = -1;
-    CUcontext context = NULL;
+    const uintptr_t offset = (uintptr_t)pointer - about->start;
+    return offset < about->bytes && bytes <= about->bytes - offset;
+}
+
+/* Where so many bytes live, and (if on a device of ours) on which; a context is current. Memory of a context that is not the primary one is
+   reachable only by copies: ELSEWHERE, like another GPU's. */
+static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, known *about)
+{
     gpb_device *devices;
     const int count = gpb_gpu_devices(&devices);
-    if (!pointer || ask(pointer, &managed, &on_gpu, &ordinal, &context)) return GPB_PLACE_HOST;
-    if (managed) return GPB_PLACE_DEVICE;
-    if (!on_gpu) return GPB_PLACE_HOST;
+    *about = (known){ 0 };
+    if (!pointer || ask(pointer, about)) return GPB_PLACE_HOST;
+    if (about->managed) return GPB_PLACE_DEVICE;
+    if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
+    if (!about->on_gpu) return GPB_PLACE_HOST;
     for (int i = 0; i < count; i++)
-        if (devices[i].ordinal == ordinal && (!context || context == devices[i].context)) {
+        if (devices[i].ordinal == about->ordinal && (!about->context || about->context == devices[i].context)) {
             if (*device >= 0 && *device != i) return GPB_PLACE_ELSEWHERE;
             *device = i;
             return GPB_PLACE_DEVICE;
@@ -53,35 +58,41 @@ static enum gpb_place place_of(const void *pointer, int *device)
     return GPB_PLACE_ELSEWHERE;
 }
 
-/* An allocation that the driver knows: addresses within it all live in the same place. */
-typedef struct range {
-    uintptr_t start;
-    size_t bytes;
-} range;
+/* An operand, all of its members. */
+typedef struct operand {
+    const void *base, *const *array;
+    int64_t rows, cols, ld, stride;
+} operand;
 
-static range range_of(const void *pointer)
+/* From the first element to the last; saturated, for nothing pinned is that large. */
+static size_t bytes_of(const operand *of, int64_t members)
 {
-    CUdeviceptr start = 0;
-    size_t bytes = 0;
-    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
-    void *values[] = { &start, &bytes };
-    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
-    return result ? (range){ 0 } : (range){ (uintptr_t)start, bytes };
+    int64_t elements, strides, bytes;
+    if (of->rows == 0 || of->cols == 0) return 0;
+    if (of->stride < 0 || __builtin_mul_overflow(of->cols - 1, of->ld, &elements)
+        || __builtin_mul_overflow(members - 1, of->stride, &strides) || __builtin_add_overflow(elements, of->rows, &elements)
+        || __builtin_add_overflow(elements, strides, &elements) || __builtin_mul_overflow(elements, 4, &bytes))
+        return SIZE_MAX;
+    return (size_t)bytes;
 }
 
-/* A pointer array is where its members are; mixed, it is ELSEWHERE: copies find any address. The driver is asked once for each allocation
-   that members come from in a row: 3000 questions would take 150 us, the whole batch of 1000 x 64^3 takes 30. */
-static enum gpb_place place_of_all(const gpb_call *call, const void *single, const void *const *array, int *device)
+/* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
+   The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
+   of 1000 x 64^3 takes 30. */
+static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device)
 {
-    if (!array) return place_of(single, device);
-    enum gpb_place first = place_of(array[0], device);
-    range known = first == GPB_PLACE_DEVICE && call->batch > 1 ? range_of(array[0]) : (range){ 0 };
-    for (int64_t i = 1; i < call->batch; i++) {
-        if ((uintptr_t)array[i] - known.start < known.bytes) continue;
-        if (place_of(array[i], device) != first) return GPB_PLACE_ELSEWHERE;
-        if (first == GPB_PLACE_DEVICE) known = range_of(array[i]);
+    known about;
+    if (!of->array) return place_of(of->base, bytes_of(of, batch), device, &about);
+    const size_t bytes = bytes_of(of, 1);
+    enum gpb_place all = place_of(of->array[0], bytes, device, &about);
+    for (int64_t i = 1; i < batch; i++) {
+        if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
+        const enum gpb_place one = place_of(of->array[i], bytes, device, &about);
+        if (one == all) continue;
+        if (!gpb_place_on_host(one) || !gpb_place_on_host(all)) return GPB_PLACE_ELSEWHERE;
+        all = GPB_PLACE_HOST;
     }
-    return first;
+    return all;
 }
 
 /* Makes a context of ours current, so that the driver answers. */
@@ -100,22 +111,44 @@ static void leave(void)
 enum gpb_place gpb_gpu_place(const void *pointer)
 {
     int device = -1;
+    known about;
     if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
-    enum gpb_place place = place_of(pointer, &device);
+    enum gpb_place place = place_of(pointer, 1, &device, &about);
     leave();
     return place;
+}
+
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+{
+    if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
+    return !call->c_array && gpb_host_memory((const void *[]){ call->a, call->b, call->c }, 3);
+}
+
+/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
+bool gpb_gpu_none_there(const gpb_call *call)
+{
+    const void *operands[] = { call->a, call->b, call->c };
+    int there = 0;
+    if (call->c_array || !enter()) return false;
+    for (int i = 0; i < 3 && !there; i++) {
+        unsigned memory = 0;
+        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        void *value = &memory;
+        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
+        there = result || memory == CU_MEMORYTYPE_DEVICE;
+    }
+    leave();
+    return !there;
 }
 
 /* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
    which is no reason for us to. Without a current context the driver may not say: then it might. */
 static bool might_be_on_gpu(const void *pointer)
 {
-    bool managed, on_gpu;
-    int ordinal;
-    CUcontext context;
+    known about;
     if (!pointer || !gpb_driver_open(NULL)) return false;
-    CUresult result = ask(pointer, &managed, &on_gpu, &ordinal, &context);
-    return managed || on_gpu || result == CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = ask(pointer, &about);
+    return about.managed || about.on_gpu || result == CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static bool any_might(const gpb_call *call)
@@ -126,12 +159,22 @@ static bool any_might(const gpb_call *call)
     return false;
 }
 
+static void find_operands(const gpb_call *call, gpb_facts *facts)
+{
+    const operand a = { call->a, call->a_array, gpb_call_rows_a(call), gpb_call_cols_a(call), call->lda, call->stride_a };
+    const operand b = { call->b, call->b_array, gpb_call_rows_b(call), gpb_call_cols_b(call), call->ldb, call->stride_b };
+    const operand c = { call->c, (const void *const *)call->c_array, call->m, call->n, call->ldc, call->stride_c };
+    int device = -1;
+    facts->c = place_of_all(&c, call->batch, &device);
+    facts->a = place_of_all(&a, call->batch, &device);
+    facts->b = place_of_all(&b, call->batch, &device);
+    facts->device = device + 1;
+}
+
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
-    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. The times are a little above
-       what measured/h200.md has: context creation 0.41 s, launch and copies 11 us, one thread into a pinned ring 10 GB/s. */
-    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30, .link_gbs = 9, .launch_s = 20e-6, .start_s = 0.5,
-                          .cores = cores(), .core_gflops = 50 };
+    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
+    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
     if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
@@ -139,15 +182,13 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         facts->arch = 0;
     } else if (enter()) {
         gpb_device *devices;
-        int device = -1;
         gpb_gpu_devices(&devices);
-        facts->start_s = 0;
         facts->arch = devices[0].arch, facts->sms = devices[0].sms, facts->device_bytes = devices[0].budget;
-        facts->c = place_of_all(call, call->c, (const void *const *)call->c_array, &device);
-        facts->a = place_of_all(call, call->a, call->a_array, &device);
-        facts->b = place_of_all(call, call->b, call->b_array, &device);
-        facts->device = device + 1;
+        find_operands(call, facts);
         leave();
     }
     pthread_setcancelstate(cancel, NULL);
+    facts->starting = gpb_gpu_starting();
+    facts->start_s = gpb_gpu_start_left();
+    gpb_machine_facts(call, facts);
 }

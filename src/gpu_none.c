@@ -8,14 +8,30 @@
 static const char why[] = "this build of libgpublas has no CUDA";
 
 bool gpb_gpu_start(void) { return false; }
+void gpb_gpu_start_behind(void) { }
+bool gpb_gpu_await(void) { return false; }
+bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_started(void) { return false; }
+void gpb_gpu_save(void) { }
 bool gpb_gpu_possible(void) { return false; }
 const char *gpb_gpu_why(void) { return why; }
+
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+{
+    (void)call, (void)libcuda;
+    return true;
+}
+
+bool gpb_gpu_none_there(const gpb_call *call)
+{
+    (void)call;
+    return true;
+}
 
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)call, (void)libcuda;
-    *facts = (gpb_facts){ .cores = 1, .core_gflops = 1 };
+    *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
 }
 
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of a run; see gpu_operand.h. A panel that comes twice in a row stays where it is. */
+/* Operands of a run; see gpu_operand.h. */
 #include "src/gpu_operand.h"
 
 #include <stdatomic.h>
@@ -9,8 +9,9 @@
 #include "kernels/split.h"
 #include "src/gpu_kernels.h"
 
-enum { ALIGNED = 1024 };              /* where the arena of a SPLIT kernel begins (plan.h) */
+enum { ALIGNED = 1024, NONE = -1 };   /* ALIGNED: where the arena of a SPLIT kernel begins (plan.h) */
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
 /* ---- memory */
@@ -40,15 +41,24 @@ static CUdeviceptr cut(CUdeviceptr *arena, int64_t bytes)
     return bytes ? at : 0;
 }
 
+/* The operand with its buffers, and the distances between them and between strips in them. */
+static gpb_operand operand(const gpb_plan *plan, int64_t bytes, int buffers, int64_t strip)
+{
+    return (gpb_operand){ .buffers = buffers, .buffer_bytes = bytes / buffers, .strip = strip,
+                          .strip_bytes = gpb_plan_strip_bytes(strip, plan->kc, plan->group), .fresh = NONE };
+}
+
 gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = progress, .element = gpb_call_element(call),
-                  .a = { .base = call->a, .array = call->a_array, .stride = call->stride_a, .ld = call->lda,
-                         .transposed = call->transa != 'N', .place = facts->a },
-                  .b = { .base = call->b, .array = call->b_array, .stride = call->stride_b, .ld = call->ldb,
-                         .transposed = call->transb != 'N', .place = facts->b },
-                  .c = { .base = call->c, .array = (const void *const *)call->c_array, .stride = call->stride_c, .ld = call->ldc,
-                         .place = facts->c } };
+                  .a = operand(plan, plan->bytes_a, plan->buffers_a, least(plan->sm, plan->mc)),
+                  .b = operand(plan, plan->bytes_b, plan->buffers_b, least(plan->sn, plan->nc)),
+                  .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
+    r.a.base = call->a, r.a.array = call->a_array, r.a.stride = call->stride_a, r.a.ld = call->lda, r.a.place = facts->a;
+    r.b.base = call->b, r.b.array = call->b_array, r.b.stride = call->stride_b, r.b.ld = call->ldb, r.b.place = facts->b;
+    r.c.base = call->c, r.c.array = (const void *const *)call->c_array, r.c.stride = call->stride_c, r.c.ld = call->ldc, r.c.place = facts->c;
+    r.a.is_a = true, r.a.transposed = call->transa != 'N', r.b.transposed = call->transb != 'N';
+    r.a.k_down = r.a.transposed, r.b.k_down = !r.b.transposed;
     CUdeviceptr arena = lane->arena;
     int64_t lost = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
@@ -62,13 +72,32 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
 
 /* ---- tables of addresses */
 
+/* Small things for kernels, which find them at `to`: through the lane's own pinned table. */
+static CUresult send_table(gpb_run *r, const void *from, size_t bytes, CUdeviceptr to)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = CUDA_SUCCESS;
+    for (size_t done = 0, chunk; done < bytes && !result; done += chunk) {
+        if (r->table_used == GPB_TABLE_BYTES) {
+            result = driver->cuStreamSynchronize(r->stream);      /* what was sent before has been read */
+            r->table_used = 0;
+        }
+        chunk = (size_t)least((int64_t)(bytes - done), (int64_t)(GPB_TABLE_BYTES - r->table_used));
+        char *at = r->lane->table + r->table_used;
+        memcpy(at, (const char *)from + done, chunk);
+        if (!result) result = driver->cuMemcpyHtoDAsync(to + done, at, chunk, r->stream);
+        r->table_used += chunk;
+    }
+    return result;
+}
+
 static CUresult send_addresses(gpb_run *r, const gpb_operand *x, const gpb_tile *t, int64_t shift, int which)
 {
     const void **address = malloc((size_t)t->members * sizeof *address);
     if (!address) return CUDA_ERROR_OUT_OF_MEMORY;
     for (int64_t l = 0; l < t->members; l++)
         address[l] = (const char *)gpb_member(x->base, x->array, x->stride, t->member + l, r->element) + (size_t)shift * r->element;
-    CUresult result = gpb_gpu_send(r->lane, address, (size_t)t->members * sizeof *address, gpb_run_table(r, which));
+    CUresult result = send_table(r, address, (size_t)t->members * sizeof *address, gpb_run_table(r, which));
     free(address);
     return result;
 }
@@ -97,62 +126,84 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
                                    a ? (void *)(uintptr_t)member_at(r, &r->b, b, t, l) : NULL,
                                    (void *)(uintptr_t)member_at(r, &r->c, c, t, l) };
     args->items = (const gpb_gemm_item *)(uintptr_t)gpb_run_table(r, 0);
-    CUresult result = gpb_gpu_send(r->lane, item, (size_t)t->members * sizeof *item, gpb_run_table(r, 0));
+    CUresult result = send_table(r, item, (size_t)t->members * sizeof *item, gpb_run_table(r, 0));
     free(item);
     return result;
 }
 
-/* The tile's first member where it is, `shift` elements in. */
-static CUdeviceptr first_of(const gpb_run *r, const gpb_operand *x, const gpb_tile *t, int64_t shift)
-{
-    void *first = gpb_member(x->base, x->array, x->stride, t->member, r->element);
-    return (CUdeviceptr)(uintptr_t)first + (CUdeviceptr)shift * r->element;
-}
-
 /* ---- A and B */
 
-/* Where a panel of op(X) lies: rows x cols from (row, col). */
-typedef struct place {
-    int64_t row, rows, col, cols;
-} place;
+static gpb_operand *operand_of(gpb_run *r, const gpb_move *move) { return move->operand == 'a' ? &r->a : &r->b; }
 
-/* Brings a panel to where a kernel can read it: nothing to do in place, else up into the arena. */
-static CUresult reach(gpb_run *r, gpb_operand *x, int which, const gpb_tile *t, const place *at)
+gpb_stored gpb_run_stored(const gpb_run *r, const gpb_move *move)
 {
+    const gpb_operand *x = move->operand == 'a' ? &r->a : &r->b;
+    const int64_t from = move->strip * x->strip, at = from + (x->is_a ? move->block.i : move->block.j);
+    const int64_t size = least(x->strip, (x->is_a ? move->block.rows : move->block.cols) - from);
+    return x->k_down ? (gpb_stored){ .row = move->p, .rows = move->k1, .col = at, .cols = size }
+                     : (gpb_stored){ .row = at, .rows = size, .col = move->p, .cols = move->k1 };
+}
+
+static CUdeviceptr buffer_of(const gpb_operand *x, int64_t number)
+{
+    return x->panel + (CUdeviceptr)(number % x->buffers * x->buffer_bytes);
+}
+
+CUdeviceptr gpb_run_strip(const gpb_run *r, const gpb_move *move)
+{
+    const gpb_operand *x = move->operand == 'a' ? &r->a : &r->b;
+    return buffer_of(x, move->panel[!x->is_a]) + (CUdeviceptr)(move->strip * x->strip_bytes);
+}
+
+CUdeviceptr gpb_run_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->c, move->panel[2]); }
+
+/* The panel as it came, from its first strip on. */
+static CUresult view(gpb_run *r, gpb_operand *x, const gpb_move *move)
+{
+    const gpb_tile *t = &move->block;
     CUresult result = CUDA_SUCCESS;
-    /* The panel as it is stored. */
-    int64_t row = x->transposed ? at->col : at->row, col = x->transposed ? at->row : at->col, ld = x->ld, shift = row + col * ld;
-    gpb_panel panel = { .rows = x->transposed ? at->cols : at->rows, .cols = x->transposed ? at->rows : at->cols, .ld = ld,
-                        .element = r->element, .place = x->place, .uplo = 'G' };
-    x->raw.scattered = false;
-    if (x->place == GPB_PLACE_DEVICE) {
-        x->raw.at = first_of(r, x, t, shift);
-        x->raw.between = x->stride;
-        x->raw.scattered = x->array && t->members > 1;
-        if (x->raw.scattered && x->packed) result = send_addresses(r, x, t, shift, which);
-    } else {
-        ld = panel.rows;
-        x->raw.at = x->panel;
-        x->raw.between = panel.rows * panel.cols;
-        for (int64_t l = 0; l < t->members && !result; l++) {
-            const char *from = gpb_member(x->base, x->array, x->stride, t->member + l, r->element);
-            result = gpb_gpu_upload(r->lane, &panel, from + (size_t)shift * r->element,
-                                    x->panel + (CUdeviceptr)(l * x->raw.between) * r->element);
-        }
-        r->progress->bytes_up += panel.rows * panel.cols * t->members * (int64_t)r->element;
+    if (x->place != GPB_PLACE_DEVICE) {
+        x->raw = (gpb_view){ .at = buffer_of(x, move->panel[!x->is_a]) };
+        x->raw_strip = x->strip_bytes / (int64_t)r->element;
+        return result;
     }
-    x->raw.rs = x->transposed ? ld : 1;
-    x->raw.cs = x->transposed ? 1 : ld;
+    gpb_move first = *move;
+    first.strip = 0;
+    const gpb_stored at = gpb_run_stored(r, &first);
+    const int64_t shift = at.row + at.col * x->ld;
+    const void *member = gpb_member(x->base, x->array, x->stride, t->member, r->element);
+    x->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->array && t->members > 1 };
+    x->raw_strip = x->k_down ? x->strip * x->ld : x->strip;
+    if (x->raw.scattered && x->packed) result = send_addresses(r, x, t, shift, x->is_a ? 1 : 2);
     return result;
 }
 
-/* Zero-padded to whole tiles, by gpb_spack. */
-static CUresult pack(gpb_run *r, gpb_operand *x, int which, const gpb_tile *t, const place *at, int64_t tile_rows, int64_t tile_cols)
+/* rows x k1 of op(A), or k1 x rows of op(B), from strip number `strip` on; members apart as the piece has them. */
+static gpb_view raw_view(const gpb_run *r, const gpb_operand *x, const gpb_piece *piece)
 {
-    gpb_pack_args args = { .src = (void *)(uintptr_t)x->raw.at, .rs = x->raw.rs, .cs = x->raw.cs, .rows = at->rows, .cols = at->cols,
-                           .dst = (void *)(uintptr_t)x->packed, .rows_padded = round_up(at->rows, tile_rows),
-                           .cols_padded = round_up(at->cols, tile_cols), .batch = t->members, .stride_src = x->raw.between };
-    if (x->raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, which);
+    const int64_t size = x->is_a ? piece->tile.rows : piece->tile.cols, strip = x->is_a ? piece->strip_a : piece->strip_b;
+    const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->ld : x->k_down ? x->k1 : size;
+    gpb_view v = x->raw;
+    v.at += (CUdeviceptr)(strip * x->raw_strip) * r->element;
+    v.rs = x->transposed ? ld : 1, v.cs = x->transposed ? 1 : ld;
+    v.between = x->place == GPB_PLACE_DEVICE ? x->stride : size * x->k1;
+    if (piece->count > 1) v.between = piece->along == (x->is_a ? 'a' : 'b') ? x->raw_strip : 0;
+    return v;
+}
+
+/* Zero-padded to whole tiles, by gpb_spack: a panel of one strip. */
+static CUresult pack(gpb_run *r, gpb_operand *x, const gpb_move *move)
+{
+    const gpb_kernel *kernel = r->plan->kernel;
+    const gpb_tile *t = &move->block;
+    const gpb_piece whole = { .tile = *t, .count = 1 };
+    const gpb_view raw = raw_view(r, x, &whole);
+    gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs, .rows = x->is_a ? t->rows : move->k1,
+                           .cols = x->is_a ? move->k1 : t->cols, .dst = (void *)(uintptr_t)x->packed, .batch = t->members,
+                           .stride_src = raw.between };
+    args.rows_padded = round_up(args.rows, x->is_a ? kernel->bm : kernel->bk);
+    args.cols_padded = round_up(args.cols, x->is_a ? kernel->bk : kernel->bn);
+    if (raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, x->is_a ? 1 : 2);
     args.ld = args.rows_padded;
     args.stride_dst = args.ld * args.cols_padded;
     x->given = (gpb_view){ .at = x->packed, .rs = 1, .cs = args.ld, .between = args.stride_dst };
@@ -172,19 +223,14 @@ static uint64_t next_epoch(void)
 }
 
 /* X = op(A), or op(B) transposed, as gpb_ssplit is told of it. */
-static gpb_split_operand to_split(const gpb_run *r, bool is_a, const gpb_tile *t, CUdeviceptr to, uint64_t epoch)
+static gpb_split_operand to_split(const gpb_run *r, const gpb_operand *x, const gpb_piece *piece, CUdeviceptr to, uint64_t epoch)
 {
-    const gpb_view *raw = is_a ? &r->a.raw : &r->b.raw;
-    gpb_split_operand x = { .src = (void *)(uintptr_t)raw->at, .rs = is_a ? raw->rs : raw->cs, .cs = is_a ? raw->cs : raw->rs,
-                            .rows = is_a ? t->rows : t->cols, .stride = raw->between, .dst = (void *)(uintptr_t)to, .epoch = epoch };
-    if (raw->scattered) x.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, is_a ? 1 : 2);
-    return x;
-}
-
-/* Slices as a SPLIT kernel is given them. */
-static gpb_view slices_at(CUdeviceptr at, int64_t rows, int64_t k, int slices)
-{
-    return (gpb_view){ .at = at, .rs = 1, .cs = 1, .between = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+    const gpb_view raw = raw_view(r, x, piece);
+    gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = x->is_a ? raw.rs : raw.cs, .cs = x->is_a ? raw.cs : raw.rs,
+                            .rows = x->is_a ? piece->tile.rows : piece->tile.cols, .stride = raw.between, .dst = (void *)(uintptr_t)to,
+                            .epoch = epoch };
+    if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, x->is_a ? 1 : 2);
+    return s;
 }
 
 static CUresult launch_split(gpb_run *r, gpb_split_args *args)
@@ -198,85 +244,98 @@ static CUresult launch_split(gpb_run *r, gpb_split_args *args)
         .which = which, .blocks = (strips ? strips : 1) * sharers, .members = args->batch, .args = args });
 }
 
-/* Into slices: those of the two that are not there already. */
-static CUresult split(gpb_run *r, const gpb_tile *t, int64_t k1, bool new_a, bool new_b)
+/* The strip of x that has come, if it is not split yet. */
+static gpb_split_operand fresh_strip(const gpb_run *r, gpb_operand *x, const gpb_move *move)
 {
-    const uint64_t epoch = next_epoch();
-    gpb_split_args args = { .k = k1, .batch = t->members, .slices = gpb_plan_slices(r->plan->kernel) };
-    if (new_a) {
-        args.a = to_split(r, true, t, r->a.packed, epoch);
-        r->a.given = slices_at(r->a.packed, t->rows, k1, args.slices), r->a.epoch = epoch;
-    }
-    if (new_b) {
-        args.b = to_split(r, false, t, r->b.packed, epoch);
-        r->b.given = slices_at(r->b.packed, t->cols, k1, args.slices), r->b.epoch = epoch;
-    }
+    if (x->fresh == NONE) return (gpb_split_operand){ 0 };
+    gpb_piece piece = { .tile = move->block, .count = 1, .strip_a = x->fresh, .strip_b = x->fresh };
+    piece.tile.rows = least(r->a.strip, move->block.rows - x->fresh * r->a.strip);
+    piece.tile.cols = least(r->b.strip, move->block.cols - x->fresh * r->b.strip);
+    const CUdeviceptr to = x->packed + (CUdeviceptr)(x->fresh * x->given_strip);
+    x->fresh = NONE;
+    return to_split(r, x, &piece, to, x->epoch);
+}
+
+CUresult gpb_run_split(gpb_run *r, const gpb_move *move)
+{
+    gpb_split_args args = { .a = fresh_strip(r, &r->a, move), .b = fresh_strip(r, &r->b, move), .k = move->k1,
+                            .batch = move->block.members, .slices = gpb_plan_slices(r->plan->kernel) };
     return launch_split(r, &args);
 }
 
-CUresult gpb_run_bring_wide(gpb_run *r, const gpb_tile *t, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
+/* Slices of `rows` rows, a member after the other. */
+static gpb_view slices_at(CUdeviceptr at, int64_t rows, int64_t k, int slices)
+{
+    return (gpb_view){ .at = at, .rs = 1, .cs = 1, .between = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+}
+
+CUresult gpb_run_split_wide(gpb_run *r, const gpb_piece *piece, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
 {
     const uint64_t epoch = next_epoch();
+    const gpb_tile *t = &piece->tile;
     gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
                             .if_a = of->guard_a + gpb_split_guards(t->rows), .if_b = of->guard_b + gpb_split_guards(t->cols),
                             .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b, .epoch_if_a = of->epoch_a,
                             .epoch_if_b = of->epoch_b };
-    args.a = to_split(r, true, t, r->wide_a, epoch);
-    args.b = to_split(r, false, t, r->wide_b, epoch);
+    args.a = to_split(r, &r->a, piece, r->wide_a, epoch);
+    args.b = to_split(r, &r->b, piece, r->wide_b, epoch);
     *a = slices_at(r->wide_a, t->rows, of->k, args.slices);
     *b = slices_at(r->wide_b, t->cols, of->k, args.slices);
     return launch_split(r, &args);
 }
 
-CUresult gpb_run_bring_ab(gpb_run *r, const gpb_tile *t, int64_t p, int64_t k1)
+/* A strip that kernels split by themselves need not wait; two operands in place are split in one launch. */
+CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
 {
-    const gpb_kernel *kernel = r->plan->kernel;
-    gpb_operand *const operands[] = { &r->a, &r->b };
-    const place places[] = { { t->i, t->rows, p, k1 }, { p, k1, t->j, t->cols } };
-    const int64_t tile_rows[] = { kernel->bm, kernel->bk }, tile_cols[] = { kernel->bk, kernel->bn };
-    bool is_new[2];
-    CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < 2 && !result; i++) {
-        gpb_operand *x = operands[i];
-        const place *at = &places[i];
-        const int64_t now[4] = { t->member, at->row, at->col, at->rows };
-        is_new[i] = !x->had[3] || memcmp(x->had, now, sizeof now) != 0;
-        if (!is_new[i]) continue;
-        x->had[3] = 0;
-        result = reach(r, x, i + 1, t, at);
-        x->given = x->raw;
-        if (!result && x->packed && kernel->form != GPB_FORM_SPLIT) result = pack(r, x, i + 1, t, at, tile_rows[i], tile_cols[i]);
+    gpb_operand *x = operand_of(r, move);
+    const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
+    if (x->at_panel != move->panel[!x->is_a]) {
+        x->at_panel = move->panel[!x->is_a];
+        x->k1 = move->k1;
+        x->epoch = slices ? next_epoch() : 0;
+        x->given_strip = slices ? gpb_split_bytes(x->strip, move->k1, gpb_plan_slices(r->plan->kernel)) : 0;
+        CUresult result = view(r, x, move);
+        if (result) return result;
     }
-    if (!result && kernel->form == GPB_FORM_SPLIT) result = split(r, t, k1, is_new[0], is_new[1]);
-    for (int i = 0; i < 2 && !result; i++) {
-        operands[i]->had[0] = t->member, operands[i]->had[1] = places[i].row;
-        operands[i]->had[2] = places[i].col, operands[i]->had[3] = places[i].rows;
+    if (slices) {
+        CUresult result = x->fresh == NONE ? CUDA_SUCCESS : gpb_run_split(r, move);      /* one came before that unlocked nothing */
+        if (result) return result;
+        x->fresh = move->strip;
+        const bool alone = r->a.fresh == NONE || r->b.fresh == NONE;
+        return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS : gpb_run_split(r, move);
     }
-    return result;
+    return x->packed ? pack(r, x, move) : CUDA_SUCCESS;
+}
+
+gpb_view gpb_run_ab(const gpb_run *r, const gpb_operand *x, bool given, const gpb_piece *piece)
+{
+    if (!given || !x->packed) return raw_view(r, x, piece);
+    if (r->plan->kernel->form != GPB_FORM_SPLIT) return x->given;
+    const int64_t strip = x->is_a ? piece->strip_a : piece->strip_b;
+    gpb_view v = slices_at(x->packed + (CUdeviceptr)(strip * x->given_strip), x->is_a ? piece->tile.rows : piece->tile.cols, x->k1,
+                           gpb_plan_slices(r->plan->kernel));
+    if (piece->count > 1) v.between = piece->along == (x->is_a ? 'a' : 'b') ? x->given_strip / (int64_t)sizeof(float) : 0;
+    return v;
 }
 
 /* ---- C */
 
-CUresult gpb_run_bring_c(gpb_run *r, const gpb_tile *t, gpb_panel *panel)
+CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
 {
     gpb_operand *c = &r->c;
+    const gpb_tile *t = &move->block;
     const gpb_kernel *kernel = r->plan->kernel;
     CUresult result = CUDA_SUCCESS;
-    int64_t shift = t->i + t->j * c->ld;
-    *panel = (gpb_panel){ .rows = t->rows, .cols = t->cols, .ld = c->ld, .element = r->element, .place = c->place, .uplo = r->call->uplo,
-                          .row0 = t->i, .col0 = t->j };
+    if (c->at_panel == move->panel[2]) return result;
+    c->at_panel = move->panel[2];
     if (c->place == GPB_PLACE_DEVICE) {
-        c->raw = (gpb_view){ .at = first_of(r, c, t, shift), .rs = 1, .cs = c->ld, .between = c->stride,
-                             .scattered = c->array && t->members > 1 };
+        const int64_t shift = t->i + t->j * c->ld;
+        const void *member = gpb_member(c->base, c->array, c->stride, t->member, r->element);
+        c->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .rs = 1, .cs = c->ld,
+                             .between = c->stride, .scattered = c->array && t->members > 1 };
         if (c->raw.scattered && c->packed) result = send_addresses(r, c, t, shift, 3);
     } else {
-        c->raw = (gpb_view){ .at = c->panel, .rs = 1, .cs = t->rows, .between = t->rows * t->cols };
-        for (int64_t l = 0; l < t->members && r->call->beta != 0 && !result; l++) {
-            const char *from = gpb_member(c->base, c->array, c->stride, t->member + l, r->element);
-            result = gpb_gpu_upload(r->lane, panel, from + (size_t)shift * r->element,
-                                    c->panel + (CUdeviceptr)(l * c->raw.between) * r->element);
-        }
-        if (r->call->beta != 0) r->progress->bytes_up += t->rows * t->cols * t->members * (int64_t)r->element;
+        c->raw = (gpb_view){ .at = gpb_run_block(r, move), .rs = 1, .cs = t->rows, .between = t->rows * t->cols };
     }
     c->given = c->raw;
     if (c->packed) {
@@ -284,4 +343,12 @@ CUresult gpb_run_bring_c(gpb_run *r, const gpb_tile *t, gpb_panel *panel)
         c->given = (gpb_view){ .at = c->packed, .rs = 1, .cs = ld, .between = ld * round_up(t->cols, kernel->bn) };
     }
     return result;
+}
+
+gpb_view gpb_run_c(const gpb_run *r, const gpb_move *move, const gpb_piece *piece)
+{
+    gpb_view v = r->c.given;
+    v.at += (CUdeviceptr)(piece->tile.i - move->block.i + (piece->tile.j - move->block.j) * v.cs) * r->element;
+    if (piece->count > 1) v.between = piece->along == 'a' ? r->a.strip : r->b.strip * v.cs;
+    return v;
 }

@@ -1,51 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries out a plan on one lane, whose context is current. For each tile of C: C up if beta wants it, then for each panel of k the panels
-   of A and B up and into the form that the kernel wants (gpu_operand.c), and the kernel; then the tile home. Everything goes down one
-   stream, so the order of enqueueing is the order of execution.
+/* Carries out a plan on one lane, whose context is current. Walkers go over the same schedule (dispatch/schedule.h), each as far as it can
+   without waiting for another: `post` hands strips of A and B to the belt up; `launch` queues the kernels of a strip that is on its way;
+   `fetch` puts tiles of C on the belt down; `land` sends home what has come. The link's two directions and the kernels so work at once.
 
    What a call may cost beside its kernels, all operands on the device, one tile, one panel, in microseconds of the host: three pointer
    queries and two context switches 1; lane, plan, arena 0.5; a launch 2 to 2.5; the wait, from the last kernel's end, 3 to 4. */
 #include "src/gpu_run.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/split.h"
-#include "src/gpu_kernels.h"
-#include "src/gpu_operand.h"
+#include "src/gpu_copy.h"
+#include "src/gpu_multiply.h"
+
+enum { AHEAD = GPB_TILE_EVENTS };        /* moves that one walker may be before the next */
 
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t parts(int64_t size, int64_t panel) { return (size + panel - 1) / panel; }
 
-/* ---- tiles */
+typedef struct walker {
+    gpb_walk walk;
+    gpb_move move;                       /* the next to be dealt with */
+    bool ended;
+    int64_t moves, tiles;                /* dealt with before it; tiles: with the last of k */
+    int64_t member, row, col;            /* of the move, dealt with */
+} walker;
 
-int64_t gpb_gpu_tiles(const gpb_call *call, const gpb_plan *plan)
-{
-    return parts(call->batch, plan->group) * parts(call->m, plan->mc) * parts(call->n, plan->nc);
-}
-
-/* Down one column block and up the next, so that a panel of A is used twice in a row at each turn. */
-gpb_tile gpb_gpu_tile(const gpb_call *call, const gpb_plan *plan, int64_t number)
-{
-    int64_t rows = parts(call->m, plan->mc), cols = parts(call->n, plan->nc);
-    int64_t group = number / (rows * cols), col = number / rows % cols, row = number % rows;
-    if (col % 2) row = rows - 1 - row;
-    gpb_tile tile = { .member = group * plan->group, .i = row * plan->mc, .j = col * plan->nc };
-    tile.members = least(plan->group, call->batch - tile.member);
-    tile.rows = least(plan->mc, call->m - tile.i);
-    tile.cols = least(plan->nc, call->n - tile.j);
-    return tile;
-}
-
-int64_t gpb_gpu_panel(const gpb_call *call, const gpb_plan *plan, int64_t tile, int64_t step)
-{
-    return call->k ? (tile % 2 ? parts(call->k, plan->kc) - 1 - step : step) * plan->kc : 0;
-}
-
-bool gpb_gpu_tile_idle(const gpb_call *call, const gpb_tile *tile)
-{
-    return (call->uplo == 'U' && tile->i >= tile->j + tile->cols) || (call->uplo == 'L' && tile->j >= tile->i + tile->rows);
-}
+typedef struct flow {
+    gpb_run run;
+    const gpb_driver *driver;
+    walker post, launch, fetch, land;
+    gpb_move only;                       /* the last that was launched with a tile of a C in place */
+    uint64_t sent_by[AHEAD];             /* loads made when a move's strip was posted whole */
+    bool staged, home;                   /* the crew has work; C goes home to the caller */
+    bool past;                           /* stores go past the caches */
+    bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */
+    bool guarded;                        /* one was: */
+    int64_t guarded_from;                /* tiles from this one on were computed with these kernels */
+    size_t piece_up, piece_down;         /* bytes of a load */
+    int idle;                            /* turns in a row in which nothing was to be done */
+} flow;
 
 int64_t gpb_gpu_panel_bytes(const gpb_plan *plan)
 {
@@ -58,123 +53,360 @@ int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
     return gpb_gpu_panel_bytes(plan) + gpb_run_tables(call, plan);
 }
 
-/* ---- kernels */
+/* ---- walkers */
 
-static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
+static void next(walker *w)
 {
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_function_of(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn), .members = args->batch * splits,
-        .args = args });
+    const gpb_move *move = gpb_schedule_next(&w->walk);
+    w->ended = !move;
+    if (move) w->move = *move;
+    w->member = w->row = w->col = 0;
 }
 
-/* A kernel whose k is cut, if the plan says so: the parts are added up in a launch of their own. */
-static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
+static walker begin(const gpb_call *call, const gpb_plan *plan)
 {
-    const bool cut = args->k && r->plan->splits > 1 && r->parts;
-    if (!cut) return launch_kernel(r, kernel, args, 1);
-    args->splits = r->plan->splits;
-    args->partials = (float *)(uintptr_t)r->parts;
-    gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials, .c = args->c,
-                               .ldc = args->ldc, .alpha = args->alpha, .beta = args->beta, .batch = args->batch,
-                               .stride_c = args->stride_c, .items = args->items };
-    CUresult result = launch_kernel(r, kernel, args, args->splits);
-    if (result) return result;
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits), .members = args->batch,
-        .args = &reduce, .early = true });
+    walker w = { .walk = gpb_schedule_begin(call, plan) };
+    next(&w);
+    return w;
 }
 
-/* Where the guard words of both operands lie, and which are set. */
-static void point_to_guards(const gpb_run *r, gpb_gemm_args *args)
+static bool ends_tile(const gpb_move *move) { return move->tile.rows && move->last; }
+
+static void advance(walker *w)
 {
-    const int slices = gpb_plan_slices(r->plan->kernel);
-    args->guard_a = (const uint64_t *)(uintptr_t)(r->a.given.at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
-    args->guard_b = (const uint64_t *)(uintptr_t)(r->b.given.at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
-    args->stride_guard_a = r->a.given.between / 2, args->stride_guard_b = r->b.given.between / 2;      /* from 4 bytes to 8 */
-    args->epoch_a = r->a.epoch, args->epoch_b = r->b.epoch;
+    w->moves++;
+    w->tiles += ends_tile(&w->move);
+    next(w);
 }
 
-/* A SPLIT kernel, on the blocks at args->level: as many clusters as there is room for. */
-static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
+/* To the next move that completes a tile of C; past: beyond the one at hand. */
+static void to_tile(walker *w, bool past)
 {
-    gpb_device *device = r->lane->device;
-    const int which = gpb_function_of(kernel);
-    CUfunction function;
-    args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->partials = (float *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
-    CUresult result = gpb_gpu_function(device, which, &function);      /* then its clusters are known */
-    return result ? result : gpb_gpu_launch(device, r->stream, &(gpb_launch){
-        .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1, .args = args, .early = true });
+    if (past) advance(w);
+    while (!w->ended && !ends_tile(&w->move)) advance(w);
 }
 
-static CUresult multiply_wide(gpb_run *r, const gpb_tile *t)
+static gpb_operand *operand_of(gpb_run *r, const gpb_move *move) { return move->operand == 'a' ? &r->a : &r->b; }
+
+/* ---- A and B up */
+
+/* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
+static bool has_buffer(const flow *f, const gpb_operand *x, const gpb_move *move)
 {
-    gpb_gemm_args args = r->last;
-    gpb_view a, b;
-    CUresult result = gpb_run_bring_wide(r, t, &args, &a, &b);
-    args.level = 1;
-    if (!result) result = gpb_run_point(r, t, &a, &b, &r->c.given, &args);
-    return result ? result : launch_clusters(r, r->plan->wide, &args);
+    const int which = !x->is_a;
+    return move->panel[which] <= x->buffers || f->launch.ended || f->launch.move.panel[which] >= move->panel[which] - 1;
 }
 
-/* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one, the others by the
-   stand-in. */
-static CUresult stand_in(gpb_run *r, const gpb_tile *t)
+/* What must have happened on the GPU before the strip may be written; NULL: nothing. */
+static CUevent buffer_event(const flow *f, const gpb_operand *x, const gpb_move *move)
 {
-    const bool wide = r->plan->wide && multiply_wide(r, t) == CUDA_SUCCESS;
-    r->last.level = wide ? 2 : 1;
-    gpb_gemm_args args = r->last;
-    CUresult result = gpb_run_point(r, t, &r->a.raw, &r->b.raw, &r->c.given, &args);
-    if (!result) result = launch_kernel(r, r->plan->stand_in, &args, 1);
-    /* In place, the blocks that are not left are in C already. */
-    r->progress->torn = result && r->c.place == GPB_PLACE_DEVICE && !r->c.packed;
+    const int64_t number = move->panel[!x->is_a];
+    return number > x->buffers ? f->run.lane->freed[!x->is_a][number % 2] : NULL;
+}
+
+/* The next load of a strip that goes by the crew; loads at first are small, so that the engines begin soon. */
+static gpb_load load_up(const flow *f, const walker *w, const gpb_operand *x, const gpb_stored *s)
+{
+    const size_t e = f->run.element;
+    size_t most = (size_t)GPB_BELT_LEAST << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
+    if (most > f->piece_up) most = f->piece_up;
+    const int64_t fit = (int64_t)(most / e), rows = least(s->rows - w->row, fit), whole = rows == s->rows;
+    const int64_t cols = whole ? least(s->cols - w->col, fit / rows) : 1;
+    const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + w->member, e);
+    const CUdeviceptr to = gpb_run_strip(&f->run, &w->move) + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
+    return (gpb_load){ .device = to, .width = (size_t)rows * e, .pitch = (size_t)s->rows * e, .cols = cols,
+                       .copy = { .from = from + (size_t)(s->row + w->row + (s->col + w->col) * x->ld) * e, .rows = rows, .cols = cols,
+                                 .ld_from = x->ld, .ld_to = rows, .element = e, .uplo = 'G' } };
+}
+
+/* A strip that the driver can read where it is: pinned, or on another GPU. */
+static CUresult copy_up(flow *f, const walker *w, const gpb_operand *x, const gpb_stored *s)
+{
+    gpb_run *r = &f->run;
+    CUevent after = buffer_event(f, x, &w->move);
+    CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
+    const gpb_panel panel = { .rows = s->rows, .cols = s->cols, .ld = x->ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
+    for (int64_t l = 0; l < w->move.block.members && !result; l++) {
+        const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + l, r->element);
+        result = gpb_gpu_copy(&panel, from + (size_t)(s->row + s->col * x->ld) * r->element,
+                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
+        r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
+    }
     return result;
 }
 
-static CUresult multiply_in_slices(gpb_run *r, const gpb_tile *t, gpb_gemm_args *args)
+static bool offer(flow *f, walker *w, const gpb_operand *x, const gpb_stored *s)
 {
-    point_to_guards(r, args);
-    CUresult result = launch_clusters(r, r->plan->kernel, args);
-    r->last = *args;
-    return result || r->only ? result : stand_in(r, t);
+    gpb_load load = load_up(f, w, x, s);
+    if (w->member == 0 && w->row == 0 && w->col == 0) load.after = buffer_event(f, x, &w->move);
+    if (!gpb_belt_offer(f->run.lane->up, &load)) return false;
+    w->row += load.copy.rows;
+    if (w->row == s->rows) w->row = 0, w->col += load.cols;
+    if (w->col == s->cols) w->col = 0, w->member++;
+    return true;
 }
 
-/* beta times the tile of C plus panels k1 deep that start at p; with pack_c into the workspace and from there home. */
-static CUresult multiply(gpb_run *r, const gpb_tile *t, int64_t p, int64_t k1, double beta)
+/* Strips in ordinary memory may hold pointer arrays of several kinds: then each goes as the driver says. */
+static CUresult post(flow *f, bool *busy)
 {
-    const gpb_plan *plan = r->plan;
-    const gpb_view *home = &r->c.raw, *to = &r->c.given;
-    const bool slices = plan->kernel->form == GPB_FORM_SPLIT;
-    gpb_gemm_args args = { .m = t->rows, .n = t->cols, .k = k1, .alpha = r->call->alpha, .beta = r->c.packed ? 0 : beta,
-                           .batch = t->members };
-    CUresult result = k1 ? gpb_run_bring_ab(r, t, p, k1) : CUDA_SUCCESS;
-    if (!result) result = gpb_run_point(r, t, k1 ? &r->a.given : NULL, k1 ? &r->b.given : NULL, to, &args);
-    if (!result && slices && k1) {
-        result = multiply_in_slices(r, t, &args);
-    } else if (!result) {
-        result = multiply_in_parts(r, slices ? plan->stand_in : plan->kernel, &args);
+    walker *w = &f->post;
+    CUresult result = CUDA_SUCCESS;
+    while (!w->ended && !result) {
+        const gpb_operand *x = operand_of(&f->run, &w->move);
+        if (w->move.operand && x->place != GPB_PLACE_DEVICE) {
+            if (w->moves - f->launch.moves >= AHEAD || !has_buffer(f, x, &w->move)) return result;
+            const gpb_stored s = gpb_run_stored(&f->run, &w->move);
+            if (x->place == GPB_PLACE_HOST) {
+                while (w->member < w->move.block.members && offer(f, w, x, &s)) *busy = true;
+                if (w->member < w->move.block.members) return result;
+            } else {
+                result = copy_up(f, w, x, &s);
+            }
+        }
+        f->sent_by[w->moves % AHEAD] = f->run.lane->up->made;
+        *busy = true;
+        advance(w);
     }
-    if (result || !r->c.packed) return result;
-    gpb_unpack_args unpack = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)to->at, .ldw = to->cs, .c = (void *)(uintptr_t)home->at,
-                               .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j, .batch = t->members, .stride_w = to->between,
-                               .stride_c = home->between, .uplo = r->call->uplo };
-    if (home->scattered) unpack.c_items = (void *const *)(uintptr_t)gpb_run_table(r, 3);
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,
-        .args = &unpack });
+    return result;
 }
 
-static CUresult send_home(gpb_run *r, const gpb_tile *t, const gpb_panel *panel)
+/* ---- kernels */
+
+/* The move's strip is on its way to the device, and C's buffer is free. */
+static bool may_launch(const flow *f)
+{
+    const walker *w = &f->launch;
+    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % AHEAD]) return false;
+    if (!f->home || !ends_tile(&w->move)) return true;
+    return w->tiles - f->fetch.tiles < AHEAD
+           && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
+}
+
+/* What the kernels must wait for: the strip, if it came over the link; the way home of what was in this buffer of C before. */
+static CUresult wait_for(flow *f, const walker *w)
+{
+    gpb_lane *lane = f->run.lane;
+    const gpb_move *move = &w->move;
+    CUresult result = CUDA_SUCCESS;
+    if (move->operand && operand_of(&f->run, move)->place != GPB_PLACE_DEVICE) {
+        result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
+        if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
+    }
+    if (!result && f->home && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
+        result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
+    return result;
+}
+
+/* A panel that is used no more: its buffer may be filled again when the kernels so far are done. */
+static CUresult release(flow *f, const gpb_move *before)
 {
     CUresult result = CUDA_SUCCESS;
-    int64_t shift = t->i + t->j * r->c.ld;
+    for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
+        if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && (x ? f->run.b.buffers : f->run.a.buffers) > 1)
+            result = f->driver->cuEventRecord(f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
+    return result;
+}
+
+/* C that only the driver can reach: beta C is added on the device. */
+static CUresult copy_c(flow *f, const gpb_move *move, bool up, CUstream stream)
+{
+    gpb_run *r = &f->run;
+    const gpb_tile *t = &move->tile;
+    const gpb_panel panel = { .rows = t->rows, .cols = t->cols, .ld = r->c.ld, .ld_arena = move->block.rows, .element = r->element,
+                              .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j };
+    const int64_t block = move->block.rows * move->block.cols, at = t->i - move->block.i + (t->j - move->block.j) * move->block.rows;
+    CUresult result = CUDA_SUCCESS;
     for (int64_t l = 0; l < t->members && !result; l++) {
-        char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
-        result = gpb_gpu_download(r->lane, panel, r->c.panel + (CUdeviceptr)(l * r->c.raw.between) * r->element,
-                                  to + (size_t)shift * r->element, &r->progress->cols);
-        r->progress->bytes_down += t->rows * r->progress->cols * (int64_t)r->element;
-        if (!result) r->progress->members++, r->progress->cols = 0;
+        const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
+        result = gpb_gpu_copy(&panel, callers + (size_t)(t->i + t->j * r->c.ld) * r->element,
+                              gpb_run_block(r, move) + (CUdeviceptr)(l * block + at) * r->element, up, stream);
+        if (up) r->lane->up->bytes += (uint64_t)(t->rows * t->cols) * r->element;
+        else r->lane->down->bytes += (uint64_t)(t->rows * t->cols) * r->element;
     }
+    return result;
+}
+
+static CUresult launch(flow *f, bool *busy)
+{
+    walker *w = &f->launch;
+    gpb_run *r = &f->run;
+    CUresult result = CUDA_SUCCESS;
+    while (!w->ended && !result && may_launch(f)) {
+        const gpb_move before = w->move;
+        const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
+        result = wait_for(f, w);
+        if (!result && fetched) result = copy_c(f, &before, true, r->stream);
+        if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
+        if (!result && f->home && ends_tile(&before))
+            result = f->driver->cuEventRecord(r->lane->tile[w->tiles % AHEAD], r->stream);
+        if (result) break;
+        if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
+        advance(w);
+        if (!f->home && ends_tile(&before)) r->progress->tiles++, r->progress->steps = 0;
+        result = release(f, &before);
+        *busy = true;
+    }
+    return result;
+}
+
+/* ---- C home */
+
+static gpb_load load_down(const flow *f, const walker *w)
+{
+    const gpb_run *r = &f->run;
+    const gpb_tile *t = &w->move.tile, *block = &w->move.block;
+    const size_t e = r->element, column = (size_t)t->rows * e;
+    const int64_t fit = (int64_t)(f->piece_down / column), cols = least(t->cols - w->col, fit ? fit : 1);
+    const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
+    char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + w->member, e);
+    gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
+                      .cols = cols, .count = cols,
+                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.ld) * e, .rows = t->rows, .cols = cols,
+                                .ld_from = t->rows, .ld_to = r->c.ld, .element = e, .uplo = r->call->uplo, .row0 = t->i,
+                                .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
+    load.copy.target = f->past ? GPB_TARGET_PAST : GPB_TARGET_FAR;
+    load.opens = w->member == 0 && w->col == 0;
+    load.ends_member = w->col + cols == t->cols;
+    load.ends_tile = load.ends_member && w->member + 1 == t->members;
+    return load;
+}
+
+/* The driver writes to the caller's memory itself: nothing is to be added there, and half a tile does no harm. */
+static bool is_direct(const flow *f)
+{
+    const gpb_run *r = &f->run;
+    return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
+}
+
+/* A tile's first load: behind its kernels, and those for marked blocks if it was computed without them before it was known that there are such. */
+static CUresult open_tile(flow *f, const walker *w)
+{
+    gpb_lane *lane = f->run.lane;
+    CUresult result = CUDA_SUCCESS;
+    if (f->guarded && w->tiles < f->guarded_from) {
+        result = gpb_run_stand_in(&f->run, &w->move);
+        if (!result) result = f->driver->cuEventRecord(lane->tile[w->tiles % AHEAD], f->run.stream);
+    }
+    return result ? result : f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % AHEAD], 0);
+}
+
+/* As many loads as there is room for. *whole: the tile is on its way with all of them. */
+static CUresult fetch_tile(flow *f, walker *w, bool *whole, bool *busy)
+{
+    gpb_lane *lane = f->run.lane;
+    CUresult result = CUDA_SUCCESS;
+    bool room = true;
+    *whole = false;
+    while (!*whole && !result) {
+        gpb_load load = load_down(f, w);
+        if (is_direct(f)) load.direct = load.ends_member = load.ends_tile = true, load.count = 0;
+        if (load.opens) result = open_tile(f, w);
+        if (!result && load.direct) result = copy_c(f, &w->move, false, lane->down->stream);
+        if (!result) result = gpb_belt_fetch(lane->down, &load, &room);
+        if (result || !room) return result;
+        *busy = true;
+        *whole = load.ends_tile;
+        w->col += load.cols;
+        if (load.ends_member) w->col = 0, w->member++;
+    }
+    return result;
+}
+
+static CUresult fetch(flow *f, bool *busy)
+{
+    walker *w = &f->fetch;
+    CUresult result = CUDA_SUCCESS;
+    while (f->home && !w->ended && !result) {
+        if (ends_tile(&w->move)) {
+            bool whole = false;
+            if (f->launch.tiles > w->tiles) result = fetch_tile(f, w, &whole, busy);
+            if (result || !whole) return result;
+        }
+        const int64_t block = w->move.panel[2];
+        advance(w);
+        *busy = true;
+        if (f->run.c.buffers > 1 && (w->ended || w->move.panel[2] != block))
+            result = f->driver->cuEventRecord(f->run.lane->home[block % 2], f->run.lane->down->stream);
+    }
+    return result;
+}
+
+/* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
+static void fetch_again(flow *f)
+{
+    gpb_belt *down = f->run.lane->down;
+    f->guarded = true;
+    f->guarded_from = f->launch.tiles;
+    for (uint64_t x = down->moved; x < down->made; x++) gpb_belt_load(down, x)->lost = true;
+    f->fetch = f->land;
+}
+
+/* The mark that counts for a tile was set, if at all, before its kernels ran. */
+static CUresult land(flow *f, bool *busy)
+{
+    gpb_belt *down = f->run.lane->down;
+    const volatile uint32_t *notice = f->run.lane->notice;
+    CUresult result = CUDA_SUCCESS;
+    while (down->moved < down->made) {
+        bool arrived;
+        result = gpb_belt_arrived(down, &arrived);
+        if (result || !arrived) return result;
+        const gpb_load *load = gpb_belt_load(down, down->moved);
+        if (load->opens && f->hopeful && *notice && !f->guarded) fetch_again(f);
+        const bool ends = load->ends_tile && !load->lost;
+        gpb_belt_land(down);
+        *busy = true;
+        if (ends) to_tile(&f->land, true);
+    }
+    return result;
+}
+
+static void commit(flow *f, bool *busy)
+{
+    gpb_progress *progress = f->run.progress;
+    for (const gpb_load *load; f->home && (load = gpb_belt_home(f->run.lane->down));) {
+        *busy = true;
+        if (load->lost) continue;
+        progress->cols += load->count;
+        if (load->ends_member) progress->members++, progress->cols = 0;
+        if (load->ends_tile) progress->tiles++, progress->members = 0;
+    }
+}
+
+/* ---- the run */
+
+/* Nothing to do for now: a copy that waits for a worker, or a rest. Not while workers abound: a copy takes 50 us, in which the engines
+   may run out of work. */
+static void idle(flow *f)
+{
+    gpb_lane *lane = f->run.lane;
+    enum { FEW = 8, PATIENT = 64, LONG = 512 };
+    f->idle++;
+    if (f->staged && (gpb_crew_size() < FEW || f->idle > PATIENT) && (gpb_crew_help(&lane->down->crew) || gpb_crew_help(&lane->up->crew)))
+        f->idle = 0;
+    else if (f->idle > LONG)
+        sched_yield();
+    else
+        __builtin_ia32_pause();
+}
+
+static bool is_over(const flow *f)
+{
+    const gpb_belt *down = f->run.lane->down;
+    return f->launch.ended && (!f->home || (f->fetch.ended && down->done == down->made));
+}
+
+static CUresult pump(flow *f)
+{
+    bool busy = false;
+    CUresult result = post(f, &busy);
+    if (!result && f->staged) result = gpb_belt_send(f->run.lane->up, &busy);
+    if (!result) result = launch(f, &busy);
+    if (!result) result = fetch(f, &busy);
+    if (!result && f->home) result = land(f, &busy);
+    commit(f, &busy);
+    if (busy) f->idle = 0;
+    else idle(f);
     return result;
 }
 
@@ -196,6 +428,8 @@ static CUresult follow_legacy(gpb_run *r)
     return result ? result : driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
 }
 
+/* ---- the end of C in place */
+
 /* Which of the `count` guard words are at the level or above, of each member of the tile. */
 static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
                             bool *marks, int64_t apart)
@@ -212,74 +446,110 @@ static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard,
 }
 
 /* What the host needs to know to do the stand-in's work. */
-static void explain(gpb_run *r)
+static void explain(gpb_run *r, const gpb_tile *t)
 {
     const gpb_gemm_args *args = &r->last;
-    const gpb_tile t = gpb_gpu_tile(r->call, r->plan, r->progress->tiles);
     const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
-    bool *marks = calloc((size_t)t.members, (size_t)(rows + cols) * sizeof *marks);
-    if (marks && !fetch_marks(&t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
-        && !fetch_marks(&t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
+    bool *marks = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *marks);
+    if (marks && !fetch_marks(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
+        && !fetch_marks(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
         r->progress->marks = marks;
     else
         free(marks);
 }
 
 /* Waits for all that is queued; should waiting itself fail, once more. */
-static CUresult wait(const gpb_run *r)
+static CUresult wait(const flow *f, CUstream stream)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
-    CUresult result = driver->cuStreamSynchronize(r->stream);
-    return result && !gpb_gpu_sticky(result) ? driver->cuStreamSynchronize(r->stream) : result;
+    CUresult result = f->driver->cuStreamSynchronize(stream);
+    return result && !gpb_gpu_sticky(result) ? f->driver->cuStreamSynchronize(stream) : result;
 }
 
 /* Waits, and computes what then turns out to be the stand-in's. */
-static CUresult drain(gpb_run *r, CUresult result)
+static CUresult end_in_place(flow *f, CUresult result)
 {
-    const volatile uint32_t *notice = r->lane->notice;
+    gpb_run *r = &f->run;
     gpb_progress *progress = r->progress;
-    CUresult drained = wait(r);
-    progress->stood_in = *notice != 0;
-    if (r->only && (progress->stood_in || drained) && !result) {
-        const gpb_tile t = gpb_gpu_tile(r->call, r->plan, 0);
-        result = stand_in(r, &t);
+    CUresult drained = wait(f, r->stream);
+    progress->stood_in = *(volatile uint32_t *)r->lane->notice != 0;
+    if (f->hopeful && (progress->stood_in || drained) && !result) {
+        result = gpb_run_stand_in(r, &f->only);
         if (result) progress->tiles = progress->steps = 0;
-        CUresult again = wait(r);
+        CUresult again = wait(f, r->stream);
         if (!drained) drained = again;
     }
     if (progress->torn && progress->stood_in) {
-        explain(r);
+        explain(r, f->hopeful ? &f->only.tile : &f->launch.move.tile);
     } else if (progress->torn) {      /* no block is marked: there was nothing to stand in for */
         progress->torn = false;
         progress->steps++;
     }
-    r->lane->up.used = 0;       /* the stream is empty: every slot is free */
-    memset(r->lane->up.pending, 0, sizeof r->lane->up.pending);
     return result ? result : drained;
+}
+
+/* ---- the end of C at home */
+
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. */
+static void stop(flow *f)
+{
+    gpb_lane *lane = f->run.lane;
+    bool busy;
+    for (; lane->down->done < lane->down->moved; commit(f, &busy))
+        if (!gpb_crew_help(&lane->down->crew)) sched_yield();
+    gpb_belt_let_go(lane->up);
+    wait(f, lane->up->stream);
+    wait(f, f->run.stream);
+    wait(f, lane->down->stream);
+}
+
+static CUresult end(flow *f, CUresult result)
+{
+    gpb_lane *lane = f->run.lane;
+    gpb_progress *progress = f->run.progress;
+    progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
+    if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
+    else result = end_in_place(f, result);
+    if (result) stop(f);
+    if (f->staged) {
+        gpb_belt_let_go(lane->up);
+        gpb_belt_end(lane->up), gpb_belt_end(lane->down);
+    }
+    return result;
+}
+
+/* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read to be
+   written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
+#define PAST_BYTES 0x1p25
+
+/* Bytes of a load, so that every core has several. */
+static size_t piece(double bytes)
+{
+    const double each = bytes / (3 * (gpb_crew_size() + 1));
+    return each < GPB_BELT_LEAST ? GPB_BELT_LEAST : each > GPB_BELT_MOST ? GPB_BELT_MOST : (size_t)each / 4096 * 4096;
+}
+
+static flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+{
+    const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
+    flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL), .home = facts->c != GPB_PLACE_DEVICE };
+    f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
+    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed;
+    f.post = f.launch = f.fetch = f.land = begin(call, plan);
+    to_tile(&f.land, false);
+    f.past = 4 * m * n >= PAST_BYTES;
+    f.piece_up = piece(4 * (m + n) * k), f.piece_down = piece(4 * m * n);
+    return f;
 }
 
 CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
-    gpb_run r = gpb_run_begin(lane, call, plan, facts, progress);
-    const int64_t tiles = gpb_gpu_tiles(call, plan), k = gpb_call_multiplies(call) ? call->k : 0, steps = k ? parts(k, plan->kc) : 1;
-    const bool in_place = r.c.place == GPB_PLACE_DEVICE;
+    flow f = set_up(lane, call, plan, facts, progress);
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
-    r.only = plan->kernel->form == GPB_FORM_SPLIT && k && tiles == 1 && steps == 1 && in_place && !r.c.packed;
-    CUresult result = follow_legacy(&r);
-    for (; progress->tiles < tiles && !result; progress->tiles++) {
-        gpb_tile t = gpb_gpu_tile(call, plan, progress->tiles);
-        gpb_panel panel;
-        progress->members = progress->cols = progress->steps = 0;
-        if (gpb_gpu_tile_idle(call, &t)) continue;
-        result = gpb_run_bring_c(&r, &t, &panel);
-        for (int64_t step = 0; step < steps && !result; step++) {
-            int64_t p = gpb_gpu_panel(call, plan, progress->tiles, step);
-            result = multiply(&r, &t, p, least(plan->kc, k - p), step ? 1 : call->beta);
-            if (!result && in_place) progress->steps++;
-        }
-        if (!result && !in_place) result = send_home(&r, &t, &panel);
-        if (result) break;
-    }
-    return drain(&r, result);
+    gpb_belt_begin(lane->up), gpb_belt_begin(lane->down);
+    if (f.staged) gpb_belt_open(lane->up), gpb_belt_open(lane->down);
+    CUresult result = follow_legacy(&f.run);
+    while (!result && !is_over(&f)) result = pump(&f);
+    return end(&f, result);
 }

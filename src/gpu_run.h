@@ -3,15 +3,11 @@
 #ifndef GPB_GPU_RUN_H
 #define GPB_GPU_RUN_H
 
+#include "dispatch/schedule.h"
 #include "src/gpu_state.h"
 
-/* A tile of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). */
-typedef struct gpb_tile {
-    int64_t member, members, i, rows, j, cols;
-} gpb_tile;
-
-/* How far C is committed: tiles wholly done; of the next one, if it goes home to the caller, whole members and of the member after these
-   columns; if C is computed in place, panels of k that are in it already. */
+/* How far C is committed: tiles of the schedule (with the last of k) wholly done; of the next one, if it goes home to the caller, whole
+   members and of the member after these columns; if C is computed in place, panels of k that are in it already. */
 typedef struct gpb_progress {
     int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
@@ -20,14 +16,6 @@ typedef struct gpb_progress {
        marks (to be freed; NULL: could not be had): for each member of the tile, of rows of blocks, then of columns. */
     bool torn, *marks;
 } gpb_progress;
-
-/* Where panel `step` of k begins in the tile of that number: every other tile takes them backwards, for the last one is still there. */
-int64_t gpb_gpu_panel(const gpb_call *call, const gpb_plan *plan, int64_t tile, int64_t step);
-/* The tiles of a plan in the order of the run, and the tile of that number. A tile may be empty of work (gpb_gpu_tile_idle). */
-int64_t gpb_gpu_tiles(const gpb_call *call, const gpb_plan *plan);
-gpb_tile gpb_gpu_tile(const gpb_call *call, const gpb_plan *plan, int64_t number);
-/* True if the tile lies wholly outside the triangle that uplo names. */
-bool gpb_gpu_tile_idle(const gpb_call *call, const gpb_tile *tile);
 
 /* Device memory that the plan needs in a lane's arena: its panels, and with the tables of a pointer-array batch. */
 int64_t gpb_gpu_panel_bytes(const gpb_plan *plan);

@@ -11,6 +11,7 @@
 #include "dispatch/kernel_table.h"
 #include "src/driver.h"
 #include "src/gpu.h"
+#include "src/gpu_belt.h"
 
 /* Functions of a device: the rows of gemm.def, then these (gpu_kernels.h). */
 enum {
@@ -21,7 +22,8 @@ enum {
     GPB_FUNCTIONS
 };
 
-enum { GPB_STAGE_BYTES = 4 * GPB_LONGEST_COLUMN, GPB_STAGES = 2, GPB_LANES = 4, GPB_DEVICES = 16 };
+enum { GPB_LANES = 6 /* a device: 98 MiB of pinned memory */, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
+_Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_BELT_BYTES / 4, "a column of C goes home in one load");
 
 /* One GPU of GPUBLAS_DEVICES. */
 typedef struct gpb_device {
@@ -36,22 +38,17 @@ typedef struct gpb_device {
     int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
 } gpb_device;
 
-/* Pinned memory in slots of GPB_STAGE_BYTES; a slot is free again once its event has happened. */
-typedef struct gpb_ring {
-    char *slot[GPB_STAGES];
-    CUevent event[GPB_STAGES];
-    bool pending[GPB_STAGES];
-    int now;
-    size_t used;                             /* of the slot `now` */
-} gpb_ring;
-
-/* What one call computes with: a stream, staging memory and a piece of device memory. One call at a time. */
+/* What one call computes with: streams, belts and a piece of device memory. One call at a time. */
 typedef struct gpb_lane {
     gpb_device *device;
-    CUstream stream;
+    CUstream stream;                         /* of kernels; the belts have their own */
     CUevent after;                           /* of the program's own work that a call must follow */
+    CUevent arrived;                         /* the strip of the last launch */
+    CUevent tile[GPB_TILE_EVENTS];           /* the last so many tiles of C have been computed */
+    CUevent freed[2][2], home[2];            /* buffers of A and B have been read, of C have gone home */
     uint32_t *notice;                        /* pinned: gpb_ssplit sets it if it marks a block */
-    gpb_ring up, down;
+    char *table;                             /* pinned: GPB_TABLE_BYTES on their way to kernels */
+    gpb_belt *up, *down;
     CUdeviceptr arena;
     int64_t arena_bytes;
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
@@ -59,10 +56,17 @@ typedef struct gpb_lane {
 
 /* Gives the GPU up for the rest of the process: after a sticky error. */
 void gpb_gpu_give_up(const char *why);
-
-/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
+/* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
+double gpb_gpu_start_left(void);
+/* The program is ending: nothing new is begun. */
+bool gpb_gpu_leaving(void);
 
 enum gpb_place gpb_gpu_place(const void *pointer);
+
+/* The devices that were started: makes their lanes. */
+void gpb_gpu_lanes(gpb_device *first, int count);
+/* Those who wait for a lane look again. */
+void gpb_gpu_wake(void);
 
 /* A lane on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can be had. Its context is
    current until gpb_gpu_give. */

@@ -70,12 +70,12 @@ static void blocks(const member *x, const gpb_tile *t, const bool *marks)
                           least(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
-/* The part of k that is left after so many panels of a tile: after them, or (every other tile) before. */
-static void leave(member *x, const gpb_plan *plan, int64_t number, int64_t steps)
+/* The part of k that is left when the move's panel is in C too: after it, or (in every other block) before. */
+static void leave(member *x, const gpb_move *move)
 {
-    int64_t last = gpb_gpu_panel(x->call, plan, number, steps - 1);
-    x->p = number % 2 ? 0 : least(last + plan->kc, x->call->k);
-    x->k = number % 2 ? last : x->call->k - x->p;
+    const bool backwards = move->number % 2;
+    x->p = backwards ? 0 : move->p + move->k1;
+    x->k = backwards ? move->p : x->call->k - x->p;
     x->beta = 1;
 }
 
@@ -83,7 +83,7 @@ static void leave(member *x, const gpb_plan *plan, int64_t number, int64_t steps
 static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, int64_t *ld, bool fetch, void **owned)
 {
     *owned = NULL;
-    if (place == GPB_PLACE_HOST || gpb_gpu_place(at) == GPB_PLACE_HOST) return at;
+    if (gpb_place_on_host(place) || gpb_place_on_host(gpb_gpu_place(at))) return at;
     gpb_panel panel = { .rows = rows, .cols = cols, .ld = *ld, .element = sizeof(float), .uplo = 'G' };
     *owned = malloc((size_t)rows * (size_t)cols * sizeof(float));
     if (!*owned || (fetch && gpb_gpu_bounce(&panel, at, *owned, true))) return NULL;
@@ -91,44 +91,62 @@ static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, in
     return *owned;
 }
 
+/* One member of a tile. left: of the tile that the run broke off in, NULL for others. */
+typedef struct left {
+    const gpb_progress *done;
+    gpb_move last;               /* the last of its panels of k that is in C, if done->steps > 0 ... */
+    gpb_move next;               /* ... and the one after it */
+} left;
+
+static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_tile *t, int64_t l, const left *begun)
+{
+    const bool reads = gpb_call_multiplies(call);
+    member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0, .beta = (float)call->beta };
+    void *at_c = gpb_member(call->c, (const void *const *)call->c_array, call->stride_c, t->member + l, sizeof(float));
+    void *owned[3] = { NULL };
+    if (begun && begun->done->steps) leave(&x, &begun->last);      /* these panels, and beta, are in C already */
+    if (reads) {
+        x.a = here(facts->a, gpb_member(call->a, call->a_array, call->stride_a, t->member + l, sizeof(float)), gpb_call_rows_a(call),
+                   gpb_call_cols_a(call), &x.lda, true, &owned[0]);
+        x.b = here(facts->b, gpb_member(call->b, call->b_array, call->stride_b, t->member + l, sizeof(float)), gpb_call_rows_b(call),
+                   gpb_call_cols_b(call), &x.ldb, true, &owned[1]);
+    }
+    x.c = here(facts->c, at_c, call->m, call->n, &x.ldc, true, &owned[2]);
+    bool ok = x.c && (!reads || (x.a && x.b));
+    if (ok && begun && begun->done->torn) {
+        const member rest = x;
+        x.p = begun->next.p, x.k = begun->next.k1;
+        blocks(&x, t, begun->done->marks + l * (gpb_split_guards(t->rows) + gpb_split_guards(t->cols)));
+        x = rest;
+        leave(&x, &begun->next);
+    }
+    if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
+    gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = 'G' };
+    if (ok && owned[2]) ok = gpb_gpu_bounce(&home, at_c, owned[2], false) == CUDA_SUCCESS;
+    for (int i = 0; i < 3; i++) free(owned[i]);
+    return ok;
+}
+
+/* The tiles from the first that is not done on, in the order of the run. */
 bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress)
 {
     /* A plan that came to nothing has no tiles: then all of C is one. */
     gpb_plan whole = *plan;
-    const gpb_progress done = *progress;
-    const bool reads = gpb_call_multiplies(call);
-    bool ok = !done.torn || done.marks;
-    if (!whole.gpu) whole.mc = call->m, whole.nc = call->n, whole.kc = call->k, whole.group = call->batch;
-    for (int64_t number = done.tiles; number < gpb_gpu_tiles(call, &whole) && ok; number++) {
-        gpb_tile t = gpb_gpu_tile(call, &whole, number);
-        bool first = number == done.tiles;
-        if (gpb_gpu_tile_idle(call, &t)) continue;
-        for (int64_t l = first ? done.members : 0; l < t.members && ok; l++) {
-            member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0,
-                         .beta = (float)call->beta };
-            if (first && done.steps) leave(&x, &whole, number, done.steps);      /* these panels, and beta, are in C already */
-            void *at_c = gpb_member(call->c, (const void *const *)call->c_array, call->stride_c, t.member + l, sizeof(float));
-            void *owned[3] = { NULL };
-            if (reads) {
-                x.a = here(facts->a, gpb_member(call->a, call->a_array, call->stride_a, t.member + l, sizeof(float)),
-                           gpb_call_rows_a(call), gpb_call_cols_a(call), &x.lda, true, &owned[0]);
-                x.b = here(facts->b, gpb_member(call->b, call->b_array, call->stride_b, t.member + l, sizeof(float)),
-                           gpb_call_rows_b(call), gpb_call_cols_b(call), &x.ldb, true, &owned[1]);
-            }
-            x.c = here(facts->c, at_c, call->m, call->n, &x.ldc, true, &owned[2]);
-            ok = x.c && (!reads || (x.a && x.b));
-            if (ok && first && done.torn) {
-                const member rest = x;
-                x.p = gpb_gpu_panel(call, &whole, number, done.steps), x.k = least(whole.kc, call->k - x.p);
-                blocks(&x, &t, done.marks + l * (gpb_split_guards(t.rows) + gpb_split_guards(t.cols)));
-                x = rest;
-                leave(&x, &whole, number, done.steps + 1);
-            }
-            if (ok) columns(&x, &t, first && l == done.members ? done.cols : 0);
-            gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = 'G' };
-            if (ok && owned[2]) ok = gpb_gpu_bounce(&home, at_c, owned[2], false) == CUDA_SUCCESS;
-            for (int i = 0; i < 3; i++) free(owned[i]);
-        }
+    bool ok = !progress->torn || progress->marks;
+    if (!whole.gpu) whole.mc = whole.sm = call->m, whole.nc = whole.sn = call->n, whole.kc = call->k, whole.group = call->batch;
+    gpb_walk walk = gpb_schedule_begin(call, &whole);
+    int64_t number = 0, step = 0;
+    left begun = { .done = progress };
+    for (const gpb_move *move; ok && (move = gpb_schedule_next(&walk));) {
+        if (move->tile.rows == 0) continue;
+        const bool first = number == progress->tiles;
+        step = move->first ? 0 : step + 1;
+        if (first && step < progress->steps) begun.last = *move;
+        if (first && step == progress->steps) begun.next = *move;
+        if (!move->last) continue;
+        for (int64_t l = first ? progress->members : 0; number >= progress->tiles && l < move->tile.members && ok; l++)
+            ok = finish_member(call, facts, &move->tile, l, first ? &begun : NULL);
+        number++;
     }
     return ok;
 }

@@ -55,8 +55,7 @@ static void in_child(void)
 
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
-/* Returns what leave_linker wants back: a thread that is cancelled in there would keep the lock, and every fork would wait for it. */
-static int enter_linker(void)
+int gpb_next_enter_linker(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int cancel;
@@ -66,7 +65,7 @@ static int enter_linker(void)
     return cancel;
 }
 
-static void leave_linker(int cancel)
+void gpb_next_leave_linker(int cancel)
 {
     pthread_rwlock_unlock(&linker);
     pthread_setcancelstate(cancel, NULL);
@@ -293,13 +292,41 @@ static void *search(enum gpb_symbol symbol)
 
 static _Atomic(void *) found[GPB_SYMBOLS];
 
+typedef int get_threads(void);           /* BLIS's has 64 bits: the lower ones are read */
+static _Atomic(get_threads *) host_threads;
+
+static int one_thread(void) { return 1; }
+
+/* How many threads the host multiplies with: by its own function beside the GEMM that was found in it. */
+static void note_threads(const gpb_symbol_row *row, void *address)
+{
+    static const char *const names[] = { "openblas_get_num_threads", "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
+                                         "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads", "bli_thread_get_num_threads" };
+    Dl_info info;
+    if (strncmp(row->stem, "sgemm", 5) != 0) return;
+    union { void *address; get_threads *call; } get = { NULL };
+    if (address == row->embedded) get.call = one_thread;
+    void *handle = get.call || !dladdr(address, &info) ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    for (size_t i = 0; i < sizeof names / sizeof *names && handle && !get.address; i++) get.address = lookup(handle, names[i]);
+    if (handle) dlclose(handle);
+    if (get.call) atomic_store(&host_threads, get.call);
+}
+
+int gpb_next_threads(void)
+{
+    get_threads *get = atomic_load_explicit(&host_threads, memory_order_acquire);
+    const int count = get ? get() : 0;
+    return get && count < 1 ? 1 : count;
+}
+
 void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
-    const int before = errno, cancel = enter_linker();
+    const int before = errno, cancel = gpb_next_enter_linker();
     address = search(symbol);
-    leave_linker(cancel);
+    note_threads(&gpb_symbol_rows[symbol], address);
+    gpb_next_leave_linker(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     errno = before;
@@ -347,7 +374,7 @@ bool gpb_next_look(bool at_once)
     if (!at_once && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
     atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
-    const int cancel = enter_linker();
+    const int cancel = gpb_next_enter_linker();
     dl_iterate_phdr(note_changes, &l);
     if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
         dl_iterate_phdr(note_names, &l);
@@ -355,6 +382,6 @@ bool gpb_next_look(bool at_once)
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen, l.changes);
     }
-    leave_linker(cancel);
+    gpb_next_leave_linker(cancel);
     return atomic_load(&libcuda);
 }

@@ -10,6 +10,7 @@
 
 #include "src/gpu.h"
 #include "src/log.h"
+#include "src/machine.h"
 #include "src/next.h"
 #include "src/option.h"
 #include "src/stats.h"
@@ -53,20 +54,29 @@ static double flops(const gpb_call *g)
     return (g->uplo == 'G' ? 2.0 : 1.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
-static void trace(const gpb_call *g, const char *route, const char *why, const gpb_outcome *out, double seconds)
+/* What the model said, "host/gpu" in ms. */
+static void print_predicted(char *text, size_t size, double host_s, double gpu_s)
 {
-    char splits[24] = "";
+    if (host_s > 0) snprintf(text, size, "%.3f/%.3f", 1e3 * host_s, 1e3 * gpu_s);
+    else snprintf(text, size, "-");
+}
+
+static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *out, double seconds)
+{
+    const gpb_call *g = visit->call;
+    char splits[24] = "", predicted[64];
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
+    print_predicted(predicted, sizeof predicted, visit->host_s, visit->gpu_s);
     /* m, n, A, B as the caller knows them. */
     bool row = g->row_major;
     gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
-                 "why=\"%s\" kernel=%s%s%s%s%s%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
+                 "why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
                  g->symbol, row ? "row" : "col", g->uplo == 'G' ? "" : (g->uplo == 'U') != row ? " uplo=U" : " uplo=L",
                  row ? g->transb : g->transa, row ? g->transa : g->transb, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n),
                  (long long)g->k, (long long)(row ? g->ldb : g->lda), (long long)(row ? g->lda : g->ldb), (long long)g->ldc, g->alpha,
-                 g->beta, (long long)g->batch, route, why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
-                 out->wide ? out->wide->name : "", out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
-                 seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
+                 g->beta, (long long)g->batch, route, visit->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
+                 out->wide ? out->wide->name : "", out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, predicted,
+                 (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds, seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
 }
 
 static gpb_policy policy(void)
@@ -81,12 +91,17 @@ static gpb_policy policy(void)
                          .splits = (int)gpb_option_number(GPB_OPTION_SPLITS) };
 }
 
+/* Calls that are on the GPU now. */
+static atomic_int on_gpu_now;
+
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
 static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
+    const bool alone = atomic_fetch_add(&on_gpu_now, 1) == 0 && plan->gpu && !gpb_gpu_starting();
     const double begin_s = now_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    atomic_fetch_sub(&on_gpu_now, 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
@@ -95,8 +110,10 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
+    if (alone && !failed && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
-        trace(call, failed ? "gpu+host" : "gpu", plan->why, &out, seconds);
+        trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
+              failed ? "gpu+host" : "gpu", &out, seconds);
     return true;
 }
 
@@ -112,48 +129,108 @@ static void scale(const gpb_call *g)
     }
 }
 
-static void count_host(const gpb_call *call, const char *why, double seconds)
+static void count_host(const gpb_visit *visit, double seconds)
 {
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(call, "host", why, &(gpb_outcome){ 0 }, seconds);
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 }, seconds);
+}
+
+/* Sizes that the host was found to be faster at, as hashes: facts and plan cost half a microsecond. What was learnt since is part of the
+   hash; two sizes that share one by chance would share a decision about speed, no more. */
+enum { REMEMBERED = 256 };
+static _Atomic uint64_t hosts_own[REMEMBERED];
+
+static uint64_t hash_of(const gpb_call *call)
+{
+    return gpb_learn_hash(call) ^ (uint64_t)gpb_machine_age() << 32;
+}
+
+/* So few multiplications, or of sizes so well known, that nothing need be asked. One call in 256 of a thread is looked at all the same: the
+   host is learnt from it. */
+static bool is_hosts_own(const gpb_call *g)
+{
+    static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
+    if (++calls % 256 == 0) return false;
+    if ((double)g->m * (double)g->n * (double)g->k * (double)g->batch < gpb_machine_too_few()) return true;
+    const uint64_t hash = hash_of(g);
+    return atomic_load_explicit(&hosts_own[hash % REMEMBERED], memory_order_relaxed) == hash;
+}
+
+/* Long calls have the time to be looked at, and are learnt from each time. */
+static void remember(const gpb_call *g, const gpb_plan *plan)
+{
+    const uint64_t hash = hash_of(g);
+    _Atomic uint64_t *place = &hosts_own[hash % REMEMBERED];
+    if (!plan->gpu && !plan->waits && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
+    else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
+}
+
+/* The facts and the plan; the GPU started if the plan asks for it, behind this call or, if that is worth waiting for, before it. */
+static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts)
+{
+    for (bool waited = false;; waited = true) {
+        gpb_gpu_facts(call, libcuda, facts);
+        facts->callers = atomic_load_explicit(&on_gpu_now, memory_order_relaxed);
+        facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
+        const gpb_plan plan = gpb_plan_make(call, facts, user);
+        if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
+        /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
+        const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
+        if (plan.starts || unmeasured) gpb_gpu_start_behind();
+        if (!plan.gpu || facts->start_s == 0 || waited) return plan;
+        if (!(user->offload == GPB_OFFLOAD_ALWAYS ? gpb_gpu_start() : gpb_gpu_await())) return plan;
+    }
+}
+
+/* What sends a call to the host at a glance, or NULL. Most calls are small, and take the host less than a microsecond: facts and plan cost
+   half of one. */
+static const char *turned_away(const gpb_call *call, bool *libcuda)
+{
+    const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
+    *libcuda = call->precision == 's' && when != GPB_OFFLOAD_NEVER && gpb_next_look(false);
+    const bool unseen = gpb_gpu_unseen(call, *libcuda);
+    const char *forbidden = gpb_plan_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
+    if (forbidden || when != GPB_OFFLOAD_AUTO || !is_hosts_own(call)) return forbidden;
+    return unseen || gpb_gpu_none_there(call) ? gpb_plan_too_small : NULL;
+}
+
+/* True: C is done. False: the host's, and *visit is told what is known of the call. */
+static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
+{
+    const gpb_policy user = policy();
+    gpb_facts facts;
+    gpb_plan plan = decide(call, libcuda, &user, &facts);
+    /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
+    const bool there = !gpb_place_on_host(facts.c) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
+    if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
+    if (gpb_gpu_started() && (plan.gpu || there)) {
+        if (on_gpu(call, &facts, &user, &plan)) return true;
+    } else if (plan.gpu) {
+        plan.why = gpb_gpu_why();
+    }
+    visit->why = plan.why, visit->host_s = plan.host_s, visit->gpu_s = plan.gpu_s;
+    visit->modelled_s = plan.host_s / facts.host_ratio, visit->threads = facts.cores;
+    return false;
 }
 
 static bool offload(const gpb_call *call, gpb_visit *visit)
 {
     char *frame = __builtin_frame_address(0);
+    bool libcuda;
     *visit = (gpb_visit){ 0 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
-
-    const gpb_policy user = policy();
-    gpb_facts facts = { 0 };
-    gpb_plan plan = gpb_plan_make(call, &facts, &user);      /* with no GPU at all: what forbids it comes first */
-    if (call->precision == 's' && user.offload != GPB_OFFLOAD_NEVER) {
-        gpb_gpu_facts(call, gpb_next_look(false), &facts);
-        facts.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
-        plan = gpb_plan_make(call, &facts, &user);
-        if (plan.gpu && facts.start_s > 0 && gpb_gpu_start()) {      /* now that the GPU itself is known */
-            gpb_gpu_facts(call, gpb_next_look(false), &facts);
-            plan = gpb_plan_make(call, &facts, &user);
-        } else if (plan.waits) {
-            atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
-        }
-        /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
-        if (gpb_gpu_started() && (plan.gpu || gpb_facts_on_gpu(&facts))) {
-            if (on_gpu(call, &facts, &user, &plan)) return true;
-        } else if (plan.gpu) {
-            plan.why = gpb_gpu_why();
-        }
-    }
+    visit->why = turned_away(call, &libcuda);
+    if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
+    visit->call = call;
     if (call->precision == 's' && !gpb_call_multiplies(call)) {
         scale(call);
-        count_host(call, "nothing to multiply", 0);
+        count_host(visit, 0);
         return true;
     }
-    *visit = (gpb_visit){ .call = call, .why = plan.why };
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
+    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
     inside = frame;
     return false;
 }
@@ -171,5 +248,7 @@ void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    count_host(visit->call, visit->why, visit->begin_s > 0 ? now_s() - visit->begin_s : 0);
+    const double seconds = visit->begin_s > 0 ? now_s() - visit->begin_s : 0;
+    if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
+    count_host(visit, seconds);
 }

@@ -11,7 +11,10 @@
 typedef struct gpb_visit {
     const gpb_call *call;        /* NULL: not to be counted or traced (an illegal call, or the host calling itself) */
     const char *why;
-    double begin_s;              /* set only when traced */
+    double host_s, gpu_s;        /* as predicted; 0: the call's size told enough */
+    double modelled_s;           /* host_s as the model has it, without what was learnt */
+    int threads;                 /* of the host, in the prediction */
+    double begin_s;              /* set only when timed: to be learnt from, or traced */
 } gpb_visit;
 
 /* True: C is done. False: hand the caller's own arguments to the host BLAS, under the same name, then call gpb_offload_done.

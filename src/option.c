@@ -196,6 +196,17 @@ unsigned gpb_option_generation(void)
     return atomic_load_explicit(&generation, memory_order_acquire);
 }
 
+bool gpb_option_calibration(char *path, size_t size)
+{
+    const char *named = gpb_option_text(GPB_OPTION_CALIBRATION), *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    int length = -1;
+    if (getauxval(AT_SECURE) || (named && strcasecmp(named, "off") == 0)) return false;
+    if (named) length = snprintf(path, size, "%s", named);
+    else if (cache && *cache == '/') length = snprintf(path, size, "%s/gpublas/calibration", cache);
+    else if (home && *home == '/') length = snprintf(path, size, "%s/.cache/gpublas/calibration", home);
+    return length > 0 && (size_t)length < size;
+}
+
 static enum gpb_option find_public(const char *name)
 {
     if (!name) return GPB_OPTIONS;
@@ -247,12 +258,12 @@ int gpb_option_get(const char *name, char *value, size_t size)
 
 void gpb_option_print(int fd)
 {
-    dprintf(fd, "%-18s %-12s %-8s %s\n", "option", "value", "default", "meaning");
+    dprintf(fd, "%-19s %-12s %-8s %s\n", "option", "value", "default", "meaning");
     for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
         const struct row *row = &rows[option];
         char value[256];
         print_value(option, value, sizeof value);
-        dprintf(fd, PREFIX "%-10s %-12s %-8s %s%s%s%s\n", row->name, *value ? value : "-", row->standard ? row->standard : "-",
+        dprintf(fd, PREFIX "%-11s %-12s %-8s %s%s%s%s\n", row->name, *value ? value : "-", row->standard ? row->standard : "-",
                 row->kind == CHOICE || row->kind == INT ? "(" : "", row->kind == CHOICE || row->kind == INT ? row->range : "",
                 row->kind == CHOICE || row->kind == INT ? ") " : "", row->help);
     }

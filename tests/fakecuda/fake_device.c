@@ -2,7 +2,7 @@
 /* Devices, primary contexts, each thread's stack of contexts. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "tests/fakecuda/fakecuda.h"
 
@@ -47,7 +47,6 @@ CUresult cuInit(unsigned int flags)
         return gpb_fake_leave(__func__, CUDA_ERROR_NOT_INITIALIZED);
     if (!r)
         r = flags ? CUDA_ERROR_INVALID_VALUE : gpb_fake_options_get()->devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
-    usleep(1000 * (useconds_t)gpb_fake_options_get()->start_ms);
     if (!r)
         gpb_fake_initialised();
     return gpb_fake_leave(__func__, r);
@@ -187,8 +186,18 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return gpb_fake_leave(__func__, r);
 }
 
+/* Outside the lock, as other calls go on meanwhile. */
+static void take_time(void)
+{
+    const int ms = gpb_fake_options_get()->start_ms;
+    if (ms)
+        nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
+    if (is_device(device) && !primary[device].references)
+        take_time();
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
     if (!r && !is_device(device))
         r = CUDA_ERROR_INVALID_DEVICE;

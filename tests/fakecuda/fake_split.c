@@ -202,12 +202,12 @@ static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gem
     const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b), guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
     const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
     const int64_t bytes = gpb_split_bytes(x.rows, x.k, x.slices);
-    /* At level 1 the guard words are those of other slices. */
-    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 8 == bytes;
-    if (at % 1024 || stride * 4 != bytes || (g->level == 0 && !own))
+    /* At level 1 the guard words are those of other slices. Members may share an operand: a strip beside each of the other's. */
+    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 8 == stride * 4;
+    if (at % 1024 || (stride * 4 != bytes && stride) || (g->level == 0 && !own))
         gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
                      (long long)stride, (long long)stride_guard);
-    x.at = gpb_fake_translate(device, at + (CUdeviceptr)(l * bytes), 0, bytes, kernel->symbol);
+    x.at = gpb_fake_translate(device, at + (CUdeviceptr)(l * stride * 4), 0, bytes, kernel->symbol);
     return x;
 }
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Corrections; see learn.h. Times have a long tail upwards (other processes, page faults, a core that sleeps), so a step up is smaller than
+   a step down: what is learnt is nearer to the best of many calls than to their mean, and one slow call does not send a class away for
+   good. */
+#include "dispatch/learn.h"
+
+#include <math.h>
+
+#define UNIT 65536.0
+#define LEAST (1.0 / 64)                 /* corrections beyond these are errors of measurement */
+#define MOST 64.0
+#define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
+#define LONG_S 0.05                      /* what a first call has to do besides is small against this */
+#define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
+
+static double least(double a, double b) { return a < b ? a : b; }
+static double most(double a, double b) { return a > b ? a : b; }
+static double within(double x, double low, double high) { return most(low, least(x, high)); }
+
+static int class_of(const gpb_call *call)
+{
+    double m = (double)call->m, n = (double)call->n, k = (double)call->k;
+    double small = least(m, least(n, k)), large = most(m, most(n, k));
+    int octave;
+    frexp(2 * m * n * k * (double)call->batch * (call->uplo == 'G' ? 1 : 0.5), &octave);
+    octave = octave <= FIRST_OCTAVE ? 0 : octave - FIRST_OCTAVE;
+    if (octave >= GPB_LEARN_OCTAVES) octave = GPB_LEARN_OCTAVES - 1;
+    int shape = small <= 8 ? 0 : 8 * small <= large ? 1 : 2;
+    return shape * GPB_LEARN_OCTAVES + octave;
+}
+
+uint64_t gpb_learn_hash(const gpb_call *g)
+{
+    static const uint64_t odd = 0x9e3779b97f4a7c15;
+    const uint64_t rest = (uint64_t)(unsigned char)g->transa | (uint64_t)(unsigned char)g->transb << 8
+                          | (uint64_t)(unsigned char)g->uplo << 16 | (uint64_t)(g->beta != 0) << 24;
+    uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
+    hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
+    hash = (hash ^ hash >> 32 ^ rest) * odd;
+    return hash ^ hash >> 32;
+}
+
+gpb_learn_key gpb_learn_key_of(const gpb_call *call)
+{
+    const uint64_t hash = gpb_learn_hash(call);
+    return (gpb_learn_key){ class_of(call), (uint32_t)(hash % GPB_LEARN_KEPT), (uint32_t)(hash >> 40) };
+}
+
+static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
+{
+    return atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
+}
+
+/* A class that has been seen twice may have been unlucky twice. */
+static double believed(gpb_learn_cell cell)
+{
+    double ratio = cell.ratio / UNIT;
+    return cell.seen < 2 ? 1 : cell.seen < 4 ? least(ratio, 2) : ratio;
+}
+
+/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is an eighth for another
+   shape; "as modelled" weighs as much as a quarter of a call. */
+static double ratio_of_class(const gpb_learn *learnt, int class)
+{
+    const gpb_learn_cell own = cell_of(learnt, class);
+    if (own.seen == GPB_LEARN_SURE) return believed(own);
+    const int octave = class % GPB_LEARN_OCTAVES;
+    double sum = 0.25, weights = 0.25;
+    for (int shape = 0; shape < GPB_LEARN_SHAPES; shape++)
+        for (int far = -8; far <= 8; far++) {
+            if (octave + far < 0 || octave + far >= GPB_LEARN_OCTAVES) continue;
+            const gpb_learn_cell cell = cell_of(learnt, shape * GPB_LEARN_OCTAVES + octave + far);
+            if (cell.seen < 2) continue;
+            const bool other = shape != class / GPB_LEARN_OCTAVES;
+            const double weight = (cell.seen - 1) / (double)(1 << ((far < 0 ? -far : far) + 3 * other));
+            sum += weight * believed(cell), weights += weight;
+        }
+    return sum / weights;
+}
+
+double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool cautious)
+{
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
+    const bool known = size.tag == key.tag && size.seen >= 2;
+    const double own = size.ratio / UNIT, share = (size.seen - 1.0) / (GPB_LEARN_SURE - 1);
+    if (known && (!cautious || share == 1)) return own;
+    const double others = ratio_of_class(learnt, key.class);
+    if (known) return own < others ? own : others + (own - others) * share;
+    return cautious && cell_of(learnt, key.class).seen < 2 ? UNTRIED * others : others;
+}
+
+static uint32_t stored(double ratio) { return (uint32_t)(UNIT * within(ratio, LEAST, MOST)); }
+
+/* One more of a cell that has been seen before. */
+static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
+{
+    const double now = cell.ratio / UNIT, share = most(1.0 / cell.seen, 1.0 / GPB_LEARN_SURE);
+    cell.ratio = stored(now * (1 + share * (within(ratio / now, 0.5, cell.seen < 4 ? 2 : 1.25) - 1)));
+    cell.seen += cell.seen < GPB_LEARN_SURE;
+    return cell;
+}
+
+/* A first call that is long counts: what it has to do besides is small against that. */
+static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double measured_s)
+{
+    if (cell.seen >= 2) return step(cell, ratio);
+    if (cell.seen == 0 && measured_s < LONG_S) return (gpb_learn_cell){ .seen = 1 };
+    return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 2 };
+}
+
+/* A size begins with the better of two calls, and takes the place of another. */
+static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double ratio)
+{
+    if (cell.tag != tag || cell.seen == 0) return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
+    if (cell.seen >= 2) return step(cell, ratio);
+    return (gpb_learn_cell){ .ratio = stored(least(ratio, cell.ratio / UNIT)), .seen = 2, .tag = tag };
+}
+
+/* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is whole. */
+bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
+{
+    if (!(modelled_s > 0 && measured_s > 0)) return false;
+    const double ratio = within(measured_s / modelled_s, LEAST, MOST);
+    const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, measured_s);
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
+    atomic_store_explicit(&learnt->cell[key.class], cell, memory_order_relaxed);
+    atomic_store_explicit(&learnt->kept[key.place], next_of_size(size, key.tag, ratio), memory_order_relaxed);
+    const double before = believed(old), after = believed(cell);
+    return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before || after < 0.9 * before;
+}
+
+bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)
+{
+    if (class < 0 || class >= GPB_LEARN_CLASSES || cell.seen < 2 || cell.seen > GPB_LEARN_SURE
+        || cell.ratio < UNIT * LEAST || cell.ratio > UNIT * MOST)
+        return false;
+    cell.tag = 0;
+    atomic_store_explicit(&learnt->cell[class], cell, memory_order_relaxed);
+    return true;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel that is used
+   twice in a row is there already and does not come again. */
+#include "dispatch/schedule.h"
+
+#include "dispatch/cost.h"
+#include "dispatch/panels.h"
+
+#define LAUNCH_S 5e-6            /* one more strip or tile: splitting, the kernel's first and last blocks, the change of streams */
+#define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static double most(double a, double b) { return a > b ? a : b; }
+static int64_t parts(int64_t size, int64_t part) { return (size - 1) / part + 1; }      /* of sizes up to INT64_MAX */
+
+/* Wholly outside the triangle that uplo names. */
+static bool is_idle(const gpb_call *call, const gpb_tile *t)
+{
+    return (call->uplo == 'U' && t->i >= t->j + t->cols) || (call->uplo == 'L' && t->j >= t->i + t->rows);
+}
+
+gpb_walk gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan)
+{
+    return (gpb_walk){ .call = call, .plan = plan, .key = { { -1 }, { -1 } } };
+}
+
+/* The block of that number. */
+static gpb_tile block_of(const gpb_walk *w, int64_t number)
+{
+    const gpb_call *call = w->call;
+    const gpb_plan *plan = w->plan;
+    const int64_t rows = parts(call->m, plan->mc), cols = parts(call->n, plan->nc);
+    int64_t group = number / (rows * cols), col = number / rows % cols, row = number % rows;
+    if (col % 2) row = rows - 1 - row;
+    gpb_tile t = { .member = group * plan->group, .i = row * plan->mc, .j = col * plan->nc };
+    t.members = least(plan->group, call->batch - t.member);
+    t.rows = least(plan->mc, call->m - t.i);
+    t.cols = least(plan->nc, call->n - t.j);
+    return t;
+}
+
+static int64_t blocks_of(const gpb_walk *w)
+{
+    return parts(w->call->batch, w->plan->group) * parts(w->call->m, w->plan->mc) * parts(w->call->n, w->plan->nc);
+}
+
+/* The panel of one operand: the one that is there, or one that is still to come. */
+static void turn(gpb_walk *w, int x, int64_t at, int64_t strips)
+{
+    const int64_t key[3] = { w->at.block.member, at, w->at.p };
+    const bool same = w->key[x][0] == key[0] && w->key[x][1] == key[1] && w->key[x][2] == key[2];
+    w->strips[x] = strips;
+    w->there[x] = same ? strips : 0;
+    w->at.panel[x] += !same;
+    for (int i = 0; i < 3; i++) w->key[x][i] = key[i];
+}
+
+/* The next panel of k, of the next block if the last was the block's last. False: there is none. */
+static bool enter(gpb_walk *w)
+{
+    const gpb_plan *plan = w->plan;
+    const int64_t k = gpb_call_multiplies(w->call) ? w->call->k : 0, steps = k ? parts(k, plan->kc) : 1;
+    const int64_t blocks = blocks_of(w);
+    if (w->step == 0) {
+        while (w->block < blocks && (w->at.block = block_of(w, w->block), is_idle(w->call, &w->at.block))) w->block++;
+        if (w->block == blocks) return false;
+        w->at.panel[2]++;
+    }
+    w->at.number = w->block;
+    w->at.first = w->step == 0, w->at.last = w->step == steps - 1;
+    w->at.p = k ? (w->block % 2 ? steps - 1 - w->step : w->step) * plan->kc : 0;
+    w->at.k1 = least(plan->kc, k - w->at.p);
+    if (k) {
+        turn(w, 0, w->at.block.i, parts(w->at.block.rows, plan->sm));
+        turn(w, 1, w->at.block.j, parts(w->at.block.cols, plan->sn));
+    }
+    w->inside = true;
+    if (w->at.last) w->step = 0, w->block++;
+    else w->step++;
+    return true;
+}
+
+/* What the strip unlocks: between it and all strips of the other operand that are there. */
+static gpb_tile unlocked(const gpb_walk *w, int x)
+{
+    const gpb_plan *plan = w->plan;
+    gpb_tile t = w->at.block;
+    if (x == 0) {
+        t.rows = gpb_schedule_strip(t.rows, plan->sm, w->at.strip);
+        t.i += w->at.strip * plan->sm;
+        t.cols = least(t.cols, w->there[1] * plan->sn);
+    } else {
+        t.cols = gpb_schedule_strip(t.cols, plan->sn, w->at.strip);
+        t.j += w->at.strip * plan->sn;
+        t.rows = least(t.rows, w->there[0] * plan->sm);
+    }
+    if (t.rows == 0 || t.cols == 0 || is_idle(w->call, &t)) return (gpb_tile){ 0 };
+    return t;
+}
+
+const gpb_move *gpb_schedule_next(gpb_walk *w)
+{
+    for (;;) {
+        if (!w->inside && !enter(w)) return NULL;
+        if (!gpb_call_multiplies(w->call)) {
+            w->inside = false;
+            w->at.tile = w->at.block;
+            return &w->at;
+        }
+        const bool whole_a = w->there[0] == w->strips[0], whole_b = w->there[1] == w->strips[1];
+        if (whole_a && whole_b) {
+            w->inside = false;
+            continue;
+        }
+        const int x = whole_b || (!whole_a && w->there[0] <= w->there[1]) ? 0 : 1;
+        w->at.operand = x ? 'b' : 'a';
+        w->at.strip = w->there[x]++;
+        w->at.tile = unlocked(w, x);
+        return &w->at;
+    }
+}
+
+/* ---- prediction */
+
+static double strip_bytes(const gpb_move *move, const gpb_plan *plan)
+{
+    const gpb_tile *t = &move->block;
+    int64_t size = move->operand == 'a' ? gpb_schedule_strip(t->rows, plan->sm, move->strip)
+                                        : gpb_schedule_strip(t->cols, plan->sn, move->strip);
+    return 4.0 * (double)size * (double)move->k1 * (double)t->members;
+}
+
+static double moves_of(const gpb_call *call, const gpb_plan *plan)
+{
+    double steps = gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1;
+    return (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc) * steps
+           * ((double)parts(plan->mc, plan->sm) + (double)parts(plan->nc, plan->sn));
+}
+
+/* When the link's two directions and the kernels would each have done with what a move asks of them. */
+double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+{
+    const bool reads = gpb_call_multiplies(call);
+    const double floor_s = gpb_panels_seconds(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
+                                                                         * (reads ? (double)call->k : 1);
+    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->launch_s) * 1.05;
+    gpb_walk walk = gpb_schedule_begin(call, plan);
+    double up = 0, run = 0, down = 0, last_bytes = 0;
+    int64_t tiles = 0;
+    for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
+        const gpb_tile *t = &move->tile;
+        if (move->operand) {
+            const enum gpb_place place = move->operand == 'a' ? facts->a : facts->b;
+            const double bytes = strip_bytes(move, plan);
+            if (up == 0) up = gpb_cost_reach(bytes, place);
+            up += gpb_cost_link(bytes, place, true, facts);
+        }
+        if (t->rows == 0) continue;
+        const double elements = (double)t->rows * (double)t->cols * (double)t->members;
+        if (call->beta != 0 && move->first && facts->c == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->c, true, facts);
+        run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? LAUNCH_S : 0);
+        if (move->last) down = most(down, run) + gpb_cost_link(last_bytes = 4 * elements, facts->c, false, facts);
+    }
+    return facts->launch_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Belts; see gpu_belt.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md: 256 KiB
+   pieces, 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as one copy. */
+#include "src/gpu_belt.h"
+
+#include <sched.h>
+
+#define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
+#define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
+
+CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (!belt->ring) result = driver->cuMemHostAlloc((void **)&belt->ring, GPB_BELT_BYTES, CU_MEMHOSTALLOC_PORTABLE);
+    if (!result && !belt->stream) result = driver->cuStreamCreate(&belt->stream, CU_STREAM_NON_BLOCKING);
+    for (int i = 0; i < GPB_BELT_EVENTS && !result; i++)
+        if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
+    return result;
+}
+
+void gpb_belt_begin(gpb_belt *belt)
+{
+    belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->moved = belt->done = belt->bytes = 0;
+}
+
+void gpb_belt_open(gpb_belt *belt) { gpb_crew_begin(&belt->crew); }
+void gpb_belt_end(gpb_belt *belt) { gpb_crew_end(&belt->crew); }
+
+/* ---- the ring */
+
+static size_t bytes_of(const gpb_load *load) { return load->width * (size_t)load->cols; }
+
+/* On the device, `next` begins where `load` ends, and both lie in one piece or in columns alike. */
+static bool follows(const gpb_load *load, const gpb_load *next)
+{
+    if (next->after || (load->width == load->pitch) != (next->width == next->pitch)) return false;
+    if (load->width != load->pitch && (load->width != next->width || load->pitch != next->pitch)) return false;
+    return next->device == load->device + load->pitch * (size_t)load->cols;
+}
+
+/* A place for the load in the ring: in one piece, next to `before` if it follows that. False: there is no room now. */
+static bool place(gpb_belt *belt, gpb_load *load, const gpb_load *before)
+{
+    const size_t bytes = bytes_of(load);
+    uint64_t at = belt->head;
+    if (!before || before->direct || !follows(before, load)) at = (at + ALIGNED - 1) / ALIGNED * ALIGNED;
+    if (at % GPB_BELT_BYTES + bytes > GPB_BELT_BYTES) at = (at / GPB_BELT_BYTES + 1) * GPB_BELT_BYTES;
+    if (at + bytes - belt->tail > GPB_BELT_BYTES) return false;
+    load->at = at, load->end = at + bytes;
+    return true;
+}
+
+static char *ring_at(const gpb_belt *belt, const gpb_load *load) { return belt->ring + load->at % GPB_BELT_BYTES; }
+
+/* The next load takes its place. NULL: no room. */
+static gpb_load *take(gpb_belt *belt, const gpb_load *wanted)
+{
+    if (belt->made - belt->done == GPB_BELT_LOADS) return NULL;
+    const gpb_load *before = belt->made > belt->done ? gpb_belt_load(belt, belt->made - 1) : NULL;
+    gpb_load load = *wanted;
+    if (load.cols == 1) load.pitch = load.width;      /* in one piece */
+    if (load.direct) load.at = load.end = belt->head;
+    else if (!place(belt, &load, before)) return NULL;
+    gpb_load *to = gpb_belt_load(belt, belt->made);
+    *to = load;
+    return to;
+}
+
+static void forget(gpb_belt *belt) { belt->tail = gpb_belt_load(belt, belt->done)->end, belt->done++; }
+
+/* ---- events */
+
+static CUresult record(gpb_belt *belt, uint64_t upto)
+{
+    if (belt->recorded - belt->passed == GPB_BELT_EVENTS) return CUDA_SUCCESS;      /* a later one will speak for it */
+    const uint64_t slot = belt->recorded++ % GPB_BELT_EVENTS;
+    belt->upto[slot] = upto;
+    return gpb_driver_open(NULL)->cuEventRecord(belt->event[slot], belt->stream);
+}
+
+/* Loads whose copying by the engines is over. */
+static CUresult pass(gpb_belt *belt, uint64_t *upto)
+{
+    *upto = 0;
+    while (belt->passed < belt->recorded) {
+        const uint64_t slot = belt->passed % GPB_BELT_EVENTS;
+        CUresult result = gpb_driver_open(NULL)->cuEventQuery(belt->event[slot]);
+        if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+        *upto = belt->upto[slot];
+        belt->passed++;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- up */
+
+bool gpb_belt_offer(gpb_belt *belt, const gpb_load *wanted)
+{
+    gpb_load *load = take(belt, wanted);
+    if (!load) return false;
+    load->copy.to = ring_at(belt, load);
+    if (!gpb_crew_post(&belt->crew, &load->copy)) return false;
+    belt->head = load->end;
+    belt->made++;
+    return true;
+}
+
+/* One copy of the driver's, from the ring or into it. */
+static CUresult copy(gpb_belt *belt, const gpb_load *load, size_t bytes, bool up)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    char *ring = ring_at(belt, load);
+    belt->bytes += bytes;
+    if (load->width == load->pitch)
+        return up ? driver->cuMemcpyHtoDAsync(load->device, ring, bytes, belt->stream)
+                  : driver->cuMemcpyDtoHAsync(ring, load->device, bytes, belt->stream);
+    CUDA_MEMCPY2D shape = { .WidthInBytes = load->width, .Height = bytes / load->width };
+    if (up) {
+        shape.srcMemoryType = CU_MEMORYTYPE_HOST, shape.srcHost = ring, shape.srcPitch = load->width;
+        shape.dstMemoryType = CU_MEMORYTYPE_DEVICE, shape.dstDevice = load->device, shape.dstPitch = load->pitch;
+    } else {
+        shape.srcMemoryType = CU_MEMORYTYPE_DEVICE, shape.srcDevice = load->device, shape.srcPitch = load->pitch;
+        shape.dstMemoryType = CU_MEMORYTYPE_HOST, shape.dstHost = ring, shape.dstPitch = load->width;
+    }
+    return driver->cuMemcpy2DAsync(&shape, belt->stream);
+}
+
+/* The loads from `moved` to `ready`, neighbours together. */
+static CUresult send_ready(gpb_belt *belt, uint64_t ready)
+{
+    CUresult result = CUDA_SUCCESS;
+    while (belt->moved < ready && !result) {
+        const gpb_load *first = gpb_belt_load(belt, belt->moved), *last = first;
+        size_t bytes = bytes_of(first);
+        uint64_t next = belt->moved + 1;
+        for (; next < ready && bytes < TOGETHER; next++) {
+            const gpb_load *load = gpb_belt_load(belt, next);
+            if (load->at != last->end || load->at % GPB_BELT_BYTES == 0 || !follows(last, load)) break;
+            bytes += bytes_of(load);
+            last = load;
+        }
+        if (first->after) result = gpb_driver_open(NULL)->cuStreamWaitEvent(belt->stream, first->after, 0);
+        if (!result) result = copy(belt, first, bytes, true);
+        belt->moved = next;
+        if (!result) result = record(belt, next);
+    }
+    return result;
+}
+
+CUresult gpb_belt_send(gpb_belt *belt, bool *busy)
+{
+    uint64_t ready = belt->moved, there;
+    while (ready < belt->made && gpb_crew_reap(&belt->crew)) ready++;
+    *busy |= ready > belt->moved;
+    CUresult result = send_ready(belt, ready);
+    if (!result) result = pass(belt, &there);
+    while (!result && belt->done < there) forget(belt), *busy = true;
+    return result;
+}
+
+/* ---- down */
+
+CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *wanted, bool *room)
+{
+    gpb_load *load = belt->recorded - belt->passed < GPB_BELT_EVENTS ? take(belt, wanted) : NULL;
+    *room = load != NULL;
+    if (!load) return CUDA_SUCCESS;
+    if (!load->direct) load->copy.from = ring_at(belt, load);
+    CUresult result = load->direct ? CUDA_SUCCESS : copy(belt, load, bytes_of(load), false);
+    belt->head = load->end;
+    belt->made++;
+    return result ? result : record(belt, belt->made);
+}
+
+CUresult gpb_belt_arrived(gpb_belt *belt, bool *arrived)
+{
+    *arrived = false;
+    if (belt->passed == belt->recorded) return CUDA_SUCCESS;
+    CUresult result = gpb_driver_open(NULL)->cuEventQuery(belt->event[belt->passed % GPB_BELT_EVENTS]);
+    if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+    *arrived = true;
+    return result;
+}
+
+void gpb_belt_land(gpb_belt *belt)
+{
+    const gpb_load *load = gpb_belt_load(belt, belt->moved);
+    if (!load->direct && !load->lost) gpb_crew_post(&belt->crew, &load->copy);      /* not more than GPB_CREW_JOBS loads are on the belt */
+    belt->moved++, belt->passed++;
+}
+
+const gpb_load *gpb_belt_home(gpb_belt *belt)
+{
+    if (belt->done == belt->moved) return NULL;
+    const gpb_load *load = gpb_belt_load(belt, belt->done);
+    if (!load->direct && !load->lost && !gpb_crew_reap(&belt->crew)) return NULL;
+    forget(belt);
+    return load;
+}
+
+void gpb_belt_let_go(gpb_belt *belt)
+{
+    while (belt->crew.reaped < belt->crew.posted)
+        if (!gpb_crew_reap(&belt->crew) && !gpb_crew_help(&belt->crew)) sched_yield();
+}

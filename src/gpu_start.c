@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting the GPUs: at once, or behind the calls that the host computes meanwhile (making a context takes 0.4 s: measured/h200.md). Off
+   for good after a fork or a sticky error. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/calibrate.h"
+#include "src/gpu_kernels.h"
+#include "src/log.h"
+#include "src/machine.h"
+#include "src/next.h"
+#include "src/option.h"
+
+enum state { UNTRIED, ON, OFF };
+enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last measurement; it is through */
+
+#define START_S 0.5                      /* a little above what measured/h200.md has: 0.41 s for a context */
+#define CALIBRATION_S 0.02
+
+static _Atomic int state = UNTRIED, readiness = UNREADY;
+static const char *_Atomic why = "not started";
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t is_ready = PTHREAD_COND_INITIALIZER;
+static _Atomic double begun_s, expected_s;
+static gpb_device devices[GPB_DEVICES];
+static int device_count;
+static const gpb_driver *driver;
+static atomic_bool touched;              /* CUDA was, or is being, started: a fork from here on loses it */
+static atomic_bool leaving;              /* the program is ending */
+
+static void turn_off(const char *because)
+{
+    atomic_store(&why, because);
+    atomic_store(&state, OFF);
+}
+
+/* CUDA does not survive a fork: the child computes on the host, and touches neither a lock nor the lanes. */
+static void in_child(void)
+{
+    if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
+}
+
+static void leave(void) { atomic_store(&leaving, true); }
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* GPUBLAS_DEVICES: "all", or ordinals separated by commas. */
+static const char *device_list(void)
+{
+    const char *list = gpb_option_text(GPB_OPTION_DEVICES);
+    if (strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
+    gpb_log_warn("GPUBLAS_DEVICES=%s: not all, nor ordinals separated by commas; using 0", list);
+    return "0";
+}
+
+static bool wanted(const char *list, int ordinal)
+{
+    if (strcmp(list, "all") == 0) return true;
+    for (const char *at = list; *at; at += *at == ',') {
+        char *end;
+        if (strtol(at, &end, 10) == ordinal && end != at) return true;
+        at = end;
+    }
+    return false;
+}
+
+static pthread_once_t atfork_once = PTHREAD_ONCE_INIT;
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Before any thread can be at it: a child forked meanwhile must find the GPU off. */
+static void touch(void)
+{
+    pthread_once(&atfork_once, watch_forks);
+    atomic_store(&touched, true);
+}
+
+static CUresult start_device(gpb_device *device, int ordinal)
+{
+    int major = 0, minor = 0;
+    size_t bytes_free = 0, total = 0;
+    CUcontext popped;
+    *device = (gpb_device){ .ordinal = ordinal };
+    CUresult result = driver->cuDeviceGet(&device->handle, ordinal);
+    if (!result) result = driver->cuDeviceGetName(device->name, sizeof device->name, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->handle);
+    if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
+    if (result) return result;
+    result = driver->cuCtxPushCurrent(device->context);
+    if (!result) {
+        result = driver->cuMemGetInfo(&bytes_free, &total);
+        driver->cuCtxPopCurrent(&popped);
+    }
+    if (result) driver->cuDevicePrimaryCtxRelease(device->handle);
+    device->arch = major * 10 + minor;
+    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = (int64_t)(bytes_free / 5 * 4);
+    device->budget = asked && asked < most ? asked : most;
+    return result;
+}
+
+/* libcuda opens libraries itself while it starts: a fork must not find it inside the dynamic linker. */
+static CUresult initialise(int *count)
+{
+    const int cancel = gpb_next_enter_linker();
+    CUresult result = driver->cuInit(0);
+    gpb_next_leave_linker(cancel);
+    return result ? result : driver->cuDeviceGetCount(count);
+}
+
+/* Under `starting`. */
+static void start(void)
+{
+    int count = 0;
+    const char *missing = NULL;
+    driver = gpb_driver_open(&missing);
+    if (!driver) {
+        turn_off(missing);
+        return;
+    }
+    const double begin_s = now_s();
+    CUresult result = initialise(&count);
+    atexit(leave);       /* after libcuda's own: it comes before them */
+    const char *list = device_list();
+    for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
+        if (!wanted(list, ordinal)) continue;
+        CUresult refused = start_device(&devices[device_count], ordinal);
+        if (refused) gpb_log_debug("GPU %d refused: %s", ordinal, gpb_driver_error(refused));
+        else device_count++;
+    }
+    if (result || device_count == 0) {
+        turn_off(result ? gpb_driver_error(result) : "no GPU in GPUBLAS_DEVICES");
+        return;
+    }
+    gpb_gpu_lanes(devices, device_count);
+    atomic_store(&why, "");
+    atomic_store(&state, ON);
+    for (int i = 0; i < device_count; i++)
+        gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name, devices[i].arch,
+                      devices[i].sms, (long long)(devices[i].budget >> 20));
+    gpb_log_debug("starting took %.0f ms", 1e3 * (now_s() - begin_s));
+}
+
+bool gpb_gpu_start(void)
+{
+    if (atomic_load(&state) == UNTRIED) {
+        touch();
+        int cancel;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+        pthread_mutex_lock(&starting);
+        if (atomic_load(&state) == UNTRIED) start();
+        pthread_mutex_unlock(&starting);
+        pthread_setcancelstate(cancel, NULL);
+    }
+    return atomic_load(&state) == ON;
+}
+
+/* ---- behind the calls */
+
+static void *get_ready(void *unused)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (gpb_gpu_start()) gpb_calibrate();
+    pthread_mutex_lock(&lock);
+    atomic_store(&readiness, READY);
+    pthread_cond_broadcast(&is_ready);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+/* The program's signals are not for this thread. */
+static bool begin_thread(void *(*body)(void *))
+{
+    pthread_t thread;
+    pthread_attr_t detached;
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_attr_init(&detached)) return false;
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int refused = pthread_create(&thread, &detached, body, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+    return !refused;
+}
+
+static void *save(void *unused)
+{
+    gpb_calibrate_save();
+    return unused;
+}
+
+void gpb_gpu_save(void) { begin_thread(save); }
+
+void gpb_gpu_start_behind(void)
+{
+    int unready = UNREADY;
+    if (!gpb_gpu_possible() || !atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
+    touch();
+    atomic_store(&expected_s, gpb_gpu_started() ? CALIBRATION_S : START_S);
+    atomic_store(&begun_s, now_s());
+    if (!begin_thread(get_ready)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
+}
+
+bool gpb_gpu_await(void)
+{
+    int cancel;
+    gpb_gpu_start_behind();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pthread_mutex_lock(&lock);
+    while (gpb_gpu_possible() && atomic_load(&readiness) == GETTING_READY) pthread_cond_wait(&is_ready, &lock);
+    pthread_mutex_unlock(&lock);
+    pthread_setcancelstate(cancel, NULL);
+    return gpb_gpu_start();
+}
+
+bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
+
+/* It may take longer than expected: a tenth of that is always left. */
+double gpb_gpu_start_left(void)
+{
+    if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
+    const double expected = atomic_load(&expected_s), left = atomic_load(&begun_s) + expected - now_s();
+    return left > expected / 10 ? left : expected / 10;
+}
+
+bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
+bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
+bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
+const char *gpb_gpu_why(void) { return atomic_load(&why); }
+
+void gpb_gpu_give_up(const char *because)
+{
+    turn_off(because);
+    gpb_gpu_wake();
+}
+
+int gpb_gpu_devices(gpb_device **first)
+{
+    *first = devices;
+    return gpb_gpu_started() ? device_count : 0;
+}
+
+void gpb_gpu_report(int fd)
+{
+    int version = 0;
+    if (!gpb_gpu_start()) {
+        dprintf(fd, "GPU            none: %s\n", gpb_gpu_why());
+        return;
+    }
+    driver->cuDriverGetVersion(&version);
+    dprintf(fd, "driver         CUDA %d.%d\n", version / 1000, version % 1000 / 10);
+    for (int i = 0; i < device_count; i++) {
+        gpb_device *device = &devices[i];
+        CUcontext popped;
+        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs, up to %lld MiB for us\n", device->ordinal, device->name, device->arch, device->sms,
+                (long long)(device->budget >> 20));
+        if (driver->cuCtxPushCurrent(device->context)) continue;
+        for (int k = 0; k < gpb_kernel_count; k++) {
+            const gpb_kernel *kernel = &gpb_kernels[k];
+            CUfunction function;
+            CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
+                                  ? gpb_gpu_function(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+            if (result) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
+        }
+        driver->cuCtxPopCurrent(&popped);
+    }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The GPU starts behind the calls: they go to the host meanwhile, none waits, a fork and an exit in the midst are clean; and what was
+# measured is saved for the next process, unless somebody else could have written it.
+. "$(dirname "$0")/harness.sh"
+need "$debian/blas/libblas.so.3"
+build start gcc -std=c11 -O2 -I"$here/../.." "$programs/start.c" -L"$debian/blas" -lblas || finish
+export GPUBLAS_CALIBRATION=off FAKECUDA_START_MS=300
+
+# run <mode> <name>: the calls of that program, decided by the library
+run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1" > "$2.out" 2> "$2.trace"; }
+why() { if grep -q " why=\"$2\"" "$1.trace"; then ok "$1: a call for which '$2'"; else fail "$1: no call for which '$2'"; fi; }
+
+run gpu gpu; expect 'until a call is on the GPU: exit' 0 $?
+for reason in 'starting the GPU would not pay yet' 'starting the GPU' 'faster on the GPU'; do why gpu "$reason"; done
+expect 'measured, once' 1 "$(grep -c 'calibration: measured' gpu.trace)"
+run fork fork; expect 'forked while it starts: exit' 0 $?
+expect 'calls of the children on the host' 6 "$(grep -c 'route=host why="no GPU"' fork.trace)"
+FAKECUDA_START_MS=3000 run exit exit; expect 'ended while it starts: exit' 0 $?
+expect 'and the start was not done' 0 "$(grep -c 'starting took' exit.trace)"
+FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1:2 run exit refused; expect 'ended while a start fails: exit' 0 $?
+
+# The file: made, used, and refused.
+export FAKECUDA_START_MS=0 GPUBLAS_CALIBRATION=$PWD/deep/down/file
+known() { run gpu "$1"; expect "$1: exit" 0 $?; expect "$1: calibration" "$2" "$(grep -oE 'calibration: (loaded|measured)' "$1.trace" | cut -d' ' -f2)"; }
+known first measured
+expect 'the file is the owner'"'"'s alone' '600 700' "$(stat -c %a deep/down/file) $(stat -c %a deep/down)"
+known second loaded
+chmod g+w deep/down/file; known writable-by-others measured
+expect 'which is replaced' 600 "$(stat -c %a deep/down/file)"
+mv deep/down/file deep/down/real; ln -s real deep/down/file; known a-link measured
+expect 'which is replaced' 'regular file' "$(stat -c %F deep/down/file)"
+sed -i 's/^launch_ns .*/launch_ns -1/' deep/down/file; known out-of-bounds measured
+sed -i 's/^machine .*/machine another/' deep/down/file; known another-machine measured
+printf 'x' >> deep/down/file; known longer measured
+rm deep/down/file; mkfifo deep/down/file; known a-pipe measured
+export GPUBLAS_CALIBRATION=/dev/null/file; known nowhere measured
+expect 'nothing left over' 'file real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
+unset GPUBLAS_CALIBRATION; export XDG_CACHE_HOME=$PWD/cache; known by-default measured
+if [ -f cache/gpublas/calibration ]; then ok 'in the user'"'"'s cache folder'; else fail 'no file in the user'"'"'s cache folder'; fi
+finish

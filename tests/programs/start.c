@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* A program with one thread that multiplies, and knows when a library starts another thread behind it. usage: start gpu|exit|fork
+   gpu: multiplies until a product was computed on a GPU; exit: ends as soon as there is a second thread; fork: forks then, and lets the
+   children multiply before it goes on as `gpu`. Exit 0: every product was right, and what was waited for came. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/gpublas.h"
+
+enum { N = 400, MOST = 400 };
+
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
+            const int *, const float *, float *, const int *, size_t, size_t);
+
+static float a[N * N], b[N * N], c[N * N];
+
+/* Small whole numbers: every product is exact. */
+static int is_right(int n)
+{
+    const float one = 1, zero = 0;
+    for (int i = 0; i < n * n; i++) a[i] = (float)(i % 7 - 3), b[i] = (float)(i % 5 - 2), c[i] = 99;
+    sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
+    for (int i = 0; i < n; i += 13)
+        for (int j = 0; j < n; j += 17) {
+            float sum = 0;
+            for (int l = 0; l < n; l++) sum += a[i + l * n] * b[l + j * n];
+            if (c[i + j * n] != sum) return 0;
+        }
+    return 1;
+}
+
+static int threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *one; tasks && (one = readdir(tasks));) count += one->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    return count;
+}
+
+static int on_gpu(void)
+{
+    gpublas_stats_t stats = { 0 };
+    int (*ask)(gpublas_stats_t *, size_t);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "gpublas_stats");
+    return ask && !ask(&stats, sizeof stats) && stats.gpu_calls > 0;
+}
+
+static int children_are_right(void)
+{
+    int right = 1, status;
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            _exit(is_right(64) && is_right(N) && !on_gpu() ? 0 : 1);
+        }
+        right &= child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    }
+    return right;
+}
+
+int main(int count, char **arguments)
+{
+    const char *mode = count > 1 ? arguments[1] : "gpu";
+    int forked = 0;
+    for (int calls = 0; calls < MOST; calls++) {
+        if (!is_right(N)) return printf("call %d is wrong\n", calls), 1;
+        if (strcmp(mode, "gpu") != 0 && !forked && threads() > 1) {
+            if (strcmp(mode, "exit") == 0) return 0;
+            forked = 1;
+            if (!children_are_right()) return printf("a child is wrong, or hung\n"), 1;
+        }
+        if (on_gpu()) return strcmp(mode, "exit") == 0 || (strcmp(mode, "fork") == 0 && !forked);
+    }
+    return printf("%d calls, none on a GPU\n", MOST), 1;
+}

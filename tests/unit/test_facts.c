@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Where operands live, as the software libcuda and the program's own memory have it; the GPU behind it is this file's. usage: test_facts */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/gpu_state.h"
+#include "src/host_memory.h"
+#include "src/machine.h"
+#include "src/next.h"
+
+static gpb_device device = { .arch = 90, .sms = 132, .budget = 1 << 30 };
+static bool started = true;
+static int threads = 4;
+
+const gpb_driver *gpb_driver_open(const char **why)
+{
+    static const gpb_driver driver = { .cuPointerGetAttributes = cuPointerGetAttributes, .cuCtxPushCurrent = cuCtxPushCurrent,
+                                       .cuCtxPopCurrent = cuCtxPopCurrent };
+    (void)why;
+    return &driver;
+}
+int gpb_gpu_devices(gpb_device **first) { return *first = &device, started; }
+bool gpb_gpu_start(void) { return started = true; }
+bool gpb_gpu_started(void) { return started; }
+bool gpb_gpu_starting(void) { return false; }
+bool gpb_gpu_possible(void) { return true; }
+double gpb_gpu_start_left(void) { return started ? 0 : 0.5; }
+int gpb_next_threads(void) { return threads; }
+
+enum { N = 64, BYTES = 4 * N * N };
+static float *pageable, *pinned, *managed;
+static CUdeviceptr memory;
+
+static int begin(void **state)
+{
+    (void)state;
+    CUdeviceptr at;
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&device.context, 0) || cuCtxPushCurrent(device.context)) return -1;
+    if (cuMemHostAlloc((void **)&pinned, BYTES, 0) || cuMemAlloc(&memory, BYTES) || cuMemAllocManaged(&at, BYTES, CU_MEM_ATTACH_GLOBAL))
+        return -1;
+    managed = (float *)(uintptr_t)at;
+    pageable = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cuCtxPopCurrent(NULL);
+    return pageable == MAP_FAILED ? -1 : 0;
+}
+
+static gpb_call gemm(const void *a, const void *b, void *c)
+{
+    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = N, .n = N, .k = N, .lda = N,
+                       .ldb = N, .ldc = N, .alpha = 1, .batch = 1, .a = a, .b = b, .c = c };
+}
+
+static gpb_facts facts_of(gpb_call call)
+{
+    gpb_facts facts;
+    gpb_gpu_facts(&call, true, &facts);
+    return facts;
+}
+
+static void places(void **state)
+{
+    (void)state;
+    gpb_facts facts = facts_of(gemm(pageable, pinned, managed));
+    assert_int_equal(facts.a, GPB_PLACE_HOST);
+    assert_int_equal(facts.b, GPB_PLACE_PINNED);
+    assert_int_equal(facts.c, GPB_PLACE_DEVICE);
+    facts = facts_of(gemm((void *)(uintptr_t)memory, NULL, pageable));
+    assert_true(facts.a == GPB_PLACE_DEVICE && facts.b == GPB_PLACE_HOST && facts.c == GPB_PLACE_HOST && facts.device == 1);
+    assert_true(gpb_facts_on_gpu(&facts));
+    facts = facts_of(gemm(pinned, pinned, pinned));
+    assert_false(gpb_facts_on_gpu(&facts));
+}
+
+/* Pinned only as a whole. */
+static void extents(void **state)
+{
+    (void)state;
+    gpb_call call = gemm(pinned, pinned, pinned);
+    call.k = 32, call.lda = 128;                               /* A: 64 x 32, to 31 * 128 + 64 = 4032 of 4096 elements */
+    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+    call.a = pinned + 64;
+    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+    call.a = pinned + 65;
+    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+    call = gemm(pinned, pinned, pinned);
+    call.m = call.n = call.k = 16, call.lda = call.ldb = call.ldc = 16, call.batch = 16;
+    call.stride_a = 256, call.stride_b = 257, call.stride_c = -1;
+    gpb_facts facts = facts_of(call);
+    assert_int_equal(facts.a, GPB_PLACE_PINNED);
+    assert_int_equal(facts.b, GPB_PLACE_HOST);
+    assert_int_equal(facts.c, GPB_PLACE_HOST);
+    call.stride_a = INT64_MAX / 2, call.ldb = INT64_MAX;
+    facts = facts_of(call);
+    assert_true(facts.a == GPB_PLACE_HOST && facts.b == GPB_PLACE_HOST);
+}
+
+static void arrays(void **state)
+{
+    (void)state;
+    const void *a[3] = { pinned, pinned + 256, pinned + 512 }, *b[3] = { pinned, pageable, pinned };
+    void *c[3] = { pageable, (void *)(uintptr_t)memory, pageable };
+    gpb_call call = gemm(NULL, NULL, NULL);
+    call.m = call.n = call.k = 16, call.lda = call.ldb = call.ldc = 16, call.batch = 3;
+    call.a_array = a, call.b_array = b, call.c_array = c;
+    gpb_facts facts = facts_of(call);
+    assert_int_equal(facts.a, GPB_PLACE_PINNED);
+    assert_int_equal(facts.b, GPB_PLACE_HOST);                 /* both kinds of host memory: staged */
+    assert_int_equal(facts.c, GPB_PLACE_ELSEWHERE);
+    a[2] = pinned + N * N - 255;                               /* the last member ends after the allocation */
+    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+    c[0] = c[2] = c[1];
+    assert_int_equal(facts_of(call).c, GPB_PLACE_DEVICE);
+    assert_false(gpb_gpu_unseen(&call, true) || gpb_gpu_none_there(&call));
+}
+
+static float global[16];
+
+static void *on_another_thread(void *callers)
+{
+    float own[16];
+    bool good = gpb_host_memory((const void *[]){ own, global }, 2) && !gpb_host_memory((const void *[]){ callers }, 1);
+    return good ? callers : NULL;
+}
+
+/* What is surely the host's: heap, stack, data; nothing that is mapped, and above all nothing of a GPU's. */
+static void surely_host(void **state)
+{
+    (void)state;
+    float local[16], *heap = sbrk(64);      /* not malloc: the sanitizers' does not grow there */
+    const void *certain[] = { heap, local, global };
+    assert_true(gpb_host_memory(certain, 3));
+    const void *uncertain[] = { pageable, (void *)(uintptr_t)memory, NULL, (void *)((uintptr_t)local - 65536) };
+    for (int i = 0; i < 4; i++) assert_false(gpb_host_memory(&uncertain[i], 1));
+    gpb_call call = gemm(heap, local, global), mixed = gemm(heap, local, (void *)(uintptr_t)memory);
+    assert_true(gpb_gpu_unseen(&call, true) && !gpb_gpu_unseen(&mixed, true) && !gpb_gpu_none_there(&mixed));
+    call.a = pageable;
+    assert_true(!gpb_gpu_unseen(&call, true) && gpb_gpu_none_there(&call));
+    started = false;
+    assert_true(gpb_gpu_unseen(&mixed, false) && !gpb_gpu_unseen(&mixed, true));
+    started = true;
+    pthread_t thread;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, on_another_thread, local), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, local);
+}
+
+static void machine(void **state)
+{
+    (void)state;
+    gpb_call call = gemm(pageable, pageable, pageable);
+    gpb_facts before = facts_of(call);
+    assert_true(before.cores == 4 && before.host_ratio > 0.5 && before.host_ratio < 1 && before.gpu_ratio == 1 && before.launch_s == 20e-6);
+    assert_true(before.up_gbs > before.down_gbs && before.dma_gbs > before.up_gbs && before.arch == 90 && before.start_s == 0);
+    unsigned age = gpb_machine_age();
+    double few = gpb_machine_too_few();
+    for (int i = 0; i < 12; i++) gpb_machine_host_took(&call, 4, 1e-5, 8e-5);
+    assert_true(facts_of(call).host_ratio > 7 && gpb_machine_age() != age && gpb_machine_too_few() < few / 4);
+    threads = 1;
+    assert_true(facts_of(call).host_ratio == before.host_ratio);      /* that was learnt of four threads */
+    gpb_machine_here.dma_mbs = 50000;
+    gpb_machine_here.core_mbs = 10000;
+    gpb_machine_here.launch_ns = 12000;
+    gpb_machine_measured();
+    gpb_facts after = facts_of(call);
+    assert_true(after.dma_gbs == 50 && after.launch_s > 11.9e-6 && after.launch_s < 12.1e-6 && after.up_gbs > 9 && after.up_gbs < 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(surely_host),
+        cmocka_unit_test(machine),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Every byte of the target after a copy of a rectangle, against a loop over elements; buffers end where the rectangle does, so that a
+   sanitizer sees any step outside. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/rectangle.h"
+
+enum { SHIFT = 4 };      /* bytes that both sides lie off the allocation's alignment */
+
+static bool inside(const gpb_rectangle *r, int64_t i, int64_t j)
+{
+    int64_t row = r->row0 + i, col = r->col0 + j;
+    return r->uplo == 'G' || (r->uplo == 'U' ? row <= col : row >= col);
+}
+
+/* Bytes from the first element to the last of so many columns. */
+static size_t span(const gpb_rectangle *r, int64_t ld)
+{
+    return r->rows > 0 && r->cols > 0 ? (size_t)((r->cols - 1) * ld + r->rows) * r->element : 0;
+}
+
+static void expect(const gpb_rectangle *r, char *to)
+{
+    for (int64_t j = 0; j < r->cols; j++)
+        for (int64_t i = 0; i < r->rows; i++) {
+            const char *source = r->from + (size_t)(i + j * r->ld_from) * r->element;
+            char *target = to + (size_t)(i + j * r->ld_to) * r->element;
+            if (!inside(r, i, j)) continue;
+            if (!r->adds) {
+                memcpy(target, source, r->element);
+                continue;
+            }
+            float a, b;
+            memcpy(&a, source, sizeof a), memcpy(&b, target, sizeof b);
+            volatile float scaled = r->beta * b, sum = a + scaled;       /* volatile: each is rounded to a float */
+            memcpy(target, (const float *)&sum, sizeof b);
+        }
+}
+
+/* Random bytes; for floats: of many magnitudes and both signs, none special. */
+static void fill(char *bytes, size_t count, bool floats)
+{
+    static uint32_t seed = 1;
+    for (size_t i = 0; i + 4 <= count; i += 4) {
+        seed = seed * 1664525 + 1013904223;
+        uint32_t word = floats ? (seed & 0x807fffff) | ((seed >> 8 & 31) + 112) << 23 : seed;
+        memcpy(bytes + i, &word, sizeof word);
+    }
+}
+
+static void check(gpb_rectangle r)
+{
+    const size_t from = span(&r, r.ld_from), to = span(&r, r.ld_to);
+    char *source = malloc(SHIFT + from + 1), *kept = malloc(from + 1), *target = malloc(SHIFT + to + 1), *right = malloc(to + 1);
+    fill(source, SHIFT + from, r.adds), fill(target, SHIFT + to, r.adds);
+    source = realloc(source, SHIFT + from), target = realloc(target, SHIFT + to);       /* not a byte more than it may touch */
+    assert_true(source && target && kept && right);
+    memcpy(kept, source + SHIFT, from), memcpy(right, target + SHIFT, to);
+    r.from = source + SHIFT, r.to = target + SHIFT;
+    expect(&r, right);
+    gpb_rectangle_copy(&r);
+    if (memcmp(right, r.to, to) != 0 || memcmp(kept, r.from, from) != 0)
+        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo,
+                 (long long)r.rows, (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0,
+                 r.target, r.adds, (double)r.beta);
+    free(source), free(target), free(kept), free(right);
+}
+
+/* All positions in the whole matrix, and with the diagonal outside on either side, for the triangles. */
+static void placed(gpb_rectangle r)
+{
+    static const int64_t places[][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 5, 2 }, { 2, 6 }, { 300, 0 }, { 0, 300 } };
+    for (const char *uplo = "GUL"; *uplo; uplo++)
+        for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+            r.uplo = *uplo, r.row0 = places[p][0], r.col0 = places[p][1];
+            check(r);
+        }
+}
+
+static void shaped(gpb_rectangle r)
+{
+    static const int64_t sizes[] = { 0, 1, 2, 3, 7, 16, 33 }, gaps[] = { 0, 1, 5 };
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 7; j++)
+            for (int l = 0; l < 9; l++) {
+                r.rows = sizes[i], r.cols = sizes[j];
+                r.ld_from = r.rows + gaps[l / 3], r.ld_to = r.rows + gaps[l % 3];
+                placed(r);
+            }
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    for (enum gpb_target target = GPB_TARGET_NEAR; target <= GPB_TARGET_PAST; target++)
+        for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_rectangle){ .element = element, .target = target });
+}
+
+static void adds(void **state)
+{
+    static const float betas[] = { 1, -1, 0.3f, 3.25f };
+    (void)state;
+    for (int i = 0; i < 4; i++) shaped((gpb_rectangle){ .element = 4, .adds = true, .beta = betas[i] });
+}
+
+/* As long as the jobs of a call, tight and not: memcpy and the vector loop have other ways for these. */
+static void long_runs(void **state)
+{
+    (void)state;
+    for (int64_t rows = 40; rows < 5000; rows = rows * 10 + 9)
+        for (int gap = 0; gap < 2; gap++) {
+            gpb_rectangle r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows, .ld_from = rows, .ld_to = rows + 7 * gap,
+                                .beta = -0.7f };
+            for (r.target = GPB_TARGET_NEAR; r.target <= GPB_TARGET_PAST; r.target++) check(r);
+            r.adds = true, r.target = GPB_TARGET_FAR;
+            check(r);
+        }
+}
+
+/* What the sum of two roundings cannot be mistaken for: 1 + beta * to fused would leave 2^-24 of it. */
+static void two_roundings(void **state)
+{
+    float from = -1, to = 1 + 0x1p-12f;
+    (void)state;
+    gpb_rectangle r = { .from = (char *)&from, .to = (char *)&to, .rows = 1, .cols = 1, .ld_from = 1, .ld_to = 1, .element = 4, .uplo = 'G',
+                        .adds = true, .beta = 1 + 0x1p-12f };
+    gpb_rectangle_copy(&r);
+    assert_true(to == 0x1p-11f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(copies), cmocka_unit_test(adds), cmocka_unit_test(long_runs),
+                                        cmocka_unit_test(two_roundings) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Routing against machines that are unlike the model: random shapes, each called a few times, plans made from what was learnt so far, times
+   drawn from a host and a GPU that the model knows only by a wrong guess, with noise. What it costs is compared with the better of the two.
+   usage: test_routing */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "dispatch/learn.h"
+#include "dispatch/plan.h"
+
+enum { SHAPES = 300, PASSES = 12 };
+
+/* How a machine differs from the model: factors that go with the size (from 2^10 to 2^40 operations) and with the shape. */
+typedef struct machine {
+    const char *name;
+    double host_small, host_large, host_skinny, gpu_small, gpu_large, gpu_skinny;
+} machine;
+
+static const machine machines[] = {
+    { "as modelled",            1,    1,    1,    1,   1,   1 },
+    { "a host twice as fast",   0.5,  0.5,  0.5,  1,   1,   1 },
+    { "a host four times slower", 4,  4,    4,    1,   1,   1 },
+    { "a reference BLAS",       8,    25,   12,   1,   1,   1 },
+    { "slow when small",        3,    0.7,  2,    1,   1,   1 },
+    { "slow when large",        0.7,  3,    1.5,  1,   1,   1 },
+    { "a slow link",            1,    1,    1,    2,   4,   5 },
+    { "a fast GPU",             1,    1,    1,    0.6, 0.4, 0.5 },
+    { "all of it",              0.4,  1.5,  3,    2,   0.8, 2.5 },
+};
+
+static uint64_t seed = 88172645463325252u;
+
+static double uniform(void)
+{
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static int64_t size(void) { return (int64_t)exp2(13 * uniform()); }
+
+/* Five per cent, and one call in twenty twice as long. */
+static double noise(void) { return (1 + 0.05 * uniform()) * (uniform() < 0.05 ? 2 : 1); }
+
+static double between(const gpb_call *g, double small, double large, double skinny)
+{
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k, share = (log2(2 * m * n * k) - 10) / 30;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    double factor = exp2(log2(small) * (1 - share) + log2(large) * share);
+    double least = fmin(m, fmin(n, k)), most = fmax(m, fmax(n, k));
+    return 8 * least <= most ? sqrt(factor * skinny) : factor;
+}
+
+/* What a size has of its own: up to so many octaves up or down, the same each time. */
+static double own(const gpb_call *g, int side, double octaves)
+{
+    const uint64_t hash = (gpb_learn_hash(g) + (uint64_t)side) * 0x9e3779b97f4a7c15;
+    return exp2(octaves * ((double)(hash >> 11) / 4503599627370496.0 - 1));
+}
+
+static gpb_call shape(void)
+{
+    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = size(), .n = size(),
+                       .k = size(), .alpha = 1, .batch = 1 };
+}
+
+typedef struct result {
+    double geometric, worst, worst_host;      /* in the last pass: time spent / the better of both, time spent / the host's */
+    double learning;                          /* geometric mean over all passes */
+} result;
+
+/* One call: planned with what is known, timed as it is, learnt from. Returns the plan. */
+static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host, gpb_learn *gpu, const double *times)
+{
+    const gpb_learn_key key = gpb_learn_key_of(call);
+    facts->host_ratio = gpb_learn_ratio(host, key, true), facts->gpu_ratio = gpb_learn_ratio(gpu, key, false);
+    const gpb_plan plan = gpb_plan_make(call, facts, &(gpb_policy){ 0 });
+    if (plan.gpu) gpb_learn_add(gpu, key, plan.gpu_s / facts->gpu_ratio, times[1] * noise());
+    else gpb_learn_add(host, key, plan.host_s / facts->host_ratio, times[0] * noise());
+    return plan.gpu;
+}
+
+/* True times: the model's own, by a machine's factors, and by the size's own. */
+static void true_times(const gpb_call *call, const gpb_facts *base, const machine *m, double spread, double *times)
+{
+    gpb_facts facts = *base;
+    facts.host_ratio = facts.gpu_ratio = 1;
+    const gpb_plan plan = gpb_plan_make(call, &facts, &(gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+    times[0] = plan.host_s * between(call, m->host_small, m->host_large, m->host_skinny) * own(call, 0, spread);
+    times[1] = plan.gpu_s * between(call, m->gpu_small, m->gpu_large, m->gpu_skinny) * own(call, 1, spread);
+}
+
+static result play(const machine *m, const gpb_facts *base, double spread)
+{
+    static gpb_learn host, gpu;
+    static gpb_call calls[SHAPES];
+    memset(&host, 0, sizeof host), memset(&gpu, 0, sizeof gpu);
+    for (int i = 0; i < SHAPES; i++) calls[i] = shape();
+    result r = { 0 };
+    for (int pass = 0; pass < PASSES; pass++) {
+        r = (result){ .learning = r.learning };
+        for (int i = 0; i < SHAPES; i++) {
+            double times[2];
+            gpb_facts facts = *base;
+            true_times(&calls[i], base, m, spread, times);
+            const double spent = times[goes_to_gpu(&calls[i], &facts, &host, &gpu, times)], best = fmin(times[0], times[1]);
+            r.geometric += log(spent / best) / SHAPES, r.learning += log(spent / best) / SHAPES / PASSES;
+            r.worst = fmax(r.worst, spent / best), r.worst_host = fmax(r.worst_host, spent / times[0]);
+        }
+    }
+    r.geometric = exp(r.geometric), r.learning = exp(r.learning);
+    return r;
+}
+
+static void judge(const machine *m, int threads, double spread)
+{
+    const gpb_facts base = { .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30, .up_gbs = 45, .down_gbs = 42, .dma_gbs = 50,
+                             .launch_s = 12e-6, .gpu_ratio = 1, .cores = threads, .core_gflops = 50, .host_ratio = 1 };
+    const result r = play(m, &base, spread);
+    print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at most %.2f of the host\n",
+                  m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst, r.worst_host);
+    assert_true(r.geometric < 1.05 && r.learning < 1.05);
+    assert_true(r.worst_host < 1.25 + spread);
+}
+
+/* The goals of the project: 1.05 in geometric mean over 300 shapes, none above 1.25 times the host. */
+static void never_slower(void **state)
+{
+    (void)state;
+    static const int threads[] = { 1, 4, 16 };
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        for (int t = 0; t < 3; t++) judge(&machines[i], threads[t], 0), judge(&machines[i], threads[t], 0.35);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(never_slower) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
