@@ -43,7 +43,9 @@ variant() {
     if [ "$name" != no_cuda ]; then
         build storm $compiler -std=c11 -D_GNU_SOURCE -O1 -g $compile "$programs/storm.c" "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lpthread
         export LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always
-        timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
+        # What dl_iterate_phdr hands out is guarded by a lock of ld.so's own, which ThreadSanitizer does not see.
+        printf 'race:%s\n' note_names note_object > unseen
+        TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
         timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?
         grep -h WRONG fuzz.out
         if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'; then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi

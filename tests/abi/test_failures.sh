@@ -48,10 +48,10 @@ for rule in '' cuMemcpyDtoHAsync:{1,4}:2 cuLaunchKernel:1:2; do
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?
 done
 
-# Every call of the driver at every occurrence, in every form of call and place of operands: 85,000 cases, of which CI draws 2000 by the day
-# (GPB_TEST_SEED), GPB_TEST_LARGE=1 all of them in ten minutes. What is known and not mended is counted (programs/inject.c says what).
+# Every call of the driver at every occurrence, in every form of call and place of operands: 300,000 cases, of which CI draws 2000 by the day
+# (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them. What is known and not mended is counted (programs/inject.c says what).
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
-preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 1 : 41)) "$scratch" > inject.out 2>&1; exit=$?
+preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?
 if [ $exit = 0 ]; then ok "injected faults: $(cat inject.out)"; else fail "injected faults: exit $exit, seed ${GPB_TEST_SEED:-$(date +%j)}"; head -40 inject.out; fi
 
 # Nothing of CUDA for calls that are not worth it, even where the program has libcuda; and what a mistyped option does.

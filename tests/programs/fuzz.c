@@ -151,7 +151,7 @@ static int64_t draw_size(void)
 
 static double draw_scalar(void)
 {
-    static const float some[] = { 1, 0, -1, 0.5f, 2, -0.0f, 1, 0.75f, -3.25f, 0x1p-20f, 0x1p20f, 1, 0, NAN, INFINITY, 0x1p-140f };
+    static const float some[] = { 1, 0, -1, 0.5f, 2, -0.0f, 1, 0.75f, -3.25f, 0x1p-20f, 0x1p20f, 1, 0, NAN, INFINITY, 0x1p-60f };
     return (double)some[draw(sizeof some / sizeof *some - (draw(8) ? 3 : 0))];
 }
 
@@ -162,8 +162,9 @@ enum data { INTEGERS, UNIFORM, WIDE, SPECIAL, DATA };
 
 static float draw_float(enum data data)
 {
-    /* Nothing that overflows on its way: where that ends, in an infinity or in NaN, hangs on the order of the sum. */
-    static const float special[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 0x1p-149f, -0x1p-130f, 0x1p40f };
+    /* Nothing that overflows on its way: where that ends, in an infinity or in NaN, hangs on the order of the sum; and no subnormal times a
+       large one, where it counts whether alpha comes first. */
+    static const float special[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 0x1p-149f, -0x1p-130f, 1.5f };
     const float x = (float)((double)draw(1 << 24) / (1 << 23) - 1);
     if (data == INTEGERS) return (float)((int)draw(9) - 4);
     if (data == SPECIAL && draw(16) == 0) return special[draw(8)];
