@@ -216,12 +216,12 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. */
+/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. Not for a C
+   in place: what a failed run left of it could not be told by the strip. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
-    const bool on_device = facts->a == GPB_PLACE_DEVICE && facts->b == GPB_PLACE_DEVICE && facts->c == GPB_PLACE_DEVICE;
-    if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
+    if (facts->c == GPB_PLACE_DEVICE || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_schedule_seconds(plan, call, facts, kernels_s);
     for (int64_t strip = GRAIN; strip < plan->mc || strip < plan->nc; strip *= 2) {
