@@ -172,13 +172,13 @@ static CUresult post(flow *f, bool *busy)
 
 /* ---- kernels */
 
-/* The move's strip is on its way to the device, and C's buffer is free. */
+/* The move's strip is on its way to the device, and C's buffer is free if it is written: what was in it is on its way home. */
 static bool may_launch(const flow *f)
 {
     const walker *w = &f->launch;
     if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % AHEAD]) return false;
-    if (!f->home || w->move.tile.rows == 0) return true;
-    return w->tiles - f->fetch.tiles < AHEAD
+    if (!f->home || !w->move.tile.rows) return true;
+    return (!w->move.last || w->tiles - f->fetch.tiles < AHEAD)
            && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
 }
 
@@ -192,8 +192,7 @@ static CUresult wait_for(flow *f, const walker *w)
         result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
         if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
     }
-    const bool begins = move->tile.rows && f->run.c.at_panel != move->panel[2];      /* to write into the buffer */
-    if (!result && f->home && begins && move->panel[2] > f->run.c.buffers)
+    if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
         result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
     return result;
 }
