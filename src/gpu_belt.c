@@ -25,8 +25,27 @@ void gpb_belt_begin(gpb_belt *belt, size_t piece)
     belt->piece = piece;
 }
 
-void gpb_belt_open(gpb_belt *belt) { gpb_crew_begin(&belt->crew); }
-void gpb_belt_end(gpb_belt *belt) { gpb_crew_end(&belt->crew); }
+void gpb_belt_open(gpb_belt *belt)
+{
+    belt->open = true;
+    gpb_crew_begin(&belt->crew);
+}
+
+bool gpb_belt_help(gpb_belt *belt) { return belt->open && gpb_crew_help(&belt->crew); }
+
+void gpb_belt_end(gpb_belt *belt)
+{
+    if (belt->open) gpb_crew_end(&belt->crew);
+    belt->open = false;
+}
+
+/* The crew copies, some time; or it is done now. True: the crew. */
+static bool copy_caller(gpb_belt *belt, const gpb_rectangle *job)
+{
+    if (belt->open && gpb_crew_post(&belt->crew, job)) return true;
+    gpb_rectangle_copy(job);
+    return false;
+}
 
 /* ---- the ring */
 
@@ -101,7 +120,7 @@ bool gpb_belt_offer(gpb_belt *belt, const gpb_load *wanted)
     gpb_load *load = take(belt, wanted);
     if (!load) return false;
     load->copy.to = ring_at(belt, load);
-    if (!gpb_crew_post(&belt->crew, &load->copy)) return false;
+    load->jobs = copy_caller(belt, &load->copy);
     belt->head = load->end;
     belt->made++;
     return true;
@@ -155,9 +174,10 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
     uint64_t there;
     CUresult result = pass(belt, &there);
     while (!result && belt->done < there) forget(belt), *busy = true;
-    while (belt->packed < belt->made && gpb_crew_reap(&belt->crew)) {
-        belt->ready += bytes_of(gpb_belt_load(belt, belt->packed));
-        belt->packed++, *busy = true;
+    for (gpb_load *load; belt->packed < belt->made; belt->packed++, *busy = true) {
+        load = gpb_belt_load(belt, belt->packed);
+        if (load->jobs && !gpb_crew_reap(&belt->crew)) break;
+        belt->ready += bytes_of(load);
     }
     /* A copy costs as much of the driver's time as it takes 256 KiB to pass over the link: while others are on their way, more come. */
     const bool starved = belt->moved == belt->done, whole = all && belt->packed == belt->made;
@@ -202,8 +222,7 @@ void gpb_belt_land(gpb_belt *belt)
         job.from += (size_t)(col * job.ld_from) * job.element, job.to += (size_t)(col * job.ld_to) * job.element;
         job.cols = load->cols - col < cols ? load->cols - col : cols;
         job.col0 += col;
-        if (gpb_crew_post(&belt->crew, &job)) load->jobs++;
-        else gpb_rectangle_copy(&job);
+        load->jobs += copy_caller(belt, &job);
     }
     belt->moved++, belt->passed++;
 }
@@ -220,6 +239,6 @@ const gpb_load *gpb_belt_home(gpb_belt *belt)
 
 void gpb_belt_let_go(gpb_belt *belt)
 {
-    while (belt->crew.reaped < belt->crew.posted)
+    while (belt->open && belt->crew.reaped < belt->crew.posted)
         if (!gpb_crew_reap(&belt->crew) && !gpb_crew_help(&belt->crew)) sched_yield();
 }

@@ -28,7 +28,7 @@ typedef struct gpb_load {
     CUevent after;                   /* NULL, or what must have happened before it may be written on the device */
     bool direct;                     /* no crew and no ring: `moved` once the event behind it has happened */
     bool lost;                       /* down: not to be copied home */
-    int jobs;                        /* down: of the crew's, as many as the load was cut into */
+    int jobs;                        /* of the crew's: 1 or none up; down as many as the load was cut into */
     int64_t count;                   /* the owner's: columns of C that are home with it */
     bool opens, ends_member, ends_tile;      /* likewise: first of a tile of C; last of a member, of a tile */
     gpb_rectangle copy;              /* between the caller's memory and the ring */
@@ -48,6 +48,7 @@ typedef struct gpb_belt {
     uint64_t made, packed, moved, done;
     size_t ready;                    /* bytes packed and not moved */
     size_t piece;
+    bool open;                       /* the crew copies; else whoever offers a load, or lets it land */
     uint64_t bytes;                  /* that have gone over the link in this call */
     gpb_load load[GPB_BELT_LOADS];
     gpb_crew_queue crew;
@@ -61,6 +62,8 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver);
 void gpb_belt_begin(gpb_belt *belt, size_t piece);
 /* From here on the crew looks at the belt; until gpb_belt_end, when all its jobs have been reaped. */
 void gpb_belt_open(gpb_belt *belt);
+/* Does a job that nobody of the crew has taken. False: there is none. */
+bool gpb_belt_help(gpb_belt *belt);
 void gpb_belt_end(gpb_belt *belt);
 /* Waits until the crew has let go of the ring, after a failure. */
 void gpb_belt_let_go(gpb_belt *belt);

@@ -33,7 +33,7 @@ typedef struct flow {
     walker post, launch, fetch, land;
     gpb_move only;                       /* the last that was launched with a tile of a C in place */
     uint64_t sent_by[AHEAD];             /* loads made when a move's strip was posted whole */
-    bool staged, home;                   /* the crew has work; C goes home to the caller */
+    bool staged, crew, home;             /* something goes by a ring; and is worth waking the crew for; C goes home to the caller */
     bool past;                           /* stores go past the caches */
     bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */
     bool guarded;                        /* one was: */
@@ -391,7 +391,7 @@ static void idle(flow *f)
     gpb_lane *lane = f->run.lane;
     enum { FEW = 8, PATIENT = 64, LONG = 512 };
     f->idle++;
-    if (f->staged && (gpb_crew_size() < FEW || f->idle > PATIENT) && (gpb_crew_help(&lane->down->crew) || gpb_crew_help(&lane->up->crew)))
+    if (f->staged && (gpb_crew_size() < FEW || f->idle > PATIENT) && (gpb_belt_help(lane->down) || gpb_belt_help(lane->up)))
         f->idle = 0;
     else if (f->idle > LONG)
         sched_yield();
@@ -506,7 +506,7 @@ static void stop(flow *f)
     gpb_lane *lane = f->run.lane;
     bool busy;
     for (; lane->down->done < lane->down->moved; commit(f, &busy))
-        if (!gpb_crew_help(&lane->down->crew)) sched_yield();
+        if (!gpb_belt_help(lane->down)) sched_yield();
     gpb_belt_let_go(lane->up);
     wait(f, lane->up->stream);
     wait(f, f->run.stream);
@@ -523,16 +523,16 @@ static CUresult end(flow *f, CUresult result)
     if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
     else result = end_in_place(f, result);
     if (result) stop(f);
-    if (f->staged) {
-        gpb_belt_let_go(lane->up);
-        gpb_belt_end(lane->up), gpb_belt_end(lane->down);
-    }
+    gpb_belt_end(lane->up), gpb_belt_end(lane->down);
     return result;
 }
 
 /* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read to be
    written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
 #define PAST_BYTES 0x1p25
+
+/* What one core copies in 20 us; a worker that sleeps is there after 14. */
+#define CREW_BYTES 0x1p18
 
 static double within(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
 
@@ -549,6 +549,7 @@ static flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, c
     f.post = f.launch = f.fetch = f.land = begin(call, plan);
     to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
+    f.crew = 4 * ((m + n) * k + m * n) * (double)call->batch >= CREW_BYTES;
     f.fetch_bytes = (size_t)within(m * n / 2, 128 << 10, 1 << 20);
     gpb_belt_begin(lane->up, piece(4 * (m + n) * k)), gpb_belt_begin(lane->down, piece(4 * m * n));
     return f;
@@ -559,7 +560,7 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     flow f = set_up(lane, call, plan, facts, progress);
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
-    if (f.staged) gpb_belt_open(lane->up), gpb_belt_open(lane->down);
+    if (f.staged && f.crew) gpb_belt_open(lane->up), gpb_belt_open(lane->down);
     CUresult result = follow_legacy(&f.run);
     while (!result && !is_over(&f)) result = pump(&f);
     return end(&f, result);
