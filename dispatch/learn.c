@@ -100,11 +100,11 @@ static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
     return cell;
 }
 
-/* A first call that is long counts: what it has to do besides is small against that. */
-static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double measured_s)
+/* A first call that should be long counts: what it has to do besides is small against that. */
+static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double modelled_s)
 {
     if (cell.seen >= 2) return step(cell, ratio);
-    if (cell.seen == 0 && measured_s < LONG_S) return (gpb_learn_cell){ .seen = 1 };
+    if (cell.seen == 0 && modelled_s < LONG_S) return (gpb_learn_cell){ .seen = 1 };
     return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 2 };
 }
 
@@ -121,7 +121,7 @@ bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, doub
 {
     if (!(modelled_s > 0 && measured_s > 0)) return false;
     const double ratio = within(measured_s / modelled_s, LEAST, MOST);
-    const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, measured_s);
+    const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, modelled_s);
     const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
     atomic_store_explicit(&learnt->cell[key.class], cell, memory_order_relaxed);
     atomic_store_explicit(&learnt->kept[key.place], next_of_size(size, key.tag, ratio), memory_order_relaxed);

@@ -68,7 +68,7 @@ const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, b
 
 double gpb_plan_too_few(const gpb_facts *facts)
 {
-    return facts->launch_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 1 ? facts->host_ratio : 1);
+    return facts->launch_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
 }
 
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)

@@ -6,7 +6,7 @@
 #include "dispatch/cost.h"
 #include "dispatch/panels.h"
 
-#define LAUNCH_S 5e-6            /* one more strip or tile: splitting, the kernel's first and last blocks, the change of streams */
+#define LAUNCH_S 8e-6            /* one more strip or tile: splitting, the kernel's first and last blocks, the change of streams */
 #define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

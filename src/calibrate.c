@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "include/gpublas.h"
+#include "src/crew.h"
 #include "src/gpu_state.h"
 #include "src/log.h"
 #include "src/machine_file.h"
@@ -106,26 +107,29 @@ static gpb_call square(int64_t n, const void *a, const void *b, void *c)
                        .k = n, .lda = n, .ldb = n, .ldc = n, .alpha = 1, .a = a, .b = b, .c = c, .batch = 1 };
 }
 
-/* One call on the GPU whatever it costs. Seconds, or a negative number; *facts and *plan as it began. */
-static double timed(const gpb_call *call, gpb_facts *facts, gpb_plan *plan)
+/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or
+   a negative number; *facts and *plan as it began. */
+static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
     gpb_gpu_facts(call, true, facts);
+    const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
+    if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_plan_make(call, facts, &always);
-    if (!plan->gpu || gpb_gpu_leaving()) return -1;
+    if (!plan->gpu) return -1;
     const double begin_s = now_s();
     const gpb_outcome out = gpb_gpu_call(call, facts, &always, *plan);
     return out.done && !out.failure ? now_s() - begin_s : -1;
 }
 
 /* The same a few times, to be learnt from; the best. */
-static double learn(const gpb_call *call)
+static double learn(const gpb_call *call, bool there)
 {
     double best = 1;
     for (int i = 0; i < 4; i++) {
         gpb_facts facts;
         gpb_plan plan;
-        const double seconds = timed(call, &facts, &plan);
+        const double seconds = timed(call, there, &facts, &plan);
         if (seconds < 0) return -1;
         gpb_machine_gpu_took(call, &facts, plan.gpu_s / facts.gpu_ratio, seconds);
         best = least(best, seconds);
@@ -142,7 +146,7 @@ static void measure_launch(void)
     gpb_plan plan;
     double best = 1;
     for (int i = 0; i < 8; i++) {
-        const double seconds = timed(&call, &facts, &plan);
+        const double seconds = timed(&call, false, &facts, &plan);
         if (seconds < 0) return;
         best = least(best, seconds);
     }
@@ -160,7 +164,7 @@ static double learn_kernels(const gpb_driver *driver)
     for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
         const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
                                      (void *)(uintptr_t)(memory + 2 * bytes));
-        seconds = learn(&call);
+        seconds = learn(&call, true);
     }
     driver->cuMemFree(memory);
     return seconds;
@@ -173,7 +177,7 @@ static void learn_whole(void)
     if (!memory) return;
     for (int i = 0; i < 3 * N * N; i++) memory[i] = 1;
     const gpb_call call = square(N, memory, memory + N * N, memory + 2 * N * N);
-    learn(&call);
+    learn(&call, false);
     free(memory);
 }
 

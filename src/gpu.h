@@ -30,6 +30,9 @@ bool gpb_gpu_none_there(const gpb_call *call);
 /* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
+/* The GPUs are lost and an operand is where the host would crash on it. */
+bool gpb_gpu_unreachable(const gpb_call *call);
+
 /* What became of a call that was to run on the GPU. */
 typedef struct gpb_outcome {
     bool done;                   /* C is computed; false: nothing of C was touched, the host must compute it */

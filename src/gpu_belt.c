@@ -18,9 +18,11 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver)
     return result;
 }
 
-void gpb_belt_begin(gpb_belt *belt)
+void gpb_belt_begin(gpb_belt *belt, size_t piece)
 {
-    belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->moved = belt->done = belt->bytes = 0;
+    belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
+    belt->ready = 0;
+    belt->piece = piece;
 }
 
 void gpb_belt_open(gpb_belt *belt) { gpb_crew_begin(&belt->crew); }
@@ -125,15 +127,15 @@ static CUresult copy(gpb_belt *belt, const gpb_load *load, size_t bytes, bool up
     return driver->cuMemcpy2DAsync(&shape, belt->stream);
 }
 
-/* The loads from `moved` to `ready`, neighbours together. */
-static CUresult send_ready(gpb_belt *belt, uint64_t ready)
+/* The loads that are packed, neighbours together. */
+static CUresult send_packed(gpb_belt *belt)
 {
     CUresult result = CUDA_SUCCESS;
-    while (belt->moved < ready && !result) {
+    while (belt->moved < belt->packed && !result) {
         const gpb_load *first = gpb_belt_load(belt, belt->moved), *last = first;
         size_t bytes = bytes_of(first);
         uint64_t next = belt->moved + 1;
-        for (; next < ready && bytes < TOGETHER; next++) {
+        for (; next < belt->packed && bytes < TOGETHER; next++) {
             const gpb_load *load = gpb_belt_load(belt, next);
             if (load->at != last->end || load->at % GPB_BELT_BYTES == 0 || !follows(last, load)) break;
             bytes += bytes_of(load);
@@ -142,19 +144,24 @@ static CUresult send_ready(gpb_belt *belt, uint64_t ready)
         if (first->after) result = gpb_driver_open(NULL)->cuStreamWaitEvent(belt->stream, first->after, 0);
         if (!result) result = copy(belt, first, bytes, true);
         belt->moved = next;
+        belt->ready -= bytes;
         if (!result) result = record(belt, next);
     }
     return result;
 }
 
-CUresult gpb_belt_send(gpb_belt *belt, bool *busy)
+CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
 {
-    uint64_t ready = belt->moved, there;
-    while (ready < belt->made && gpb_crew_reap(&belt->crew)) ready++;
-    *busy |= ready > belt->moved;
-    CUresult result = send_ready(belt, ready);
-    if (!result) result = pass(belt, &there);
+    uint64_t there;
+    CUresult result = pass(belt, &there);
     while (!result && belt->done < there) forget(belt), *busy = true;
+    while (belt->packed < belt->made && gpb_crew_reap(&belt->crew)) {
+        belt->ready += bytes_of(gpb_belt_load(belt, belt->packed));
+        belt->packed++, *busy = true;
+    }
+    /* A copy costs as much of the driver's time as it takes 256 KiB to pass over the link: while others are on their way, more come. */
+    const bool starved = belt->moved == belt->done, whole = all && belt->packed == belt->made;
+    if (!result && belt->ready && (starved || whole || belt->ready >= GPB_BELT_ENOUGH)) result = send_packed(belt);
     return result;
 }
 
@@ -184,16 +191,26 @@ CUresult gpb_belt_arrived(gpb_belt *belt, bool *arrived)
 
 void gpb_belt_land(gpb_belt *belt)
 {
-    const gpb_load *load = gpb_belt_load(belt, belt->moved);
-    if (!load->direct && !load->lost) gpb_crew_post(&belt->crew, &load->copy);      /* not more than GPB_CREW_JOBS loads are on the belt */
+    gpb_load *load = gpb_belt_load(belt, belt->moved);
+    const int64_t fit = (int64_t)(belt->piece / load->width), cols = fit ? fit : 1;
+    load->jobs = 0;
+    for (int64_t col = 0; col < load->cols && !load->direct && !load->lost; col += cols) {
+        gpb_rectangle job = load->copy;
+        job.from += (size_t)(col * job.ld_from) * job.element, job.to += (size_t)(col * job.ld_to) * job.element;
+        job.cols = load->cols - col < cols ? load->cols - col : cols;
+        job.col0 += col;
+        if (gpb_crew_post(&belt->crew, &job)) load->jobs++;
+        else gpb_rectangle_copy(&job);
+    }
     belt->moved++, belt->passed++;
 }
 
 const gpb_load *gpb_belt_home(gpb_belt *belt)
 {
     if (belt->done == belt->moved) return NULL;
-    const gpb_load *load = gpb_belt_load(belt, belt->done);
-    if (!load->direct && !load->lost && !gpb_crew_reap(&belt->crew)) return NULL;
+    gpb_load *load = gpb_belt_load(belt, belt->done);
+    while (load->jobs && gpb_crew_reap(&belt->crew)) load->jobs--;
+    if (load->jobs) return NULL;
     forget(belt);
     return load;
 }

@@ -16,7 +16,8 @@ enum {
     GPB_BELT_BYTES = 8 << 20,        /* of pinned memory: what 16 cores have in hand (0.5 MiB each) while the engines have not got to the rest */
     GPB_BELT_LOADS = GPB_CREW_JOBS,
     GPB_BELT_EVENTS = 64,
-    GPB_BELT_LEAST = 64 << 10, GPB_BELT_MOST = 512 << 10      /* bytes of a load, if a column is no longer */
+    GPB_BELT_LEAST = 64 << 10, GPB_BELT_MOST = 512 << 10,     /* bytes of a job of the crew's, if a column is no longer: 7 to 50 us */
+    GPB_BELT_ENOUGH = 512 << 10                                /* bytes of a copy of the driver's while others are on their way */
 };
 
 /* A rectangle of an operand: `cols` columns of `width` bytes, on the device `pitch` bytes apart. */
@@ -27,14 +28,16 @@ typedef struct gpb_load {
     CUevent after;                   /* NULL, or what must have happened before it may be written on the device */
     bool direct;                     /* no crew and no ring: `moved` once the event behind it has happened */
     bool lost;                       /* down: not to be copied home */
+    int jobs;                        /* down: of the crew's, as many as the load was cut into */
     int64_t count;                   /* the owner's: columns of C that are home with it */
     bool opens, ends_member, ends_tile;      /* likewise: first of a tile of C; last of a member, of a tile */
     gpb_rectangle copy;              /* between the caller's memory and the ring */
     uint64_t at, end;                /* in the ring; see gpb_belt */
 } gpb_load;
 
-/* Loads pass three gates, in order. Up: made (the crew copies it into the ring), moved (on its way to the device), done (there: its place
-   is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home), done (home). */
+/* Loads pass three gates, in order. Up: made (the crew copies it into the ring; packed when it has), moved (on its way to the device), done
+   (there: its place is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home, in jobs of `piece`
+   bytes), done (home). */
 typedef struct gpb_belt {
     char *ring;                      /* GPB_BELT_BYTES */
     CUstream stream;
@@ -42,7 +45,9 @@ typedef struct gpb_belt {
     uint64_t upto[GPB_BELT_EVENTS];  /* made or moved when the event was recorded */
     uint64_t recorded, passed;       /* events */
     uint64_t head, tail;             /* bytes handed out and given back since ever: places modulo GPB_BELT_BYTES */
-    uint64_t made, moved, done;
+    uint64_t made, packed, moved, done;
+    size_t ready;                    /* bytes packed and not moved */
+    size_t piece;
     uint64_t bytes;                  /* that have gone over the link in this call */
     gpb_load load[GPB_BELT_LOADS];
     gpb_crew_queue crew;
@@ -52,18 +57,19 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 
 /* Ring, stream and events, as far as they are not there yet; a context is current. */
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver);
-/* An empty belt. */
-void gpb_belt_begin(gpb_belt *belt);
+/* An empty belt, with jobs of so many bytes for the crew. */
+void gpb_belt_begin(gpb_belt *belt, size_t piece);
 /* From here on the crew looks at the belt; until gpb_belt_end, when all its jobs have been reaped. */
 void gpb_belt_open(gpb_belt *belt);
 void gpb_belt_end(gpb_belt *belt);
 /* Waits until the crew has let go of the ring, after a failure. */
 void gpb_belt_let_go(gpb_belt *belt);
 
-/* Up. The next load, its `copy` complete but for `to`. False: no room now. */
+/* Up. The next load, its `copy` complete but for `to`: one job of the crew's. False: no room now. */
 bool gpb_belt_offer(gpb_belt *belt, const gpb_load *load);
-/* Sends what the crew has packed, and forgets what has arrived. *busy: something happened. */
-CUresult gpb_belt_send(gpb_belt *belt, bool *busy);
+/* Sends what the crew has packed, and forgets what has arrived. all: although it is little, and other copies are on their way. *busy:
+   something happened. */
+CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy);
 
 /* Down. Starts the next load, its `copy` complete but for `from`; direct: the caller has queued the copying. *room false: not now. */
 CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *load, bool *room);

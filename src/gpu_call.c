@@ -72,7 +72,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
         out.failure = gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
     }
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(out.failure);
-    if (out.failure && warn)
+    if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
     out.kernel = plan.kernel, out.splits = plan.splits;
     if (progress.stood_in) out.wide = plan.wide, out.stand_in = plan.stand_in;

@@ -45,7 +45,8 @@ static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, k
     gpb_device *devices;
     const int count = gpb_gpu_devices(&devices);
     *about = (known){ 0 };
-    if (!pointer || ask(pointer, about)) return GPB_PLACE_HOST;
+    if (!pointer) return GPB_PLACE_HOST;
+    if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;      /* a driver in distress */
     if (about->managed) return GPB_PLACE_DEVICE;
     if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
     if (!about->on_gpu) return GPB_PLACE_HOST;
@@ -124,23 +125,6 @@ bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
     return !call->c_array && gpb_host_memory((const void *[]){ call->a, call->b, call->c }, 3);
 }
 
-/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
-bool gpb_gpu_none_there(const gpb_call *call)
-{
-    const void *operands[] = { call->a, call->b, call->c };
-    int there = 0;
-    if (call->c_array || !enter()) return false;
-    for (int i = 0; i < 3 && !there; i++) {
-        unsigned memory = 0;
-        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        void *value = &memory;
-        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
-        there = result || memory == CU_MEMORYTYPE_DEVICE;
-    }
-    leave();
-    return !there;
-}
-
 /* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
    which is no reason for us to. Without a current context the driver may not say: then it might. */
 static bool might_be_on_gpu(const void *pointer)
@@ -157,6 +141,24 @@ static bool any_might(const gpb_call *call)
     for (int64_t i = 0; i < call->batch; i++)
         if (might_be_on_gpu(call->a_array[i]) || might_be_on_gpu(call->b_array[i]) || might_be_on_gpu(call->c_array[i])) return true;
     return false;
+}
+
+/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
+bool gpb_gpu_none_there(const gpb_call *call)
+{
+    const void *operands[] = { call->a, call->b, call->c };
+    int there = 0;
+    if (!gpb_gpu_started()) return !any_might(call);
+    if (call->c_array || !enter()) return false;
+    for (int i = 0; i < 3 && !there; i++) {
+        unsigned memory = 0;
+        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        void *value = &memory;
+        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
+        there = result || memory == CU_MEMORYTYPE_DEVICE;
+    }
+    leave();
+    return !there;
 }
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
@@ -187,8 +189,22 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         find_operands(call, facts);
         leave();
     }
-    pthread_setcancelstate(cancel, NULL);
     facts->starting = gpb_gpu_starting();
     facts->start_s = gpb_gpu_start_left();
     gpb_machine_facts(call, facts);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+static bool reachable(const gpb_call *call, const void *a, const void *b, const void *c)
+{
+    return gpb_host_readable(c) && (!gpb_call_multiplies(call) || (gpb_host_readable(a) && gpb_host_readable(b)));
+}
+
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    if (!gpb_gpu_lost()) return false;
+    if (!call->c_array) return !reachable(call, call->a, call->b, call->c);
+    for (int64_t i = 0; i < call->batch; i++)
+        if (!reachable(call, call->a_array[i], call->b_array[i], call->c_array[i])) return true;
+    return false;
 }

@@ -34,6 +34,12 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
 }
 
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    (void)call;
+    return false;
+}
+
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     (void)call, (void)facts, (void)policy, (void)plan;

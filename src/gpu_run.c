@@ -38,7 +38,7 @@ typedef struct flow {
     bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */
     bool guarded;                        /* one was: */
     int64_t guarded_from;                /* tiles from this one on were computed with these kernels */
-    size_t piece_up, piece_down;         /* bytes of a load */
+    size_t fetch_bytes;                  /* of a load on the belt down */
     int idle;                            /* turns in a row in which nothing was to be done */
 } flow;
 
@@ -109,7 +109,7 @@ static gpb_load load_up(const flow *f, const walker *w, const gpb_operand *x, co
 {
     const size_t e = f->run.element;
     size_t most = (size_t)GPB_BELT_LEAST << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
-    if (most > f->piece_up) most = f->piece_up;
+    if (most > f->run.lane->up->piece) most = f->run.lane->up->piece;
     const int64_t fit = (int64_t)(most / e), rows = least(s->rows - w->row, fit), whole = rows == s->rows;
     const int64_t cols = whole ? least(s->cols - w->col, fit / rows) : 1;
     const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + w->member, e);
@@ -256,7 +256,7 @@ static gpb_load load_down(const flow *f, const walker *w)
     const gpb_run *r = &f->run;
     const gpb_tile *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t fit = (int64_t)(f->piece_down / column), cols = least(t->cols - w->col, fit ? fit : 1);
+    const int64_t fit = (int64_t)(f->fetch_bytes / column), cols = least(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
     char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + w->member, e);
     gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
@@ -400,7 +400,7 @@ static CUresult pump(flow *f)
 {
     bool busy = false;
     CUresult result = post(f, &busy);
-    if (!result && f->staged) result = gpb_belt_send(f->run.lane->up, &busy);
+    if (!result && f->staged) result = gpb_belt_send(f->run.lane->up, f->post.ended, &busy);
     if (!result) result = launch(f, &busy);
     if (!result) result = fetch(f, &busy);
     if (!result && f->home) result = land(f, &busy);
@@ -458,11 +458,13 @@ static void explain(gpb_run *r, const gpb_tile *t)
         free(marks);
 }
 
-/* Waits for all that is queued; should waiting itself fail, once more. */
+/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may still
+   be at work on what the program looks at next. */
 static CUresult wait(const flow *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
-    return result && !gpb_gpu_sticky(result) ? f->driver->cuStreamSynchronize(stream) : result;
+    if (result && !gpb_gpu_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
+    return result && !gpb_gpu_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
 }
 
 /* Waits, and computes what then turns out to be the stand-in's. */
@@ -521,12 +523,10 @@ static CUresult end(flow *f, CUresult result)
    written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
 #define PAST_BYTES 0x1p25
 
-/* Bytes of a load, so that every core has several. */
-static size_t piece(double bytes)
-{
-    const double each = bytes / (3 * (gpb_crew_size() + 1));
-    return each < GPB_BELT_LEAST ? GPB_BELT_LEAST : each > GPB_BELT_MOST ? GPB_BELT_MOST : (size_t)each / 4096 * 4096;
-}
+static double within(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
+
+/* Bytes of a job of the crew's, so that every core has several. */
+static size_t piece(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
 
 static flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
@@ -538,7 +538,8 @@ static flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, c
     f.post = f.launch = f.fetch = f.land = begin(call, plan);
     to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
-    f.piece_up = piece(4 * (m + n) * k), f.piece_down = piece(4 * m * n);
+    f.fetch_bytes = (size_t)within(m * n / 2, 128 << 10, 1 << 20);
+    gpb_belt_begin(lane->up, piece(4 * (m + n) * k)), gpb_belt_begin(lane->down, piece(4 * m * n));
     return f;
 }
 
@@ -547,7 +548,6 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     flow f = set_up(lane, call, plan, facts, progress);
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
-    gpb_belt_begin(lane->up), gpb_belt_begin(lane->down);
     if (f.staged) gpb_belt_open(lane->up), gpb_belt_open(lane->down);
     CUresult result = follow_legacy(&f.run);
     while (!result && !is_over(&f)) result = pump(&f);

@@ -206,7 +206,11 @@ static void *save(void *unused)
     return unused;
 }
 
-void gpb_gpu_save(void) { begin_thread(save); }
+/* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
+void gpb_gpu_save(void)
+{
+    if (gpb_gpu_started() && atomic_load(&readiness) == READY) begin_thread(save);
+}
 
 void gpb_gpu_start_behind(void)
 {
@@ -232,16 +236,18 @@ bool gpb_gpu_await(void)
 
 bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
 
-/* It may take longer than expected: a tenth of that is always left. */
+/* It may take longer than expected: then as long again as a tenth of what it has taken, or of what was expected. */
 double gpb_gpu_start_left(void)
 {
     if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
-    const double expected = atomic_load(&expected_s), left = atomic_load(&begun_s) + expected - now_s();
-    return left > expected / 10 ? left : expected / 10;
+    const double expected = atomic_load(&expected_s), taken = now_s() - atomic_load(&begun_s);
+    const double tenth = (taken > expected ? taken : expected) / 10;
+    return expected - taken > tenth ? expected - taken : tenth;
 }
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
+bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && device_count > 0; }
 bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
 const char *gpb_gpu_why(void) { return atomic_load(&why); }
 

@@ -9,4 +9,7 @@
    the calling thread's stack or of the program's own static data. False says nothing. */
 bool gpb_host_memory(const void *const *pointers, int count);
 
+/* False: the process may not read there; a BLAS on the host would crash. Asks the kernel: 0.1 us. */
+bool gpb_host_readable(const void *pointer);
+
 #endif

@@ -14,6 +14,9 @@ static _Atomic unsigned changes;         /* corrections that moved by a tenth */
 
 unsigned gpb_machine_age(void) { return atomic_load_explicit(&changes, memory_order_relaxed); }
 
+/* Threads that copy between the caller's memory and pinned memory: the crew, and the caller. */
+static int stagers(void) { return gpb_crew_size() + 1; }
+
 static int class_of(int threads)
 {
     int class = 0;
@@ -46,8 +49,7 @@ static double known(_Atomic int64_t *value, double unit, double presumed)
 static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
 {
     const double core = known(&gpb_machine_here.core_mbs, 1e-3, 9), link = known(&gpb_machine_here.dma_mbs, 1e-3, 25);
-    const int copiers = gpb_crew_size() + 1;
-    const double each = copiers > 1 ? copiers * 0.5 * core : core;      /* while both directions run */
+    const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
     facts->dma_gbs = link;
     facts->up_gbs = staged(each, link), facts->down_gbs = staged(0.8 * each, link);
     facts->launch_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);

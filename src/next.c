@@ -367,7 +367,8 @@ static int note_names(struct dl_phdr_info *info, size_t size, void *out)
 
 bool gpb_next_look(bool at_once)
 {
-    enum { CYCLES = 100000 };      /* between looks: 30 to 50 us; opening libcuda and making a context in it take a thousand times as long */
+    /* Between looks: 130 to 200 us; opening libcuda and making a context in it take a thousand times as long. */
+    enum { CYCLES = 400000 };
     static _Atomic unsigned long long seen, last;
     static atomic_bool libcuda;
     const unsigned long long now = __builtin_ia32_rdtsc();

@@ -110,7 +110,8 @@ static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *use
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
-    if (alone && !failed && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
+    const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
+    if (alone && !failed && !verified && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
               failed ? "gpu+host" : "gpu", &out, seconds);
@@ -131,7 +132,7 @@ static void scale(const gpb_call *g)
 
 static void count_host(const gpb_visit *visit, double seconds)
 {
-    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .host_calls = 1 });
+    gpb_stats_host();
     if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 }, seconds);
 }
 
@@ -225,6 +226,10 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     visit->why = turned_away(call, &libcuda);
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
+    if (gpb_gpu_unreachable(call)) {
+        gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+        return true;
+    }
     if (call->precision == 's' && !gpb_call_multiplies(call)) {
         scale(call);
         count_host(visit, 0);

@@ -7,7 +7,7 @@
 /* Threads add to different cache lines: two that add to one wait 50 ns for each other. */
 enum { SHARDS = 16 };
 static struct shard {
-    _Alignas(128)
+    _Alignas(128) _Atomic uint64_t on_host;
 #define COUNT(field) _Atomic uint64_t field;
 #define SUM(field) _Atomic double field;
 #include "src/stats.def"
@@ -63,10 +63,14 @@ void gpb_stats_add(const gpublas_stats_t *more)
 #undef SUM
 }
 
+void gpb_stats_host(void) { count(&own_shard()->on_host, 1); }
+
 void gpb_stats_read(gpublas_stats_t *stats)
 {
     *stats = (gpublas_stats_t){ 0 };
     for (int i = 0; i < SHARDS; i++) {
+        const uint64_t on_host = atomic_load_explicit(&shards[i].on_host, memory_order_relaxed);
+        stats->calls += on_host, stats->host_calls += on_host;
 #define COUNT(field) stats->field += atomic_load_explicit(&shards[i].field, memory_order_relaxed);
 #define SUM(field) COUNT(field)
 #include "src/stats.def"

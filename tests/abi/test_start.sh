@@ -20,8 +20,16 @@ FAKECUDA_START_MS=3000 run exit exit; expect 'ended while it starts: exit' 0 $?
 expect 'and the start was not done' 0 "$(grep -c 'starting took' exit.trace)"
 FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1:2 run exit refused; expect 'ended while a start fails: exit' 0 $?
 
+# A driver that fails while the machine is measured: what cannot be had is done without.
+export FAKECUDA_START_MS=0
+for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMemcpyDtoHAsync:{1,30}:700 cuStreamSynchronize:\*:999 cuMemsetD8:1:700 \
+            cuLaunchKernel:{1,\*}:719 cuModuleLoadData:\*:209 cuMemFreeHost:1:2 cuPointerGetAttributes:\*:201; do
+    FAKECUDA_FAIL=$rule run calls failing; expect "$rule while it is measured: exit" 0 $?
+    if [ "$(grep -c 'the GPU failed' failing.trace)" -gt 1 ]; then fail "$rule: warnings"; grep 'the GPU failed' failing.trace; fi
+done
+
 # The file: made, used, and refused.
-export FAKECUDA_START_MS=0 GPUBLAS_CALIBRATION=$PWD/deep/down/file
+export GPUBLAS_CALIBRATION=$PWD/deep/down/file
 known() { run gpu "$1"; expect "$1: exit" 0 $?; expect "$1: calibration" "$2" "$(grep -oE 'calibration: (loaded|measured)' "$1.trace" | cut -d' ' -f2)"; }
 known first measured
 expect 'the file is the owner'"'"'s alone' '600 700' "$(stat -c %a deep/down/file) $(stat -c %a deep/down)"

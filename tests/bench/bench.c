@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench: our SGEMM and the ladder of kernels against cuBLAS, or ordinary programs' SGEMM end to end. See --help. */
+/* bench: our SGEMM and the ladder of kernels against cuBLAS, or SGEMM on host memory against its rivals. See --help. */
 #include "tests/bench/bench.h"
 
 #include <argp.h>
@@ -30,6 +30,13 @@ spread spread_of(double *values, int count)
 {
     qsort(values, (size_t)count, sizeof *values, ascending);
     return (spread){ (values[(count - 1) / 2] + values[count / 2]) / 2, values[0], values[count - 1], count };
+}
+
+void must(int result, const char *what)
+{
+    if (result == 0) return;
+    fprintf(stderr, "bench: %s: error %d\n", what, result);
+    exit(1);
 }
 
 void *bench_memory(size_t bytes)
@@ -86,24 +93,33 @@ sample_error sample_judge(const sample *s)
     return (sample_error){ worst * 0x1p24, sqrt(square / whole) };
 }
 
-enum { DEVICE = 1000, END_TO_END, FIT, SUITES, MODES, SHAPES, SEED, WORKER };
+enum { DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES, SHAPES, SEED, PLAIN_BLAS,
+       WORKER, CONTENDER, PROGRAM };
 
 static const struct argp_option arguments[] = {
     { "device", DEVICE, 0, 0, "Operands on the GPU: what the library does by itself, against cuBLAS", 0 },
     { "fit", FIT, 0, 0, "Every kernel and number of parts of k on random shapes: for tests/bench/fit.py", 0 },
-    { "end-to-end", END_TO_END, 0, 0, "Pageable host operands: this library, the host BLAS and NVBLAS", 0 },
+    { "end-to-end", END_TO_END, 0, 0, "Host operands: this library, the host BLAS, NVBLAS, and cuBLAS between copies", 0 },
+    { "out-of-core", OUT_OF_CORE, 0, 0, "The same for 40000 x 40000 x 8192 with 4 GiB of device memory", 0 },
+    { "never-slower", NEVER_SLOWER, 0, 0, "Random shapes: the library's choice against host and GPU, with 1, 4 and 16 host threads", 0 },
+    { "processes", PROCESSES, 0, 0, "Whole programs, from start to exit, without and with the library preloaded", 0 },
+    { "callers", CALLERS, 0, 0, "1 to 16 threads that call at once; small calls beside large ones", 0 },
+    { "overhead", OVERHEAD, 0, 0, "What a call pays that goes to the host BLAS; what a plan costs", 0 },
     { "library", 'l', "PATH", 0, "The libgpublas.so to bench (default: the one of this build)", 0 },
-    { "host-blas", 'b', "PATH", 0, "End to end: the host BLAS (default: libopenblas.so.0)", 0 },
-    { "nvblas", 'n', "PATH", 0, "End to end: NVBLAS (default: libnvblas.so of CUDA 13 or 12, if found)", 0 },
+    { "host-blas", 'b', "PATH", 0, "The host BLAS to compare with, and behind us (default: libopenblas.so.0)", 0 },
+    { "plain-blas", PLAIN_BLAS, "PATH", 0, "The BLAS behind NVBLAS: plain names, 32-bit integers (default: libopenblas.so.0)", 0 },
+    { "nvblas", 'n', "PATH", 0, "NVBLAS (default: libnvblas.so of CUDA 13 or 12, if found)", 0 },
     { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
     { "kernel", 'k', "NAME", 0, "This kernel alone (fit: or several, with commas)", 0 },
-    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; device, fit: take about S (default: 120)", 0 },
+    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
     { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched; fit: their shapes instead of random ones", 0 },
-    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32 (default: fp32,ieee)", 0 },
-    { "shapes", SHAPES, "N", 0, "Fit: this many shapes (default: 200)", 0 },
-    { "seed", SEED, "N", 0, "Fit: other shapes (default: 1)", 0 },
+    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32 (default: all; tf32 for the squares alone, unless suites are named)", 0 },
+    { "shapes", SHAPES, "N", 0, "Fit, never-slower: this many shapes (default: 200, 300)", 0 },
+    { "seed", SEED, "N", 0, "Fit, never-slower: other shapes (default: 1)", 0 },
     { "largest", 'm', "N", 0, "Leave out shapes with a side above N", 0 },
-    { "worker", WORKER, 0, OPTION_HIDDEN, NULL, 0 },
+    { "worker", WORKER, "MODE", OPTION_HIDDEN, NULL, 0 },
+    { "contender", CONTENDER, "NAME", OPTION_HIDDEN, NULL, 0 },
+    { "program", PROGRAM, "NAME", OPTION_HIDDEN, NULL, 0 },
     { 0 }
 };
 
@@ -120,7 +136,15 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case SHAPES: c->options.shapes = atoi(text); return 0;
     case SEED: c->options.seed = atoi(text); return 0;
     case END_TO_END: c->run = bench_end_to_end; return 0;
-    case WORKER: c->run = bench_worker; return 0;
+    case OUT_OF_CORE: c->run = bench_out_of_core; return 0;
+    case NEVER_SLOWER: c->run = bench_never_slower; return 0;
+    case PROCESSES: c->run = bench_processes; return 0;
+    case CALLERS: c->run = bench_callers; return 0;
+    case OVERHEAD: c->run = bench_overhead; return 0;
+    case WORKER: c->run = bench_worker, c->options.worker = text; return 0;
+    case PROGRAM: c->run = bench_program, c->options.program = text; return 0;
+    case CONTENDER: c->options.contender = text; return 0;
+    case PLAIN_BLAS: c->options.plain_blas = text; return 0;
     case 'l': c->options.library = text; return 0;
     case 'b': c->options.host_blas = text; return 0;
     case 'n': c->options.nvblas = text; return 0;
@@ -135,8 +159,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 int main(int argc, char **argv)
 {
     static const struct argp argp = { arguments, parse, NULL,
-        "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time.", NULL, NULL, NULL };
-    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .modes = "fp32,ieee", .seconds = 120, .shapes = 200, .seed = 1,
+        "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time; or what an option says.",
+        NULL, NULL, NULL };
+    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .plain_blas = "libopenblas.so.0", .seconds = 120, .seed = 1,
                     .largest = 1 << 20 }, bench_ladder };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);

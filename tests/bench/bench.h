@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two benches share: the clock, medians, and the error of a sample against FP64. */
+/* What the benches share: their options, the clock, medians, CSV, and the error of a sample against FP64. */
 #ifndef GPB_BENCH_H
 #define GPB_BENCH_H
 
@@ -12,14 +12,17 @@
 
 typedef struct bench_options {
     const char *library;        /* libgpublas.so */
-    const char *host_blas;      /* end to end: the host BLAS to compare with, and that ours falls back to */
-    const char *nvblas;         /* end to end: libnvblas.so */
+    const char *host_blas;      /* host memory: the host BLAS to compare with, and that ours falls back to */
+    const char *plain_blas;     /* the BLAS behind NVBLAS, which knows none but plain names with 32-bit integers */
+    const char *nvblas;         /* libnvblas.so; NULL: looked for, "": none */
     const char *csv;            /* where to write the CSV, or NULL */
     const char *only;           /* ladder: this kernel alone, or NULL */
     const char *suites, *modes; /* device: names with commas between them, NULL: all; fit: of suites, NULL: random shapes */
-    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; device, fit: all of it */
-    int shapes, seed;           /* fit: how many random shapes at most; which ones */
-    int largest;                /* shapes with a side above this are left out */
+    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; the others: all of it, about */
+    int shapes, seed;           /* fit, never-slower: how many random shapes at most; which ones */
+    int largest;                /* shapes with a side above this are left out, or cut down */
+    const char *worker, *contender;      /* a child: of that mode, for that contender */
+    const char *program;        /* a child of --processes: be that program */
 } bench_options;
 
 /* Exit codes: 0, or 1 if an answer was wrong or a call did not run where it should have. 77: no GPU. */
@@ -27,13 +30,21 @@ int bench_ladder(const bench_options *options);
 int bench_device(const bench_options *options);
 int bench_fit(const bench_options *options);
 int bench_end_to_end(const bench_options *options);
-/* A child of bench_end_to_end: times one library's sgemm_ and prints lines for its parent. */
+int bench_out_of_core(const bench_options *options);
+int bench_never_slower(const bench_options *options);
+int bench_processes(const bench_options *options);
+int bench_callers(const bench_options *options);
+int bench_overhead(const bench_options *options);
+/* Children of these. */
 int bench_worker(const bench_options *options);
+int bench_program(const bench_options *options);
 
 typedef struct spread { double median, least, most; int count; } spread;
 
 double seconds_now(void);
 spread spread_of(double *values, int count);           /* sorts them */
+/* Exits if result is not 0. */
+void must(int result, const char *what);
 void *bench_memory(size_t bytes);                      /* or exits */
 /* dlsym, or exits. */
 void *bench_symbol(void *library, const char *name);

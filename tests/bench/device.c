@@ -34,7 +34,7 @@ static void add_pairs(const char *suite, int m, int n, int k, const bench_option
 
 static void squares(const bench_options *options)
 {
-    for (int n = 512; n <= 16384; n *= 2) add_pairs("squares", n, n, n, options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2) add_pairs("squares", n, n, n, options);
 }
 
 static void odd(const bench_options *options)
@@ -65,15 +65,18 @@ static void batched(const bench_options *options)
     static const struct { int batch, n; } table[] = { { 1000, 64 }, { 256, 128 }, { 64, 512 } };
     for (int i = 0; i < 3; i++)
         for (int array = 0; array < 2; array++) {
+            int before = count;
             add("batched", table[i].n, table[i].n, table[i].n, "NN", options);
-            problems[count - 1].batch = table[i].batch, problems[count - 1].array = array;
+            if (count > before) problems[count - 1].batch = table[i].batch, problems[count - 1].array = array;
         }
 }
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
     { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
 };
-static const struct { const char *name; int cublas; double slack; } modes[] = { { "fp32", 0, 0 }, { "ieee", 0, 0 }, { "tf32", 3, 0x1p15 } };
+/* suite: the only one, unless the command line names some. */
+static const struct { const char *name; int cublas; double slack; const char *suite; } modes[] = {
+    { "fp32", 0, 0, NULL }, { "ieee", 0, 0, NULL }, { "tf32", 3, 0x1p15, "squares" } };
 
 static bool listed(const char *list, const char *name)
 {
@@ -81,6 +84,11 @@ static bool listed(const char *list, const char *name)
     for (const char *at = list; at && (at = strstr(at, name)); at += length)
         if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
     return !list;
+}
+
+static bool wanted(const bench_options *options, size_t mode, const problem *p)
+{
+    return listed(options->modes, modes[mode].name) && (options->suites || !modes[mode].suite || !strcmp(modes[mode].suite, p->suite));
 }
 
 typedef struct result { spread ours, cublas, events; double error, cublas_error; bool on_gpu; char kernel[64]; } result;
@@ -180,15 +188,17 @@ int bench_device(const bench_options *options)
                                         "cublas_error_u");
     if (csv) write_peaks(csv);
     double start = seconds_now();
-    for (size_t x = 0; x < 3; x++) left += listed(options->modes, modes[x].name) ? count : 0;
+    for (size_t x = 0; x < 3; x++)
+        for (int i = 0; i < count; i++) left += wanted(options, x, &problems[i]);
     printf("%s: median ms, TFLOP/s, cuBLAS's TFLOP/s, ratio, kernel/splits, max |e|/(|A||B|) in 2^-24: ours, cuBLAS's\n", gpu);
     for (size_t x = 0; x < 3; x++) {
         if (!listed(options->modes, modes[x].name)) continue;
         gpu_option("MATH", modes[x].name);
         if (cublas.handle) must(cublas.set_math(cublas.handle, modes[x].cublas), "cublasSetMathMode");
-        for (int i = 0; i < count; i++, left--) {
+        for (int i = 0; i < count; i++) {
             const problem *p = &problems[i];
-            double each = (options->seconds - (seconds_now() - start)) / left;
+            if (!wanted(options, x, p)) continue;
+            double each = (options->seconds - (seconds_now() - start)) / left--;
             result r = measured(p, fmax(0.7 * each, 0));      /* the rest: errors, warming up, events */
             bool right = r.error <= p->k + 4 + modes[x].slack;
             faults += !right || !r.on_gpu;

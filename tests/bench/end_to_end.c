@@ -1,213 +1,253 @@
 /* SPDX-License-Identifier: MIT */
-/* End to end: sgemm_ on ordinary pageable host memory, as an unmodified program calls it. Each contender runs in a process of its
-   own, which opens one library and times it: ours (auto, always), the host BLAS alone, NVBLAS in front of the same host BLAS. */
+/* End to end: one SGEMM on host memory, as an unmodified program calls it, by each contender in a process of its own, by turns.
+   --out-of-core: the same for one product that is far larger than the device memory that it may use. */
 #include "tests/bench/bench.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "include/gpublas.h"
+#include "tests/bench/gpu.h"
+#include "tests/bench/worker.h"
 
-static const int sizes[] = { 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MOST_CALLS = 20, WARM_UP = 2048 };
+enum { MOST_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
+#define LONG_FLOPS 4e12          /* by the host: 16384 takes 7.5 s (measured/h200.md): once, and not warmed up */
+#define MOST_SECONDS 0.4         /* of calls of a case by one contender, unless three take longer */
+#define PATIENCE 3.0             /* seconds after which three are too many */
 
-/* The Fortran names of a BLAS, plain or in a Python wheel. */
-static const struct { const char *symbol; bool wide; } spellings[] = {
-    { "sgemm_", false }, { "scipy_sgemm_", false }, { "scipy_sgemm_64_", true }, { "sgemm_64_", true }
+/* Where operands lie. fresh: never seen before; again: where those of the last call were; pinned: page-locked by the program. */
+enum where { FRESH, AGAIN, PINNED };
+static const char *const places[] = { "fresh", "again", "pinned" };
+
+/* What one worker is asked: one case. `inside`: sub-matrices of matrices with twice the rows. */
+typedef struct ask {
+    int64_t m, n, k;
+    double beta, seconds;
+    bool row_major, inside, once;
+    enum where where;
+    room room;                   /* of the memory that operands come from */
+} ask;
+typedef struct answer { spread seconds; double worst, first, on_gpu; bool none; } answer;
+
+/* ---- the worker ---- */
+
+static memory pinned_memory(room r)
+{
+    char gpu[256];
+    void *at;
+    if (!gpu_open(gpu, sizeof gpu)) exit(77);
+    MUST(cuMemHostAlloc(&at, 4 * (r.in + r.out), 1));  /* CU_MEMHOSTALLOC_PORTABLE */
+    return memory_at(at, r);
+}
+
+static double first_call;        /* the process's first, GPU start and all: 0 as yet */
+
+static memory *memory_for(const ask *q)
+{
+    static memory ordinary, pinned;
+    if (!ordinary.in.at) {
+        ordinary = memory_make(q->room, true);
+        if (!q->once) first_call = contender_warm(&ordinary, (int)fmin(WARM_UP, fmin((double)q->m, fmin((double)q->n, (double)q->k))));
+    }
+    if (q->where != PINNED) return &ordinary;
+    if (!pinned.in.at) pinned = pinned_memory(q->room);
+    return &pinned;
+}
+
+static gpb_call call_of(const ask *q)
+{
+    gpb_call g = host_call(q->m, q->n, q->k, q->beta);
+    g.row_major = q->row_major;
+    if (q->inside) g.lda *= TWICE, g.ldb *= TWICE, g.ldc *= TWICE;
+    return g;
+}
+
+/* Writing memory anew takes longer than a call. */
+static bool goes_on(const ask *q, double spent, double begun) { return spent < q->seconds && seconds_now() - begun < 2 * q->seconds; }
+
+static void serve(const bench_options *options, const void *asked, void *answered)
+{
+    const ask *q = asked;
+    answer *r = answered;
+    gpb_call g = call_of(q);
+    double seconds[MOST_CALLS], spent = 0;
+    check drawn;
+    int count = 0;
+    (void)options;
+    if (q->row_major && !contender_has_rows()) {
+        r->none = true;
+        return;
+    }
+    memory *from = memory_for(q);
+    memory_operands(from, &g, q->inside);
+    if (!q->once) contender_timed(&g);
+    const uint64_t calls = contender_calls(), gpu_calls = contender_gpu_calls();
+    const double begun = seconds_now();
+    do {
+        if (q->where != AGAIN && !q->once) memory_operands(from, &g, q->inside);
+        check_draw(&drawn, &g, CHECKED);
+        spent += seconds[count++] = contender_timed(&g);
+    } while (!q->once && count < MOST_CALLS && (count < 3 ? spent < PATIENCE : goes_on(q, spent, begun)));
+    if (contender_calls() > calls) r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
+    r->seconds = spread_of(seconds, count);
+    r->worst = check_worst(&drawn, &g);
+    r->first = first_call;
+}
+
+const worker_mode end_to_end_mode = { "end-to-end", sizeof(ask), sizeof(answer), serve };
+
+/* ---- the cases ---- */
+
+#define ID(x) (1u << (x))
+#define OURS (ID(GPUBLAS_AUTO) | ID(GPUBLAS_ALWAYS))
+#define RIVALS (ID(NVBLAS) | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS))
+
+/* Sizes up to `most`; who: a bit each. The host BLAS is not asked again for what makes no difference to it. Those with cores come last:
+   they need processes of their own. */
+static const struct group { enum where where; bool row_major, inside; double beta; int cores, most; unsigned who; } groups[] = {
+    { FRESH,  false, false, 0, 0, 16384, OURS | RIVALS | ID(HOST) },
+    { FRESH,  false, false, 1, 0, 16384, OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
+    { FRESH,  false, false, 1, 0, 8192,  ID(NVBLAS) | ID(HOST) },
+    { FRESH,  true,  false, 0, 0, 16384, OURS },
+    { FRESH,  true,  false, 1, 0, 16384, OURS },
+    { AGAIN,  false, false, 0, 0, 8192,  OURS | RIVALS },
+    { FRESH,  false, true,  0, 0, 8192,  OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
+    { FRESH,  false, true,  1, 0, 8192,  OURS },
+    { PINNED, false, false, 0, 0, 8192,  OURS | RIVALS },
+    { PINNED, false, false, 1, 0, 8192,  OURS | ID(COPY_CUBLAS) },
+    { FRESH,  false, false, 0, 4, 8192,  OURS },
+    { FRESH,  false, false, 0, 4, 4096,  ID(HOST) },
 };
-typedef void narrow(const char *, const char *, const int32_t *, const int32_t *, const int32_t *, const float *, const float *,
-                    const int32_t *, const float *, const int32_t *, const float *, float *, const int32_t *, size_t, size_t);
-typedef void wide(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const float *, const float *,
-                  const int64_t *, const float *, const int64_t *, const float *, float *, const int64_t *, size_t, size_t);
+static const int sizes[] = { 512, 1024, 2048, 3135, 4096, 6000, 8192, 16384 };
+enum { GROUPS = sizeof groups / sizeof *groups, SIZES = sizeof sizes / sizeof *sizes };
 
-static void *sgemm;
-static bool is_wide;
-static int (*stats)(gpublas_stats_t *, size_t);        /* NULL: not ours */
-
-static double timed(int n, const float *a, const float *b, float *c)
+/* Floats for two calls' operands: while one call is at work the other's leave the caches. Pinned memory is dear: for one. */
+static room room_for(const bench_options *options, int most, enum where where)
 {
-    const float one = 1, zero = 0;
-    int64_t n64 = n;
-    double start = seconds_now();
-    if (is_wide) ((wide *)sgemm)("N", "N", &n64, &n64, &n64, &one, a, &n64, b, &n64, &zero, c, &n64, 1, 1);
-    else ((narrow *)sgemm)("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
-    return seconds_now() - start;
-}
-
-static void load(const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW);
-    if (!library) {
-        fprintf(stderr, "bench: %s\n", dlerror());
-        exit(77);
-    }
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !sgemm; i++) {
-        sgemm = dlsym(library, spellings[i].symbol);
-        is_wide = spellings[i].wide;
-    }
-    if (!sgemm) bench_symbol(library, "sgemm_");
-    stats = (__typeof__(stats))dlsym(library, "gpublas_stats");
-}
-
-/* One line a size: n calls median least most error. The GPU's start is not timed: `auto` may want a few calls for it to pay. */
-int bench_worker(const bench_options *options)
-{
-    int largest = sizes[0];
+    int64_t n = sizes[0];
     for (int i = 0; i < SIZES; i++)
-        if (sizes[i] <= options->largest) largest = sizes[i];
-    size_t floats = (size_t)largest * (size_t)largest;
-    float *a = bench_memory(4 * floats), *b = bench_memory(4 * floats), *c = bench_memory(4 * floats);
-    load(options->library);
-    gpb_reference_fill(a, floats, 1);
-    gpb_reference_fill(b, floats, 2);
-    memset(c, 0, 4 * floats);
-    double start = seconds_now(), first = timed(sizes[0], a, b, c);
-    for (int i = 0; i < 40 && seconds_now() - start < 3; i++) timed(largest < WARM_UP ? largest : WARM_UP, a, b, c);
-    printf("first %.6f\n", first);
-    for (int i = 0; i < SIZES && sizes[i] <= largest; i++) {
-        static sample drawn;
-        double seconds[MOST_CALLS];
-        int n = sizes[i], count = 1;
-        timed(n, a, b, c);
-        seconds[0] = timed(n, a, b, c);
-        count = (int)fmin(MOST_CALLS, fmax(3, 0.5 / seconds[0]));
-        for (int x = 1; x < count; x++) seconds[x] = timed(n, a, b, c);
-        spread t = spread_of(seconds, count);
-        sample_draw(&drawn, n, n, n, a, b);
-        for (int x = 0; x < SAMPLES; x++) drawn.got[x] = c[drawn.at[x]];
-        printf("%d %d %.9f %.9f %.9f %.3f\n", n, count, t.median, t.least, t.most, sample_judge(&drawn).worst);
-        fflush(stdout);
-    }
-    gpublas_stats_t seen = { 0 };
-    if (stats && !stats(&seen, sizeof seen)) printf("gpu %.4f\n", (double)seen.gpu_calls / (double)seen.calls);
-    return 0;
+        if (sizes[i] <= options->largest && sizes[i] <= most) n = sizes[i];
+    if (options->largest < n) n = options->largest;
+    const gpb_call call = call_of(&(ask){ .m = n, .n = n, .k = n, .inside = n <= 8192 && where != PINNED });
+    const room one = room_of(&call);
+    return where == PINNED ? one : (room){ 2 * one.in, 2 * one.out };
 }
 
-typedef struct contender {
-    const char *name, *library;
-    const char *offload;                               /* GPUBLAS_OFFLOAD, or NULL: not ours */
-    bool nvblas, pinned;
-} contender;
-
-/* NVBLAS's configuration: the host BLAS behind it, all GPUs. */
-static void write_configuration(const contender *who, const char *host_blas, char *path)
+static void write_row(FILE *csv, const contender *who, const ask *q, const worker_setting *setting, const answer *r)
 {
-    int file = mkstemp(path);
-    FILE *conf = file < 0 ? NULL : fdopen(file, "w");
-    if (!conf) {
-        perror(path);
-        exit(1);
-    }
-    fprintf(conf, "NVBLAS_LOGFILE /dev/null\nNVBLAS_CPU_BLAS_LIB %s\nNVBLAS_GPU_LIST ALL\n", host_blas);
-    if (who->pinned) fprintf(conf, "NVBLAS_AUTOPIN_MEM_ENABLED\n");
-    fclose(conf);
+    const gpb_call g = call_of(q);
+    const double ideal = host_ideal(&g, setting->cores);
+    if (!csv) return;
+    fprintf(csv, "%s,%d,%d,%d,%g,%s,%s,%s,%d,%s,%d,", who->name, (int)q->m, (int)q->n, (int)q->k, q->beta, q->row_major ? "row" : "column",
+            places[q->where], q->inside ? "inside" : "packed", setting->cores, setting->memory ? setting->memory : "all", r->seconds.count);
+    fprintf(csv, "%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.6f,%.4f,%.3f\n", 1e3 * r->seconds.median, 1e3 * r->seconds.least, 1e3 * r->seconds.most,
+            1e-9 * host_flops(&g) / r->seconds.median, r->worst, r->on_gpu, 1e3 * ideal, ideal / r->seconds.median, 1e3 * r->first);
+    fflush(csv);
 }
 
-static FILE *start(const contender *who, const bench_options *options, const char *configuration, pid_t *child)
+static const char columns[] = "contender,m,n,k,beta,order,memory,layout,cores,device_memory,calls,ms_median,ms_least,ms_most,gflops,"
+                              "error_of_bound,on_gpu,ideal_ms,of_ideal,first_call_ms";
+
+/* One question to one contender; the faults of its answer. */
+static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE *csv)
 {
-    int ends[2];
-    char largest[32];
-    snprintf(largest, sizeof largest, "%d", options->largest);
-    if (pipe(ends) || (*child = fork()) < 0) {
-        perror("bench");
-        exit(1);
+    answer r;
+    worker_settle();
+    if (!worker_ask(w, q, sizeof *q, &r, sizeof r)) {
+        printf("%13s", w->code == 77 ? "-" : "failed");
+        return worker_failed(w);
     }
-    if (*child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        setenv("GPUBLAS_HOST_BLAS", options->host_blas, 1);
-        if (who->offload) setenv("GPUBLAS_OFFLOAD", who->offload, 1);
-        setenv("NVBLAS_CONFIG_FILE", configuration, 1);
-        execl("/proc/self/exe", "bench", "--worker", "--library", who->library, "--largest", largest, (char *)NULL);
-        _exit(127);
+    if (r.none) {
+        printf("%13s", "-");
+        return 0;
     }
-    close(ends[1]);
-    return fdopen(ends[0], "r");
+    const gpb_call g = call_of(q);
+    const bool always = w->who->offload && !strcmp(w->who->offload, "always"), bad = !(r.worst <= 1) || (always && r.on_gpu < 1);
+    write_row(csv, w->who, q, setting, &r);
+    printf(" %9.3f%s%2.0f", 1e3 * r.seconds.median, bad ? "!" : " ", fmin(99, 100 * host_ideal(&g, setting->cores) / r.seconds.median));
+    fflush(stdout);
+    return bad;
 }
 
-/* What came of one contender: medians, 0 where there is none; the share of calls on the GPU, 0 if not ours. */
-typedef struct outcome { double seconds[SIZES], on_gpu; int code, wrong; } outcome;
+typedef struct run { const bench_options *options; FILE *csv; double start; int left, faults; } run;
 
-static outcome run(const contender *who, const bench_options *options, FILE *csv)
+static void all_sizes(run *on, const struct group *group, worker *workers)
 {
-    char configuration[] = "/tmp/gpublas-nvblas-XXXXXX", text[256];
-    pid_t child;
-    double first = 0;
-    outcome out = { { 0 }, 0, 0, 0 };
-    if (who->nvblas) write_configuration(who, options->host_blas, configuration);
-    FILE *lines = start(who, options, configuration, &child);
-    while (lines && fgets(text, sizeof text, lines)) {
-        int n, calls;
-        double median, least, most, error;
-        if (sscanf(text, "first %lf", &first) == 1 || sscanf(text, "gpu %lf", &out.on_gpu) == 1) continue;
-        if (sscanf(text, "%d %d %lf %lf %lf %lf", &n, &calls, &median, &least, &most, &error) != 6) continue;
-        for (int i = 0; i < SIZES; i++)
-            if (sizes[i] == n) out.seconds[i] = median;
-        if (csv)
-            fprintf(csv, "%s,%d,%d,%.6f,%.6f,%.6f,%.1f,%.3f,%.3f\n", who->name, n, calls, 1e3 * median, 1e3 * least, 1e3 * most,
-                    2e-9 * n * n * n / median, error, 1e3 * first);
-        out.wrong += !(error <= n + 4);
+    const worker_setting setting = { 0, group->cores, NULL };
+    printf("%s, %s-major, %s, beta %g%s\n", places[group->where], group->row_major ? "row" : "column",
+           group->inside ? "ld = 2 rows" : "packed", group->beta, group->cores ? ", on 4 cores" : "");
+    for (int s = 0; s < SIZES; s++) {
+        const int64_t n = sizes[s] < on->options->largest || s ? sizes[s] : on->options->largest;
+        if (n > on->options->largest || n > group->most) continue;
+        printf("%6d", (int)n);
+        for (int id = 0; id < CONTENDERS; id++) {
+            if (id == GPUBLAS_NEVER) continue;
+            if (!(group->who & ID(id))) {
+                printf("%13s", "");
+                continue;
+            }
+            ask q = { n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where, { 0, 0 } };
+            const double share = (on->options->seconds - (seconds_now() - on->start)) / (on->left > 0 ? on->left-- : 1);
+            const gpb_call g = call_of(&q);
+            q.seconds = fmax(0, fmin(MOST_SECONDS, 0.6 * share));      /* the rest: warming up, writing memory anew, the answer */
+            q.once = id == HOST && host_flops(&g) > LONG_FLOPS;
+            q.room = room_for(on->options, group->cores || group->where == PINNED ? group->most : sizes[SIZES - 1], group->where);
+            on->faults += ask_one(&workers[id], &q, &setting, on->csv);
+        }
+        printf("\n");
     }
-    int status = -1;
-    if (lines) fclose(lines);
-    waitpid(child, &status, 0);
-    if (who->nvblas) unlink(configuration);
-    out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    return out;
-}
-
-static const char *found(const char *wanted, const char *const *names)
-{
-    if (wanted) return wanted;
-    for (; *names; names++) {
-        pid_t child = fork();                          /* not in this process: NVBLAS reads its configuration when opened */
-        int status = 0;
-        if (child == 0) _exit(dlopen(*names, RTLD_NOW) ? 0 : 1);
-        if (waitpid(child, &status, 0) == child && status == 0) return *names;
-    }
-    return NULL;
 }
 
 int bench_end_to_end(const bench_options *options)
 {
-    static const char *const nvblas[] = { "libnvblas.so.13", "libnvblas.so.12", "libnvblas.so", NULL };
-    const char *rival = found(options->nvblas, nvblas);
-    const contender contenders[] = {
-        { "gpublas_auto", options->library, "auto", false, false },
-        { "gpublas_always", options->library, "always", false, false },
-        { "host", options->host_blas, NULL, false, false },
-        { "nvblas", rival, NULL, true, false },
-        { "nvblas_autopin", rival, NULL, true, true },
-    };
-    enum { CONTENDERS = sizeof contenders / sizeof *contenders };
-    FILE *csv = bench_csv(options->csv, "contender,n,calls,ms_median,ms_least,ms_most,gflops,error_u,first_call_ms");
-    int faults = 0;
-    printf("SGEMM n x n x n on pageable host memory, GFLOP/s. Host BLAS: %s\n%-16s", options->host_blas, "");
-    for (int s = 0; s < SIZES; s++) printf("%8d", sizes[s]);
+    run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
+    worker workers[CONTENDERS] = { { 0 } };
+    int cores = -1;
+    printf("SGEMM n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s", options->host_blas, "");
+    for (int id = 0; id < CONTENDERS; id++)
+        if (id != GPUBLAS_NEVER) printf(" %12.12s", contenders_of(options)[id].name);
     printf("\n");
-    for (int i = 0; i < CONTENDERS; i++) {
-        if (!contenders[i].library) {
-            printf("%-16s not found\n", contenders[i].name);
-            continue;
+    for (int i = 0; i < GROUPS; i++) on.left += __builtin_popcount(groups[i].who) * SIZES;
+    for (int i = 0; i < GROUPS; i++) {
+        for (int id = 0; id < CONTENDERS && groups[i].cores != cores; id++) {
+            worker_end(&workers[id]);
+            if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
+            workers[id] = worker_start(options, "end-to-end", (enum contender_id)id, (worker_setting){ 0, groups[i].cores, NULL });
         }
-        fflush(NULL);
-        const contender *who = &contenders[i];
-        outcome out = run(who, options, csv);
-        bool always = who->offload && !strcmp(who->offload, "always");
-        bool bad = out.wrong || (out.code && !who->nvblas) || (always && out.on_gpu == 0);
-        faults += bad;
-        printf("%-16s", who->name);
-        for (int s = 0; s < SIZES; s++)
-            if (out.seconds[s] > 0) printf("%8.0f", 2e-9 * sizes[s] * sizes[s] * sizes[s] / out.seconds[s]);
-        if (who->offload) printf("  %.0f%% of the calls on the GPU", 100 * out.on_gpu);
-        printf("%s\n", bad ? "  FAULT" : out.code ? "  did not run" : "");
+        cores = groups[i].cores;
+        all_sizes(&on, &groups[i], workers);
     }
-    if (csv) fclose(csv);
-    printf("%d faults\n", faults);
-    return faults != 0;
+    for (int id = 0; id < CONTENDERS; id++) worker_end(&workers[id]);
+    if (on.csv) fclose(on.csv);
+    printf("%.0f s, %d faults\n", seconds_now() - on.start, on.faults);
+    return on.faults != 0;
+}
+
+/* One after the other, each with all of the memory to itself: nine gigabytes of operands. The host BLAS once (22 s at 1.2 TFLOP/s). */
+int bench_out_of_core(const bench_options *options)
+{
+    static const enum contender_id who[] = { GPUBLAS_ALWAYS, GPUBLAS_AUTO, NVBLAS_TUNED, NVBLAS, COPY_CUBLAS, HOST };
+    run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
+    const int64_t side = options->largest < 40000 ? options->largest : 40000, k = side / 5 * 1024 / 1000;
+    const double cap = fmax(4294967296.0 * (double)side * (double)side / 1.6e9, 2 << 20);      /* 4 GiB, or as much less as C is less */
+    char memory[32];
+    snprintf(memory, sizeof memory, "%.0fM", floor(cap / (1 << 20)));
+    ask q = { side, side, k > 0 ? k : 1, 0, 1.5, false, false, false, FRESH, { 0, 0 } };
+    const gpb_call g = call_of(&q);
+    q.room = room_of(&g);
+    printf("%d x %d x %d, device memory %s (copy_cublas: all of it): ms, per cent of the ideal (%.3f ms); !: wrong\n", (int)q.m, (int)q.n,
+           (int)q.k, memory, 1e3 * host_ideal(&g, 0));
+    for (size_t i = 0; i < sizeof who / sizeof *who; i++) {
+        const worker_setting setting = { 0, 0, contenders_of(options)[who[i]].offload ? memory : NULL };
+        if (i > 1 && seconds_now() - on.start > options->seconds) break;      /* a rival's call has no bound that is known */
+        worker w = worker_start(options, "end-to-end", who[i], setting);
+        q.once = who[i] == HOST && host_flops(&g) > LONG_FLOPS;
+        printf("%-16s", w.who->name);
+        on.faults += ask_one(&w, &q, &setting, on.csv);
+        printf("   after %.0f s\n", seconds_now() - on.start);
+        worker_end(&w);
+    }
+    if (on.csv) fclose(on.csv);
+    printf("%.0f s, %d faults\n", seconds_now() - on.start, on.faults);
+    return on.faults != 0;
 }

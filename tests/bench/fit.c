@@ -173,7 +173,7 @@ static double regret_of(trial *trials, int count)
 /* Random ones, or those of the suites of --device. Their number. */
 static int make_shapes(const bench_options *options)
 {
-    int count = options->shapes < MOST_SHAPES ? options->shapes : MOST_SHAPES;
+    int count = !options->shapes ? 200 : options->shapes < MOST_SHAPES ? options->shapes : MOST_SHAPES;
     srandom((unsigned)options->seed);
     if (options->suites) {
         int all;

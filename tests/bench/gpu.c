@@ -20,13 +20,6 @@ const gpu_kernel gpu_kernels[] = {
 };
 const int gpu_kernel_count = sizeof gpu_kernels / sizeof *gpu_kernels;
 
-void must(int result, const char *what)
-{
-    if (result == 0) return;
-    fprintf(stderr, "bench: %s: error %d\n", what, result);
-    exit(1);
-}
-
 bool gpu_open(char *name, int size)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -38,7 +31,8 @@ bool gpu_open(char *name, int size)
     }
 #define LOAD(f) cuda.f = (__typeof__(cuda.f))bench_symbol(library, #f)
     LOAD(cuInit); LOAD(cuDeviceGet); LOAD(cuDeviceGetName); LOAD(cuDeviceGetAttribute); LOAD(cuDevicePrimaryCtxRetain);
-    LOAD(cuCtxPushCurrent_v2); LOAD(cuMemAlloc_v2); LOAD(cuMemcpyHtoD_v2); LOAD(cuMemcpyDtoH_v2); LOAD(cuStreamSynchronize);
+    LOAD(cuCtxPushCurrent_v2); LOAD(cuMemAlloc_v2); LOAD(cuMemFree_v2); LOAD(cuMemHostAlloc); LOAD(cuMemcpyHtoD_v2); LOAD(cuMemcpyDtoH_v2);
+    LOAD(cuMemcpy2DAsync_v2); LOAD(cuStreamSynchronize);
     LOAD(cuEventCreate); LOAD(cuEventRecord); LOAD(cuEventSynchronize);
     cuda.cuEventElapsedTime = (__typeof__(cuda.cuEventElapsedTime))dlsym(library, "cuEventElapsedTime");
     if (cuda.cuInit(0) || cuda.cuDeviceGet(&device, 0)) {

@@ -21,8 +21,11 @@ extern struct gpu_driver {
     int (*cuDevicePrimaryCtxRetain)(void **, int);
     int (*cuCtxPushCurrent_v2)(void *);
     int (*cuMemAlloc_v2)(gpu_address *, size_t);
+    int (*cuMemFree_v2)(gpu_address);
+    int (*cuMemHostAlloc)(void **, size_t, unsigned);
     int (*cuMemcpyHtoD_v2)(gpu_address, const void *, size_t);
     int (*cuMemcpyDtoH_v2)(void *, gpu_address, size_t);
+    int (*cuMemcpy2DAsync_v2)(const void *, void *);           /* a CUDA_MEMCPY2D */
     int (*cuStreamSynchronize)(void *);
     int (*cuEventCreate)(void **, unsigned);
     int (*cuEventRecord)(void *, void *);
@@ -52,8 +55,7 @@ extern struct gpu_ours {
     int (*stats)(gpublas_stats_t *, size_t);
 } ours;
 
-/* Exits if result is not 0. */
-void must(int result, const char *what);
+/* must() on a call of the driver. */
 #define MUST(call) must(cuda.call, #call)
 
 /* The driver and device 0, its primary context current. False, and why on stderr: there is no GPU. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Draws a CSV of `bench`. The ladder: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n = 4096. --device: ours in each mode
-against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape.
+against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape. --end-to-end: milliseconds against n with the ideal, and
+the share of it by how operands lie. --never-slower: how far the library's choice is from the better of host and GPU, and from the host.
 
 Usage: plot.py bench.csv picture.png"""
 import csv
@@ -100,11 +101,64 @@ def device(rows, peaks, figure):
     ratios.grid(alpha=0.3)
 
 
+PLAIN = {"memory": "fresh", "order": "column", "layout": "packed", "beta": "0", "cores": "0"}
+
+
+def end_to_end(rows, figure):
+    times, shares = figure.subplots(1, 2, width_ratios=(3, 2))
+    plain = [r for r in rows if all(r[key] == value for key, value in PLAIN.items())]
+    for who in dict.fromkeys(r["contender"] for r in plain):
+        mine = sorted((int(r["n"]), float(r["ms_median"]), float(r["ms_least"]), float(r["ms_most"]))
+                      for r in plain if r["contender"] == who)
+        sizes, middle, least, most = zip(*mine)
+        times.fill_between(sizes, least, most, alpha=0.2)
+        times.plot(sizes, middle, "o-" if who.startswith("gpublas") else "s--", markersize=4, label=who)
+    ideal = sorted({(int(r["n"]), float(r["ideal_ms"])) for r in plain})
+    times.plot(*zip(*ideal), color="red", linewidth=0.8, linestyle="--", label="link at 50 GB/s each way, 200 TFLOP/s")
+    powers(times, [n for n, _ in ideal])
+    times.set_yscale("log")
+    times.set(xlabel="n (n x n x n)", ylabel="ms a call; bands: least to most",
+              title="SGEMM on pageable host memory, never seen before, beta 0")
+    times.legend(fontsize=8)
+    for how in dict.fromkeys(tuple(r[key] for key in PLAIN) for r in rows):
+        mine = sorted((int(r["n"]), float(r["of_ideal"])) for r in rows
+                      if r["contender"] == "gpublas_always" and tuple(r[key] for key in PLAIN) == how)
+        if mine:
+            memory, order, layout, beta, cores = how
+            label = f"{memory}, {order}, {layout}, beta {beta}" + (f", {cores} cores" if cores != "0" else "")
+            shares.plot(*zip(*mine), "o-", markersize=3, label=label)
+    powers(shares, [n for n, _ in ideal])
+    shares.set(xlabel="n", ylabel="of the ideal", title="gpublas_always: ideal / achieved", ylim=(0, None))
+    shares.legend(fontsize=8)
+
+
+def never_slower(rows, figure):
+    regrets, ratios = figure.subplots(1, 2)
+    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
+        mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
+        label = f"{threads} host threads" + (f", {cores} cores" if cores != "0" else "")
+        regrets.hist([min(float(r["of_best"]), 3) for r in mine], bins=[x / 20 for x in range(61)], histtype="step", label=label)
+        flops = [2.0 * int(r["m"]) * int(r["n"]) * int(r["k"]) for r in mine]
+        ratios.plot(flops, [float(r["of_host_2us"]) for r in mine], ".", markersize=4, label=label)
+    for axis, goal in ((regrets.axvline, 1.05), (ratios.axhline, 1.25)):
+        axis(goal, color="red", linewidth=0.8, linestyle="--")
+    regrets.set(xlabel="times min(host, GPU) + 2 us (3: more)", ylabel="shapes", title="the library's choice on random shapes")
+    ratios.set(xlabel="floating-point operations", ylabel="times the host + 2 us", xscale="log", yscale="log",
+               title="against the host BLAS")
+    for axis in (regrets, ratios):
+        axis.legend(fontsize=8)
+        axis.grid(alpha=0.3)
+
+
 def main(source, picture):
     rows, peaks = read(source)
     figure = plt.figure(figsize=(17, 8), layout="constrained")
     if "suite" in rows[0]:
         device(rows, peaks, figure)
+    elif "of_ideal" in rows[0]:
+        end_to_end(rows, figure)
+    elif "of_best" in rows[0]:
+        never_slower(rows, figure)
     else:
         ladder(rows, figure)
     figure.savefig(picture, dpi=110)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's performance section, from the newest CSVs of `bench --device` and `bench --end-to-end` in a folder of tests/bench/results.
+"""The README's performance section, from the newest CSV of each mode of the bench in a folder of tests/bench/results; what is not there is
+left out.
 
 Usage: table.py tests/bench/results/nvidia-h200"""
 import csv
@@ -14,13 +15,26 @@ SUITES = {"squares": "squares, 512 to 16384, four transposition pairs", "odd": "
           "shapes": "deep, skinny and small products, four pairs", "thin": "m or n in 1, 2, 3, 4, 8, 16, four pairs",
           "batched": "batches of 64^3, 128^3, 512^3, strided and by pointers"}
 HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offloaded", "nvblas": "NVBLAS as it comes",
-         "nvblas_autopin": "NVBLAS, autopin", "host": "the host's OpenBLAS, all cores"}
+         "nvblas_autopin": "NVBLAS, autopin", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "copy_cublas": "copy, cuBLAS, copy",
+         "host": "the host's OpenBLAS, all cores"}
+# memory, order, layout, beta, cores: how the operands of an end-to-end row lie
+PLAIN = ("fresh", "column", "packed", "0", "0")
+LYING = {("fresh", "column", "packed", "1", "0"): "beta = 1", ("fresh", "row", "packed", "0", "0"): "row-major",
+         ("fresh", "row", "packed", "1", "0"): "row-major, beta = 1", ("again", "column", "packed", "0", "0"): "the same operands again",
+         ("fresh", "column", "inside", "0", "0"): "sub-matrices, ld = 2 rows",
+         ("fresh", "column", "inside", "1", "0"): "sub-matrices, beta = 1",
+         ("pinned", "column", "packed", "0", "0"): "pinned", ("pinned", "column", "packed", "1", "0"): "pinned, beta = 1",
+         ("fresh", "column", "packed", "0", "4"): "on 4 cores (of what 4 threads can stage)"}
+PROGRAMS = {"one_2048": "one SGEMM of 2048", "many_64": "10,000 of 64", "many_256": "1,000 of 256",
+            "training": "a perceptron's training, 200 steps", "no_sgemm": "linked with a BLAS, no SGEMM", "true": "`/bin/true`"}
+STATES = {"never": "`GPUBLAS_OFFLOAD=never`", "possible": "`auto`, GPU not started", "started": "`auto`, GPU started"}
 
 
 def read(path):
     with open(path, newline="") as file:
         lines = file.read().splitlines()
-    return list(csv.DictReader(x for x in lines if not x.startswith("#"))), next((x[2:] for x in lines if x.startswith("# ") and not x.startswith("# peak")), "")
+    header = next((x[2:] for x in lines if x.startswith("# ") and not x.startswith("# peak")), "")
+    return list(csv.DictReader(x for x in lines if not x.startswith("#"))), header
 
 
 def newest(folder, kind):
@@ -69,28 +83,125 @@ def ratios_table(rows):
     return lines + [""]
 
 
+def lies(r):
+    return tuple(r.get(key, default) for key, default in zip(("memory", "order", "layout", "beta", "cores"), PLAIN))
+
+
+def milliseconds(value):
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
 def host_table(rows):
+    rows = [r for r in rows if lies(r) == PLAIN]
     sizes = sorted({int(r["n"]) for r in rows})
-    lines = [line(["ordinary host memory, GFLOP/s"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = [line(["ordinary host memory, ms a call"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
     for who, name in HOSTS.items():
-        rates = {int(r["n"]): float(r["gflops"]) for r in rows if r[next(iter(r))] == who}
-        if rates:
-            lines.append(line([name] + [f"{rates[n]:.0f}" if n in rates else "-" for n in sizes]))
+        mine = {int(r["n"]): float(r["ms_median"]) for r in rows if r["contender"] == who}
+        if mine:
+            lines.append(line([name] + [milliseconds(mine[n]) if n in mine else "-" for n in sizes]))
+    ideals = {int(r["n"]): float(r["ideal_ms"]) for r in rows if "ideal_ms" in r}
+    if ideals:
+        lines.append(line(["the link and the tensor cores, at their best"] + [milliseconds(ideals[n]) for n in sizes]))
     return lines + [""]
 
 
+def lying_table(rows):
+    """Ours, always offloaded: ms, and the share of the ideal reached."""
+    rows = [r for r in rows if r["contender"] == "gpublas_always" and lies(r) in LYING]
+    sizes = sorted({int(r["n"]) for r in rows})
+    if not sizes:
+        return []
+    lines = [line(["ours, operands otherwise: ms (of the ideal)"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    for how, name in LYING.items():
+        mine = {int(r["n"]): f"{milliseconds(float(r['ms_median']))} ({100 * float(r['of_ideal']):.0f} %)" for r in rows if lies(r) == how}
+        if mine:
+            lines.append(line([name] + [mine.get(n, "-") for n in sizes]))
+    return lines + [""]
+
+
+def out_of_core(rows):
+    first = rows[0]
+    what = f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`"
+    lines = [line([what, "ms", "times the ideal"]), "|---|---|---|"]
+    for who, name in HOSTS.items():
+        lines += [line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
+                  for r in rows if r["contender"] == who]
+    return lines + [line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]), ""]
+
+
+def never_slower(rows):
+    lines = [line(["never slower: random shapes by the library's choice", "shapes", "of min(host, GPU) + 2 us, geometric mean",
+                   "those over 50 us", "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]),
+             "|" + "---|" * 8]
+    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
+        mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
+        column = {name: [float(r[name]) for r in mine] for name in ("of_best", "first_of_best", "of_host_2us", "of_host")}
+        lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
+        lines.append(line([f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""), str(len(mine)),
+                           f"{mean(column['of_best']):.3f}", f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
+                           f"{mean(column['first_of_best']):.3f}", f"{max(column['of_host_2us']):.2f}", f"{max(column['of_host']):.2f}",
+                           str(sum(x > 1.25 for x in column["of_host_2us"]))]))
+    return lines + [""]
+
+
+def processes(rows):
+    lines = [line(["whole processes, start to exit, ms", "host BLAS alone", "library preloaded", "ratio", "more, ms"]), "|" + "---|" * 5]
+    for r in rows:
+        lines.append(line([PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{float(r['ratio']):.3f}",
+                           f"{float(r['more_ms']):+.2f}"]))
+    return lines + [""]
+
+
+def callers(rows):
+    counts = sorted({int(r["callers"]) for r in rows if r["small"] == "0"})
+    lines = [line(["callers at once: of what one gets done"] + [str(x) for x in counts]), "|" + "---|" * (len(counts) + 1)]
+    for who, n in dict.fromkeys((r["contender"], r["n"]) for r in rows if r["small"] == "0"):
+        mine = {int(r["callers"]): float(r["of_one"]) for r in rows if (r["contender"], r["n"], r["small"]) == (who, n, "0")}
+        lines.append(line([f"{HOSTS[who]}, n = {n}"] + [f"{mine[x]:.2f}" if x in mine else "-" for x in counts]))
+    lines.append("")
+    for r in rows:
+        if r["small"] != "0" and r["callers"] != "0":
+            lines.append(f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
+                         f"{milliseconds(float(r['small_ms_median']))} ms, p95 {milliseconds(float(r['small_ms_p95']))}, "
+                         f"{float(r['small_of_alone']):.1f} times what it takes alone.\n")
+    return lines
+
+
+def overhead(rows):
+    sizes = sorted({int(r["n"]) for r in rows if r["state"] in STATES})
+    lines = [line(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    for state, name in STATES.items():
+        mine = {int(r["n"]): float(r["overhead_ns"]) for r in rows if r["state"] == state}
+        lines.append(line([name] + [f"{mine[n]:.0f}" if n in mine else "-" for n in sizes]))
+    plans = [f"{float(r['overhead_ns']):.0f} ({r['n']}, {r['libcuda']})" for r in rows if r["state"] == "plan_host"]
+    return lines + ["", "A plan alone, operands in host memory, ns (n, decision): " + ", ".join(plans) + ".\n"]
+
+
+def device(rows):
+    return (["Operands on the GPU, random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run.\n"] +
+            sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s") +
+            sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned") + ratios_table(rows))
+
+
+SECTIONS = {"device": device, "end-to-end": lambda rows: host_table(rows) + lying_table(rows), "out-of-core": out_of_core,
+            "never-slower": never_slower, "processes": processes, "callers": callers, "overhead": overhead}
+
+
 def main(folder):
-    device, host = newest(folder, "device"), newest(folder, "end-to-end")
-    if device:
-        rows, header = read(device)
-        print(f"{header or rows[0]['gpu']}. All of it: `{device}`.\n")
-        print("Operands on the GPU, random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run.\n")
-        print("\n".join(sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s")))
-        print("\n".join(sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned")))
-        print("\n".join(ratios_table(rows)))
-    if host:
-        rows, _ = read(host)
-        print("\n".join(host_table(rows)), end="")
+    said, text = None, []
+    for kind, section in SECTIONS.items():
+        path = newest(folder, kind)
+        rows, header = read(path) if path else ([], "")
+        if not rows:
+            continue
+        if header and header != said:
+            text.append(f"{header}. All of it: `{path}`.\n")
+        said = header or said
+        text += section(rows)
+        picture = path[:-len("csv")] + "png"
+        if os.path.exists(picture):
+            text.append(f"![{kind}]({picture})\n")
+    print("\n".join(text), end="")
 
 
 if __name__ == "__main__":

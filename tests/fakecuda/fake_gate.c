@@ -152,6 +152,8 @@ static void read_environment(void)
         options.devices = atoi(text);
     if (options.devices < 0 || options.devices > GPB_FAKE_DEVICES)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
+    if ((text = getenv("FAKECUDA_START_MS")))
+        options.start_ms = atoi(text);
     if ((text = getenv("CUDA_VISIBLE_DEVICES")) && (!*text || *text == '-'))
         options.devices = 0;
     text = getenv("FAKECUDA_NO_IMAGE");
@@ -159,8 +161,6 @@ static void read_environment(void)
     text = getenv("FAKECUDA_NETLIB");
     options.netlib = text && *text != '0';
     random_state = options.seed;
-    if ((text = getenv("FAKECUDA_START_MS")))
-        options.start_ms = atoi(text);
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);
     read_rules(getenv("FAKECUDA_FAIL"));

@@ -18,7 +18,7 @@
 
 static gpb_device device = { .arch = 90, .sms = 132, .budget = 1 << 30 };
 static bool started = true;
-static int threads = 4;
+static int threads = 4, workers;
 
 const gpb_driver *gpb_driver_open(const char **why)
 {
@@ -32,7 +32,10 @@ bool gpb_gpu_start(void) { return started = true; }
 bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_possible(void) { return true; }
+bool gpb_gpu_lost(void) { return false; }
 double gpb_gpu_start_left(void) { return started ? 0 : 0.5; }
+int gpb_crew_cores(void) { return 8; }
+int gpb_crew_size(void) { return workers; }
 int gpb_next_threads(void) { return threads; }
 
 enum { N = 64, BYTES = 4 * N * N };
@@ -172,6 +175,9 @@ static void machine(void **state)
     gpb_machine_measured();
     gpb_facts after = facts_of(call);
     assert_true(after.dma_gbs == 50 && after.launch_s > 11.9e-6 && after.launch_s < 12.1e-6 && after.up_gbs > 9 && after.up_gbs < 10);
+    workers = 15;                                              /* eight cores each way, 50 GB/s */
+    after = facts_of(call);
+    assert_true(after.up_gbs > 40 && after.up_gbs < 45 && after.down_gbs > 38 && after.down_gbs < after.up_gbs);
 }
 
 int main(void)

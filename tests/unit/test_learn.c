@@ -112,7 +112,7 @@ static void changes(void **state)
     (void)state;
     gpb_learn *learnt = fresh();
     int class = class_of(512, 512, 512);
-    assert_false(add(learnt, class, 1, 1e-3));       /* the first */
+    assert_false(add(learnt, class, 1e-3, 1));       /* the first */
     assert_true(add(learnt, class, 1e-3, 1.5e-3));
     int changed = 0;
     for (int i = 0; i < 20; i++) changed += add(learnt, class, 1e-3, 1.51e-3);

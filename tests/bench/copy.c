@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The contender copy_cublas: what a program does that is written for CUDA in a minute. Buffers on the device are kept, copies are the
+   driver's own from where the operands lie, nothing overlaps. */
+#include <stdlib.h>
+
+#include <cuda.h>
+
+#include "tests/bench/gpu.h"
+#include "tests/bench/worker.h"
+
+typedef struct buffer { gpu_address at; size_t bytes; } buffer;
+
+void copy_open(void)
+{
+    char name[256];
+    if (!gpu_open(name, sizeof name)) exit(77);
+    gpu_open_cublas();
+    if (!cublas.handle) exit(77);
+}
+
+static gpu_address device_room(buffer *b, size_t bytes)
+{
+    if (bytes <= b->bytes) return b->at;
+    if (b->bytes) MUST(cuMemFree_v2(b->at));
+    MUST(cuMemAlloc_v2(&b->at, bytes));
+    b->bytes = bytes;
+    return b->at;
+}
+
+typedef struct block { void *host; int64_t ld, rows, cols; } block;
+
+/* Packed on the device, whatever it is on the host. */
+static void copy(gpu_address device, block b, bool up)
+{
+    const size_t width = 4 * (size_t)b.rows, height = (size_t)b.cols;
+    if (b.ld == b.rows) {
+        if (up) MUST(cuMemcpyHtoD_v2(device, b.host, width * height));
+        else MUST(cuMemcpyDtoH_v2(b.host, device, width * height));
+        return;
+    }
+    CUDA_MEMCPY2D copy = { .WidthInBytes = width, .Height = height };
+    if (up) {
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = b.host, copy.srcPitch = 4 * (size_t)b.ld;
+        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = device, copy.dstPitch = width;
+    } else {
+        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE, copy.srcDevice = device, copy.srcPitch = width;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = b.host, copy.dstPitch = 4 * (size_t)b.ld;
+    }
+    MUST(cuMemcpy2DAsync_v2(&copy, NULL));
+    MUST(cuStreamSynchronize(NULL));
+}
+
+void copy_call(const gpb_call *g)
+{
+    static buffer buffers[3];
+    const block a = { (void *)(uintptr_t)g->a, g->lda, gpb_call_rows_a(g), gpb_call_cols_a(g) };
+    const block b = { (void *)(uintptr_t)g->b, g->ldb, gpb_call_rows_b(g), gpb_call_cols_b(g) };
+    const block c = { g->c, g->ldc, g->m, g->n };
+    const float alpha = (float)g->alpha, beta = (float)g->beta;
+    gpu_address at_a = device_room(&buffers[0], 4 * (size_t)(a.rows * a.cols));
+    gpu_address at_b = device_room(&buffers[1], 4 * (size_t)(b.rows * b.cols));
+    gpu_address at_c = device_room(&buffers[2], 4 * (size_t)(c.rows * c.cols));
+    copy(at_a, a, true);
+    copy(at_b, b, true);
+    if (g->beta != 0) copy(at_c, c, true);
+    must(cublas.sgemm(cublas.handle, g->transa != 'N', g->transb != 'N', (int)g->m, (int)g->n, (int)g->k, &alpha,
+                      (const float *)(uintptr_t)at_a, (int)a.rows, (const float *)(uintptr_t)at_b, (int)b.rows, &beta,
+                      (float *)(uintptr_t)at_c, (int)c.rows), "cublasSgemm");
+    copy(at_c, c, false);
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The goals of the issues on kernels and on host memory, one line each: met or missed, wanted, reached; from the newest CSV of each mode of
+the bench in a folder. What was not measured is left out. Exit status 0 whatever they say: a missed goal is a finding, not a fault.
+
+Usage: goals.py tests/bench/results/nvidia-h200"""
+import sys
+
+sys.dont_write_bytecode = True
+
+from table import PLAIN, lies, mean, newest, read
+
+END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}     # ms, beta = 0
+SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}           # times cuBLAS, fp32
+SQUARES_IEEE = {512: 1, 1024: 1, 2048: 1, 4096: 1.02, 8192: 1.02, 16384: 1.02}
+TF32 = {4096: 0.9, 8192: 0.9}
+NEIGHBOURS = {1022: 1024, 2044: 2048, 3135: 4096, 4097: 4096, 6132: 8192, 8176: 8192}  # of the odd sizes
+counts = {"met": 0, "MISSED": 0}
+
+
+def goal(name, wanted, reached, at_most):
+    word = "met" if (reached <= wanted if at_most else reached >= wanted) else "MISSED"
+    counts[word] += 1
+    print(f"{word:6s}  {name:84s} {'<=' if at_most else '>='} {wanted:<10.4g} {reached:.4g}")
+
+
+def most(name, wanted, reached):
+    goal(name, wanted, reached, True)
+
+
+def least(name, wanted, reached):
+    goal(name, wanted, reached, False)
+
+
+def where(rows, **wanted):
+    return [r for r in rows if all(r[key] == str(value) for key, value in wanted.items())]
+
+
+def squares(rows, mode, wanted):
+    for n, ratio in wanted.items():
+        mine = [float(r["ratio"]) for r in where(rows, suite="squares", mode=mode, n=n) if r["ratio"] != "nan"]
+        if mine:
+            least(f"on the device, {mode}, {n}: times cuBLAS, least of four pairs", ratio, min(mine))
+
+
+def ratios(rows, suite, mode, lowest, average):
+    mine = [float(r["ratio"]) for r in where(rows, suite=suite, mode=mode) if r["ratio"] != "nan"]
+    if mine:
+        least(f"on the device, {mode}, {suite}: times cuBLAS, least", lowest, min(mine))
+        if average:
+            least(f"on the device, {mode}, {suite}: times cuBLAS, geometric mean", average, mean(mine))
+
+
+def device(rows):
+    squares(rows, "fp32", SQUARES)
+    squares(rows, "ieee", SQUARES_IEEE)
+    squares(rows, "tf32", TF32)
+    for n, near in NEIGHBOURS.items():
+        odd, even = ([float(r["tflops"]) for r in where(rows, suite=suite, mode="fp32", n=size)]
+                     for suite, size in (("odd", n), ("squares", near)))
+        if odd and even:
+            least(f"on the device, fp32, {n}, odd ld, misaligned: of the speed at {near}", 0.95, mean(odd) / mean(even))
+    ratios(rows, "odd", "ieee", 1.05, None)
+    for suite in ("shapes", "thin"):
+        ratios(rows, suite, "fp32", 1, 1.5)
+        ratios(rows, suite, "ieee", 0.97, None)
+    ratios(rows, "batched", "fp32", 1, 1.3)
+    ratios(rows, "batched", "ieee", 1, None)
+
+
+def end_to_end(rows):
+    def lying(contender, *how):
+        return {int(r["n"]): r for r in rows if r["contender"] == contender and lies(r) == how}
+
+    if not rows or "of_ideal" not in rows[0]:
+        return
+    plain = lying("gpublas_auto", *PLAIN)
+    for order in ("column", "row"):
+        for beta in ("0", "1"):
+            for n, r in lying("gpublas_auto", "fresh", order, "packed", beta, "0").items():
+                if n in END_TO_END and n in plain:         # beta = 1: as much more as the ideal is more
+                    wanted = END_TO_END[n] * float(r["ideal_ms"]) / float(plain[n]["ideal_ms"])
+                    most(f"host memory, {n}, {order}-major, beta {beta}: ms", wanted, float(r["ms_median"]))
+    for n, r in lying("gpublas_auto", "fresh", "column", "inside", "0", "0").items():
+        if n in plain:
+            most(f"host memory, {n}, ld = 2 rows: times the packed case", 1.15, float(r["ms_median"]) / float(plain[n]["ms_median"]))
+    for n, r in lying("gpublas_auto", "pinned", "column", "packed", "0", "0").items():
+        if n >= 4096:
+            least(f"pinned, {n}: of the ideal", 0.9, float(r["of_ideal"]))
+    for n, r in lying("gpublas_auto", "fresh", "column", "packed", "0", "4").items():
+        if n >= 2048:
+            least(f"on 4 cores, {n}: of what 4 threads can stage", 0.8, float(r["of_ideal"]))
+
+
+def out_of_core(rows):
+    for r in where(rows, contender="gpublas_always"):
+        name = f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory: times the roofline"
+        most(name, 1.35, 1 / float(r["of_ideal"]))
+
+
+def never_slower(rows):
+    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
+        mine = where(rows, threads=threads, cores=cores)
+        name = f"never slower, {threads} host threads" + (f", {cores} cores" if cores != "0" else "")
+        most(f"{name}: of min(host, GPU) + 2 us, geometric mean", 1.05, mean([float(r["of_best"]) for r in mine]))
+        lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
+        if lasting:
+            most(f"{name}: the same of those over 50 us", 1.05, mean(lasting))
+        most(f"{name}: the worst shape, of the host + 2 us", 1.25, max(float(r["of_host_2us"]) for r in mine))
+
+
+def processes(rows):
+    for r in rows:
+        most(f"whole process {r['program']}: ms more than the host BLAS alone", 20 + 0.05 * float(r["host_ms"]), float(r["more_ms"]))
+
+
+def callers(rows):
+    for r in rows:
+        if r["contender"] == "gpublas_always" and r["small"] == "0" and r["callers"] != "1":
+            least(f"{r['callers']} callers of {r['n']}: of what one gets done", 0.9, float(r["of_one"]))
+    if rows:
+        most("page-locked memory, whatever calls at once: MiB", 128, max(float(r["pinned_mib"]) for r in rows))
+
+
+def overhead(rows):
+    for r in rows:
+        if not r["state"].startswith("plan"):
+            most(f"a call of {r['n']}^3 to the host, {r['state']}: ns more than directly", 100, float(r["overhead_ns"]))
+
+
+def main(folder):
+    for kind, judge in (("device", device), ("end-to-end", end_to_end), ("out-of-core", out_of_core), ("never-slower", never_slower),
+                        ("processes", processes), ("callers", callers), ("overhead", overhead)):
+        path = newest(folder, kind)
+        judge(read(path)[0] if path else [])
+    print(f"{counts['met']} goals met, {counts['MISSED']} missed")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# bench_smoke: every mode of the bench for a moment, on the software libcuda, with a software cuBLAS and OpenBLAS in the place of NVBLAS:
+# each row that table.py and the goals want is there, answers are right, no fault. Of speed it says nothing.
+# Usage: smoke.sh <libgpublas.so> <folder of the fake libcuda> <bench> <folder of the fake cuBLAS>
+source "$(dirname "$0")/../abi/harness.sh"
+bench=$(realpath "${3:?the bench}") rivals=$(realpath "${4:?the folder of the fake cuBLAS}")
+host=$debian/openblas-pthread/libopenblas.so.0
+need "$host"
+export GPUBLAS_CALIBRATION=off
+
+# mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
+mode() {
+    local name=$1 rows=$2; shift 2
+    if ! env LD_LIBRARY_PATH="$fake:$rivals" "$bench" "--$name" --library "$library" --host-blas "$host" --plain-blas "$host" \
+        --nvblas "$host" --csv "$name.csv" "$@" > "$name.log" 2>&1; then
+        fail "$name: exit"
+        tail -20 "$name.log"
+    fi
+    expect "$name: rows" "$rows" "$(($(grep -vc '^#' "$name.csv") - 1))"
+    expect "$name: faults" 1 "$(grep -c '\b0 faults' "$name.log")"
+}
+# rows <name> <wanted> <a line's pattern>
+rows() { expect "$1: $3" "$2" "$(grep -cE "$3" "$1.csv")"; }
+
+mode end-to-end 38 --largest 48 --seconds 1
+for contender in gpublas_auto gpublas_always; do rows end-to-end 10 "^$contender,48,48,48,"; done
+rows end-to-end 3 '^host,'
+rows end-to-end 4 '^nvblas,'
+rows end-to-end 5 '^nvblas_tuned,'
+rows end-to-end 6 '^copy_cublas,'
+rows end-to-end 10 '^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*$'
+
+mode out-of-core 6 --largest 300 --seconds 20
+rows out-of-core 1 '^gpublas_always,300,300,61,0,column,fresh,packed,0,2M,'
+
+mode never-slower 60 --largest 64 --seconds 2 --shapes 12
+for setting in 16,0 4,0 1,0 4,4 1,1; do rows never-slower 12 "^$setting,"; done
+
+mode processes 6 --largest 64 --seconds 1
+for program in one_2048 many_64 many_256 training no_sgemm true; do rows processes 1 "^$program,"; done
+
+mode callers 29 --largest 48 --seconds 1
+for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
+rows callers 2 '^[a-z_]*,48,15,48,'
+rows callers 12 '^gpublas_always,.*,[1-9][0-9]*\.[0-9]*$'
+
+mode overhead 25 --largest 64 --seconds 1
+rows overhead 3 '^never,.*,no$'
+rows overhead 3 '^possible,'
+rows overhead 3 '^started,.*,yes$'
+rows overhead 8 '^plan_host,'
+rows overhead 1 '^plan_host,4,.*,host$'
+rows overhead 1 '^plan_host,4096,.*,gpu$'
+
+mode device 18 --largest 64 --suites squares,batched --seconds 1
+rows device 4 ',squares,tf32,'
+
+for name in *.csv; do mv "$name" "2026-01-01-$name"; done
+expect 'table.py' 0 "$($python "$here/../bench/table.py" . > table.md 2> table.err; echo $?)"
+for text in 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
+    expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
+done
+expect 'goals.py' 1 "$($python "$here/../bench/goals.py" . 2> goals.err | grep -c 'goals met')"
+cat table.err goals.err
+finish
