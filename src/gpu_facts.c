@@ -4,6 +4,7 @@
 
 #include "src/gpu_state.h"
 #include "src/host_memory.h"
+#include "src/log.h"
 #include "src/machine.h"
 
 /* What the driver knows of an address. */
@@ -100,7 +101,12 @@ static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device
 static bool enter(void)
 {
     gpb_device *devices;
-    return gpb_gpu_devices(&devices) && !gpb_driver_open(NULL)->cuCtxPushCurrent(devices[0].context);
+    if (!gpb_gpu_devices(&devices)) return false;
+    const CUresult result = gpb_driver_open(NULL)->cuCtxPushCurrent(devices[0].context);
+    if (!result) return true;
+    gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
+    gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    return false;
 }
 
 static void leave(void)

@@ -30,6 +30,7 @@ static pthread_cond_t is_ready = PTHREAD_COND_INITIALIZER;
 static _Atomic double begun_s, expected_s;
 static gpb_device devices[GPB_DEVICES];
 static int device_count;
+static atomic_bool present;              /* the driver has GPUs, or fails in a way that does not say: a program may use them even where we cannot */
 static const gpb_driver *driver;
 static atomic_bool touched;              /* CUDA was, or is being, started: a fork from here on loses it */
 static atomic_bool leaving;              /* the program is ending */
@@ -135,6 +136,7 @@ static void start(void)
     }
     const double begin_s = now_s();
     CUresult result = initialise(&count);
+    atomic_store(&present, result ? result != CUDA_ERROR_NO_DEVICE : count > 0);
     atexit(leave);       /* after libcuda's own: it comes before them */
     const char *list = device_list();
     for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
@@ -247,7 +249,7 @@ double gpb_gpu_start_left(void)
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
-bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && device_count > 0; }
+bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && atomic_load_explicit(&present, memory_order_relaxed); }
 bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
 const char *gpb_gpu_why(void) { return atomic_load(&why); }
 

@@ -56,7 +56,7 @@ typedef struct gpb_lane {
 
 /* Gives the GPU up for the rest of the process: after a sticky error. */
 void gpb_gpu_give_up(const char *why);
-/* There were GPUs, and they are given up, or this is a forked child: what is in their memory is out of reach. */
+/* There are GPUs that could not be started, or are given up, or this is a forked child: what is in their memory is out of reach. */
 bool gpb_gpu_lost(void);
 /* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
 double gpb_gpu_start_left(void);

@@ -49,7 +49,7 @@ for rule in '' cuMemcpyDtoHAsync:{1,4}:2 cuLaunchKernel:1:2; do
 done
 
 # Every call of the driver at every occurrence, in every form of call and place of operands: 300,000 cases, of which CI draws 2000 by the day
-# (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them. What is known and not mended is counted (programs/inject.c says what).
+# (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?
 if [ $exit = 0 ]; then ok "injected faults: $(cat inject.out)"; else fail "injected faults: exit $exit, seed ${GPB_TEST_SEED:-$(date +%j)}"; head -40 inject.out; fi

@@ -38,7 +38,7 @@ for how in return exit quick_exit signal atexit once; do
     expect "25 ends by $how" "$(printf '7 %.0s' {1..25})" "$codes"
     expect "and lines on stderr" 0 $lines
 done
-known 'warnings of a GPU that is gone because the process ends' 0 "$said"
+expect 'warnings of a GPU that is gone because the process ends' 0 "$said"
 FAKECUDA_LOG=$scratch/driver.log preloaded openblas ./process once
 expect 'no driver call after the driver has ended' 0 "$(sed '1,/^kernel /d' driver.log | grep -vc ^kernel)"
 for pipe in closed full; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For libFuzzer (clang -fsanitize=fuzzer): what the library reads of the world. The first byte says what the rest is: a calibration file, an option and
-   its value, or a name of the environment that is no option. */
+/* For libFuzzer (clang -fsanitize=fuzzer): what the library reads of the world. The first byte says what the rest is: a calibration file, an
+   option and its value, or a name of the environment that is no option. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +11,10 @@
 #define KEY "GPU of a name, driver 1"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* How many were good, for the script: a run that only saw refusals would prove little. */
+static long files, options;
+__attribute__((destructor)) static void tell(void) { printf("taken: files %ld options %ld\n", files, options); }
 
 static void demand(bool holds)
 {
@@ -29,6 +33,7 @@ static void calibration(const char *text, size_t length)
         demand(same(&machine, &before));
         return;
     }
+    files++;
     demand(machine.dma_mbs >= 0 && machine.dma_mbs <= 2000000 && machine.launch_ns >= 0 && machine.launch_ns <= 10000000);
     const size_t printed = gpb_machine_print(&machine, KEY, page, sizeof page);
     demand(printed > 0 && printed < sizeof page && gpb_machine_parse(&again, KEY, page, printed));
@@ -41,6 +46,7 @@ static void option(const char *name, size_t length)
     char *own = strndup(name, length), *value = own ? strchr(own, '=') : NULL, before[256], after[256], again[256];
     if (value) *value++ = 0;
     if (value && gpb_option_get(own, before, sizeof before) >= 0) {
+        options++;
         const int changed = gpb_option_set(own, value), said = gpb_option_get(own, after, sizeof after);
         demand(said >= 0 && (changed == 0 || strcmp(before, after) == 0));
         if (changed == 0 && said < (int)sizeof after) {
