@@ -60,7 +60,7 @@ static bool follows(const gpb_load *load, const gpb_load *next)
 }
 
 /* A place for the load in the ring: in one piece, next to `before` if it follows that. False: there is no room now. */
-static bool place(gpb_belt *belt, gpb_load *load, const gpb_load *before)
+static bool place(const gpb_belt *belt, gpb_load *load, const gpb_load *before)
 {
     const size_t bytes = bytes_of(load);
     uint64_t at = belt->head;
@@ -73,16 +73,22 @@ static bool place(gpb_belt *belt, gpb_load *load, const gpb_load *before)
 
 static char *ring_at(const gpb_belt *belt, const gpb_load *load) { return belt->ring + load->at % GPB_BELT_BYTES; }
 
-/* The next load takes its place. NULL: no room. */
+/* The next load in its place. False: there is no room now. */
+static bool prepare(const gpb_belt *belt, gpb_load *load)
+{
+    if (belt->made - belt->done == GPB_BELT_LOADS) return false;
+    const gpb_load *before = belt->made > belt->done ? &belt->load[(belt->made - 1) % GPB_BELT_LOADS] : NULL;
+    if (load->cols == 1) load->pitch = load->width;      /* in one piece */
+    if (!load->direct) return place(belt, load, before);
+    load->at = load->end = belt->head;
+    return true;
+}
+
+/* It takes its place. NULL: no room. */
 static gpb_load *take(gpb_belt *belt, const gpb_load *wanted)
 {
-    if (belt->made - belt->done == GPB_BELT_LOADS) return NULL;
-    const gpb_load *before = belt->made > belt->done ? gpb_belt_load(belt, belt->made - 1) : NULL;
-    gpb_load load = *wanted;
-    if (load.cols == 1) load.pitch = load.width;      /* in one piece */
-    if (load.direct) load.at = load.end = belt->head;
-    else if (!place(belt, &load, before)) return NULL;
-    gpb_load *to = gpb_belt_load(belt, belt->made);
+    gpb_load load = *wanted, *to = gpb_belt_load(belt, belt->made);
+    if (!prepare(belt, &load)) return NULL;
     *to = load;
     return to;
 }
@@ -187,9 +193,10 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
 
 /* ---- down */
 
-bool gpb_belt_room(gpb_belt *belt, const gpb_load *load)
+bool gpb_belt_has_room(const gpb_belt *belt, const gpb_load *wanted)
 {
-    return belt->recorded - belt->passed < GPB_BELT_EVENTS && take(belt, load);
+    gpb_load load = *wanted;
+    return belt->recorded - belt->passed < GPB_BELT_EVENTS && prepare(belt, &load);
 }
 
 CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *wanted)

@@ -74,8 +74,9 @@ bool gpb_belt_offer(gpb_belt *belt, const gpb_load *load);
    something happened. */
 CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy);
 
-/* Down. Starts the next load, its `copy` complete but for `from`; direct: the caller has queued the copying. There must be room for it. */
-bool gpb_belt_room(gpb_belt *belt, const gpb_load *load);
+/* Down. The next load can be started now. */
+bool gpb_belt_has_room(const gpb_belt *belt, const gpb_load *load);
+/* Starts it, its `copy` complete but for `from`; direct: the caller has queued the copying. */
 CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *load);
 /* True: the next load has arrived in the ring. */
 CUresult gpb_belt_arrived(gpb_belt *belt, bool *arrived);

@@ -126,10 +126,10 @@ static CUresult copy_up(flow *f, const walker *w, const gpb_operand *x, const gp
     CUevent after = buffer_event(f, x, &w->move);
     CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
     const gpb_panel panel = { .rows = s->rows, .cols = s->cols, .ld = x->ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
-    for (int64_t l = 0, cols; l < w->move.block.members && !result; l++) {
+    for (int64_t l = 0; l < w->move.block.members && !result; l++) {
         const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + l, r->element);
         result = gpb_gpu_copy(&panel, from + (size_t)(s->row + s->col * x->ld) * r->element,
-                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream, &cols);
+                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
     return result;
@@ -207,20 +207,20 @@ static CUresult release(flow *f, const gpb_move *before)
     return result;
 }
 
-/* Member l of a tile of a C that the driver itself can reach, up (beta C is then added on the device) or home. */
-static CUresult copy_c(flow *f, const gpb_move *move, int64_t l, bool up, int64_t *cols)
+/* Columns [col, col + cols) of a tile of C, of its member l, by the driver: up, of a C that only it can reach, where beta C is added on the
+   device; or home. */
+static CUresult copy_c(flow *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
 {
     gpb_run *r = &f->run;
-    const gpb_tile *t = &move->tile, *block = &move->block;
-    const gpb_panel panel = { .rows = t->rows, .cols = t->cols, .ld = r->c.ld, .ld_arena = block->rows, .element = r->element,
-                              .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j };
-    const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j - block->j) * block->rows;
-    const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
     gpb_belt *belt = up ? r->lane->up : r->lane->down;
-    CUresult result = gpb_gpu_copy(&panel, callers + (size_t)(t->i + t->j * r->c.ld) * r->element,
-                                   gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream, cols);
-    belt->bytes += (uint64_t)(t->rows * *cols) * r->element;
-    return result;
+    const gpb_tile *t = &move->tile, *block = &move->block;
+    const gpb_panel panel = { .rows = t->rows, .cols = cols, .ld = r->c.ld, .ld_arena = block->rows, .element = r->element,
+                              .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j + col };
+    const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
+    const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
+    belt->bytes += (uint64_t)(t->rows * cols) * r->element;
+    return gpb_gpu_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.ld) * r->element,
+                        gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
 }
 
 static CUresult launch(flow *f, bool *busy)
@@ -232,7 +232,8 @@ static CUresult launch(flow *f, bool *busy)
         const gpb_move before = w->move;
         const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
         result = wait_for(f, w);
-        for (int64_t l = 0, cols; fetched && l < before.tile.members && !result; l++) result = copy_c(f, &before, l, true, &cols);
+        for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
+            result = copy_c(f, &before, l, 0, before.tile.cols, true);
         if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
         if (!result && f->home && ends_tile(&before))
             result = f->driver->cuEventRecord(r->lane->tile[w->tiles % AHEAD], r->stream);
@@ -248,12 +249,19 @@ static CUresult launch(flow *f, bool *busy)
 
 /* ---- C home */
 
+/* The driver writes to the caller's memory itself: nothing is to be added there. */
+static bool is_direct(const gpb_run *r)
+{
+    return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
+}
+
 static gpb_load load_down(const flow *f, const walker *w)
 {
     const gpb_run *r = &f->run;
     const gpb_tile *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t fit = (int64_t)(f->fetch_bytes / column), cols = least(t->cols - w->col, fit ? fit : 1);
+    const int64_t whole = r->call->uplo == 'G' ? t->cols : 1, fit = is_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
+    const int64_t cols = least(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
     char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + w->member, e);
     gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
@@ -262,17 +270,11 @@ static gpb_load load_down(const flow *f, const walker *w)
                                 .ld_from = t->rows, .ld_to = r->c.ld, .element = e, .uplo = r->call->uplo, .row0 = t->i,
                                 .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
     load.copy.target = f->past ? GPB_TARGET_PAST : GPB_TARGET_FAR;
+    load.direct = is_direct(r);
     load.opens = w->member == 0 && w->col == 0;
     load.ends_member = w->col + cols == t->cols;
     load.ends_tile = load.ends_member && w->member + 1 == t->members;
     return load;
-}
-
-/* The driver writes to the caller's memory itself: nothing is to be added there, and half a tile does no harm. */
-static bool is_direct(const flow *f)
-{
-    const gpb_run *r = &f->run;
-    return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
 }
 
 /* A tile's first load: behind its kernels, and those for marked blocks if it was computed without them before it was known that there are such. */
@@ -287,31 +289,18 @@ static CUresult open_tile(flow *f, const walker *w)
     return result ? result : f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % AHEAD], 0);
 }
 
-/* The next member of a tile, by the driver alone. Should it fail, what is on its way is on the belt all the same. */
-static CUresult fetch_direct(flow *f, const walker *w, gpb_load *load)
-{
-    const gpb_tile *t = &w->move.tile;
-    gpb_belt *down = f->run.lane->down;
-    CUresult result = copy_c(f, &w->move, w->member, false, &load->count);
-    load->direct = true;
-    load->cols = t->cols;
-    load->ends_member = load->count == t->cols;
-    load->ends_tile = load->ends_member && w->member + 1 == t->members;
-    CUresult put = gpb_belt_fetch(down, load);
-    return result ? result : put;
-}
-
 /* As many loads as there is room for. *whole: the tile is on its way with all of them. */
 static CUresult fetch_tile(flow *f, walker *w, bool *whole, bool *busy)
 {
-    gpb_belt *down = f->run.lane->down;
+    gpb_lane *lane = f->run.lane;
     CUresult result = CUDA_SUCCESS;
     *whole = false;
     while (!*whole && !result) {
-        gpb_load load = load_down(f, w);
-        if (!gpb_belt_room(down, &load)) return result;
+        const gpb_load load = load_down(f, w);
+        if (!gpb_belt_has_room(lane->down, &load)) return result;
         if (load.opens) result = open_tile(f, w);
-        if (!result) result = is_direct(f) ? fetch_direct(f, w, &load) : gpb_belt_fetch(down, &load);
+        if (!result && load.direct) result = copy_c(f, &w->move, w->member, w->col, load.cols, false);
+        if (!result) result = gpb_belt_fetch(lane->down, &load);
         if (result) return result;
         *busy = true;
         *whole = load.ends_tile;
@@ -340,6 +329,9 @@ static CUresult fetch(flow *f, bool *busy)
     return result;
 }
 
+/* A block of C is marked, and no tile has been computed with the kernels for that. */
+static bool is_marked(const flow *f) { return f->hopeful && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
+
 /* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
 static void fetch_again(flow *f)
 {
@@ -354,14 +346,13 @@ static void fetch_again(flow *f)
 static CUresult land(flow *f, bool *busy)
 {
     gpb_belt *down = f->run.lane->down;
-    const volatile uint32_t *notice = f->run.lane->notice;
     CUresult result = CUDA_SUCCESS;
     while (down->moved < down->made) {
         bool arrived;
         result = gpb_belt_arrived(down, &arrived);
         if (result || !arrived) return result;
         const gpb_load *load = gpb_belt_load(down, down->moved);
-        if (load->opens && f->hopeful && *notice && !f->guarded) fetch_again(f);
+        if (load->opens && is_marked(f)) fetch_again(f);
         const bool ends = load->ends_tile && !load->lost;
         gpb_belt_land(down);
         *busy = true;
@@ -510,9 +501,9 @@ static void stop(flow *f)
     gpb_belt_let_go(lane->up);
     wait(f, lane->up->stream);
     wait(f, f->run.stream);
-    if (wait(f, lane->down->stream) || !is_direct(f)) return;
-    while (lane->down->moved < lane->down->made) gpb_belt_land(lane->down);      /* what the driver was told to write is written */
-    commit(f, &busy);
+    if (wait(f, lane->down->stream) || is_marked(f)) return;
+    for (; lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct; commit(f, &busy))
+        gpb_belt_land(lane->down);      /* the driver has brought them home */
 }
 
 static CUresult end(flow *f, CUresult result)
@@ -545,7 +536,9 @@ static flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, c
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
     flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL), .home = facts->c != GPB_PLACE_DEVICE };
     f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
-    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed;
+    /* Not where what is home cannot be fetched again: beta C is in it. */
+    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed
+                && (facts->c != GPB_PLACE_ELSEWHERE || call->beta == 0);
     f.post = f.launch = f.fetch = f.land = begin(call, plan);
     to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;

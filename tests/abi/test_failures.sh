@@ -44,7 +44,7 @@ for rule in '' cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernelEx:{1,2,\*}:2 cuLaunc
     expect "in slices and panels, ${rule:-no failure}: exit" 0 $?
 done
 GPUBLAS_MEMORY=100K preloaded openblas ./regressions device 2> device.err; expect 'C on the GPU, no memory for panels: wrong' 0 $?
-for rule in '' cuMemcpyDtoHAsync:{1,4}:2 cuLaunchKernel:1:2; do
+for rule in '' cuMemcpy2DAsync:{4,12,20}:2 cuEventQuery:{1,2,3}:2 cuEventRecord:{4,5,6}:2 cuLaunchKernel:1:2; do
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?
 done
 
