@@ -33,6 +33,9 @@ bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_possible(void) { return true; }
 bool gpb_gpu_lost(void) { return false; }
+void gpb_gpu_give_up(const char *why) { (void)why; }
+void gpb_log_debug(const char *format, ...) { (void)format; }
+const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }
 double gpb_gpu_start_left(void) { return started ? 0 : 0.5; }
 int gpb_crew_cores(void) { return 8; }
 int gpb_crew_size(void) { return workers; }
