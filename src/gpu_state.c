@@ -184,13 +184,18 @@ bool gpb_gpu_wait(gpb_lane *lane, int64_t room)
     return (others || more) && gpb_gpu_started();
 }
 
+enum { ARENA_GRAIN = 32 << 20 };
+
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
 {
     gpb_device *device = lane->device;
     if (bytes <= lane->arena_bytes) return true;
+    const int64_t exact = bytes;
+    bytes = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough: allocating takes up to 1 ms */
     pthread_mutex_lock(&lock);
     free_arena(lane);
     bool room = make_room(device, bytes);
+    if (!room) room = make_room(device, bytes = exact);
     if (room) device->held += bytes;
     pthread_mutex_unlock(&lock);
     if (!room) return false;
