@@ -18,6 +18,7 @@
 #define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t parts(int64_t size, int64_t panel) { return size > 0 ? (size - 1) / panel + 1 : 1; }
 
 static int64_t round_up(int64_t size, int64_t multiple)
@@ -216,7 +217,8 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. */
+/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place is
+   one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
@@ -224,7 +226,8 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_schedule_seconds(plan, call, facts, kernels_s);
-    for (int64_t strip = GRAIN; strip < plan->mc || strip < plan->nc; strip *= 2) {
+    const int64_t longest = facts->c == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
+    for (int64_t strip = GRAIN; strip < longest; strip *= 2) {
         gpb_plan next = *plan;
         next.sm = least(strip, plan->mc), next.sn = least(strip, plan->nc);
         if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;

@@ -167,11 +167,14 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
 
 /* ---- down */
 
-CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *wanted, bool *room)
+bool gpb_belt_room(gpb_belt *belt, const gpb_load *load)
 {
-    gpb_load *load = belt->recorded - belt->passed < GPB_BELT_EVENTS ? take(belt, wanted) : NULL;
-    *room = load != NULL;
-    if (!load) return CUDA_SUCCESS;
+    return belt->recorded - belt->passed < GPB_BELT_EVENTS && take(belt, load);
+}
+
+CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *wanted)
+{
+    gpb_load *load = take(belt, wanted);
     if (!load->direct) load->copy.from = ring_at(belt, load);
     CUresult result = load->direct ? CUDA_SUCCESS : copy(belt, load, bytes_of(load), false);
     belt->head = load->end;

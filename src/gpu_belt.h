@@ -71,8 +71,9 @@ bool gpb_belt_offer(gpb_belt *belt, const gpb_load *load);
    something happened. */
 CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy);
 
-/* Down. Starts the next load, its `copy` complete but for `from`; direct: the caller has queued the copying. *room false: not now. */
-CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *load, bool *room);
+/* Down. Starts the next load, its `copy` complete but for `from`; direct: the caller has queued the copying. There must be room for it. */
+bool gpb_belt_room(gpb_belt *belt, const gpb_load *load);
+CUresult gpb_belt_fetch(gpb_belt *belt, const gpb_load *load);
 /* True: the next load has arrived in the ring. */
 CUresult gpb_belt_arrived(gpb_belt *belt, bool *arrived);
 /* That load goes home. */

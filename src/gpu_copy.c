@@ -16,11 +16,16 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
 }
 
 /* A copy of the driver's cannot follow a triangle: column by column. */
-CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
+CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream, int64_t *cols)
 {
     const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
-    if (panel->uplo == 'G') return copy_2d(panel, caller, arena, up, stream);
     CUresult result = CUDA_SUCCESS;
+    *cols = 0;
+    if (panel->uplo == 'G') {
+        result = copy_2d(panel, caller, arena, up, stream);
+        if (!result) *cols = panel->cols;
+        return result;
+    }
     for (int64_t col = 0; col < panel->cols && !result; col++) {
         int64_t diagonal = panel->col0 + col - panel->row0, first = 0, last = panel->rows;
         if (panel->uplo == 'L' && diagonal > 0) first = diagonal;
@@ -29,6 +34,7 @@ CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr a
         if (part.rows > 0)
             result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + first) * panel->element,
                              arena + (CUdeviceptr)(col * panel->ld_arena + first) * panel->element, up, stream);
+        *cols += !result;
     }
     return result;
 }

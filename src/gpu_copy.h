@@ -18,8 +18,8 @@ typedef struct gpb_panel {
     int64_t row0, col0;
 } gpb_panel;
 
-/* Enqueues on the stream; the caller's memory is pinned or on a GPU. */
-CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream);
+/* Enqueues on the stream; the caller's memory is pinned or on a GPU. *cols: how many columns are on their way, all unless it fails. */
+CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream, int64_t *cols);
 /* Between memory on a GPU (with its ld) and ordinary memory (tight), whole and at once, when no lane can be had. */
 CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch);
 

@@ -169,9 +169,9 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_piece *piec
 CUresult gpb_run_multiply(gpb_run *r, const gpb_move *move, bool guarded)
 {
     gpb_piece pieces[2];
-    CUresult result = gpb_run_bring_c(r, move);
-    if (!result && move->operand) result = gpb_run_bring(r, move);
+    CUresult result = move->operand ? gpb_run_bring(r, move) : CUDA_SUCCESS;
     if (result || move->tile.rows == 0) return result;
+    result = gpb_run_bring_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
         if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_run_split(r, move);      /* its counters at zero */

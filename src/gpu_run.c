@@ -126,10 +126,10 @@ static CUresult copy_up(flow *f, const walker *w, const gpb_operand *x, const gp
     CUevent after = buffer_event(f, x, &w->move);
     CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
     const gpb_panel panel = { .rows = s->rows, .cols = s->cols, .ld = x->ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
-    for (int64_t l = 0; l < w->move.block.members && !result; l++) {
+    for (int64_t l = 0, cols; l < w->move.block.members && !result; l++) {
         const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + l, r->element);
         result = gpb_gpu_copy(&panel, from + (size_t)(s->row + s->col * x->ld) * r->element,
-                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
+                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream, &cols);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
     return result;
@@ -172,13 +172,13 @@ static CUresult post(flow *f, bool *busy)
 
 /* ---- kernels */
 
-/* The move's strip is on its way to the device, and C's buffer is free. */
+/* The move's strip is on its way to the device, and C's buffer is free if it is written: what was in it is on its way home. */
 static bool may_launch(const flow *f)
 {
     const walker *w = &f->launch;
     if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % AHEAD]) return false;
-    if (!f->home || !ends_tile(&w->move)) return true;
-    return w->tiles - f->fetch.tiles < AHEAD
+    if (!f->home || !w->move.tile.rows) return true;
+    return (!w->move.last || w->tiles - f->fetch.tiles < AHEAD)
            && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
 }
 
@@ -192,7 +192,7 @@ static CUresult wait_for(flow *f, const walker *w)
         result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
         if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
     }
-    if (!result && f->home && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
+    if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
         result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
     return result;
 }
@@ -207,22 +207,19 @@ static CUresult release(flow *f, const gpb_move *before)
     return result;
 }
 
-/* C that only the driver can reach: beta C is added on the device. */
-static CUresult copy_c(flow *f, const gpb_move *move, bool up, CUstream stream)
+/* Member l of a tile of a C that the driver itself can reach, up (beta C is then added on the device) or home. */
+static CUresult copy_c(flow *f, const gpb_move *move, int64_t l, bool up, int64_t *cols)
 {
     gpb_run *r = &f->run;
-    const gpb_tile *t = &move->tile;
-    const gpb_panel panel = { .rows = t->rows, .cols = t->cols, .ld = r->c.ld, .ld_arena = move->block.rows, .element = r->element,
+    const gpb_tile *t = &move->tile, *block = &move->block;
+    const gpb_panel panel = { .rows = t->rows, .cols = t->cols, .ld = r->c.ld, .ld_arena = block->rows, .element = r->element,
                               .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j };
-    const int64_t block = move->block.rows * move->block.cols, at = t->i - move->block.i + (t->j - move->block.j) * move->block.rows;
-    CUresult result = CUDA_SUCCESS;
-    for (int64_t l = 0; l < t->members && !result; l++) {
-        const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
-        result = gpb_gpu_copy(&panel, callers + (size_t)(t->i + t->j * r->c.ld) * r->element,
-                              gpb_run_block(r, move) + (CUdeviceptr)(l * block + at) * r->element, up, stream);
-        if (up) r->lane->up->bytes += (uint64_t)(t->rows * t->cols) * r->element;
-        else r->lane->down->bytes += (uint64_t)(t->rows * t->cols) * r->element;
-    }
+    const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j - block->j) * block->rows;
+    const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
+    gpb_belt *belt = up ? r->lane->up : r->lane->down;
+    CUresult result = gpb_gpu_copy(&panel, callers + (size_t)(t->i + t->j * r->c.ld) * r->element,
+                                   gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream, cols);
+    belt->bytes += (uint64_t)(t->rows * *cols) * r->element;
     return result;
 }
 
@@ -235,7 +232,7 @@ static CUresult launch(flow *f, bool *busy)
         const gpb_move before = w->move;
         const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
         result = wait_for(f, w);
-        if (!result && fetched) result = copy_c(f, &before, true, r->stream);
+        for (int64_t l = 0, cols; fetched && l < before.tile.members && !result; l++) result = copy_c(f, &before, l, true, &cols);
         if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
         if (!result && f->home && ends_tile(&before))
             result = f->driver->cuEventRecord(r->lane->tile[w->tiles % AHEAD], r->stream);
@@ -290,20 +287,32 @@ static CUresult open_tile(flow *f, const walker *w)
     return result ? result : f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % AHEAD], 0);
 }
 
+/* The next member of a tile, by the driver alone. Should it fail, what is on its way is on the belt all the same. */
+static CUresult fetch_direct(flow *f, const walker *w, gpb_load *load)
+{
+    const gpb_tile *t = &w->move.tile;
+    gpb_belt *down = f->run.lane->down;
+    CUresult result = copy_c(f, &w->move, w->member, false, &load->count);
+    load->direct = true;
+    load->cols = t->cols;
+    load->ends_member = load->count == t->cols;
+    load->ends_tile = load->ends_member && w->member + 1 == t->members;
+    CUresult put = gpb_belt_fetch(down, load);
+    return result ? result : put;
+}
+
 /* As many loads as there is room for. *whole: the tile is on its way with all of them. */
 static CUresult fetch_tile(flow *f, walker *w, bool *whole, bool *busy)
 {
-    gpb_lane *lane = f->run.lane;
+    gpb_belt *down = f->run.lane->down;
     CUresult result = CUDA_SUCCESS;
-    bool room = true;
     *whole = false;
     while (!*whole && !result) {
         gpb_load load = load_down(f, w);
-        if (is_direct(f)) load.direct = load.ends_member = load.ends_tile = true, load.count = 0;
+        if (!gpb_belt_room(down, &load)) return result;
         if (load.opens) result = open_tile(f, w);
-        if (!result && load.direct) result = copy_c(f, &w->move, false, lane->down->stream);
-        if (!result) result = gpb_belt_fetch(lane->down, &load, &room);
-        if (result || !room) return result;
+        if (!result) result = is_direct(f) ? fetch_direct(f, w, &load) : gpb_belt_fetch(down, &load);
+        if (result) return result;
         *busy = true;
         *whole = load.ends_tile;
         w->col += load.cols;
@@ -501,7 +510,9 @@ static void stop(flow *f)
     gpb_belt_let_go(lane->up);
     wait(f, lane->up->stream);
     wait(f, f->run.stream);
-    wait(f, lane->down->stream);
+    if (wait(f, lane->down->stream) || !is_direct(f)) return;
+    while (lane->down->moved < lane->down->made) gpb_belt_land(lane->down);      /* what the driver was told to write is written */
+    commit(f, &busy);
 }
 
 static CUresult end(flow *f, CUresult result)

@@ -221,6 +221,21 @@ static void test_gemmtr(void **state)
     }
 }
 
+/* C in place, A and B from the host in several pieces, data that FP16 slices do not hold for: every block of C gets its stand-in. */
+static void test_in_place(void **state)
+{
+    (void)state;
+    set_option("KERNEL", "fp16x3");
+    for (int i = 0; i < 2; i++) {
+        problem p = { .m = 1200, .n = 1100, .k = i ? 300 : 700, .transa = 'N', .transb = 'T', .fill = i ? FILL_SPECIAL : FILL_WIDE,
+                      .at = { PLACE_PAGEABLE, PLACE_PAGEABLE, PLACE_DEVICE } };
+        problem_make(&p);
+        try_on_gpu(&p, 1, i ? 0 : 0.5f);
+        problem_free(&p);
+    }
+    set_option("KERNEL", NULL);
+}
+
 /* The caller's context is the current one afterwards, also if there was none. */
 static void test_context(void **state)
 {
@@ -245,7 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places), cmocka_unit_test(test_not_referenced), cmocka_unit_test(test_fortran_letters),
         cmocka_unit_test(test_batch_strided), cmocka_unit_test(test_batch_pointers), cmocka_unit_test(test_gemmtr),
-        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_in_place), cmocka_unit_test(test_context),
     };
     return cmocka_run_group_tests_name("operands", tests, NULL, NULL);
 }

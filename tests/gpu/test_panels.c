@@ -61,11 +61,42 @@ static void test_data(void **state)
     }
 }
 
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int,
+                               int);
+
+/* A batch in more groups than C has buffers, each of more loads than are on their way at once: none may be computed before the last group
+   in its buffer is home. A and B, on the device, hold nobody up. Integers: each sum is exact. */
+static void test_groups(void **state)
+{
+    (void)state;
+    enum { N = 33, K = 5, BATCH = 1500 };
+    operand a = operand_make(PLACE_DEVICE, BATCH * N * K, 0), b = operand_make(PLACE_DEVICE, BATCH * N * K, 0);
+    float *c = malloc(BATCH * N * N * sizeof *c);
+    assert_non_null(c);
+    for (int i = 0; i < BATCH * N * K; i++) a.image[i] = (float)(i % 13 - 6), b.image[i] = (float)(i % 11 - 5);
+    operand_put(&a), operand_put(&b);
+    for (int beta = 0; beta < 2; beta++) {
+        int wrong = 0;
+        for (int i = 0; i < BATCH * N * N; i++) c[i] = (float)(i % 7);
+        cblas_sgemm_batch_strided(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, a.address, N, N * K, b.address, K, K * N, (float)beta, c, N,
+                                  N * N, BATCH);
+        for (int i = 0; i < BATCH * N * N; i++) {
+            const int l = i / (N * N), row = i % N, col = i / N % N;
+            float sum = (float)(beta * (i % 7));
+            for (int p = 0; p < K; p++) sum += a.image[l * N * K + row + p * N] * b.image[l * N * K + p + col * K];
+            wrong += c[i] != sum;
+        }
+        assert_int_equal(wrong, 0);
+    }
+    free(c);
+    operand_free(&a), operand_free(&b);
+}
+
 int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups) };
     return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
 }

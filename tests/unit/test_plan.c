@@ -498,8 +498,10 @@ static void schedule(void **state)
         gpb_call call = gemm(size(11), size(11), size(11));
         gpb_facts facts = *h200;
         facts.device_bytes = size(22) + (1 << 21);
+        if (round % 3 == 0) facts.c = GPB_PLACE_DEVICE;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
+        if (facts.c == GPB_PLACE_DEVICE) assert_true(plan.sm == plan.mc && plan.sn == plan.nc);
         strips += plan.sm < plan.mc, deep += plan.kc < call.k, blocks += plan.mc < call.m;
         gpb_walk walk = gpb_schedule_begin(&call, &plan);
         double done = 0, there[2] = { 0 };
