@@ -25,7 +25,7 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
-    float *c = x->c + i + j * x->ldc, alpha = (float)g->alpha;
+    float *c = x->c + i + j * x->ldc, alpha = x->k ? (float)g->alpha : 0;      /* k = 0: OpenBLAS makes NaN of alpha = NaN */
     const float *a = c, *b = c;      /* any address: with k = 0 they are not read */
     if (x->k) {
         a = x->a + (g->transa == 'N' ? i + x->p * x->lda : i * x->lda + x->p);

@@ -26,7 +26,6 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context
-   FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
    FAKECUDA_WRONG=0       one in so many copies to the host has one wrong float
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
