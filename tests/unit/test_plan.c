@@ -529,6 +529,24 @@ static void schedule(void **state)
     assert_true(strips > 100 && deep > 100 && blocks > 100);
 }
 
+/* Who else uses the link, and what it was measured to do, may send a call to the host, but not change how it is summed. */
+static void same_bits(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        const gpb_call call = round ? gemm(size(13), size(13), size(14)) : gemm(500, 500, 4096);
+        const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
+        gpb_facts facts = *h200;
+        const gpb_plan alone = ask(call, facts, always);
+        facts.callers = 1 + round % 5;
+        if (round & 1) facts.up_gbs /= 3, facts.down_gbs /= 4, facts.dma_gbs /= 2, facts.launch_s *= 3;
+        const gpb_plan beside = ask(call, facts, always);
+        assert_ptr_equal(alone.kernel, beside.kernel);
+        assert_true(alone.mc == beside.mc && alone.nc == beside.nc && alone.kc == beside.kc && alone.sm == beside.sm && alone.sn == beside.sn
+                    && alone.splits == beside.splits && alone.group == beside.group);
+    }
+}
+
 int main(int count, char **arguments)
 {
     golden_print(print_plans, count, arguments);
@@ -545,6 +563,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
+        cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
