@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/gpu_state.h"
@@ -20,9 +21,17 @@ static gpb_device device = { .arch = 90, .sms = 132, .budget = 1 << 30 };
 static bool started = true;
 static int threads = 4, workers;
 
+static int asked;
+
+static CUresult ask_counted(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
+{
+    asked++;
+    return cuPointerGetAttributes(count, attributes, values, pointer);
+}
+
 const gpb_driver *gpb_driver_open(const char **why)
 {
-    static const gpb_driver driver = { .cuPointerGetAttributes = cuPointerGetAttributes, .cuCtxPushCurrent = cuCtxPushCurrent,
+    static const gpb_driver driver = { .cuPointerGetAttributes = ask_counted, .cuCtxPushCurrent = cuCtxPushCurrent,
                                        .cuCtxPopCurrent = cuCtxPopCurrent };
     (void)why;
     return &driver;
@@ -159,6 +168,21 @@ static void surely_host(void **state)
     assert_ptr_equal(result, local);
 }
 
+/* A host's page is taken for one for a moment, and for no longer; a GPU's is asked about each time. */
+static void glances(void **state)
+{
+    (void)state;
+    const gpb_call call = gemm(pageable, pageable + 4 * N, pageable + 8 * N), mixed = gemm(pageable, pageable, (void *)(uintptr_t)memory);
+    int calls = 0, before = asked;
+    for (; calls < 100000 && asked - before == 3 * calls; calls++) assert_true(gpb_gpu_none_there(&call));
+    assert_true(calls < 100000);                /* one of them was not asked about */
+    for (int i = 0; i < 10; i++) assert_false(gpb_gpu_none_there(&mixed));
+    before = asked;
+    const struct timespec rest = { .tv_nsec = 1000000 };
+    nanosleep(&rest, NULL);
+    assert_true(gpb_gpu_none_there(&call) && asked == before + 3);
+}
+
 static void machine(void **state)
 {
     (void)state;
@@ -187,7 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(surely_host),
-        cmocka_unit_test(machine),
+        cmocka_unit_test(glances), cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
