@@ -291,6 +291,7 @@ CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     if (x->at_panel != move->panel[!x->is_a]) {
         x->at_panel = move->panel[!x->is_a];
+        x->fresh = NONE;      /* of the last panel one may have unlocked nothing (a triangle) */
         x->k1 = move->k1;
         x->epoch = slices ? next_epoch() : 0;
         x->given_strip = slices ? gpb_split_bytes(x->strip, move->k1, gpb_plan_slices(r->plan->kernel)) : 0;
