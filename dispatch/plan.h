@@ -25,7 +25,8 @@ typedef struct gpb_policy {
    mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn columns
    of op(B): the whole of mc and nc, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
    An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, or of two, so that the
-   next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is given k = 0.
+   next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is
+   given k = 0.
    Beside the bytes, device_bytes has room for the address tables of a pointer-array batch: 48 bytes a member, and 1 KiB. */
 typedef struct gpb_plan {
     bool gpu;
@@ -57,7 +58,10 @@ static inline int gpb_plan_slices(const gpb_kernel *kernel)
 }
 
 /* From one strip of a panel to the next in the arena, as they come from the host: `group` members of size x depth elements. */
-static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group) { return (4 * size * depth * group + 255) / 256 * 256; }
+static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group)
+{
+    return (4 * size * depth * group + 255) / 256 * 256;
+}
 
 extern const char gpb_plan_too_small[];
 

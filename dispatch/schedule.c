@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel that is used
-   twice in a row is there already and does not come again. */
+/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel that
+   is used twice in a row is there already and does not come again. */
 #include "dispatch/schedule.h"
 
 #include "dispatch/cost.h"

@@ -19,8 +19,8 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
         room = gpb_gpu_room(lane);
         /* What the plan needs is there, but others hold it: a smaller plan would add up in another order, and the same call is to give the
            same bits. */
-        while (plan->gpu && gpb_gpu_run_bytes(call, plan) > room && gpb_gpu_run_bytes(call, plan) <= device->budget && gpb_gpu_wait(lane, room))
-            room = gpb_gpu_room(lane);
+        const int64_t wanted = plan->gpu ? gpb_gpu_run_bytes(call, plan) : 0;
+        while (wanted > room && wanted <= device->budget && gpb_gpu_wait(lane, room)) room = gpb_gpu_room(lane);
         if (!plan->gpu || gpb_gpu_run_bytes(call, plan) > room || facts->arch != device->arch || facts->sms != device->sms) {
             facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = room;
             *plan = gpb_plan_make(call, facts, policy);

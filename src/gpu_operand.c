@@ -56,11 +56,13 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
                   .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
     r.a.base = call->a, r.a.array = call->a_array, r.a.stride = call->stride_a, r.a.ld = call->lda, r.a.place = facts->a;
     r.b.base = call->b, r.b.array = call->b_array, r.b.stride = call->stride_b, r.b.ld = call->ldb, r.b.place = facts->b;
-    r.c.base = call->c, r.c.array = (const void *const *)call->c_array, r.c.stride = call->stride_c, r.c.ld = call->ldc, r.c.place = facts->c;
+    r.c.base = call->c, r.c.array = (const void *const *)call->c_array, r.c.stride = call->stride_c, r.c.ld = call->ldc;
+    r.c.place = facts->c;
     r.a.is_a = true, r.a.transposed = call->transa != 'N', r.b.transposed = call->transb != 'N';
     r.a.k_down = r.a.transposed, r.b.k_down = !r.b.transposed;
     CUdeviceptr arena = lane->arena;
-    int64_t lost = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
+    const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
+    const int64_t lost = aligned ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
     r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
     r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);

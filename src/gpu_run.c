@@ -263,8 +263,8 @@ static CUresult end(gpb_flow *f, CUresult result)
     return result;
 }
 
-/* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read to be
-   written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
+/* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read
+   to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
 #define PAST_BYTES 0x1p25
 
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
@@ -279,7 +279,8 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
 {
     const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
-    gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL), .home = facts->c != GPB_PLACE_DEVICE };
+    gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
+    f.home = facts->c != GPB_PLACE_DEVICE;
     f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
     /* Not where what is home cannot be fetched again: beta C is in it. */
     f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed

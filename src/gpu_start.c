@@ -30,7 +30,7 @@ static pthread_cond_t is_ready = PTHREAD_COND_INITIALIZER;
 static _Atomic double begun_s, expected_s;
 static gpb_device devices[GPB_DEVICES];
 static int device_count;
-static atomic_bool present;              /* the driver has GPUs, or fails in a way that does not say: a program may use them even where we cannot */
+static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
 static const gpb_driver *driver;
 static atomic_bool touched;              /* CUDA was, or is being, started: a fork from here on loses it */
 static atomic_bool leaving;              /* the program is ending */

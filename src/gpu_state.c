@@ -191,7 +191,7 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     gpb_device *device = lane->device;
     if (bytes <= lane->arena_bytes) return true;
     const int64_t exact = bytes;
-    bytes = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough: allocating takes up to 1 ms */
+    bytes = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough */
     pthread_mutex_lock(&lock);
     free_arena(lane);
     bool room = make_room(device, bytes);
