@@ -486,24 +486,26 @@ static CUresult end_in_place(flow *f, CUresult result)
         progress->torn = false;
         progress->steps++;
     }
-    return result ? result : drained;
+    return drained ? drained : result;
 }
 
 /* ---- the end of C at home */
 
-/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. */
-static void stop(flow *f)
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The failure, or
+   a worse one. */
+static CUresult stop(flow *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
     bool busy;
     for (; lane->down->done < lane->down->moved; commit(f, &busy))
         if (!gpb_crew_help(&lane->down->crew)) sched_yield();
     gpb_belt_let_go(lane->up);
-    wait(f, lane->up->stream);
-    wait(f, f->run.stream);
-    if (wait(f, lane->down->stream) || is_marked(f)) return;
-    for (; lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct; commit(f, &busy))
+    const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
+    for (int i = 0; i < 3; i++)
+        if (stuck[i]) return stuck[i];
+    for (; !is_marked(f) && lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct; commit(f, &busy))
         gpb_belt_land(lane->down);      /* the driver has brought them home */
+    return failure;
 }
 
 static CUresult end(flow *f, CUresult result)
@@ -513,7 +515,7 @@ static CUresult end(flow *f, CUresult result)
     progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
     if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
     else result = end_in_place(f, result);
-    if (result) stop(f);
+    if (result) result = stop(f, result);
     if (f->staged) {
         gpb_belt_let_go(lane->up);
         gpb_belt_end(lane->up), gpb_belt_end(lane->down);
