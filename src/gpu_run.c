@@ -164,13 +164,15 @@ static CUresult follow_legacy(gpb_run *r)
     const gpb_call *call = r->call;
     const bool reads = gpb_call_multiplies(call), a = r->a.place == GPB_PLACE_DEVICE, b = r->b.place == GPB_PLACE_DEVICE;
     const bool c = r->c.place == GPB_PLACE_DEVICE;
-    if (!a && !b && !c) return CUDA_SUCCESS;
+    const bool elsewhere = r->a.place == GPB_PLACE_ELSEWHERE || r->b.place == GPB_PLACE_ELSEWHERE || r->c.place == GPB_PLACE_ELSEWHERE;
+    if (!a && !b && !c && !elsewhere) return CUDA_SUCCESS;
     if (c && (!reads || (a && b)) && !call->c_array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
         return CUDA_SUCCESS;
     }
     CUresult result = driver->cuEventRecord(r->lane->after, CU_STREAM_LEGACY);
-    return result ? result : driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
+    if (!result) result = driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
+    return result || !elsewhere ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
 /* ---- the end of C in place */
@@ -231,24 +233,27 @@ static CUresult end_in_place(gpb_flow *f, CUresult result)
         progress->torn = false;
         progress->steps++;
     }
-    return result ? result : drained;
+    return drained ? drained : result;
 }
 
 /* ---- the end of C at home */
 
-/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. */
-static void stop(gpb_flow *f)
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The failure,
+   or a worse one. */
+static CUresult stop(gpb_flow *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
     bool busy;
     for (; lane->down->done < lane->down->moved; gpb_walk_commit(f, &busy))
         if (!gpb_belt_help(lane->down)) sched_yield();
     gpb_belt_let_go(lane->up);
-    wait(f, lane->up->stream);
-    wait(f, f->run.stream);
-    if (wait(f, lane->down->stream) || gpb_walk_marked(f)) return;
-    for (; lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct; gpb_walk_commit(f, &busy))
+    const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
+    for (int i = 0; i < 3; i++)
+        if (stuck[i]) return stuck[i];
+    for (; !gpb_walk_marked(f) && lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct;
+         gpb_walk_commit(f, &busy))
         gpb_belt_land(lane->down);      /* the driver has brought them home */
+    return failure;
 }
 
 static CUresult end(gpb_flow *f, CUresult result)
@@ -258,7 +263,7 @@ static CUresult end(gpb_flow *f, CUresult result)
     progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
     if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
     else result = end_in_place(f, result);
-    if (result) stop(f);
+    if (result) result = stop(f, result);
     gpb_belt_end(lane->up), gpb_belt_end(lane->down);
     return result;
 }
