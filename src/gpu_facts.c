@@ -149,45 +149,48 @@ static bool any_might(const gpb_call *call)
     return false;
 }
 
-/* Pages of which the driver has just said that they are not a GPU's: a loop of small calls need not ask it again for each. They stay so for a
-   moment: to unmap them and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
+/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to unmap
+   it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
 enum { PAGES = 32, MOMENT = 40000 };     /* cycles: 10 to 20 us */
 typedef struct glance {
     uintptr_t page;
     uint64_t at;
+    bool on_gpu;
 } glance;
 static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
 
 static glance *glance_of(const void *pointer) { return &glances[(uintptr_t)pointer / 4096 % PAGES]; }
 
-static bool just_seen(const void *const operands[3], uint64_t now)
+static bool is_fresh(const void *pointer, uint64_t now)
 {
-    for (int i = 0; i < 3; i++) {
-        const glance *g = glance_of(operands[i]);
-        if (g->page != (uintptr_t)operands[i] / 4096 || now - g->at >= MOMENT) return false;
-    }
-    return true;
+    const glance *g = glance_of(pointer);
+    return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
 }
 
-/* One plain question an operand; anything but a plain answer is for gpb_gpu_facts to look into. */
+/* One plain question; anything but a plain answer is for gpb_gpu_facts to look into. */
+static void look(const void *pointer, uint64_t now)
+{
+    unsigned memory = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void *value = &memory;
+    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE };
+}
+
 bool gpb_gpu_none_there(const gpb_call *call)
 {
-    const void *const operands[] = { call->a, call->b, call->c };
-    int there = 0;
-    if (!gpb_gpu_started()) return !any_might(call);
-    if (call->c_array) return false;
+    const void *const operands[] = { call->c, call->a, call->b };
     const uint64_t now = __builtin_ia32_rdtsc();
-    if (just_seen(operands, now)) return true;
-    if (!enter()) return false;
+    bool entered = false, there = call->c_array;
+    if (!gpb_gpu_started()) return !any_might(call);
     for (int i = 0; i < 3 && !there; i++) {
-        unsigned memory = 0;
-        CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        void *value = &memory;
-        CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)operands[i]);
-        there = result || memory == CU_MEMORYTYPE_DEVICE;
+        if (!is_fresh(operands[i], now)) {
+            if (!entered && !(entered = enter())) return false;
+            look(operands[i], now);
+        }
+        there = glance_of(operands[i])->on_gpu;
     }
-    leave();
-    for (int i = 0; i < 3 && !there; i++) *glance_of(operands[i]) = (glance){ (uintptr_t)operands[i] / 4096, now };
+    if (entered) leave();
     return !there;
 }
 
