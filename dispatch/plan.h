@@ -7,7 +7,8 @@
 #include "dispatch/facts.h"
 #include "dispatch/kernel_table.h"
 
-/* The most rows of a tile of C that goes home to host memory: a column must fit one slot of the staging ring, to be committed at once. */
+/* The most rows of a tile of C that goes home to host memory: a column goes home in one load, to be
+   committed at once. */
 #define GPB_LONGEST_COLUMN 524288
 
 enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };

@@ -180,6 +180,7 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
     uint64_t there;
     CUresult result = pass(belt, &there);
     while (!result && belt->done < there) forget(belt), *busy = true;
+    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);      /* no event was free */
     for (gpb_load *load; belt->packed < belt->made; belt->packed++, *busy = true) {
         load = gpb_belt_load(belt, belt->packed);
         if (load->jobs && !gpb_crew_reap(&belt->crew)) break;

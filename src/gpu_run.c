@@ -16,15 +16,10 @@
 #include "src/gpu_multiply.h"
 #include "src/gpu_walk.h"
 
-int64_t gpb_gpu_panel_bytes(const gpb_plan *plan)
-{
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts;
-}
-
 int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
 {
-    return gpb_gpu_panel_bytes(plan) + gpb_run_tables(call, plan);
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
+           + plan->bytes_wb + plan->bytes_parts + gpb_run_tables(call, plan);
 }
 
 /* ---- walkers */

@@ -17,8 +17,7 @@ typedef struct gpb_progress {
     bool torn, *marks;
 } gpb_progress;
 
-/* Device memory that the plan needs in a lane's arena: its panels, and with the tables of a pointer-array batch. */
-int64_t gpb_gpu_panel_bytes(const gpb_plan *plan);
+/* Device memory that the plan needs in a lane's arena. */
 int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan);
 /* Computes C on the lane. On a failure *progress says what is home already; the rest of a host-resident C is untouched. */
 CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);

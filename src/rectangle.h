@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where `to` lies. NEAR: in a slot, in cache. FAR: in the program's matrix, so it is fetched ahead. PAST: in a matrix of which little stays
+/* Where `to` lies. NEAR: in a ring, in cache. FAR: in the program's matrix, so it is fetched ahead. PAST: in a matrix of which little stays
    in cache: stored past the caches. PAST pays from about 32 MiB on; a smaller C the program would have to fetch from memory again. */
 enum gpb_target { GPB_TARGET_NEAR, GPB_TARGET_FAR, GPB_TARGET_PAST };
 
