@@ -59,9 +59,9 @@ preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:
 if [ $exit = 0 ]; then ok "injected faults: $(cat inject.out)"; else fail "injected faults: exit $exit, seed ${GPB_TEST_SEED:-$(date +%j)}"; head -40 inject.out; fi
 
 # Nothing of CUDA for calls that are not worth it, even where the program has libcuda; and what a mistyped option does.
-FAKECUDA_LOG=$scratch/driver.log GPUBLAS_OFFLOAD=auto LD_LIBRARY_PATH=$debian/openblas-pthread:$fake LD_PRELOAD="$library $fake/libcuda.so.1" ./failures
+FAKECUDA_LOG=$scratch/small.log GPUBLAS_OFFLOAD=auto LD_LIBRARY_PATH=$debian/openblas-pthread:$fake LD_PRELOAD="$library $fake/libcuda.so.1" ./failures
 expect 'small calls with libcuda in the process: exit' 0 $?
-expect 'and CUDA is not started for them' 0 "$(grep -c cuInit driver.log)"
+expect 'and CUDA is not started for them' 0 "$(grep -c cuInit small.log)"
 GPUBLAS_KERNEL=nonesuch preloaded openblas ./failures 2> kernel.err
 expect 'an unknown kernel: warnings' 1 "$(grep -c 'GPUBLAS_KERNEL=nonesuch' kernel.err)"
 GPUBLAS_DEVICES=zero GPUBLAS_VERBOSE=1 preloaded openblas ./failures 2> devices.err

@@ -17,7 +17,9 @@ if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"; else 
 GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
 
 # Larger ones, by projections of 32 columns; panels; a triangle; kernels of less accuracy, which are no alarm.
-FAKECUDA_WRONG=3 preloaded openblas ./failures > large.out; [ $? -gt 0 ]; expect 'a wrong GPU, large: seen' 0 $?
+seen=0      # it looks at an eleventh of C
+for seed in 1 2 3 4 5 6; do FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out || seen=$((seen + 1)); done
+if [ $seen -gt 0 ]; then ok "a wrong GPU, large: seen, $seen times of 6"; else fail 'a wrong GPU, large: never seen'; fi
 for memory in 0 2M; do
     for seed in 1 2 3 4; do
         FAKECUDA_SEED=$seed GPUBLAS_MEMORY=$memory FAKECUDA_WRONG=3 GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out 2> large.err
