@@ -3,8 +3,6 @@
    pieces, 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as one copy. */
 #include "src/gpu_belt.h"
 
-#include <sched.h>
-
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
 
@@ -243,10 +241,4 @@ const gpb_load *gpb_belt_home(gpb_belt *belt)
     if (load->jobs) return NULL;
     forget(belt);
     return load;
-}
-
-void gpb_belt_let_go(gpb_belt *belt)
-{
-    while (belt->open && belt->crew.reaped < belt->crew.posted)
-        if (!gpb_crew_reap(&belt->crew) && !gpb_crew_help(&belt->crew)) sched_yield();
 }

@@ -60,13 +60,11 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver);
 /* An empty belt, with jobs of so many bytes for the crew. */
 void gpb_belt_begin(gpb_belt *belt, size_t piece);
-/* From here on the crew looks at the belt; until gpb_belt_end, when all its jobs have been reaped. */
+/* From here on the crew looks at the belt; until gpb_belt_end, which waits for what it has in hand. */
 void gpb_belt_open(gpb_belt *belt);
 /* Does a job that nobody of the crew has taken. False: there is none. */
 bool gpb_belt_help(gpb_belt *belt);
 void gpb_belt_end(gpb_belt *belt);
-/* Waits until the crew has let go of the ring, after a failure. */
-void gpb_belt_let_go(gpb_belt *belt);
 
 /* Up. The next load, its `copy` complete but for `to`: one job of the crew's. False: no room now. */
 bool gpb_belt_offer(gpb_belt *belt, const gpb_load *load);

@@ -84,7 +84,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left is the host's, piece by piece. */
     bool begun = progress.tiles || progress.members || progress.cols;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
-    if (out.failure && out.done && !gpb_host_finish(call, &plan, facts, &progress))
+    if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
         gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
     free(progress.marks);
     pthread_setcancelstate(cancel, NULL);

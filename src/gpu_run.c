@@ -241,10 +241,12 @@ static CUresult stop(gpb_flow *f, CUresult failure)
     bool busy;
     for (; lane->down->done < lane->down->moved; gpb_walk_commit(f, &busy))
         if (!gpb_belt_help(lane->down)) sched_yield();
-    gpb_belt_let_go(lane->up);
     const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
     for (int i = 0; i < 3; i++)
-        if (stuck[i]) return stuck[i];
+        if (stuck[i]) {
+            f->run.progress->adrift = !gpb_place_on_host(f->run.c.place);
+            return stuck[i];
+        }
     for (; !gpb_walk_marked(f) && lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct;
          gpb_walk_commit(f, &busy))
         gpb_belt_land(lane->down);      /* the driver has brought them home */
