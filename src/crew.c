@@ -235,7 +235,7 @@ static void in_child(void)
     atomic_store(&phase, NONE);
 }
 
-static void watch_forks(void)
+__attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, in_child);
 }
@@ -257,10 +257,8 @@ static int create(size_t stack)
 /* Creates the workers, or as many as can be had. One thread does; others do not wait for it, they help themselves. */
 static void start(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int none = NONE, count = 0, refused = 0;
     sigset_t all, before;
-    pthread_once(&once, watch_forks);            /* first: a child must not find STARTING */
     const int wanted = gpb_crew_size();
     if (!atomic_compare_exchange_strong(&phase, &none, STARTING)) return;
     sigfillset(&all);

@@ -32,7 +32,7 @@ static gpb_device devices[GPB_DEVICES];
 static int device_count;
 static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
 static const gpb_driver *driver;
-static atomic_bool touched;              /* CUDA was, or is being, started: a fork from here on loses it */
+static atomic_bool touched;              /* CUDA was, is being or is just about to be started: a fork from here on loses it */
 static atomic_bool leaving;              /* the program is ending */
 
 static void turn_off(const char *because)
@@ -45,6 +45,11 @@ static void turn_off(const char *because)
 static void in_child(void)
 {
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 static void leave(void) { atomic_store(&leaving, true); }
@@ -74,20 +79,6 @@ static bool wanted(const char *list, int ordinal)
         at = end;
     }
     return false;
-}
-
-static pthread_once_t atfork_once = PTHREAD_ONCE_INIT;
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
-
-/* Before any thread can be at it: a child forked meanwhile must find the GPU off. */
-static void touch(void)
-{
-    pthread_once(&atfork_once, watch_forks);
-    atomic_store(&touched, true);
 }
 
 static CUresult start_device(gpb_device *device, int ordinal)
@@ -161,7 +152,7 @@ static void start(void)
 bool gpb_gpu_start(void)
 {
     if (atomic_load(&state) == UNTRIED) {
-        touch();
+        atomic_store(&touched, true);
         int cancel;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         pthread_mutex_lock(&starting);
@@ -217,8 +208,9 @@ void gpb_gpu_save(void)
 void gpb_gpu_start_behind(void)
 {
     int unready = UNREADY;
-    if (!gpb_gpu_possible() || !atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
-    touch();
+    if (!gpb_gpu_possible() || atomic_load(&readiness) != UNREADY) return;
+    atomic_store(&touched, true);              /* first: no child may wait for a thread that it does not have */
+    if (!atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
     atomic_store(&expected_s, gpb_gpu_started() ? CALIBRATION_S : START_S);
     atomic_store(&begun_s, now_s());
     if (!begin_thread(get_ready)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */

@@ -31,7 +31,9 @@ typedef struct objects {
 /* A fork must not find a thread of ours inside the dynamic linker: the child would wait for its locks for ever. */
 static pthread_rwlock_t linker = PTHREAD_RWLOCK_INITIALIZER;
 
-static bool held;      /* not if a second was not enough: the forking thread itself may be in there, in a library's constructor */
+/* Of this thread: it waits for the write lock while others may fork as well; not held if a second was not enough, for the forking thread
+   itself may be in there, in a library's constructor. */
+static _Thread_local bool held __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
@@ -53,14 +55,17 @@ static void in_child(void)
     linker = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 }
 
-static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+/* When the library is loaded, as in crew.c, gpu_start.c and option.c: a fork that has begun runs no handler that is registered while it
+   goes on, and beside a first call its child would find the locks as that call held them (one process in 130, with eight threads forking). */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
 
 int gpb_next_enter_linker(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    pthread_once(&once, watch_forks);
     pthread_rwlock_rdlock(&linker);      /* readers first: a library's constructor may come here again */
     return cancel;
 }

@@ -35,6 +35,10 @@ for i in $(seq $((10 * times))); do
     FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err && [ ! -s first.err ] || { fail "64 first calls at once, $i"; head -3 first.err; }
 done
 ok "$i times 64 first calls at once"
+for i in $(seq $((40 * times))); do
+    preloaded openblas ./storm fork 20 > first.out 2> first.err && [ ! -s first.err ] || { fail "forks beside the first calls, $i"; head -3 first.err; }
+done
+ok "$i times forks beside the first calls"
 
 # Python's multiprocessing, and joblib's way
 cat > multiprocess.py <<'PY'
