@@ -151,7 +151,7 @@ static bool any_might(const gpb_call *call)
 
 /* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to unmap
    it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
-enum { PAGES = 32, MOMENT = 40000 };     /* cycles: 10 to 20 us */
+enum { PAGES = 32, MOMENT = 80000 };     /* cycles: 20 to 40 us */
 typedef struct glance {
     uintptr_t page;
     uint64_t at;
@@ -167,30 +167,30 @@ static bool is_fresh(const void *pointer, uint64_t now)
     return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
 }
 
-/* One plain question; anything but a plain answer is for gpb_gpu_facts to look into. */
+/* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_gpu_facts to look into. */
 static void look(const void *pointer, uint64_t now)
 {
     unsigned memory = 0;
     CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     void *value = &memory;
-    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
+        result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+        leave();
+    }
     *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE };
 }
 
-bool gpb_gpu_none_there(const gpb_call *call)
+bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
 {
     const void *const operands[] = { call->c, call->a, call->b };
-    const uint64_t now = __builtin_ia32_rdtsc();
-    bool entered = false, there = call->c_array;
+    bool there = call->c_array;
     if (!gpb_gpu_started()) return !any_might(call);
     for (int i = 0; i < 3 && !there; i++) {
-        if (!is_fresh(operands[i], now)) {
-            if (!entered && !(entered = enter())) return false;
-            look(operands[i], now);
-        }
+        if (!is_fresh(operands[i], now)) look(operands[i], now);
         there = glance_of(operands[i])->on_gpu;
     }
-    if (entered) leave();
     return !there;
 }
 
