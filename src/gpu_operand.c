@@ -98,8 +98,8 @@ static void put(CUdeviceptr *to, int every, const members *x, int64_t first, int
     }
 }
 
-/* A table for kernels, a row of `columns` addresses for each of so many members: written into the lane's own pinned memory, as many rows at a
-   time as there is room for. */
+/* A table for kernels, a row of `columns` addresses for each of so many members: written into the lane's own pinned memory, as many rows
+   at a time as there is room for. */
 static CUresult send_table(gpb_run *r, int which, const members *column, int columns, int64_t rows)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
