@@ -10,17 +10,18 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver)
 {
     CUresult result = CUDA_SUCCESS;
     if (!belt->ring) result = driver->cuMemHostAlloc((void **)&belt->ring, GPB_BELT_BYTES, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result && !belt->stream) result = driver->cuStreamCreate(&belt->stream, CU_STREAM_NON_BLOCKING);
+    if (!result && !belt->own) result = driver->cuStreamCreate(&belt->own, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < GPB_BELT_EVENTS && !result; i++)
         if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
     return result;
 }
 
-void gpb_belt_begin(gpb_belt *belt, size_t piece)
+void gpb_belt_begin(gpb_belt *belt, size_t piece, CUstream stream)
 {
     belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
     belt->ready = 0;
     belt->piece = piece;
+    belt->stream = stream ? stream : belt->own;
 }
 
 void gpb_belt_open(gpb_belt *belt)

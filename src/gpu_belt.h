@@ -40,7 +40,7 @@ typedef struct gpb_load {
    bytes), done (home). */
 typedef struct gpb_belt {
     char *ring;                      /* GPB_BELT_BYTES */
-    CUstream stream;
+    CUstream own, stream;            /* its own; the one that this call's copies are queued on */
     CUevent event[GPB_BELT_EVENTS];
     uint64_t upto[GPB_BELT_EVENTS];  /* made or moved when the event was recorded */
     uint64_t recorded, passed;       /* events */
@@ -58,8 +58,8 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 
 /* Ring, stream and events, as far as they are not there yet; a context is current. */
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver);
-/* An empty belt, with jobs of so many bytes for the crew. */
-void gpb_belt_begin(gpb_belt *belt, size_t piece);
+/* An empty belt, with jobs of so many bytes for the crew, on the stream given, or on its own (NULL). */
+void gpb_belt_begin(gpb_belt *belt, size_t piece, CUstream stream);
 /* From here on the crew looks at the belt; until gpb_belt_end, which waits for what it has in hand. */
 void gpb_belt_open(gpb_belt *belt);
 /* Does a job that nobody of the crew has taken. False: there is none. */

@@ -51,12 +51,14 @@ static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
 static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
 {
     gpb_lane *lane = f->run.lane;
+    const bool one_stream = lane->down->stream == f->run.stream;
     CUresult result = CUDA_SUCCESS;
     if (f->guarded && w->tiles < f->guarded_from) {
         result = gpb_run_stand_in(&f->run, &w->move);
-        if (!result) result = f->driver->cuEventRecord(lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
+        if (!result && !one_stream) result = f->driver->cuEventRecord(lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
     }
-    return result ? result : f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
+    if (result || one_stream) return result;
+    return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
 }
 
 /* As many loads as there is room for. *whole: the tile is on its way with all of them. */
