@@ -4,14 +4,11 @@
 #include "dispatch/schedule.h"
 
 #include "dispatch/cost.h"
+#include "dispatch/numbers.h"
 #include "dispatch/panels.h"
 
 #define LAUNCH_S 8e-6            /* one more strip or tile: splitting, the kernel's first and last blocks, the change of streams */
 #define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-static int64_t parts(int64_t size, int64_t part) { return (size - 1) / part + 1; }      /* of sizes up to INT64_MAX */
 
 /* Wholly outside the triangle that uplo names. */
 static bool is_idle(const gpb_call *call, const gpb_tile *t)

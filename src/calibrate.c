@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dispatch/numbers.h"
 #include "include/gpublas.h"
 #include "src/crew.h"
 #include "src/gpu_state.h"
@@ -24,8 +25,6 @@ static double now_s(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-static double least(double a, double b) { return a < b ? a : b; }
 
 /* ---- the link */
 
@@ -151,7 +150,7 @@ static void measure_launch(void)
         best = least(best, seconds);
     }
     const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.launch_s);
-    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * (rest > best / 2 ? rest : best / 2)));
+    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
 }
 
 /* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */

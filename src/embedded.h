@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "src/embedded_error.h"
 #include "src/gemm_abi.h"
 

@@ -3,6 +3,8 @@
    pieces, 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as one copy. */
 #include "src/gpu_belt.h"
 
+#include "dispatch/numbers.h"
+
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
 
@@ -226,7 +228,7 @@ void gpb_belt_land(gpb_belt *belt)
     for (int64_t col = 0; col < load->cols && !load->direct && !load->lost; col += cols) {
         gpb_rectangle job = load->copy;
         job.from += (size_t)(col * job.ld_from) * job.element, job.to += (size_t)(col * job.ld_to) * job.element;
-        job.cols = load->cols - col < cols ? load->cols - col : cols;
+        job.cols = least(cols, load->cols - col);
         job.col0 += col;
         load->jobs += copy_caller(belt, &job);
     }

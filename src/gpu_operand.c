@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/gpu_kernels.h"
 
 enum { ALIGNED = 1024, NONE = -1 };   /* ALIGNED: where the arena of a SPLIT kernel begins (plan.h) */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
 /* ---- memory */
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_multiply.h"
@@ -271,8 +272,6 @@ static CUresult end(gpb_flow *f, CUresult result)
 
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
 #define CREW_BYTES 0x1p18
-
-static double within(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
 
 /* Bytes of a job of the crew's, so that every core has several. */
 static size_t piece(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dispatch/numbers.h"
 #include "src/calibrate.h"
 #include "src/gpu_kernels.h"
 #include "src/log.h"
@@ -235,8 +236,7 @@ double gpb_gpu_start_left(void)
 {
     if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
     const double expected = atomic_load(&expected_s), taken = now_s() - atomic_load(&begun_s);
-    const double tenth = (taken > expected ? taken : expected) / 10;
-    return expected - taken > tenth ? expected - taken : tenth;
+    return most(expected - taken, most(taken, expected) / 10);
 }
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Strips of A and B on their way to the device; see gpu_walk.h. */
+#include "dispatch/numbers.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_walk.h"
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
 static bool has_buffer(const gpb_flow *f, const gpb_operand *x, const gpb_move *move)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "dispatch/numbers.h"
 #include "src/gpu.h"
 #include "src/log.h"
 #include "src/machine.h"
@@ -31,8 +32,6 @@ static double now_s(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 bool gpb_offload_legal(const gpb_call *g)
 {

@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "dispatch/numbers.h"
 #include "src/gpu_run.h"
 #include "src/host_finish.h"
 #include "src/log.h"
@@ -119,8 +120,6 @@ static int64_t group_of(const gpb_call *g)
     const int64_t cols = products <= FIRST ? 1 : (int64_t)(products / PRODUCTS);
     return cols < 1 ? 1 : products > FIRST && cols < 32 ? 32 : cols;
 }
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* True if all members are right, or cannot be looked at for want of memory. *s: else where not. */
 static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)

@@ -11,9 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "dispatch/panels.h"
-#include "dispatch/schedule.h"
 #include "dispatch/plan.h"
+#include "dispatch/schedule.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
 
@@ -365,8 +366,6 @@ static int64_t size(int bits)
 }
 
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Bytes of a panel in strips that begin at multiples of 256. */
 static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group)
