@@ -12,7 +12,7 @@
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
-#define ALIGNED 1024                     /* pieces of the arena for a SPLIT kernel */
+#define ALIGNED 1024                     /* where each part of the arena of a SPLIT kernel begins */
 #define MOST_STRIPS 64                   /* of A and B together */
 #define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */

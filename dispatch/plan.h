@@ -47,7 +47,7 @@ typedef struct gpb_plan {
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
     int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes of one strip for `wide` */
-    int64_t bytes_parts;                   /* arena: partial sums of cut k. Each piece is a multiple of 256; of 1024 for a SPLIT kernel,
+    int64_t bytes_parts;                   /* arena: partial sums of cut k. Each of these is a multiple of 256; of 1024 for a SPLIT kernel,
                                               whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
 } gpb_plan;

@@ -274,7 +274,7 @@ static CUresult end(gpb_flow *f, CUresult result)
 #define CREW_BYTES 0x1p18
 
 /* Bytes of a job of the crew's, so that every core has several. */
-static size_t piece(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+static size_t job_bytes(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
 
 static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
@@ -291,7 +291,7 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     f.past = 4 * m * n >= PAST_BYTES;
     f.crew = 4 * ((m + n) * k + m * n) * (double)call->batch >= CREW_BYTES;
     f.fetch_bytes = (size_t)within(m * n / 2, 128 << 10, 1 << 20);
-    gpb_belt_begin(lane->up, piece(4 * (m + n) * k)), gpb_belt_begin(lane->down, piece(4 * m * n));
+    gpb_belt_begin(lane->up, job_bytes(4 * (m + n) * k)), gpb_belt_begin(lane->down, job_bytes(4 * m * n));
     return f;
 }
 

@@ -23,7 +23,7 @@ static gpb_load load_up(const gpb_flow *f, const gpb_walker *w, const gpb_operan
 {
     const size_t e = f->run.element;
     size_t most = (size_t)GPB_BELT_LEAST << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
-    if (most > f->run.lane->up->piece) most = f->run.lane->up->piece;
+    if (most > f->run.lane->up->job_bytes) most = f->run.lane->up->job_bytes;
     const int64_t fit = (int64_t)(most / e), rows = least(s->rows - w->row, fit), whole = rows == s->rows;
     const int64_t cols = whole ? least(s->cols - w->col, fit / rows) : 1;
     const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + w->member, e);
