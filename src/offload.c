@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "dispatch/numbers.h"
+#include "src/clock.h"
 #include "src/gpu.h"
 #include "src/log.h"
 #include "src/machine.h"
@@ -25,13 +25,6 @@ static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
 static _Atomic int64_t credit_ns;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 bool gpb_offload_legal(const gpb_call *g)
 {
@@ -97,14 +90,14 @@ static atomic_int on_gpu_now;
 static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
     const bool alone = atomic_fetch_add(&on_gpu_now, 1) == 0 && plan->gpu && !gpb_gpu_starting();
-    const double begin_s = now_s();
+    const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
     atomic_fetch_sub(&on_gpu_now, 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
-    const double seconds = now_s() - begin_s;
+    const double seconds = gpb_clock_s() - begin_s;
     const bool failed = out.failure != NULL;
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
@@ -234,7 +227,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
         count_host(visit, 0);
         return true;
     }
-    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
+    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = gpb_clock_s();
     inside = frame;
     return false;
 }
@@ -252,7 +245,7 @@ void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    const double seconds = visit->begin_s > 0 ? now_s() - visit->begin_s : 0;
+    const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
     count_host(visit, seconds);
 }
