@@ -12,11 +12,11 @@
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
-#define ALIGNED 1024                     /* where each part of the arena of a SPLIT kernel begins */
 #define MOST_STRIPS 64                   /* of A and B together */
 #define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
-#define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
+#define TABLES 1088                      /* a member of a pointer-array batch in four address tables: 48 bytes, and 4 x 256 to round them
+                                            up. That once would do; for each member it makes a group's bytes proportional to its size */
 
 static int64_t rounded_up(int64_t size, int64_t multiple)
 {
@@ -43,13 +43,13 @@ static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int
 }
 
 /* Bytes for partial sums: of all parts of a cut k; of the tiles that a SPLIT kernel shares out, its counters, and up to the first
-   multiple of ALIGNED. */
+   multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    if (kernel->form == GPB_FORM_SPLIT)
-        return rounded_up(INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4 + GPB_SPLIT_COUNTERS * 4, ALIGNED) + ALIGNED;
-    return plan->splits > 1 ? area(plan->mc, plan->nc, product(plan->group, plan->splits)) : 0;
+    if (kernel->form != GPB_FORM_SPLIT) return plan->splits > 1 ? area(plan->mc, plan->nc, product(plan->group, plan->splits)) : 0;
+    const int64_t tiles = INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4;
+    return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
 /* Of `group` panels of an operand in strips; see gpb_plan_strip_bytes. */
@@ -81,7 +81,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     const int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
     const int64_t m = rounded_up(mc, kernel->bm), n = rounded_up(nc, kernel->bn), k = rounded_up(kc, kernel->bk);
     const bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
-    const int64_t grain = split ? ALIGNED : 1;
+    const int64_t grain = split ? GPB_PLAN_ALIGNED : 1;
     count_buffers(plan, call);
     const int64_t a = rounded_up(strips_area(mc, plan->sm, kc, group), grain), b = rounded_up(strips_area(nc, plan->sn, kc, group), grain);
     plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
@@ -94,8 +94,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->bytes_wb = plan->wide ? split_area(plan->wide, least(nc, plan->sn), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts + tables;
+    return gpb_plan_bytes(plan) + tables;
 }
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
@@ -214,8 +213,8 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place is
-   one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
+/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place
+   is one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
@@ -253,8 +252,8 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     if (groups > 1 && fits(&next, call, facts)) *plan = next;
 }
 
-/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of sums follows from that shape, and
-   the same call is to give the same bits. An H200's link. */
+/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of sums follows from that shape,
+   and the same call is to give the same bits. An H200's link. */
 static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;

@@ -19,8 +19,7 @@
 
 int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
 {
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts + gpb_run_tables(call, plan);
+    return gpb_plan_bytes(plan) + gpb_run_tables(call, plan);
 }
 
 /* ---- walkers */
@@ -201,8 +200,8 @@ static void explain(gpb_run *r, const gpb_tile *t)
         free(marks);
 }
 
-/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may still
-   be at work on what the program looks at next. */
+/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may
+   still be at work on what the program looks at next. */
 static CUresult wait(const gpb_flow *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
@@ -234,8 +233,8 @@ static CUresult end_in_place(gpb_flow *f, CUresult result)
 
 /* ---- the end of C at home */
 
-/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The failure,
-   or a worse one. */
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The
+   failure, or a worse one. */
 static CUresult stop(gpb_flow *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
@@ -265,6 +264,8 @@ static CUresult end(gpb_flow *f, CUresult result)
     gpb_belt_end(lane->up), gpb_belt_end(lane->down);
     return result;
 }
+
+/* ---- the beginning */
 
 /* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read
    to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
