@@ -127,7 +127,7 @@ double gpb_panels_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_
                 + gpb_cost_link(t.c_up, facts->c, true, facts);
     double down = gpb_cost_link(t.c_down, facts->c, false, facts);
     double reach = gpb_cost_reach(t.a, facts->a) + gpb_cost_reach(t.c_down, facts->c);
-    return facts->launch_s + reach + most(up, down);
+    return facts->call_s + reach + most(up, down);
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -168,7 +168,7 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = most(up, down);
     double launches = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
                       * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
-    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->launch_s;
+    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->call_s;
 }
 
 /* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
@@ -258,7 +258,7 @@ static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;
     same.up_gbs = same.down_gbs = same.dma_gbs = 50;
-    same.launch_s = 12e-6;
+    same.call_s = 12e-6;
     return same;
 }
 

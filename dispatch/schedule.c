@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel that
-   is used twice in a row is there already and does not come again. */
+/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel
+   that is used twice in a row is there already and does not come again. */
 #include "dispatch/schedule.h"
 
 #include "dispatch/cost.h"
@@ -140,7 +140,7 @@ double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gp
     const bool reads = gpb_call_multiplies(call);
     const double floor_s = gpb_panels_seconds(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
                                                                          * (reads ? (double)call->k : 1);
-    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->launch_s) * 1.05;
+    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->call_s) * 1.05;
     gpb_walk walk = gpb_schedule_begin(call, plan);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
@@ -158,5 +158,5 @@ double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gp
         run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? LAUNCH_S : 0);
         if (move->last) down = most(down, run) + gpb_cost_link(last_bytes = 4 * elements, facts->c, false, facts);
     }
-    return facts->launch_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
+    return facts->call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
 }

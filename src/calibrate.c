@@ -142,7 +142,7 @@ static void measure_launch(void)
         if (seconds < 0) return;
         best = least(best, seconds);
     }
-    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.launch_s);
+    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.call_s);
     atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
 }
 
@@ -162,6 +162,7 @@ static double learn_kernels(const gpb_driver *driver)
     return seconds;
 }
 
+/* A call from host memory: copies, kernels and the way home, as most calls have them. */
 static void learn_whole(void)
 {
     enum { N = 512 };
