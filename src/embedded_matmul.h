@@ -2,8 +2,7 @@
 /* The bodies of Level 3: one blocked product of packed operands; a symmetric matrix is an operand that packs its mirror image, a
    rank-k update a product that stores one triangle, a triangular product or solve a sweep of products along the diagonal. */
 
-/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian
-   matrix. */
+/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian matrix. */
 typedef struct operand {
     const T *a;
     int64_t rs, cs;
@@ -97,8 +96,11 @@ static inline __attribute__((always_inline)) void tile_body(int64_t depth, const
 }
 
 static void tile_sse(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b, sums); }
-__attribute__((target("avx2"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums) { tile_body(depth, a, b,
-                                                                                                                   sums); }
+
+__attribute__((target("avx2"))) static void tile_avx(int64_t depth, const R *a, const R *b, vec *sums)
+{
+    tile_body(depth, a, b, sums);
+}
 
 /* C += alpha sums, at rows from i and columns from j on. */
 static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t cols, T alpha, const vec *sums)
