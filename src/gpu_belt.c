@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Belts; see gpu_belt.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md: copies
-   of 256 KiB by 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as one copy. */
+/* Belts; see gpu_belt.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md:
+   copies of 256 KiB by 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as
+   one copy. */
 #include "src/gpu_belt.h"
 
 #include "dispatch/numbers.h"
@@ -180,7 +181,8 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
     uint64_t there;
     CUresult result = pass(belt, &there);
     while (!result && belt->done < there) forget(belt), *busy = true;
-    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);      /* no event was free */
+    /* No event was free for these. */
+    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);
     for (gpb_load *load; belt->packed < belt->made; belt->packed++, *busy = true) {
         load = gpb_belt_load(belt, belt->packed);
         if (load->jobs && !gpb_crew_reap(&belt->crew)) break;

@@ -13,7 +13,7 @@
 #include "src/driver.h"
 
 enum {
-    GPB_BELT_BYTES = 8 << 20,        /* of pinned memory: what 16 cores have in hand (0.5 MiB each) while the engines have not got to the rest */
+    GPB_BELT_BYTES = 8 << 20,        /* of pinned memory: what 16 cores have in hand (0.5 MiB each) while the engines are at the rest */
     GPB_BELT_LOADS = GPB_CREW_JOBS,
     GPB_BELT_EVENTS = 64,
     GPB_BELT_LEAST = 64 << 10, GPB_BELT_MOST = 512 << 10,     /* bytes of a job of the crew's, if a column is no longer: 7 to 50 us */

@@ -149,8 +149,8 @@ static bool any_might(const gpb_call *call)
     return false;
 }
 
-/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to unmap
-   it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
+/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to
+   unmap it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
 enum { PAGES = 32, MOMENT = 40000 };     /* cycles: 10 to 20 us */
 typedef struct glance {
     uintptr_t page;

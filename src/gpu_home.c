@@ -46,7 +46,8 @@ static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
     return load;
 }
 
-/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there are such. */
+/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there
+   are such. */
 static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
 {
     gpb_lane *lane = f->run.lane;

@@ -60,7 +60,7 @@ static bool offer(gpb_flow *f, gpb_walker *w, const gpb_operand *x, const gpb_st
     return true;
 }
 
-/* Strips in ordinary memory may hold pointer arrays of several kinds: then each goes as the driver says. */
+/* Strips in ordinary memory go by the crew; pinned ones, and what only the driver can reach, by its own copies. */
 CUresult gpb_walk_post(gpb_flow *f, bool *busy)
 {
     gpb_walker *w = &f->post;

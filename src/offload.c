@@ -84,16 +84,16 @@ static gpb_policy policy(void)
 }
 
 /* Calls that are on the GPU now. */
-static atomic_int on_gpu_now;
+static atomic_int running;
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
-static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
+static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
-    const bool alone = atomic_fetch_add(&on_gpu_now, 1) == 0 && plan->gpu && !gpb_gpu_starting();
+    const bool alone = atomic_fetch_add(&running, 1) == 0 && plan->gpu && !gpb_gpu_starting();
     const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
-    atomic_fetch_sub(&on_gpu_now, 1);
+    atomic_fetch_sub(&running, 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
@@ -163,7 +163,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
 {
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
-        facts->callers = atomic_load_explicit(&on_gpu_now, memory_order_relaxed);
+        facts->callers = atomic_load_explicit(&running, memory_order_relaxed);
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_plan_make(call, facts, user);
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
@@ -197,7 +197,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     const bool there = !gpb_place_on_host(facts.c) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
-        if (on_gpu(call, &facts, &user, &plan)) return true;
+        if (run_on_gpu(call, &facts, &user, &plan)) return true;
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
     }
