@@ -78,6 +78,20 @@ static size_t bytes_of(const operand *of, int64_t members)
     return (size_t)bytes;
 }
 
+/* How many members from the first on lie in that allocation, sixteen by sixteen: without a branch for each. */
+static int64_t within(const known *about, const void *const *array, int64_t batch, size_t bytes)
+{
+    enum { SIXTEEN = 16 };
+    const uintptr_t room = about->bytes - bytes;
+    int64_t done = 0;
+    if (about->bytes < bytes) return done;
+    for (bool all = true; done + SIXTEEN <= batch; done += SIXTEEN) {
+        for (int i = 0; i < SIXTEEN; i++) all &= (uintptr_t)array[done + i] - about->start <= room;
+        if (!all) return done;
+    }
+    return done;
+}
+
 /* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
    The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
    of 1000 x 64^3 takes 30. */
@@ -87,7 +101,8 @@ static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device
     if (!of->array) return place_of(of->base, bytes_of(of, batch), device, &about);
     const size_t bytes = bytes_of(of, 1);
     enum gpb_place all = place_of(of->array[0], bytes, device, &about);
-    for (int64_t i = 1; i < batch; i++) {
+    int64_t i = all == GPB_PLACE_HOST ? 1 : within(&about, of->array, batch, bytes);
+    for (; i < batch; i++) {
         if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
         const enum gpb_place one = place_of(of->array[i], bytes, device, &about);
         if (one == all) continue;
@@ -149,8 +164,8 @@ static bool any_might(const gpb_call *call)
     return false;
 }
 
-/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to unmap
-   it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
+/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to
+   unmap it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
 enum { PAGES = 32, MOMENT = 80000 };     /* cycles: 20 to 40 us */
 typedef struct glance {
     uintptr_t page;

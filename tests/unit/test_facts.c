@@ -139,6 +139,33 @@ static void arrays(void **state)
     assert_false(gpb_gpu_unseen(&call, true) || none_there(&call));
 }
 
+/* Many members: the one that lies elsewhere is found wherever it is. */
+static void long_arrays(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 40 };
+    const void *a[MEMBERS], *b[MEMBERS];
+    void *c[MEMBERS];
+    gpb_call call = gemm(NULL, NULL, NULL);
+    call.m = call.n = call.k = 8, call.lda = call.ldb = call.ldc = 8, call.batch = MEMBERS;
+    call.a_array = a, call.b_array = b, call.c_array = c;
+    for (int odd = -1; odd < MEMBERS; odd++) {
+        for (int i = 0; i < MEMBERS; i++) {
+            a[i] = pinned + 64 * i, b[i] = pageable + 64 * i, c[i] = (float *)(uintptr_t)memory + 64 * i;
+            if (i == odd) a[i] = pageable, b[i] = pinned, c[i] = pinned;
+        }
+        const gpb_facts facts = facts_of(call);
+        assert_int_equal(facts.a, odd < 0 ? GPB_PLACE_PINNED : GPB_PLACE_HOST);
+        assert_int_equal(facts.b, GPB_PLACE_HOST);
+        assert_int_equal(facts.c, odd < 0 ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE);
+    }
+    for (int i = 0; i < MEMBERS; i++) a[i] = pinned + 64 * i;
+    a[MEMBERS - 1] = pinned + N * N - 63;                      /* ends one element after the allocation */
+    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+    a[MEMBERS - 1] = pinned + N * N - 64;
+    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+}
+
 static float global[16];
 
 static void *on_another_thread(void *callers)
@@ -213,7 +240,7 @@ static void machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(surely_host),
+        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays), cmocka_unit_test(surely_host),
         cmocka_unit_test(glances), cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
