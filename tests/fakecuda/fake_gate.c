@@ -164,6 +164,8 @@ static void read_environment(void)
     options.netlib = text && *text != '0';
     text = getenv("FAKECUDA_ENGINE");
     options.engine = text && *text != '0';
+    text = getenv("FAKECUDA_CAPTURE");
+    options.capture = text && *text != '0';
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);
@@ -264,6 +266,7 @@ CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current())
         return CUDA_ERROR_INVALID_CONTEXT;
+    gpb_fake_check_capture(function);
     if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current()->alive)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return need == GPB_FAKE_NEED_CONTEXT ? before : CUDA_SUCCESS;
