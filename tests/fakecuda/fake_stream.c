@@ -29,8 +29,10 @@ CUstream gpb_fake_stream_new(CUcontext context, bool blocking)
 
 CUstream gpb_fake_stream_find(CUstream handle)
 {
-    if (!handle || handle == CU_STREAM_LEGACY)
+    if (!handle || handle == CU_STREAM_LEGACY) {
+        gpb_fake_check_legacy();
         return gpb_fake_current()->null_stream;
+    }
     for (CUstream s = gpb_fake_streams; s; s = s->next)
         if (s == handle && !s->destroyed)
             return s;
@@ -326,7 +328,7 @@ CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t bytes)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r) {
-        gpb_fake_op *op = gpb_fake_push(gpb_fake_current()->null_stream, GPB_FAKE_SET);
+        gpb_fake_op *op = gpb_fake_push(gpb_fake_stream_find(NULL), GPB_FAKE_SET);
         op->copy = (gpb_fake_copy){ .to = to, .width = bytes };
         op->value = value;
     }
