@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories when
-   a driver call fails; pinned operands, whose kernels waited for all of them. Usage: regressions scalars | device | mixed | pinned. Exits with
-   the number of wrong results. Needs libcuda for the last three. */
+/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories
+   when a driver call fails; pinned operands, whose kernels waited for all of them. Usage: regressions scalars | device | mixed | pinned.
+   Exits with the number of wrong results. Needs libcuda for the last three. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
