@@ -78,8 +78,9 @@ static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
     CUresult result = CUDA_SUCCESS;
     if (move->operand && gpb_walk_operand(&f->run, move)->place != GPB_PLACE_DEVICE) f->arriving = lane->up->stream != f->run.stream;
     if (f->arriving && has_kernels(&f->run, move)) {
-        result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
-        if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
+        CUevent arrived = lane->arrived[w->moves % GPB_WALK_AHEAD];
+        if (gpb_walk_operand(&f->run, move)->place == GPB_PLACE_HOST) result = f->driver->cuEventRecord(arrived, lane->up->stream);
+        if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
         f->arriving = false;
     }
     if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories when
-   a driver call fails. Usage: regressions scalars | device | mixed. Exits with the number of wrong results. Needs libcuda for the last two. */
+/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories
+   when a driver call fails; pinned operands, whose kernels waited for all of them. Usage: regressions scalars | device | mixed | pinned.
+   Exits with the number of wrong results. Needs libcuda for the last three. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ int cuInit(unsigned);
 int cuDevicePrimaryCtxRetain(void **, int);
 int cuCtxPushCurrent_v2(void *);
 int cuMemAlloc_v2(unsigned long long *, size_t);
+int cuMemHostAlloc(void **, size_t, unsigned);
 int cuMemcpyHtoD_v2(unsigned long long, const void *, size_t);
 int cuMemcpyDtoH_v2(void *, unsigned long long, size_t);
 
@@ -99,8 +101,30 @@ static int mixed(void)
     return wrong > 90 ? 90 : wrong;
 }
 
+/* All of them pinned, in several strips. */
+static int pinned(void)
+{
+    const int n = 2048, k = 256;
+    const float alpha = 1, beta = 0;
+    void *at;
+    int wrong = 0;
+    start();
+    if (cuMemHostAlloc(&at, 4u * (2 * n * k + n * n), 0)) exit(99);
+    float *a = at, *b = a + n * k, *c = b + n * k;
+    for (int i = 0; i < n * k; i++) a[i] = (float)(i * 7 % 11 - 5), b[i] = (float)(i * 5 % 13 - 6);
+    sgemm_("N", "N", &n, &n, &k, &alpha, a, &n, b, &k, &beta, c, &n);
+    for (int i = 0; i < n; i += 101)
+        for (int j = 0; j < n; j += 97) {
+            float sum = 0;
+            for (int l = 0; l < k; l++) sum += a[i + l * n] * b[l + j * k];
+            wrong += c[i + j * n] != sum;
+        }
+    return wrong;
+}
+
 int main(int count, char **words)
 {
     const char *what = count > 1 ? words[1] : "";
-    return strcmp(what, "device") == 0 ? device() : strcmp(what, "mixed") == 0 ? mixed() : scalars();
+    return strcmp(what, "device") == 0 ? device() : strcmp(what, "mixed") == 0 ? mixed()
+         : strcmp(what, "pinned") == 0 ? pinned() : scalars();
 }
