@@ -47,7 +47,8 @@ static CUresult copy_up(gpb_flow *f, const gpb_walker *w, const gpb_operand *x, 
                               gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
-    return result ? result : f->driver->cuEventRecord(r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
+    if (result || r->lane->up->stream == r->stream) return result;
+    return f->driver->cuEventRecord(r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
 }
 
 static bool offer(gpb_flow *f, gpb_walker *w, const gpb_operand *x, const gpb_stored *s)
