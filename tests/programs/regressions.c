@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories
-   when a driver call fails; pinned operands, whose kernels waited for all of them. Usage: regressions scalars | device | mixed | pinned.
-   Exits with the number of wrong results. Needs libcuda for the last three. */
+   when a driver call fails; pinned operands, whose kernels waited for all of them; operands in strips of several kinds of memory. Usage:
+   regressions scalars | device | mixed | pinned | places. Exits with the number of wrong results. Needs libcuda for the last four. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -122,9 +122,52 @@ static int pinned(void)
     return wrong;
 }
 
+enum memory { ORDINARY, PINNED, DEVICE, MEMORIES };
+
+/* New numbers each time: those of the call before may still be where this one's are to come. */
+static void fill(float *in[MEMORIES], int count, int number)
+{
+    for (int i = 0; i < count; i++) in[ORDINARY][i] = (float)(i * 7 % 11 % (5 + number) - 3);
+    memcpy(in[PINNED], in[ORDINARY], 4u * (size_t)count);
+    if (cuMemcpyHtoD_v2((uintptr_t)in[DEVICE], in[PINNED], 4u * (size_t)count)) exit(99);
+}
+
+/* A and B each in ordinary, pinned or device memory, C in ordinary memory, in several strips: which copy is queued first is another matter in
+   each of the nine. */
+static int places(void)
+{
+    const int n = 1024, k = 64;
+    const float alpha = 1, beta = 0;
+    float *in[2][MEMORIES], *c = malloc(4u * (size_t)(n * n));
+    int wrong = 0;
+    start();
+    for (int x = 0; x < 2; x++) {
+        unsigned long long device;
+        void *pinned;
+        in[x][ORDINARY] = malloc(4u * (size_t)(n * k));
+        if (!c || !in[x][ORDINARY] || cuMemHostAlloc(&pinned, 4u * (size_t)(n * k), 0) || cuMemAlloc_v2(&device, 4u * (size_t)(n * k))) exit(99);
+        in[x][PINNED] = pinned, in[x][DEVICE] = (float *)(uintptr_t)device;
+    }
+    for (int which = 0; which < MEMORIES * MEMORIES; which++) {
+        const int of_a = which / MEMORIES, of_b = which % MEMORIES;
+        int bad = 0;
+        fill(in[0], n * k, which), fill(in[1], n * k, which + 1);
+        sgemm_("N", "N", &n, &n, &k, &alpha, in[0][of_a], &n, in[1][of_b], &k, &beta, c, &n);
+        for (int i = 0; i < n; i += 31)
+            for (int j = 0; j < n; j += 7) {
+                float sum = 0;
+                for (int l = 0; l < k; l++) sum += in[0][ORDINARY][i + l * n] * in[1][ORDINARY][l + j * k];
+                bad |= c[i + j * n] != sum;
+            }
+        if (bad) fprintf(stderr, "wrong: A %d, B %d (0: ordinary, 1: pinned, 2: device memory)\n", of_a, of_b);
+        wrong += bad;
+    }
+    return wrong;
+}
+
 int main(int count, char **words)
 {
     const char *what = count > 1 ? words[1] : "";
     return strcmp(what, "device") == 0 ? device() : strcmp(what, "mixed") == 0 ? mixed()
-         : strcmp(what, "pinned") == 0 ? pinned() : scalars();
+         : strcmp(what, "pinned") == 0 ? pinned() : strcmp(what, "places") == 0 ? places() : scalars();
 }
