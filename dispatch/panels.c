@@ -213,7 +213,8 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place
+/* Strips of both operands, or of B behind the whole of A, or panels of k, so that copying, kernels and the way home overlap: those with which
+   the run is predicted to end first. Strips of both let C go home from the beginning; those of B are fewer launches. C in place
    is one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
@@ -223,13 +224,14 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     gpb_plan best = *plan;
     double best_s = gpb_schedule_seconds(plan, call, facts, kernels_s);
     const int64_t longest = facts->c == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
-    for (int64_t strip = GRAIN; strip < longest; strip *= 2) {
-        gpb_plan next = *plan;
-        next.sm = least(strip, plan->mc), next.sn = least(strip, plan->nc);
-        if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
-        double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
-        if (seconds < best_s) best = next, best_s = seconds;
-    }
+    for (int64_t strip = GRAIN; strip < longest; strip *= 2)
+        for (int whole_a = 0; whole_a < 2; whole_a++) {
+            gpb_plan next = *plan;
+            next.sm = whole_a ? plan->mc : least(strip, plan->mc), next.sn = least(strip, plan->nc);
+            if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
+            double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
+            if (seconds < best_s) best = next, best_s = seconds;
+        }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
         next.kc = least(call->k, rounded_up(parts(call->k, steps), GRAIN));

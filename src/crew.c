@@ -19,8 +19,8 @@
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
-    WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used; 11 to 15 were within 8 %
-                                        of each other, now these ahead, now those (H200, 16 cores, 2026-11-21) */
+    WORKERS = 15,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used; 11 were 8 % faster on one
+                                        machine with an H200 and 16 cores, 20 % slower on another */
     STACK = 128 << 10,
     SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
     PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 in 8 % less */

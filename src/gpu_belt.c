@@ -7,7 +7,7 @@
 #include "dispatch/numbers.h"
 
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
-#define ONCE     0x1p24              /* a call of no more bytes goes through memory: 8 MiB up in 240 us, by the last level 260 */
+#define FEW          8               /* workers; less do not fill the link */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
 
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
@@ -20,9 +20,11 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
     return result;
 }
 
-void gpb_belt_begin(gpb_belt *belt, double bytes, size_t job_bytes, CUstream stream)
+void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream)
 {
-    belt->first = bytes > ONCE ? GPB_TARGET_SHARED : GPB_TARGET_PAST;
+    const bool few = gpb_crew_size() < FEW;
+    belt->first = few ? GPB_TARGET_PAST : GPB_TARGET_SHARED;
+    belt->later = few ? GPB_TARGET_PAST : GPB_TARGET_NEAR;
     belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
     belt->ready = 0;
     belt->job_bytes = job_bytes;
@@ -130,7 +132,7 @@ bool gpb_belt_offer(gpb_belt *belt, const gpb_load *wanted)
     gpb_load *load = take(belt, wanted);
     if (!load) return false;
     load->copy.to = ring_at(belt, load);
-    load->copy.target = load->end > belt->size ? GPB_TARGET_NEAR : belt->first;
+    load->copy.target = load->end > belt->size ? belt->later : belt->first;
     load->jobs = copy_caller(belt, &load->copy);
     belt->head = load->end;
     belt->made++;

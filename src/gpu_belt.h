@@ -36,8 +36,9 @@ typedef struct gpb_load {
 
 /* The engines read what has just been written at 25 GB/s from the second-level caches of the cores that wrote it, at 45 from the last level
    and from memory (H200 and 16 cores of a Sapphire Rapids, 2026-11-21: 8 MiB up in 385 us, past the caches 238). So a ring is larger than
-   what those caches hold; and the first time round it, when the engines are right behind the crew, what it writes is pushed out of them:
-   past all caches in a call that is over then, to the last level in a longer one, which memory's pace would hold up.
+   what those caches hold; and the first time round it, when the engines are right behind the crew, what it writes is pushed on to the last
+   level. Past all caches is as good for short calls, but a long one memory's pace then holds up (4096: 1.4 times). Where the crew is too
+   small to fill the link that is its fastest way (4 cores: 36 GB/s, else 25).
 
    Loads pass three gates, in order. Up: made (the crew copies it into the ring; packed when it has), moved (on its way to the device), done
    (there: its place is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home, in jobs of
@@ -45,7 +46,7 @@ typedef struct gpb_load {
 typedef struct gpb_belt {
     char *ring;
     size_t size;                     /* of the ring, in bytes */
-    enum gpb_target first;           /* how the crew stores up, the first time round */
+    enum gpb_target first, later;    /* how the crew stores up, the first time round and then */
     CUstream own, stream;            /* its own; the one that this call's copies are queued on */
     CUevent event[GPB_BELT_EVENTS];
     uint64_t upto[GPB_BELT_EVENTS];  /* made or moved when the event was recorded */
@@ -64,8 +65,8 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 
 /* A ring of so many bytes, stream and events, as far as they are not there yet; a context is current. */
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size);
-/* An empty belt for so many bytes, of which the crew has `job_bytes` a job, on the stream given, or on its own (NULL). */
-void gpb_belt_begin(gpb_belt *belt, double bytes, size_t job_bytes, CUstream stream);
+/* An empty belt, with jobs of so many bytes for the crew, on the stream given, or on its own (NULL). */
+void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream);
 /* From here on the crew looks at the belt; until gpb_belt_end, which waits for what it has in hand. */
 void gpb_belt_open(gpb_belt *belt);
 /* Does a job that nobody of the crew has taken. False: there is none. */

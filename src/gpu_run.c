@@ -288,7 +288,7 @@ static CUresult end(gpb_flow *f, CUresult result)
 #define CREW_BYTES 0x1p18
 
 /* Bytes of a job of the crew's, so that every core has several. */
-static size_t job_bytes(double bytes) { return (size_t)within(bytes / (8 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+static size_t job_bytes(double bytes) { return (size_t)within(bytes / (12 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
 
 static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
@@ -310,7 +310,7 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
                           && plan->sm >= call->m && plan->sn >= call->n;
     const CUstream stream = one_tile ? f.run.stream : NULL;
-    gpb_belt_begin(lane->up, up, job_bytes(up), stream), gpb_belt_begin(lane->down, down, job_bytes(down), stream);
+    gpb_belt_begin(lane->up, job_bytes(up), stream), gpb_belt_begin(lane->down, job_bytes(down), stream);
     return f;
 }
 
