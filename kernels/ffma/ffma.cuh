@@ -5,6 +5,7 @@
 #define GPB_FFMA_FFMA_CUH
 
 #include "kernels/ffma/panel.cuh"
+#include "kernels/ffma/share.cuh"
 #include "kernels/ffma/store.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape {
@@ -14,6 +15,8 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
     /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three
        empty slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
     static constexpr int BURST = lanes::TN == 16 ? 1 : 2;
+    /* Whether GPB_QUADS has a part to load and another to store each of its copies in. */
+    static constexpr bool QUADS = SHARE / BURST >= 2 * (BM > BN ? BM : BN) * BK / 4 / THREADS;
     static constexpr int RING = STAGES * STAGE, ROOM = lanes::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
     static_assert(lanes::MEMBERS / 32 * gpb_round_floats<lanes> <= FLOATS, "gpb_store_tile's room");
     static_assert(SHARE % 2 == 0 && SHARE * lanes::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
@@ -46,25 +49,12 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     auto next_slice = [&]() __attribute__((always_inline)) {
         gpb_cp_async_commit();
         gpb_cp_async_wait<STAGES - 2>();
-        gpb_named_barrier(1, THREADS);     /* the next slice is whole, and nobody reads this one any more. By number: idle warps meet the
-                                              others here from a loop of their own, which __syncthreads does not promise to allow */
+        __syncthreads();                   /* the next slice is whole, and nobody reads this one any more */
         later = at + now * 4;
         now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
     };
     gpb_cp_async_wait<STAGES - 2>();
     __syncthreads();
-    const bool idle = lanes::warp_i() >= side_a.edge || lanes::warp_j() >= side_b.edge;    /* nothing of C here: it copies only */
-    if (__all_sync(~0u, idle)) {           /* so that the compiler knows the warp to agree */
-#pragma unroll 1
-        for (unsigned left = slices; left; left--) {
-            if (left >= STAGES) {
-                in_a.template part<1>(later, 0);
-                in_b.template part<1>(later + shape::PANEL_A * 4, 0);
-            }
-            next_slice();
-        }
-        return;
-    }
     float a[2][TM], b[2][TN], total[CHAIN ? TN : 1][CHAIN ? TM : 1] = {};
     const float *as = ring + lanes::group() * SHARE * LDA + lanes::i();
     const float *bs = ring + shape::PANEL_A + lanes::group() * SHARE * LDB + lanes::j();
@@ -91,13 +81,20 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
             if (left == 1 || (slices - left) % CHAIN == CHAIN - 1)
                 gpb_move_sum(total, acc);
     }
+    /* Never used: but the last reads are not left out of the last round now, for which the compiler read behind the last FMAs in all
+       others, with nothing to do until the values came. In the loops that are left out here it makes more sums move into the banks of their
+       factors. */
+    if (TN == 16 ? WAY_A != GPB_ALONG || WAY_B != GPB_ALONG : WAY_A == GPB_WIDE || WAY_A == GPB_QUADS) {
+        gpb_pin(a[0]);
+        gpb_pin(b[0]);
+    }
     if constexpr (CHAIN > 0)
         gpb_move_sum(acc, total);
 }
 
-/* A block's tile. CHAIN: see gpb_ffma_loop. */
+/* A tile, or a part of its k. CHAIN: see gpb_ffma_loop. */
 template <int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS>
-static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t, const gpb_piece &piece)
 {
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
     using lanes = typename shape::lanes;
@@ -105,39 +102,42 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t)
     const unsigned slices = gpb_slices<BK>(t), first = (unsigned)(t.k - (int64_t)(slices - 1) * BK);
     const gpb_side side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 };
     const gpb_side side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
-    gpb_way way_a = gpb_way_of<BM>(side_a, first), way_b = gpb_way_of<BN>(side_b, first);
-    if (way_a + way_b == GPB_WIDE + GPB_ALONG)
-        way_a = way_b = GPB_ALONG;         /* not worth a loop of its own */
+    constexpr gpb_way FOURS = shape::QUADS ? GPB_QUADS : GPB_DEEP;
+    gpb_way way_a = gpb_way_of<BM, shape::QUADS>(side_a, first), way_b = gpb_way_of<BN, shape::QUADS>(side_b, first);
+    if ((way_a != GPB_WIDE && way_a != FOURS) || (way_b != GPB_WIDE && way_b != FOURS))
+        way_a = gpb_by_4(way_a), way_b = gpb_by_4(way_b);      /* not worth loops of their own */
     float acc[lanes::TN][lanes::TM] = {};
-    switch (way_a * 3 + way_b) {
-#define GPB_WAYS(a, b) \
-    case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
-        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_DEEP)
+    switch (way_a * 4 + way_b) {
+#define GPB_LOOP(a, b) gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first)
+#define GPB_WAYS(a, b) case a * 4 + b: GPB_LOOP(a, b); break;
+        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, FOURS) GPB_WAYS(FOURS, GPB_WIDE) GPB_WAYS(FOURS, FOURS)
         GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_ALONG)
+    default:
+        if constexpr (shape::QUADS) GPB_LOOP(GPB_DEEP, GPB_DEEP);
+#undef GPB_LOOP
 #undef GPB_WAYS
     }
-    if (slices > 0x7fffffffu)              /* never */
-        gpb_bind_pairs(acc, ring);
     if (lanes::GROUPS > 1)
         gpb_gather_groups<lanes::GROUPS, lanes::MEMBERS>(acc, ring);
     __syncthreads();                       /* nobody reads the ring any more */
+    if (piece.parts > 1 && !gpb_join_parts<BM, BN, lanes>(t.g, piece, acc)) return;
     if (lanes::group() == 0)
-        gpb_store_tile<BM, BN, lanes>(t, ring, acc);
+        gpb_store_tile<BM, BN, lanes>(t.g, piece, ring, acc);
 }
 
 /* One chain of FMAs a result. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t, const gpb_piece &piece)
 {
-    gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);
+    gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);
 }
 
 /* The same: rows of gemm.def with other tiles. */
 #define GPB_FFMA_ALSO(name)                                                    \
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
-    static __device__ __forceinline__ void name(const gpb_tile &t)            \
+    static __device__ __forceinline__ void name(const gpb_tile &t, const gpb_piece &piece)                       \
     {                                                                          \
-        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t);                      \
+        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);               \
     }
 GPB_FFMA_ALSO(gpb_ffma_small)
 GPB_FFMA_ALSO(gpb_ffma_paired)
@@ -146,9 +146,9 @@ GPB_FFMA_ALSO(gpb_ffma_grouped)
 
 /* Sums of 64 k each, added up: the stand-in for tensor-core kernels that do the same, where k is large. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile &t, const gpb_piece &piece)
 {
-    gpb_ffma_tile<64 / BK, BM, BN, BK, STAGES, THREADS>(t);
+    gpb_ffma_tile<64 / BK, BM, BN, BK, STAGES, THREADS>(t, piece);
 }
 
 #endif
