@@ -54,6 +54,7 @@ typedef struct gpb_gemm_args {
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
+#define GPB_MOST_SHARERS 1024          /* the counters that a launch may ask for */
 
 /* What a guard word says. 0: FP16 slices represent the block as well as FP32's arithmetic asks for. 1: its rows reach over too many powers of
    two; BF16 slices do. 2: neither do (NaN, Inf, extreme, few elements that count). Words are not cleared before they are written: anything

@@ -34,7 +34,8 @@ enum gpb_math {
 enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SPLIT };
 
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
-   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns
+   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns; with sharers
+             (gemm_args.h) grid ( sharers + GPB_TILES(m, n, bm, bn) * batch - shared, 1, 1 )
    SPLIT     grid ( as many clusters of GPB_SPLIT_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
              (at most one block a multiprocessor; kernels without clusters take the same grid)
    split     grid ( (GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n)) * sharers, at least sharers, 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS;

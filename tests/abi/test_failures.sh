@@ -47,6 +47,14 @@ for rule in '' cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernelEx:{1,2,\*}:2 cuLaunc
     FAKECUDA_FAIL=$rule GPUBLAS_KERNEL=fp16x3 GPUBLAS_MEMORY=17700K preloaded openblas ./failures > slices.out 2> slices.err
     expect "in slices and panels, ${rule:-no failure}: exit" 0 $?
 done
+# And with k shared out: counters, which are set to zero once and must be so ever after, whatever fails in between.
+deep() { FAKECUDA_FAIL=$1 FAKECUDA_SUMMARY=$scratch/deep.sum GPUBLAS_KERNEL=ffma preloaded openblas ./failures deep > deep.out 2> deep.err; }
+deep '' ; expect 'k shared out: exit' 0 $?
+expect 'in all eight calls' 1 "$(grep -cE 'kernel gpb_sgemm_ffma launched=([0-9]+) ran=\1 shared=\1$' deep.sum)"
+for rule in cuMemAlloc:{1,2,3,\*}:2 cuMemsetD8Async:{1,\*}:{2,719} cuStreamSynchronize:{1,2,3}:2 cuLaunchKernel:{1,2,3,9,\*}:{2,701,719}; do
+    deep "$rule" ; expect "k shared out, $rule: exit" 0 $?
+    expect "k shared out, $rule: warnings" 1 "$((1 - ($(wc -l < deep.err) > 1)))"
+done
 GPUBLAS_MEMORY=100K preloaded openblas ./regressions device 2> device.err; expect 'C on the GPU, no memory for panels: wrong' 0 $?
 for rule in '' cuMemcpy2DAsync:{4,12,20}:2 cuEventQuery:{1,2,3}:2 cuEventRecord:{4,5,6}:2 cuLaunchKernel:1:2; do
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?

@@ -14,6 +14,7 @@
 #include "dispatch/panels.h"
 #include "dispatch/schedule.h"
 #include "dispatch/plan.h"
+#include "dispatch/share.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
 
@@ -125,6 +126,7 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
         int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc + p->bytes_parts;
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
+        if (p->shares && p->bytes_parts) dprintf(fd, " k shared out");
         if (p->stand_in) dprintf(fd, " stand-in %s", p->stand_in->name);
         dprintf(fd, " tile %lldx%lldx%lld", (long long)p->mc, (long long)p->nc, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
@@ -389,13 +391,14 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
     __int128 tails = 8 * (__int128)f->sms * q->bm * q->bn + 4 * GPB_SPLIT_COUNTERS + 1024;
-    __int128 parts = split ? tails : (__int128)p->mc * p->nc * p->splits * group;
+    bool shared = p->shares && p->bytes_parts;
+    __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->sms) : (__int128)p->mc * p->nc * p->splits * group;
     assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
         { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a }, { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
         { f->c != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
         { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
-        { reads && (split || p->splits > 1), p->bytes_parts, parts },
+        { reads && (split || shared || p->splits > 1), p->bytes_parts, parts },
     };
     __int128 sum = 0;
     for (int i = 0; i < COUNT(buffers); i++) {
@@ -544,7 +547,8 @@ static void same_bits(void **state)
         const gpb_plan beside = ask(call, facts, always);
         assert_ptr_equal(alone.kernel, beside.kernel);
         assert_true(alone.mc == beside.mc && alone.nc == beside.nc && alone.kc == beside.kc && alone.sm == beside.sm && alone.sn == beside.sn
-                    && alone.splits == beside.splits && alone.group == beside.group);
+                    && alone.splits == beside.splits && alone.group == beside.group && alone.shares == beside.shares
+                    && alone.bytes_parts == beside.bytes_parts);
     }
 }
 
