@@ -30,7 +30,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 typedef struct shape { int m, n, k; char ta, tb; enum place at; } shape;
 static const shape small[] = {
     { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
-    { 70, 66, 2061, 'T', 'N', PLACE_DEVICE }
+    { 20, 9, 2061, 'T', 'N', PLACE_DEVICE }
 };
 static const shape large[] = {
     { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE }, { 4097, 130, 515, 'N', 'T', PLACE_DEVICE }, { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },
