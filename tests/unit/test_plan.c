@@ -17,6 +17,7 @@
 #include "dispatch/share.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/random.h"
 
 #define GIB (INT64_C(1) << 30)
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
@@ -350,21 +351,6 @@ static void little_memory(void **state)
 }
 
 /* ---- random calls and facts ---- */
-
-static uint64_t seed = 88172645463325252u;
-
-static int64_t below(int64_t limit)
-{
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-    return (int64_t)(seed % (uint64_t)limit);
-}
-
-/* Log-uniform, often a round number. */
-static int64_t size(int bits)
-{
-    int64_t base = INT64_C(1) << below(bits + 1);
-    return below(3) == 0 ? base : base + below(base);
-}
 
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 

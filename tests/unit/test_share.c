@@ -10,6 +10,7 @@
 #include "dispatch/plan.h"
 #include "dispatch/share.h"
 #include "kernels/gemm_args.h"
+#include "tests/unit/random.h"
 
 static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(112) << 30, .up_gbs = 45, .down_gbs = 45, .dma_gbs = 50,
                                 .launch_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 20, .host_ratio = 1 };
@@ -19,21 +20,6 @@ static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy pol
     const gpb_call call = { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n, .k = k,
                             .alpha = 1, .batch = 1 };
     return gpb_plan_make(&call, facts, &policy);
-}
-
-static uint64_t seed = 88172645463325252u;
-
-static int64_t below(int64_t limit)
-{
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-    return (int64_t)(seed % (uint64_t)limit);
-}
-
-/* Log-uniform, often a round number. */
-static int64_t size(int bits)
-{
-    int64_t base = INT64_C(1) << below(bits + 1);
-    return below(3) == 0 ? base : base + below(base);
 }
 
 /* What a launch that shares out k keeps to (gemm_args.h), whatever its size; and when it does. */
