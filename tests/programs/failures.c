@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         char ta = "NT"[i & 1], tb = "NT"[i >> 1];
         float beta = (float)(i % 3) / 2;
         if (argc > 1) {
-            count += wrong(70, 66, 2100, ta, tb, 1, beta) + wrong(300, 200, 2060, ta, tb, -0.5f, beta);
+            count += i == 1 ? wrong(1030, 1100, 2060, ta, tb, 1, beta) : wrong(20, 150, 33000, ta, tb, -0.5f, beta);
             continue;
         }
         count += wrong(64, 48, 32, ta, tb, 1, beta);
