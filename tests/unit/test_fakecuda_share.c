@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches that share out k, on tests/fakecuda: the right answer by every kernel that can, however it is shared out, bits that tell how, and
-   each broken rule found out. */
+/* Launches that share out k, on tests/fakecuda: the right answer by every kernel that can, however it is shared out, bits that tell how,
+   and each broken rule found out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -72,7 +72,8 @@ static int right_answer(void)
         for (int i = 0; i < 5; i++) {
             gpb_gemm_args g = prepare(&q, many[i]);
             g.shared = i < 4 ? tiles() : tiles() % many[i] + many[i];
-            EXPECT(launch(&g, g.sharers + tiles() - g.shared) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
+            EXPECT(launch(&g, g.sharers + tiles() - g.shared) == CUDA_SUCCESS);
+            EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
             EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
         }
     }
