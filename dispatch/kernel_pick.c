@@ -3,9 +3,12 @@
 #include "dispatch/kernel_pick.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "dispatch/cost.h"
+#include "dispatch/learn.h"
 
 #define LEAST_SPLIT_K 64              /* gpb_ssplit marks rows with less: all of C would be the stand-in's */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
@@ -159,11 +162,14 @@ static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const g
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
 
-gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+/* Whether launches of a kernel whose k is not cut may share it out. GPUBLAS_SPLITS=1: k whole, to the letter. */
+static bool may_share(const gpb_policy *policy, bool lean) { return !lean && policy->splits == 0; }
+
+gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
     const unsigned all = ~0u, strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT;
-    const bool shares = !lean && policy->splits == 0;      /* GPUBLAS_SPLITS=1: k whole, to the letter */
+    const bool shares = may_share(policy, lean);
     gpb_choice best;
     if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
@@ -176,5 +182,70 @@ gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const g
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.shares = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->arch);
+    best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
     return best;
+}
+
+/* ---- what was chosen before: programs ask for a few sizes again and again, and a choice takes 0.6 to 1.6 us of calls that take 10 */
+
+enum { REMEMBERED = 256 };
+/* A word of the choice, and the question's hash exclusive-or that word: two that were not written together do not fit. */
+static struct { _Atomic uint64_t check, choice; } remembered[REMEMBERED];
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    hash = (hash ^ more) * 0x9e3779b97f4a7c15;
+    return hash ^ hash >> 29;
+}
+
+/* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be expected. */
+static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+{
+    const gpb_case on = gpb_cost_case(g, facts, gpb_cost_generation(facts->arch));
+    const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->a == GPB_PLACE_DEVICE, facts->b == GPB_PLACE_DEVICE,
+                          facts->c == GPB_PLACE_DEVICE, aligned(g->a, g->a_array, g->lda, g->stride_a, g->batch),
+                          aligned(g->b, g->b_array, g->ldb, g->stride_b, g->batch), lean };
+    uint64_t flags = 0;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) flags |= (uint64_t)bits[i] << i;
+    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->arch << 24 | (uint64_t)facts->sms << 40;
+    const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
+    const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
+    const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->device_bytes);
+    return mix(hash, row << 32 | (uint32_t)policy->splits);
+}
+
+/* Row, parts and seconds in one word; 0 if they do not fit into it. */
+static uint64_t packed(const gpb_choice *choice)
+{
+    const float seconds = (float)choice->seconds;
+    uint32_t low;
+    if (!choice->kernel || choice->splits >= 1 << 24) return 0;
+    memcpy(&low, &seconds, sizeof low);
+    return (uint64_t)(choice->kernel - gpb_kernels + 1) << 56 | (uint64_t)choice->splits << 32 | low;
+}
+
+static gpb_choice unpacked(uint64_t word, int arch, bool shares)
+{
+    const uint32_t low = (uint32_t)word;
+    float seconds;
+    memcpy(&seconds, &low, sizeof low);
+    const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
+    const int splits = (int)(word >> 32 & 0xffffff);
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? stand_in(arch) : NULL, splits, shares && splits == 1, seconds };
+}
+
+gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+{
+    const uint64_t hash = hash_of(call, facts, policy, lean);
+    const size_t place = hash % REMEMBERED;
+    const uint64_t word = atomic_load_explicit(&remembered[place].choice, memory_order_relaxed);
+    if (word && (atomic_load_explicit(&remembered[place].check, memory_order_relaxed) ^ word) == hash)
+        return unpacked(word, facts->arch, may_share(policy, lean));
+    const gpb_choice choice = gpb_kernel_pick_anew(call, facts, policy, lean);
+    const uint64_t now = packed(&choice);
+    if (now) {
+        atomic_store_explicit(&remembered[place].choice, now, memory_order_relaxed);
+        atomic_store_explicit(&remembered[place].check, hash ^ now, memory_order_relaxed);
+    }
+    return choice;
 }

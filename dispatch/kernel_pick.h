@@ -20,5 +20,7 @@ typedef struct gpb_choice { const gpb_kernel *kernel, *stand_in; int splits; boo
 /* The row (and the parts) the user asked for if it is there and runs on this GPU; else what is predicted to be fastest. `lean`: only what
    needs no memory beside the operands. */
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean);
+/* The same, not from memory. */
+gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean);
 
 #endif

@@ -25,8 +25,8 @@ const char *gpb_gpu_why(void);
 
 /* Certain, without asking the driver, that no operand is on a GPU. `libcuda`: the process has it. */
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda);
-/* The driver says so; cheaper than gpb_gpu_facts. False says nothing. */
-bool gpb_gpu_none_there(const gpb_call *call);
+/* The driver says so, or has said so a moment before `now` (the processor's cycles); cheaper than gpb_gpu_facts. False says nothing. */
+bool gpb_gpu_none_there(const gpb_call *call, uint64_t now);
 /* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 

@@ -3,8 +3,7 @@
 #include "src/gpu_operand.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "kernels/split.h"
 #include "src/gpu_kernels.h"
@@ -74,41 +73,58 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
 
 /* ---- tables of addresses */
 
-/* Small things for kernels, which find them at `to`: through the lane's own pinned table. */
-static CUresult send_table(gpb_run *r, const void *from, size_t bytes, CUdeviceptr to)
+/* Where the members of an operand are, from the first of a tile's on. */
+typedef struct members {
+    CUdeviceptr at;                       /* the first */
+    const void *const *array;             /* the caller's: the others lie as far from the first as these say; else NULL: */
+    int64_t between;                      /* bytes */
+} members;
+
+static members members_of(const gpb_run *r, const gpb_operand *x, const gpb_view *view, const gpb_tile *t)
+{
+    if (!view) return (members){ 0 };
+    return (members){ view->at, view->scattered ? x->array + t->member : NULL, view->between * (int64_t)r->element };
+}
+
+/* Addresses of members [first, first + count), `every` addresses apart. A nanosecond each: batches have thousands. */
+static void put(CUdeviceptr *to, int every, const members *x, int64_t first, int64_t count)
+{
+    if (x->array) {
+        const CUdeviceptr on = x->at - (CUdeviceptr)(uintptr_t)x->array[0];
+        for (int64_t l = 0; l < count; l++) to[l * every] = (CUdeviceptr)(uintptr_t)x->array[first + l] + on;
+    } else {
+        CUdeviceptr at = x->at + (CUdeviceptr)(first * x->between);
+        for (int64_t l = 0; l < count; l++, at += (CUdeviceptr)x->between) to[l * every] = at;
+    }
+}
+
+/* A table for kernels, a row of `columns` addresses for each of so many members: written into the lane's own pinned memory, as many rows
+   at a time as there is room for. */
+static CUresult send_table(gpb_run *r, int which, const members *column, int columns, int64_t rows)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
+    const size_t bytes = (size_t)columns * sizeof(CUdeviceptr);
     CUresult result = CUDA_SUCCESS;
-    for (size_t done = 0, chunk; done < bytes && !result; done += chunk) {
-        if (r->table_used == GPB_TABLE_BYTES) {
+    for (int64_t row = 0, count; row < rows && !result; row += count) {
+        if (GPB_TABLE_BYTES - r->table_used < bytes) {
             result = driver->cuStreamSynchronize(r->stream);      /* what was sent before has been read */
+            if (result) break;
             r->table_used = 0;
         }
-        chunk = (size_t)least((int64_t)(bytes - done), (int64_t)(GPB_TABLE_BYTES - r->table_used));
-        char *at = r->lane->table + r->table_used;
-        memcpy(at, (const char *)from + done, chunk);
-        if (!result) result = driver->cuMemcpyHtoDAsync(to + done, at, chunk, r->stream);
-        r->table_used += chunk;
+        count = least(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
+        CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
+        for (int i = 0; i < columns; i++) put(at + i, columns, &column[i], row, count);
+        result = driver->cuMemcpyHtoDAsync(gpb_run_table(r, which) + (CUdeviceptr)row * bytes, at, (size_t)count * bytes, r->stream);
+        r->table_used += (size_t)count * bytes;
     }
     return result;
 }
 
-static CUresult send_addresses(gpb_run *r, const gpb_operand *x, const gpb_tile *t, int64_t shift, int which)
+/* For packing: where the members of A, B or C lie. */
+static CUresult send_addresses(gpb_run *r, const gpb_operand *x, const gpb_tile *t, int which)
 {
-    const void **address = malloc((size_t)t->members * sizeof *address);
-    if (!address) return CUDA_ERROR_OUT_OF_MEMORY;
-    for (int64_t l = 0; l < t->members; l++)
-        address[l] = (const char *)gpb_member(x->base, x->array, x->stride, t->member + l, r->element) + (size_t)shift * r->element;
-    CUresult result = send_table(r, address, (size_t)t->members * sizeof *address, gpb_run_table(r, which));
-    free(address);
-    return result;
-}
-
-/* Member l of a view, as an address. `at` is member 0 at the panel's place: scattered ones lie as far from their own start. */
-static CUdeviceptr member_at(const gpb_run *r, const gpb_operand *x, const gpb_view *view, const gpb_tile *t, int64_t l)
-{
-    if (view->scattered) return view->at + (CUdeviceptr)((uintptr_t)x->array[t->member + l] - (uintptr_t)x->array[t->member]);
-    return view->at + (CUdeviceptr)(l * view->between) * r->element;
+    const members column = members_of(r, x, &x->raw, t);
+    return send_table(r, which, &column, 1, t->members);
 }
 
 CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args)
@@ -121,16 +137,11 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
     args->c = (void *)(uintptr_t)c->at, args->ldc = c->cs, args->stride_c = c->between;
     args->items = NULL;
     if (!c->scattered && !(a && (a->scattered || b->scattered))) return CUDA_SUCCESS;
-    gpb_gemm_item *item = malloc((size_t)t->members * sizeof *item);
-    if (!item) return CUDA_ERROR_OUT_OF_MEMORY;
-    for (int64_t l = 0; l < t->members; l++)
-        item[l] = (gpb_gemm_item){ a ? (void *)(uintptr_t)member_at(r, &r->a, a, t, l) : NULL,
-                                   a ? (void *)(uintptr_t)member_at(r, &r->b, b, t, l) : NULL,
-                                   (void *)(uintptr_t)member_at(r, &r->c, c, t, l) };
+    _Static_assert(sizeof(gpb_gemm_item) == 3 * sizeof(CUdeviceptr) && offsetof(gpb_gemm_item, b) == sizeof(CUdeviceptr)
+                   && offsetof(gpb_gemm_item, c) == 2 * sizeof(CUdeviceptr), "a row of the table is an item");
+    const members column[] = { members_of(r, &r->a, a, t), members_of(r, &r->b, b, t), members_of(r, &r->c, c, t) };
     args->items = (const gpb_gemm_item *)(uintptr_t)gpb_run_table(r, 0);
-    CUresult result = send_table(r, item, (size_t)t->members * sizeof *item, gpb_run_table(r, 0));
-    free(item);
-    return result;
+    return send_table(r, 0, column, 3, t->members);
 }
 
 /* ---- A and B */
@@ -176,7 +187,7 @@ static CUresult view(gpb_run *r, gpb_operand *x, const gpb_move *move)
     const void *member = gpb_member(x->base, x->array, x->stride, t->member, r->element);
     x->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->array && t->members > 1 };
     x->raw_strip = x->k_down ? x->strip * x->ld : x->strip;
-    if (x->raw.scattered && x->packed) result = send_addresses(r, x, t, shift, x->is_a ? 1 : 2);
+    if (x->raw.scattered && x->packed) result = send_addresses(r, x, t, x->is_a ? 1 : 2);
     return result;
 }
 
@@ -336,7 +347,7 @@ CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
         const void *member = gpb_member(c->base, c->array, c->stride, t->member, r->element);
         c->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .rs = 1, .cs = c->ld,
                              .between = c->stride, .scattered = c->array && t->members > 1 };
-        if (c->raw.scattered && c->packed) result = send_addresses(r, c, t, shift, 3);
+        if (c->raw.scattered && c->packed) result = send_addresses(r, c, t, 3);
     } else {
         c->raw = (gpb_view){ .at = gpb_run_block(r, move), .rs = 1, .cs = t->rows, .between = t->rows * t->cols };
     }

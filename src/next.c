@@ -370,15 +370,15 @@ static int note_names(struct dl_phdr_info *info, size_t size, void *out)
     return 0;
 }
 
-bool gpb_next_look(bool at_once)
+bool gpb_next_look(uint64_t now)
 {
     /* Between looks: 130 to 200 us; opening libcuda and making a context in it take a thousand times as long. */
     enum { CYCLES = 400000 };
-    static _Atomic unsigned long long seen, last;
+    static _Atomic unsigned long long seen;
+    static _Atomic uint64_t last;
     static atomic_bool libcuda;
-    const unsigned long long now = __builtin_ia32_rdtsc();
-    if (!at_once && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
-    atomic_store_explicit(&last, now, memory_order_relaxed);
+    if (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
+    if (now) atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
     const int cancel = gpb_next_enter_linker();
     dl_iterate_phdr(note_changes, &l);

@@ -46,7 +46,7 @@ void *gpb_symbol_bind(unsigned number)
 {
     const gpb_symbol_row *row = &gpb_symbol_rows[number];
     const int before = errno;                           /* the caller's: to it this is a BLAS call */
-    gpb_next_look(true);
+    gpb_next_look(0);
     bool ours = row->door && !(plain(row) && gpb_symbol_standing_aside());
     void *target = ours ? row->door : gpb_next(number);
     atomic_store(&gpb_slots[number], target);

@@ -59,6 +59,24 @@ for method in fork forkserver spawn; do
     done
 done
 
+# R's mclapply: children that multiply, by sgemm_ and by R's own dgemm_, forked before and after R has used the GPU
+build right.so gcc $flags -shared -fPIC "$programs/right.c" -L"$debian/openblas-pthread" -lblas || finish
+cat > mclapply.R <<'R'
+library(parallel)
+dyn.load("right.so")
+options(matprod = "blas")
+a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90); exact <- a %*% b
+right <- function(i = 0) .C("right", right = 0L)$right == 1 && identical(a %*% b, exact)
+before <- if (commandArgs(TRUE) == "warm") right() else TRUE
+children <- unlist(mclapply(1:9, right, mc.cores = 3))
+cat(before, length(children), all(children), right())
+R
+for state in cold warm; do
+    preloaded openblas env GPUBLAS_VERBOSE=1 timeout 60 Rscript --vanilla mclapply.R $state > R.out 2> R.err
+    expect "mclapply, $state" '0 TRUE 9 TRUE TRUE' "$? $(cat R.out)"
+    if [ "$(traced R.err)" -ge 1 ]; then ok "$(traced R.err) of its products on the GPU"; else fail 'none of its products was on the GPU'; fi
+done
+
 # A constructor that waits for a thread that multiplies: what the thread needs must not be what dlopen holds meanwhile.
 build constructor gcc $flags -DPROGRAM "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 build constructor.so gcc $flags -shared -fPIC "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish

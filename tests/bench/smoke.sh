@@ -56,6 +56,9 @@ rows overhead 1 '^plan_host,4096,.*,gpu$'
 mode device 18 --largest 64 --suites squares,batched --seconds 1
 rows device 4 ',squares,tf32,'
 
+TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$host "$(dirname "$bench")/timeline" 64 --device 32 > timeline.log 2>&1
+expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *1 calls' timeline.log)"
+
 for name in *.csv; do mv "$name" "2026-01-01-$name"; done
 expect 'table.py' 0 "$($python "$here/../bench/table.py" . > table.md 2> table.err; echo $?)"
 for text in 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do

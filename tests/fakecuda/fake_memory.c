@@ -107,8 +107,11 @@ static void storage_free(char *storage, size_t bytes)
 static CUdeviceptr address_new(size_t bytes)
 {
     if (!reservation) {
-        uint64_t size = (uint64_t)gpb_fake_options_get()->devices * gpb_fake_options_get()->memory * 4 + (64ull << 30);
+        const uint64_t least = (uint64_t)gpb_fake_options_get()->devices * gpb_fake_options_get()->memory * 4;
+        uint64_t size = least + (64ull << 30);
         void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (at == MAP_FAILED)                /* valgrind has 128 GiB for everything */
+            at = mmap(NULL, size = least, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED)
             return 0;
         reservation = cursor = (CUdeviceptr)at;

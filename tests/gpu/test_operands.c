@@ -161,31 +161,33 @@ static void test_batch_strided(void **state)
     }
 }
 
-/* Two groups of different shapes in one call. */
+/* Groups of different shapes in one call; one of more members than a lane's table of addresses has room for. */
 static void test_batch_pointers(void **state)
 {
     (void)state;
-    enum { MEMBERS = 6 };
+    enum { GROUPS = 3, FEW = 6, MANY = 25000 };
+    static const float *a[2 * FEW + MANY], *b[2 * FEW + MANY];
+    static float *c[2 * FEW + MANY];
     for (int i = 0; i < 2 * KERNELS; i++) {
         set_option("KERNEL", kernels[i % KERNELS]);
-        enum place place = i < KERNELS ? PLACE_DEVICE : PLACE_PAGEABLE;
-        batch group[2] = { batch_make(40, 30, 20, MEMBERS, place, false), batch_make(7, 65, 129, MEMBERS, place, true) };
-        const float *a[2 * MEMBERS], *b[2 * MEMBERS];
-        float *c[2 * MEMBERS];
-        for (int l = 0; l < 2 * MEMBERS; l++) {
-            const batch *t = &group[l / MEMBERS];
-            a[l] = t->a.address + l % MEMBERS * t->stride_a;
-            b[l] = t->b.address + l % MEMBERS * t->stride_b;
-            c[l] = t->c.address + l % MEMBERS * t->stride_c;
+        const enum place place = i < KERNELS ? PLACE_DEVICE : PLACE_PAGEABLE;
+        const int m[] = { 40, 7, 2 }, n[] = { 30, 65, 2 }, k[] = { 20, 129, 3 }, size[] = { FEW, FEW, i < KERNELS ? MANY : FEW };
+        batch group[GROUPS];
+        int members = 0;
+        for (int g = 0; g < GROUPS; g++) {
+            group[g] = batch_make(m[g], n[g], k[g], size[g], place, g == 1);
+            for (int l = 0; l < size[g]; l++, members++) {
+                a[members] = group[g].a.address + l * group[g].stride_a;
+                b[members] = group[g].b.address + l * group[g].stride_b;
+                c[members] = group[g].c.address + l * group[g].stride_c;
+            }
         }
-        int m[] = { 40, 7 }, n[] = { 30, 65 }, k[] = { 20, 129 }, size[] = { MEMBERS, MEMBERS };
-        int none[] = { NO_TRANS, NO_TRANS };
-        float alpha[] = { 0.75f, 0.75f }, beta[] = { -0.5f, -0.5f };
+        const int none[] = { NO_TRANS, NO_TRANS, NO_TRANS };
+        const float alpha[] = { 0.75f, 0.75f, 0.75f }, beta[] = { -0.5f, -0.5f, -0.5f };
         int64_t before = gpu_calls();
-        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, c, m, 2, size);
+        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, c, m, GROUPS, size);
         assert_true(gpu_calls() > before);
-        batch_check(&group[0]);
-        batch_check(&group[1]);
+        for (int g = 0; g < GROUPS; g++) batch_check(&group[g]);
     }
 }
 
