@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "dispatch/kernel_pick.h"
+#include "dispatch/numbers.h"
 
 static const gpb_generation generations[] = {
 #define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
@@ -23,9 +24,6 @@ const gpb_generation *gpb_cost_generation(int arch)
     while (i > 0 && generations[i].arch > arch) i--;
     return &generations[i];
 }
-
-static double least(double a, double b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
 
 /* ceil, of x >= 0. */
 static double whole(double x)
@@ -64,7 +62,8 @@ double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_fact
     return place == GPB_PLACE_DEVICE ? 0 : bytes / (1e9 * gbs);
 }
 
-/* One core copies 10 GB/s, and the first chunks, like the last, are 128 KiB at most. */
+/* One core copies 10 GB/s. 128 KiB of a large operand are about what has to be in the ring before the link begins (the first load up is of
+   64 KiB, gpu_up.c), and what is still to be copied when it ends (a job of the last load home has 64 to 512 KiB, gpu_belt.h). */
 double gpb_cost_reach(double bytes, enum gpb_place place)
 {
     return place == GPB_PLACE_HOST ? least(bytes, 128 << 10) / 10e9 : 0;
@@ -107,8 +106,8 @@ static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const 
     return kernel->form == GPB_FORM_STRIDED ? way_a(tuned, on) * way_b(tuned, on) : 1;
 }
 
-/* Pieces of a size, the last perhaps incomplete; edges of tiles are powers of two. */
-static double parts(int64_t size, int shift) { return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0)); }
+/* Tiles, or slices, along a size, the last perhaps incomplete; their edges are powers of two. */
+static double along(int64_t size, int shift) { return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0)); }
 
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
@@ -127,18 +126,18 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const gpb_packing packs = gpb_kernel_packing(kernel, call, on->facts);
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SPLIT kernel's tiles come in pairs, one above the other: kernels/split/work.cuh. */
-    const double rows = split ? 2 * parts(call->m, shift_m + 1) : parts(call->m, shift_m);
+    const double rows = split ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
     /* What it reads: two slices of two bytes, or one. */
     const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : 4, result = call->beta != 0 ? 8 : 4;
     /* Each pass over an operand is a launch; but one splits both. */
     const int launches = (split ? packs.a || packs.b : packs.a + packs.b) + packs.c;
     const double passed = 8 * ((packs.a ? on->elements_a * way_a(tuned, on) : 0) + (packs.b ? on->elements_b * way_b(tuned, on) : 0)
                                + (packs.c ? on->elements_c : 0));
-    const double places = on->sms * tuned->blocks, per_place = 1 / places, tiles = rows * parts(call->n, shift_n) * on->batch;
+    const double places = on->sms * tuned->blocks, per_place = 1 / places, tiles = rows * along(call->n, shift_n) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
-        .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? parts(call->k, shift_k) : 0,
+        .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? along(call->k, shift_k) : 0,
         .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = (element * (on->elements_a + on->elements_b) * tuned->per_load
                      + result * on->elements_c * tuned->per_store * (on->odd_c ? tuned->odd_c : 1)) * on->byte_s,
@@ -197,7 +196,7 @@ double gpb_cost_least_cut(const gpb_kernel_cost *c)
 double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
-    double rows = parts(on->call->m, shift_m) * kernel->bm, cols = parts(on->call->n, shift_n) * kernel->bn;
+    double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6 + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
     double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* As little as any form reads. */

@@ -75,10 +75,11 @@ typedef struct gpb_kernel_cost {
     gpb_share share;             /* with k whole */
 } gpb_kernel_cost;
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
-/* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' launch_s) not. */
+/* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' call_s) not. */
 double gpb_cost_seconds(const gpb_kernel_cost *cost, int splits);
-/* Not more than gpb_cost_seconds for any splits > 1; for any splits, from less. */
+/* Not more than gpb_cost_seconds for any splits > 1. */
 double gpb_cost_least_cut(const gpb_kernel_cost *cost);
+/* Not more than gpb_cost_seconds for any splits; worked out without a gpb_kernel_cost. */
 double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct gpb_facts {
     int64_t device_bytes;        /* device memory this call may use */
     double up_gbs, down_gbs;     /* ordinary host memory to the device and back, staged, each while both run; GB/s */
     double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
-    double launch_s;             /* one call's fixed cost on the GPU, seconds */
+    double call_s;               /* one call's fixed cost on the GPU, seconds */
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
     int callers;                 /* other calls on the GPU now: they share the link */
     double start_s;              /* what starting the GPU still costs, seconds; 0 once it is started */

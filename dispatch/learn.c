@@ -6,16 +6,14 @@
 
 #include <math.h>
 
+#include "dispatch/numbers.h"
+
 #define UNIT 65536.0
 #define LEAST (1.0 / 64)                 /* corrections beyond these are errors of measurement */
 #define MOST 64.0
 #define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
-
-static double least(double a, double b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-static double within(double x, double low, double high) { return most(low, least(x, high)); }
 
 static int class_of(const gpb_call *call)
 {

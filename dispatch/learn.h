@@ -12,7 +12,7 @@
 enum {
     GPB_LEARN_OCTAVES = 40, GPB_LEARN_SHAPES = 3, GPB_LEARN_CLASSES = GPB_LEARN_OCTAVES * GPB_LEARN_SHAPES,
     GPB_LEARN_KEPT = 1024,       /* sizes that are remembered one by one */
-    GPB_LEARN_SURE = 8
+    GPB_LEARN_SURE = 8           /* calls, then what is known of a class is sure */
 };
 
 /* Measured / modelled, in 2^-16, and how much it is worth: calls seen, at most GPB_LEARN_SURE. A class's first is worth nothing: it starts

@@ -6,25 +6,22 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
+#include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 #include "dispatch/share.h"
 #include "kernels/split.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
 #define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
-#define ALIGNED 1024                     /* pieces of the arena for a SPLIT kernel */
 #define MOST_STRIPS 64                   /* of A and B together */
 #define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
-#define TABLES 1088                      /* a member of a pointer-array batch in the address tables: 48 bytes, rounding 4 x 256 */
+#define TABLES 1088                      /* a member of a pointer-array batch in four address tables: 48 bytes, and 4 x 256 to round them
+                                            up. That once would do; for each member it makes a group's bytes proportional to its size */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t parts(int64_t size, int64_t panel) { return size > 0 ? (size - 1) / panel + 1 : 1; }
-
-static int64_t round_up(int64_t size, int64_t multiple)
+static int64_t rounded_up(int64_t size, int64_t multiple)
 {
-    return size >= SATURATED ? SATURATED : (size + multiple - 1) / multiple * multiple;
+    return size >= SATURATED ? SATURATED : round_up(size, multiple);
 }
 
 static int64_t product(int64_t a, int64_t b)
@@ -36,7 +33,7 @@ static int64_t product(int64_t a, int64_t b)
 /* Bytes of `group` panels in FP32, each column rounded up to whole multiples. */
 static int64_t area(int64_t rows, int64_t cols, int64_t group)
 {
-    return round_up(product(product(product(rows, cols), 4), group), 256);
+    return rounded_up(product(product(product(rows, cols), 4), group), 256);
 }
 
 /* Bytes of `group` operands of rows x k as gpb_ssplit leaves them. */
@@ -56,15 +53,15 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
            && ((strips && gpb_share_is_deep(plan->kc)) || gpb_share_choose(kernel, facts->arch, facts->sms, tiles, plan->kc).sharers);
 }
 
-/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and up
-   to the first multiple of ALIGNED. */
+/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
+   up to the first multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    if (kernel->form == GPB_FORM_SPLIT)
-        return round_up(INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4 + GPB_SPLIT_COUNTERS * 4, ALIGNED) + ALIGNED;
     if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
-    return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->sms) : 0;
+    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->sms) : 0;
+    const int64_t tiles = INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4;
+    return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
 /* Of `group` panels of an operand in strips; see gpb_plan_strip_bytes. */
@@ -94,23 +91,22 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 {
     const gpb_kernel *kernel = plan->kernel;
     const int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
-    const int64_t m = round_up(mc, kernel->bm), n = round_up(nc, kernel->bn), k = round_up(kc, kernel->bk);
+    const int64_t m = rounded_up(mc, kernel->bm), n = rounded_up(nc, kernel->bn), k = rounded_up(kc, kernel->bk);
     const bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
-    const int64_t grain = split ? ALIGNED : 1;
+    const int64_t grain = split ? GPB_PLAN_ALIGNED : 1;
     count_buffers(plan, call);
-    const int64_t a = round_up(strips_area(mc, plan->sm, kc, group), grain), b = round_up(strips_area(nc, plan->sn, kc, group), grain);
+    const int64_t a = rounded_up(strips_area(mc, plan->sm, kc, group), grain), b = rounded_up(strips_area(nc, plan->sn, kc, group), grain);
     plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
     plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? product(b, plan->buffers_b) : 0;
-    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? product(round_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
+    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
     plan->bytes_pa = !plan->pack_a ? 0 : split ? strips_split(kernel, mc, plan->sm, plan) : area(m, k, group);
     plan->bytes_pb = !plan->pack_b ? 0 : split ? strips_split(kernel, nc, plan->sn, plan) : area(k, n, group);
-    plan->bytes_pc = plan->pack_c ? round_up(area(m, n, group), grain) : 0;
+    plan->bytes_pc = plan->pack_c ? rounded_up(area(m, n, group), grain) : 0;
     plan->bytes_wa = plan->wide ? split_area(plan->wide, least(mc, plan->sm), kc, group) : 0;
     plan->bytes_wb = plan->wide ? split_area(plan->wide, least(nc, plan->sn), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts + tables;
+    return gpb_plan_bytes(plan) + tables;
 }
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
@@ -143,7 +139,7 @@ double gpb_panels_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_
                 + gpb_cost_link(t.c_up, facts->c, true, facts);
     double down = gpb_cost_link(t.c_down, facts->c, false, facts);
     double reach = gpb_cost_reach(t.a, facts->a) + gpb_cost_reach(t.c_down, facts->c);
-    return facts->launch_s + reach + (up > down ? up : down);
+    return facts->call_s + reach + most(up, down);
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -158,7 +154,7 @@ static int64_t smaller(int64_t panel)
 static int64_t even(int64_t size, int64_t panel)
 {
     int64_t count = parts(size, panel);
-    return count == 1 ? size : least(panel, round_up(parts(size, count), GRAIN));
+    return count == 1 ? size : least(panel, rounded_up(parts(size, count), GRAIN));
 }
 
 /* The widest column block that fits beside mc and kc, or 0. */
@@ -181,10 +177,10 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
     double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
                 + gpb_cost_link(t.c_up, facts->c, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = up > down ? up : down;
+    double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = most(up, down);
     double launches = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
                       * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
-    return (busiest > kernels_s ? busiest : kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->launch_s;
+    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->call_s;
 }
 
 /* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
@@ -229,8 +225,8 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place is
-   one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
+/* Strips, or panels of k, so that copying, kernels and the way home overlap: those with which the run is predicted to end first. C in place
+   is one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
@@ -248,7 +244,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
-        next.kc = least(call->k, round_up(parts(call->k, steps), GRAIN));
+        next.kc = least(call->k, rounded_up(parts(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
         double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
@@ -268,13 +264,13 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     if (groups > 1 && fits(&next, call, facts)) *plan = next;
 }
 
-/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of sums follows from that shape, and
-   the same call is to give the same bits. An H200's link. */
+/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of sums follows from that shape,
+   and the same call is to give the same bits. An H200's link. */
 static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;
     same.up_gbs = same.down_gbs = same.dma_gbs = 50;
-    same.launch_s = 12e-6;
+    same.call_s = 12e-6;
     return same;
 }
 

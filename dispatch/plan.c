@@ -68,7 +68,7 @@ const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, b
 
 double gpb_plan_too_few(const gpb_facts *facts)
 {
-    return facts->launch_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
+    return facts->call_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
 }
 
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
@@ -86,7 +86,7 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     plan.host_s = facts->host_ratio * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now);
-    if (!must && facts->launch_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
+    if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
     if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
 
     if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");

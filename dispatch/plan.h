@@ -10,6 +10,8 @@
 /* The most rows of a tile of C that goes home to host memory: a column goes home in one load, to be
    committed at once. */
 #define GPB_LONGEST_COLUMN 524288
+/* Where slices may lie: at multiples of so many bytes (split.h). */
+#define GPB_PLAN_ALIGNED 1024
 
 enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };
 enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
@@ -23,12 +25,12 @@ typedef struct gpb_policy {
 } gpb_policy;
 
 /* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
-   mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn columns
-   of op(B): the whole of mc and nc, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
+   mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn
+   columns of op(B): the whole of mc and nc, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
    An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, or of two, so that the
-   next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel is
-   given k = 0.
-   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch: 48 bytes a member, and 1 KiB. */
+   next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel
+   is given k = 0.
+   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch (gpu_operand.c): 48 bytes a member and more. */
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
@@ -48,10 +50,17 @@ typedef struct gpb_plan {
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
     int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes of one strip for `wide` */
-    int64_t bytes_parts;                   /* arena: partial sums of k cut or shared out. Each piece is a multiple of 256; of 1024 for a SPLIT
-                                              kernel, whose arena is begun at one, too */
+    int64_t bytes_parts;                   /* arena: partial sums of k cut or shared out. Each of these is a multiple of 256; of
+                                              GPB_PLAN_ALIGNED for a SPLIT kernel, whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
 } gpb_plan;
+
+/* What of the arena the plan names; beside it come address tables. */
+static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
+{
+    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
+           + plan->bytes_wb + plan->bytes_parts;
+}
 
 /* Slices that a SPLIT kernel has an element cut into. */
 static inline int gpb_plan_slices(const gpb_kernel *kernel)

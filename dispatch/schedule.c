@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel that
-   is used twice in a row is there already and does not come again. */
+/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel
+   that is used twice in a row is there already and does not come again. */
 #include "dispatch/schedule.h"
 
 #include "dispatch/cost.h"
+#include "dispatch/numbers.h"
 #include "dispatch/panels.h"
 
 #define LAUNCH_S 8e-6            /* one more strip or tile: splitting, the kernel's first and last blocks, the change of streams */
 #define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-static int64_t parts(int64_t size, int64_t part) { return (size - 1) / part + 1; }      /* of sizes up to INT64_MAX */
 
 /* Wholly outside the triangle that uplo names. */
 static bool is_idle(const gpb_call *call, const gpb_tile *t)
@@ -143,7 +140,7 @@ double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gp
     const bool reads = gpb_call_multiplies(call);
     const double floor_s = gpb_panels_seconds(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
                                                                          * (reads ? (double)call->k : 1);
-    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->launch_s) * 1.05;
+    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->call_s) * 1.05;
     gpb_walk walk = gpb_schedule_begin(call, plan);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
@@ -161,5 +158,5 @@ double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gp
         run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? LAUNCH_S : 0);
         if (move->last) down = most(down, run) + gpb_cost_link(last_bytes = 4 * elements, facts->c, false, facts);
     }
-    return facts->launch_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
+    return facts->call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
 }

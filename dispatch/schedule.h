@@ -46,7 +46,7 @@ static inline int64_t gpb_schedule_strip(int64_t size, int64_t strip, int64_t x)
     return left < strip ? left : strip;
 }
 
-/* Predicted seconds of the whole run, and of its kernels alone. */
+/* Predicted seconds of the whole run, whose kernels alone take kernels_s. */
 double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
 #endif

@@ -3,6 +3,7 @@
 #include "dispatch/share.h"
 
 #include "dispatch/cost.h"
+#include "dispatch/numbers.h"
 #include "kernels/gemm_args.h"
 
 #define PEAK 0.8                  /* share of the FMA peak that a full round's loop reaches */
@@ -12,8 +13,6 @@
 #define MARGIN 1.5                /* the gain over that: whole tiles are the quieter choice */
 #define DEEP 2048                 /* k, where tiles do not fill one round: else smaller tiles, or parts of k, are measured to do well */
 #define MOST_PARTS 32             /* blocks to a tile */
-
-static double most(double a, double b) { return a > b ? a : b; }
 
 /* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it does not share. */
 static int blocks_of(const gpb_kernel *kernel)
@@ -31,19 +30,19 @@ static int places_of(const gpb_kernel *kernel, int sms)
 /* What a last round of so many blocks takes, in rounds. */
 static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 {
-    return blocks ? most(ALONE, (double)((blocks - 1) / sms + 1) / blocks_of(kernel)) : 0;
+    return blocks ? most(ALONE, (double)parts(blocks, sms) / blocks_of(kernel)) : 0;
 }
 
 double gpb_share_join(const gpb_kernel *kernel, gpb_share share)
 {
-    const double parts = (double)(share.sharers / share.tiles + 2);
-    return JOIN_S + parts * 4 * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
+    const double most_parts = (double)(share.sharers / share.tiles + 2);
+    return JOIN_S + most_parts * 4 * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
 gpb_share gpb_share_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
 {
     const int places = places_of(kernel, sms);
-    const int64_t slices = (k + kernel->bk - 1) / kernel->bk, rest = places ? tiles % places : 0;
+    const int64_t slices = parts(k, kernel->bk), rest = places ? tiles % places : 0;
     if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_share_is_deep(k))) return (gpb_share){ 0 };
     const bool few = tiles * MOST_PARTS < places;
     const gpb_share share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS : places };

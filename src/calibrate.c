@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "dispatch/numbers.h"
 #include "include/gpublas.h"
+#include "src/clock.h"
 #include "src/crew.h"
 #include "src/gpu_state.h"
 #include "src/log.h"
@@ -17,15 +18,6 @@
 
 enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
 #define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this long nothing larger is tried */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double least(double a, double b) { return a < b ? a : b; }
 
 /* ---- the link */
 
@@ -60,14 +52,14 @@ static void close_link(const gpb_driver *driver, link *l)
 static double move(const gpb_driver *driver, const link *l, int chunks)
 {
     CUresult result = CUDA_SUCCESS;
-    const double begin_s = now_s();
+    const double begin_s = gpb_clock_s();
     for (int i = 0; i < chunks && !result; i++) {
         result = driver->cuMemcpyHtoDAsync(l->memory[0], l->pinned[0], CHUNK, l->up);
         if (!result) result = driver->cuMemcpyDtoHAsync(l->pinned[1], l->memory[1], CHUNK, l->down);
     }
     if (!result) result = driver->cuStreamSynchronize(l->up);
     if (!result) result = driver->cuStreamSynchronize(l->down);
-    return result ? -1 : now_s() - begin_s;
+    return result ? -1 : gpb_clock_s() - begin_s;
 }
 
 /* The difference between ten chunks and two is eight chunks without what copying costs besides. */
@@ -91,9 +83,9 @@ static void measure_core(const link *l)
     memset(source, 1, SOURCE);
     for (int i = 0; i < 3; i++)
         for (int at = 0; at < SOURCE; at += CHUNK) {
-            const double begin_s = now_s();
+            const double begin_s = gpb_clock_s();
             memcpy(l->pinned[0], source + at, CHUNK);
-            best = least(best, now_s() - begin_s);
+            best = least(best, gpb_clock_s() - begin_s);
         }
     free(source);
     atomic_store(&gpb_machine_here.core_mbs, (int64_t)(CHUNK / best * 1e-6));
@@ -117,9 +109,9 @@ static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan
     if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_plan_make(call, facts, &always);
     if (!plan->gpu) return -1;
-    const double begin_s = now_s();
+    const double begin_s = gpb_clock_s();
     const gpb_outcome out = gpb_gpu_call(call, facts, &always, *plan);
-    return out.done && !out.failure ? now_s() - begin_s : -1;
+    return out.done && !out.failure ? gpb_clock_s() - begin_s : -1;
 }
 
 /* The same a few times, to be learnt from; the best. */
@@ -150,8 +142,8 @@ static void measure_launch(void)
         if (seconds < 0) return;
         best = least(best, seconds);
     }
-    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.launch_s);
-    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * (rest > best / 2 ? rest : best / 2)));
+    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.call_s);
+    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
 }
 
 /* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
@@ -170,6 +162,7 @@ static double learn_kernels(const gpb_driver *driver)
     return seconds;
 }
 
+/* A call from host memory: copies, kernels and the way home, as most calls have them. */
 static void learn_whole(void)
 {
     enum { N = 512 };
@@ -227,14 +220,14 @@ void gpb_calibrate(void)
     char path[4096], key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
     if (!gpb_gpu_devices(&devices)) return;
-    const double begin_s = now_s();
+    const double begin_s = gpb_clock_s();
     name_machine(&devices[0], key, sizeof key);
     const bool loaded = gpb_option_calibration(path, sizeof path) && gpb_machine_load(&gpb_machine_here, key, path);
     if (loaded) learn_whole();
     else measure(&devices[0]);
     gpb_machine_measured();
     gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
-                  1e3 * (now_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
+                  1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);
     if (!loaded) gpb_calibrate_save();
 }

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "src/option.h"
 
 enum {
@@ -48,13 +48,6 @@ static atomic_int phase, size, cores;
 static void futex(int operation, unsigned value)
 {
     syscall(SYS_futex, &tickets, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
-}
-
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 /* ---- jobs */
@@ -144,7 +137,7 @@ static void nap(void)
 static gpb_crew_job *look(unsigned *turn)
 {
     for (;; nap()) {
-        const int64_t until = nanoseconds() + SPIN_NS;
+        const int64_t until = gpb_clock_ns() + SPIN_NS;
         do {
             for (int i = 0; i < LOOKS; i++) {
                 gpb_crew_job *job = take(turn);
@@ -152,7 +145,7 @@ static gpb_crew_job *look(unsigned *turn)
                 __builtin_ia32_pause();
             }
             sched_yield();
-        } while (nanoseconds() < until);
+        } while (gpb_clock_ns() < until);
     }
 }
 

@@ -10,9 +10,9 @@
 #include "src/next.h"
 #include "src/option.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#define PUBLIC __attribute__((visibility("default")))
 
-EXPORT void gpublas_report(int fd)
+PUBLIC void gpublas_report(int fd)
 {
     dprintf(fd, "libgpublas     %s\n", gpublas_version());
     gpb_gpu_report(fd);

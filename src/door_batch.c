@@ -101,7 +101,8 @@ static bool all_legal(const groups *all)
             if (call.batch > 0) first += call.batch;                                                                      \
         }                                                                                                                 \
     }
-#define FROM_GROUP transa + g, transb + g, m + g, n + g, k + g, alpha + g, a + first, lda + g, b + first, ldb + g, beta + g, c + first, ldc + g
+#define FROM_GROUP                                                                                                        \
+    transa + g, transb + g, m + g, n + g, k + g, alpha + g, a + first, lda + g, b + first, ldb + g, beta + g, c + first, ldc + g
 #define F77_BATCH(p, name, bits, INT)                                                                                     \
     GROUPED(p, name, bits, INT, WRAP(GPB_F77_GEMM_BATCH_PARAMS(gpb_##p, INT)), GPB_COL_MAJOR, true, *group_count,         \
             WRAP(GPB_F77_GEMM_BATCH_ARGS, 1, 1), next(FROM_GROUP, &count, group_size + g, 1, 1), , size_t, size_t)
@@ -121,7 +122,7 @@ static bool all_legal(const groups *all)
     {                                                                                                                     \
         void (*next)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(gpb_##p, INT), size_t, size_t);                                    \
         STRIDED(p, name, bits, gpb_letter, *, )                                                                           \
-        GPB_GO_ON(name, next(GPB_F77_GEMM_BATCH_STRIDED_ARGS, 1, 1))                                                          \
+        GPB_GO_ON(name, next(GPB_F77_GEMM_BATCH_STRIDED_ARGS, 1, 1))                                                      \
     }
 #define C_STRIDED(p, name, bits, INT)                                                                                     \
     void gpb_door_##name(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                               \
@@ -129,7 +130,7 @@ static bool all_legal(const groups *all)
         void (*next)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                                  \
         STRIDED(p, name, bits, gpb_trans, , GPB_ADDRESS_##p)                                                              \
         gpb_from_layout(&call, layout);                                                                                   \
-        GPB_GO_ON(name, next(GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS))                                                              \
+        GPB_GO_ON(name, next(GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS))                                                          \
     }
 
 GPB_PRECISIONS(F77_BATCH, C_BATCH, gemm_batch)

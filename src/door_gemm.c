@@ -11,38 +11,39 @@
       .beta = gpb_scalar_##p(beta), .a = a, .b = b, .c = c, .batch = 1 }
 #define C_CALL(p, name, bits, up, rows)                                                                                   \
     { .symbol = name, .width = bits, .precision = #p[0], .transa = gpb_trans(transa), .transb = gpb_trans(transb),        \
-      .uplo = up, .m = rows, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = gpb_scalar_##p(GPB_ADDRESS_##p(alpha)),  \
-      .beta = gpb_scalar_##p(GPB_ADDRESS_##p(beta)), .a = a, .b = b, .c = c, .batch = 1 }
+      .uplo = up, .m = rows, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc,                                          \
+      .alpha = gpb_scalar_##p(GPB_ADDRESS_##p(alpha)), .beta = gpb_scalar_##p(GPB_ADDRESS_##p(beta)),                     \
+      .a = a, .b = b, .c = c, .batch = 1 }
 
 #define F77_GEMM(p, name, bits, INT)                                                                                      \
     void gpb_door_##name(GPB_F77_GEMM_PARAMS(gpb_##p, INT))                                                               \
     {                                                                                                                     \
         void (*next)(GPB_F77_GEMM_PARAMS(gpb_##p, INT), size_t, size_t);                                                  \
         gpb_call call = F77_CALL(p, #name, bits, 'G', *m);                                                                \
-        GPB_GO_ON(name, next(GPB_F77_GEMM_ARGS, 1, 1))                                                                        \
+        GPB_GO_ON(name, next(GPB_F77_GEMM_ARGS, 1, 1))                                                                    \
     }
 #define F77_GEMMTR(p, name, bits, INT)                                                                                    \
     void gpb_door_##name(GPB_F77_GEMMTR_PARAMS(gpb_##p, INT))                                                             \
     {                                                                                                                     \
         void (*next)(GPB_F77_GEMMTR_PARAMS(gpb_##p, INT), size_t, size_t, size_t);                                        \
         gpb_call call = F77_CALL(p, #name, bits, gpb_triangle(gpb_letter(uplo)), *n);                                     \
-        GPB_GO_ON(name, next(GPB_F77_GEMMTR_ARGS, 1, 1, 1))                                                                   \
+        GPB_GO_ON(name, next(GPB_F77_GEMMTR_ARGS, 1, 1, 1))                                                               \
     }
 #define C_GEMM(p, name, bits, INT)                                                                                        \
-    void gpb_door_##name(GPB_CBLAS_GEMM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                                                 \
+    void gpb_door_##name(GPB_CBLAS_GEMM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                                             \
     {                                                                                                                     \
-        void (*next)(GPB_CBLAS_GEMM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                                                    \
+        void (*next)(GPB_CBLAS_GEMM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                                                \
         gpb_call call = C_CALL(p, #name, bits, 'G', m);                                                                   \
         gpb_from_layout(&call, layout);                                                                                   \
-        GPB_GO_ON(name, next(GPB_CBLAS_GEMM_ARGS))                                                                            \
+        GPB_GO_ON(name, next(GPB_CBLAS_GEMM_ARGS))                                                                        \
     }
 #define C_GEMMTR(p, name, bits, INT)                                                                                      \
-    void gpb_door_##name(GPB_CBLAS_GEMMTR_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                                               \
+    void gpb_door_##name(GPB_CBLAS_GEMMTR_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                                           \
     {                                                                                                                     \
-        void (*next)(GPB_CBLAS_GEMMTR_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                                                  \
+        void (*next)(GPB_CBLAS_GEMMTR_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                                              \
         gpb_call call = C_CALL(p, #name, bits, gpb_uplo(uplo), n);                                                        \
         gpb_from_layout(&call, layout);                                                                                   \
-        GPB_GO_ON(name, next(GPB_CBLAS_GEMMTR_ARGS))                                                                          \
+        GPB_GO_ON(name, next(GPB_CBLAS_GEMMTR_ARGS))                                                                      \
     }
 /* 'U' and 'L'; 0, which is illegal, for other letters. */
 static inline char gpb_triangle(char letter) { return letter == 'U' || letter == 'L' ? letter : 0; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the embedded BLAS that has no precision: the error handlers, which print to stderr and return, and Fortran's LSAME.
-   */
+/* The part of the embedded BLAS that has no precision: the error handlers, which print to stderr and return, and
+   Fortran's LSAME. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +34,7 @@ bool gpb_embedded_bad(int width, const char *name, int info)
 bool gpb_embedded_legal(int width, const char *name, const char *kinds, const int *values)
 {
     static const struct { char kind; int first, last; const char *word; } rules[] = {
-        {'L', 101, 102, "layout"}, {'T', 111, 113, "Trans"}, {'U', 121, 122, "Uplo"}, {'D', 131, 132, "Diag"}, {'S', 141, 142,
-                                                                                                                "Side"},
+        {'L', 101, 102, "layout"}, {'T', 111, 113, "Trans"}, {'U', 121, 122, "Uplo"}, {'D', 131, 132, "Diag"}, {'S', 141, 142, "Side"},
     };
     char routine[NAME_SIZE];
     snprintf(routine, sizeof routine, "cblas_%s", name);

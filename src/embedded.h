@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "src/embedded_error.h"
 #include "src/gemm_abi.h"
 
@@ -37,8 +38,7 @@
 #define ABS2(x) ((WIDE)(x) * (x))
 #endif
 
-/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. _OF: with other first
-   letters. */
+/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. _OF: with other first letters. */
 #define PASTE_(a, b, c, d) a##b##c##d
 #define PASTE(a, b, c, d) PASTE_(a, b, c, d)
 #define F77_OF(p, stem) PASTE(gpb_embedded_, p, stem, F77_TAIL)
@@ -58,8 +58,7 @@
 /* False, after a report, if one of CBLAS's leading enumerations is not among those of its kind (embedded_error.h). */
 #define LEGAL(stem, kinds, ...) gpb_embedded_legal(WIDTH, NAME(stem), kinds, (const int[]){__VA_ARGS__})
 
-/* Row-major complex calls need conj(A), which Fortran's letters cannot say: to our own bodies we say it with this bit on the
-   letter. */
+/* Row-major complex calls need conj(A), which Fortran's letters cannot say: to our own bodies we say it with this bit on the letter. */
 #define CONJUGATED 0x80
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
@@ -77,8 +76,7 @@ enum { ROW_MAJOR = 101 };                  /* CBLAS's enumeration of the layout 
 /* The letter of a legal enumerator of CBLAS. */
 static inline char letter(int value)
 {
-    return value <= 113 ? "NTC"[value - 111] : value <= 122 ? "UL"[value - 121] : value <= 132 ? "NU"[value - 131]
-        : "LR"[value - 141];
+    return value <= 113 ? "NTC"[value - 111] : value <= 122 ? "UL"[value - 121] : value <= 132 ? "NU"[value - 131] : "LR"[value - 141];
 }
 
 /* A row-major matrix is the column-major one transposed: the other triangle, the other side, the other transposition. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* CBLAS: each entry turns row-major into column-major and enumerators into letters, and calls the exported Fortran name, whose
-   xerbla_ reports what else is illegal, by Fortran's numbers. Where Fortran's letters cannot say it (CONJUGATED), our own body is
-   called. */
+   xerbla_ reports what else is illegal, by Fortran's numbers. Where Fortran's letters cannot say it (CONJUGATED), our own
+   body is called. */
 
 #define EITHER(stem, own) ((own) ? (__typeof__(&BLAS(stem)))(void *)F77(stem) : BLAS(stem))
 
 /* Level 1 */
 
-void CBLAS(axpy)(INT n, SCALAR alpha, const T *x, INT incx, T *y, INT incy) { BLAS(axpy)(&n, BY_ADDRESS(alpha), x, &incx, y,
-                                                                                         &incy); }
+void CBLAS(axpy)(INT n, SCALAR alpha, const T *x, INT incx, T *y, INT incy)
+{
+    BLAS(axpy)(&n, BY_ADDRESS(alpha), x, &incx, y, &incy);
+}
+
 void CBLAS(copy)(INT n, const T *x, INT incx, T *y, INT incy) { BLAS(copy)(&n, x, &incx, y, &incy); }
 void CBLAS(swap)(INT n, T *x, INT incx, T *y, INT incy) { BLAS(swap)(&n, x, &incx, y, &incy); }
 void CBLAS(scal)(INT n, SCALAR alpha, T *x, INT incx) { BLAS(scal)(&n, BY_ADDRESS(alpha), x, &incx); }
@@ -27,10 +30,16 @@ size_t CBLAS_OF(IP, amax)(INT n, const T *x, INT incx)
 #if COMPLEX
 void CBLAS_OF(PR, scal)(INT n, R alpha, T *x, INT incx) { BLAS_OF(PR, scal)(&n, &alpha, x, &incx); }
 R CBLAS_OF(RR, cabs1)(const T *x) { return BLAS_OF(RR, cabs1)(x); }
-void CBLAS(dotu_sub)(INT n, const T *x, INT incx, const T *y, INT incy, T *result) { *result = BLAS(dotu)(&n, x, &incx, y,
-                                                                                                          &incy); }
-void CBLAS(dotc_sub)(INT n, const T *x, INT incx, const T *y, INT incy, T *result) { *result = BLAS(dotc)(&n, x, &incx, y,
-                                                                                                          &incy); }
+
+void CBLAS(dotu_sub)(INT n, const T *x, INT incx, const T *y, INT incy, T *result)
+{
+    *result = BLAS(dotu)(&n, x, &incx, y, &incy);
+}
+
+void CBLAS(dotc_sub)(INT n, const T *x, INT incx, const T *y, INT incy, T *result)
+{
+    *result = BLAS(dotc)(&n, x, &incx, y, &incy);
+}
 #else
 R CBLAS(dot)(INT n, const R *x, INT incx, const R *y, INT incy) { return BLAS(dot)(&n, x, &incx, y, &incy); }
 void CBLAS(rotm)(INT n, R *x, INT incx, R *y, INT incy, const R *param) { BLAS(rotm)(&n, x, &incx, y, &incy, param); }
@@ -61,15 +70,13 @@ void CBLAS(gemv)(int layout, int trans, INT m, INT n, SCALAR alpha, const T *a, 
 }
 
 void CBLAS(gbmv)(int layout, int trans, INT m, INT n, INT kl, INT ku, SCALAR alpha, const T *a, INT lda, const T *x, INT incx,
-                 SCALAR beta,
-                 T *y, INT incy)
+                 SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(gbmv, "LT", layout, trans)) return;
     bool row = layout == ROW_MAJOR;
     char t = trans_letter(layout, trans);
     EITHER(gbmv, t & CONJUGATED)(&t, row ? &n : &m, row ? &m : &n, row ? &ku : &kl, row ? &kl : &ku, BY_ADDRESS(alpha), a, &lda,
-                                 x, &incx,
-                                 BY_ADDRESS(beta), y, &incy, 1);
+                                 x, &incx, BY_ADDRESS(beta), y, &incy, 1);
 }
 
 void CBLAS(SYMMETRIC(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a, INT lda, const T *x, INT incx, SCALAR beta, T *y,
@@ -81,8 +88,7 @@ void CBLAS(SYMMETRIC(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a,
 }
 
 void CBLAS(SYMMETRIC_BAND(mv))(int layout, int uplo, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *x, INT incx,
-                               SCALAR beta, T *y,
-                               INT incy)
+                               SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(SYMMETRIC_BAND(mv), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
@@ -172,8 +178,8 @@ void CBLAS(SYMMETRIC_PACKED(r2))(int layout, int uplo, INT n, SCALAR alpha, cons
     if (!LEGAL(SYMMETRIC_PACKED(r2), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
     bool swap = u & CONJUGATED;
-    EITHER(SYMMETRIC_PACKED(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x, swap ? &incy : &incx, swap ? x : y, swap ? &incx
-                                       : &incy, a, 1);
+    EITHER(SYMMETRIC_PACKED(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x, swap ? &incy : &incx, swap ? x : y,
+                                       swap ? &incx : &incy, a, 1);
 }
 
 /* Level 3: C^T = op(B)^T op(A)^T, and so on. */

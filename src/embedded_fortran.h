@@ -23,8 +23,7 @@ void BLAS(SYMMETRIC(mv))(const char *, const INT *, const T *, const T *, const 
 void BLAS(SYMMETRIC_BAND(mv))(const char *, const INT *, const INT *, const T *, const T *, const INT *, const T *, const INT *,
                               const T *, T *, const INT *, size_t);
 void BLAS(SYMMETRIC_PACKED(mv))(const char *, const INT *, const T *, const T *, const T *, const INT *, const T *, T *,
-                                const INT *,
-                                size_t);
+                                const INT *, size_t);
 void BLAS(SYMMETRIC(r))(const char *, const INT *, const R *, const T *, const INT *, T *, const INT *, size_t);
 void BLAS(SYMMETRIC_PACKED(r))(const char *, const INT *, const R *, const T *, const INT *, T *, size_t);
 void BLAS(SYMMETRIC(r2))(const char *, const INT *, const T *, const T *, const INT *, const T *, const INT *, T *, const INT *,
@@ -33,11 +32,9 @@ void BLAS(SYMMETRIC_PACKED(r2))(const char *, const INT *, const T *, const T *,
                                 size_t);
 
 #define FULL_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const T *, const INT *, T *, \
-                                    const INT *,                                                                        \
-                                    size_t, size_t, size_t);
-#define BAND_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const INT *, const T *, const INT *, \
-                                    T *,                                                                                        \
                                     const INT *, size_t, size_t, size_t);
+#define BAND_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const INT *, const T *, const INT *, \
+                                    T *, const INT *, size_t, size_t, size_t);
 #define PACKED_(stem) void BLAS(stem)(const char *, const char *, const char *, const INT *, const T *, T *, const INT *, \
                                       size_t, size_t, size_t);
 FULL_(trmv) FULL_(trsv) BAND_(tbmv) BAND_(tbsv) PACKED_(tpmv) PACKED_(tpsv)
@@ -51,8 +48,7 @@ void BLAS(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 
 #define SYMM_(stem) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, const T *, const INT *, \
-                                    const T *,                                                                               \
-                                    const INT *, const T *, T *, const INT *, size_t, size_t);
+                                    const T *, const INT *, const T *, T *, const INT *, size_t, size_t);
 #define SYRK_(stem, S) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const S *, const T *, const INT *, \
                                        const S *, T *, const INT *, size_t, size_t);
 #define SYR2K_(stem, S) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, const T *, const INT *, \

@@ -13,8 +13,7 @@
 #endif
 
 void F77(gemv)(const char *trans, const INT *m, const INT *n, const T *alpha, const T *a, const INT *lda, const T *x,
-               const INT *incx,
-               const T *beta, T *y, const INT *incy)
+               const INT *incx, const T *beta, T *y, const INT *incy)
 {
     int t = letter_of("NTC", trans);
     if (BAD(gemv, !t ? 1 : *m < 0 ? 2 : *n < 0 ? 3 : *lda < at_least_1(*m) ? 6 : *incx == 0 ? 8 : *incy == 0 ? 11 : 0)) return;
@@ -28,8 +27,7 @@ void F77(gemv)(const char *trans, const INT *m, const INT *n, const T *alpha, co
 }
 
 void F77(gbmv)(const char *trans, const INT *m, const INT *n, const INT *kl, const INT *ku, const T *alpha, const T *a,
-               const INT *lda,
-               const T *x, const INT *incx, const T *beta, T *y, const INT *incy)
+               const INT *lda, const T *x, const INT *incx, const T *beta, T *y, const INT *incy)
 {
     int t = letter_of("NTC", trans);
     if (BAD(gbmv, !t ? 1 : *m < 0 ? 2 : *n < 0 ? 3 : *kl < 0 ? 4 : *ku < 0 ? 5 : *lda <= (int64_t)*kl + *ku ? 8
@@ -67,8 +65,7 @@ void F77(SYMMETRIC_BAND(mv))(const char *uplo, const INT *n, const INT *k, const
 }
 
 void F77(SYMMETRIC_PACKED(mv))(const char *uplo, const INT *n, const T *alpha, const T *a, const T *x, const INT *incx,
-                               const T *beta, T *y,
-                               const INT *incy)
+                               const T *beta, T *y, const INT *incy)
 {
     int u = letter_of("UL", uplo);
     if (BAD(SYMMETRIC_PACKED(mv), !u ? 1 : *n < 0 ? 2 : *incx == 0 ? 6 : *incy == 0 ? 9 : 0)) return;
@@ -114,7 +111,7 @@ TRIANGULAR_PACKED(tpsv, true)
 
 /* GER, GERU, GERC; with x conjugated instead of y, what row-major GERC needs. */
 static void LOCAL(rank_one)(const char *name, const INT *m, const INT *n, const T *alpha, const T *x, const INT *incx,
-                                       bool conj_x, const T *y, const INT *incy, bool conj_y, T *a, const INT *lda)
+                            bool conj_x, const T *y, const INT *incy, bool conj_y, T *a, const INT *lda)
 {
     int info = *m < 0 ? 1 : *n < 0 ? 2 : *incx == 0 ? 5 : *incy == 0 ? 7 : *lda < at_least_1(*m) ? 9 : 0;
     if (gpb_embedded_bad(WIDTH, name, info) || *m == 0 || *alpha == 0) return;
@@ -167,8 +164,7 @@ static void LOCAL(syr2)(int uplo, columns s, T alpha, const T *x, INT incx, cons
 }
 
 void F77(SYMMETRIC(r2))(const char *uplo, const INT *n, const T *alpha, const T *x, const INT *incx, const T *y, const INT *incy,
-                        T *a,
-                        const INT *lda)
+                        T *a, const INT *lda)
 {
     int u = letter_of("UL", uplo);
     if (BAD(SYMMETRIC(r2), !u ? 1 : *n < 0 ? 2 : *incx == 0 ? 5 : *incy == 0 ? 7 : *lda < at_least_1(*n) ? 9 : 0)) return;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Belts; see gpu_belt.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md: 256 KiB
-   pieces, 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as one copy. */
+/* Belts; see gpu_belt.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md:
+   copies of 256 KiB by 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as
+   one copy. */
 #include "src/gpu_belt.h"
+
+#include "dispatch/numbers.h"
 
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
@@ -10,17 +13,18 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver)
 {
     CUresult result = CUDA_SUCCESS;
     if (!belt->ring) result = driver->cuMemHostAlloc((void **)&belt->ring, GPB_BELT_BYTES, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result && !belt->stream) result = driver->cuStreamCreate(&belt->stream, CU_STREAM_NON_BLOCKING);
+    if (!result && !belt->own) result = driver->cuStreamCreate(&belt->own, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < GPB_BELT_EVENTS && !result; i++)
         if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
     return result;
 }
 
-void gpb_belt_begin(gpb_belt *belt, size_t piece)
+void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream)
 {
     belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
     belt->ready = 0;
-    belt->piece = piece;
+    belt->job_bytes = job_bytes;
+    belt->stream = stream ? stream : belt->own;
 }
 
 void gpb_belt_open(gpb_belt *belt)
@@ -49,7 +53,7 @@ static bool copy_caller(gpb_belt *belt, const gpb_rectangle *job)
 
 static size_t bytes_of(const gpb_load *load) { return load->width * (size_t)load->cols; }
 
-/* On the device, `next` begins where `load` ends, and both lie in one piece or in columns alike. */
+/* On the device, `next` begins where `load` ends, and both lie without gaps or in columns alike. */
 static bool follows(const gpb_load *load, const gpb_load *next)
 {
     if (next->after || (load->width == load->pitch) != (next->width == next->pitch)) return false;
@@ -57,7 +61,7 @@ static bool follows(const gpb_load *load, const gpb_load *next)
     return next->device == load->device + load->pitch * (size_t)load->cols;
 }
 
-/* A place for the load in the ring: in one piece, next to `before` if it follows that. False: there is no room now. */
+/* A place for the load in the ring: not across its end, next to `before` if it follows that. False: there is no room now. */
 static bool place(const gpb_belt *belt, gpb_load *load, const gpb_load *before)
 {
     const size_t bytes = bytes_of(load);
@@ -76,7 +80,7 @@ static bool prepare(const gpb_belt *belt, gpb_load *load)
 {
     if (belt->made - belt->done == GPB_BELT_LOADS) return false;
     const gpb_load *before = belt->made > belt->done ? &belt->load[(belt->made - 1) % GPB_BELT_LOADS] : NULL;
-    if (load->cols == 1) load->pitch = load->width;      /* in one piece */
+    if (load->cols == 1) load->pitch = load->width;      /* without gaps */
     if (!load->direct) return place(belt, load, before);
     load->at = load->end = belt->head;
     return true;
@@ -178,7 +182,8 @@ CUresult gpb_belt_send(gpb_belt *belt, bool all, bool *busy)
     uint64_t there;
     CUresult result = pass(belt, &there);
     while (!result && belt->done < there) forget(belt), *busy = true;
-    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);      /* no event was free */
+    /* No event was free for these. */
+    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);
     for (gpb_load *load; belt->packed < belt->made; belt->packed++, *busy = true) {
         load = gpb_belt_load(belt, belt->packed);
         if (load->jobs && !gpb_crew_reap(&belt->crew)) break;
@@ -221,12 +226,12 @@ CUresult gpb_belt_arrived(gpb_belt *belt, bool *arrived)
 void gpb_belt_land(gpb_belt *belt)
 {
     gpb_load *load = gpb_belt_load(belt, belt->moved);
-    const int64_t fit = (int64_t)(belt->piece / load->width), cols = fit ? fit : 1;
+    const int64_t fit = (int64_t)(belt->job_bytes / load->width), cols = fit ? fit : 1;
     load->jobs = 0;
     for (int64_t col = 0; col < load->cols && !load->direct && !load->lost; col += cols) {
         gpb_rectangle job = load->copy;
         job.from += (size_t)(col * job.ld_from) * job.element, job.to += (size_t)(col * job.ld_to) * job.element;
-        job.cols = load->cols - col < cols ? load->cols - col : cols;
+        job.cols = least(cols, load->cols - col);
         job.col0 += col;
         load->jobs += copy_caller(belt, &job);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A belt carries pieces of panels between the caller's memory and the device, through a ring of pinned memory: the crew copies on the
+/* A belt carries panels, load by load, between the caller's memory and the device, through a ring of pinned memory: the crew copies on the
    caller's side, the GPU's copy engines on the other. A belt goes one way, and everything on it keeps its order. Only the thread that
    owns the lane touches it; nothing here waits. */
 #ifndef GPB_GPU_BELT_H
@@ -13,7 +13,7 @@
 #include "src/driver.h"
 
 enum {
-    GPB_BELT_BYTES = 8 << 20,        /* of pinned memory: what 16 cores have in hand (0.5 MiB each) while the engines have not got to the rest */
+    GPB_BELT_BYTES = 8 << 20,        /* of pinned memory: what 16 cores have in hand (0.5 MiB each) while the engines are at the rest */
     GPB_BELT_LOADS = GPB_CREW_JOBS,
     GPB_BELT_EVENTS = 64,
     GPB_BELT_LEAST = 64 << 10, GPB_BELT_MOST = 512 << 10,     /* bytes of a job of the crew's, if a column is no longer: 7 to 50 us */
@@ -36,18 +36,18 @@ typedef struct gpb_load {
 } gpb_load;
 
 /* Loads pass three gates, in order. Up: made (the crew copies it into the ring; packed when it has), moved (on its way to the device), done
-   (there: its place is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home, in jobs of `piece`
-   bytes), done (home). */
+   (there: its place is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home, in jobs of
+   `job_bytes`), done (home). */
 typedef struct gpb_belt {
     char *ring;                      /* GPB_BELT_BYTES */
-    CUstream stream;
+    CUstream own, stream;            /* its own; the one that this call's copies are queued on */
     CUevent event[GPB_BELT_EVENTS];
     uint64_t upto[GPB_BELT_EVENTS];  /* made or moved when the event was recorded */
     uint64_t recorded, passed;       /* events */
     uint64_t head, tail;             /* bytes handed out and given back since ever: places modulo GPB_BELT_BYTES */
     uint64_t made, packed, moved, done;
     size_t ready;                    /* bytes packed and not moved */
-    size_t piece;
+    size_t job_bytes;                /* of the crew's, if a column is no longer */
     bool open;                       /* the crew copies; else whoever offers a load, or lets it land */
     uint64_t bytes;                  /* that have gone over the link in this call */
     gpb_load load[GPB_BELT_LOADS];
@@ -58,8 +58,8 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 
 /* Ring, stream and events, as far as they are not there yet; a context is current. */
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver);
-/* An empty belt, with jobs of so many bytes for the crew. */
-void gpb_belt_begin(gpb_belt *belt, size_t piece);
+/* An empty belt, with jobs of so many bytes for the crew, on the stream given, or on its own (NULL). */
+void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream);
 /* From here on the crew looks at the belt; until gpb_belt_end, which waits for what it has in hand. */
 void gpb_belt_open(gpb_belt *belt);
 /* Does a job that nobody of the crew has taken. False: there is none. */

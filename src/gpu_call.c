@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed piece by piece, so the host BLAS
+/* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed tile by tile, so the host BLAS
    can always finish what is left. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     out.kernel = plan.kernel, out.splits = plan.splits;
     if (progress.stood_in) out.wide = plan.wide, out.stand_in = plan.stand_in;
     out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
-    /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left is the host's, piece by piece. */
+    /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left of C is the host's, tile by tile. */
     bool begun = progress.tiles || progress.members || progress.cols;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
     if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))

@@ -9,8 +9,10 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     const size_t pitch = (size_t)panel->ld_arena * panel->element;
     CUDA_MEMCPY2D copy = {
-        .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE, .srcDevice = up ? caller : arena, .srcPitch = up ? apart : pitch,
-        .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED, .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
+        .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE,
+        .srcDevice = up ? caller : arena, .srcPitch = up ? apart : pitch,
+        .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
         .WidthInBytes = tight, .Height = (size_t)panel->cols };
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
 }

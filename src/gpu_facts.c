@@ -79,7 +79,7 @@ static size_t bytes_of(const operand *of, int64_t members)
 }
 
 /* How many members from the first on lie in that allocation, sixteen by sixteen: without a branch for each. */
-static int64_t within(const known *about, const void *const *array, int64_t batch, size_t bytes)
+static int64_t members_within(const known *about, const void *const *array, int64_t batch, size_t bytes)
 {
     enum { SIXTEEN = 16 };
     const uintptr_t room = about->bytes - bytes;
@@ -101,7 +101,7 @@ static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device
     if (!of->array) return place_of(of->base, bytes_of(of, batch), device, &about);
     const size_t bytes = bytes_of(of, 1);
     enum gpb_place all = place_of(of->array[0], bytes, device, &about);
-    int64_t i = all == GPB_PLACE_HOST ? 1 : within(&about, of->array, batch, bytes);
+    int64_t i = all == GPB_PLACE_HOST ? 1 : members_within(&about, of->array, batch, bytes);
     for (; i < batch; i++) {
         if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
         const enum gpb_place one = place_of(of->array[i], bytes, device, &about);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiles of C on their way home; see gpu_walk.h. */
+#include "dispatch/numbers.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_multiply.h"
 #include "src/gpu_walk.h"
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 CUresult gpb_walk_copy_c(gpb_flow *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
 {
@@ -47,16 +46,19 @@ static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
     return load;
 }
 
-/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there are such. */
+/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there
+   are such. */
 static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
 {
     gpb_lane *lane = f->run.lane;
+    const bool one_stream = lane->down->stream == f->run.stream;
     CUresult result = CUDA_SUCCESS;
     if (f->guarded && w->tiles < f->guarded_from) {
         result = gpb_run_stand_in(&f->run, &w->move);
-        if (!result) result = f->driver->cuEventRecord(lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
+        if (!result && !one_stream) result = f->driver->cuEventRecord(lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
     }
-    return result ? result : f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
+    if (result || one_stream) return result;
+    return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
 }
 
 /* As many loads as there is room for. *whole: the tile is on its way with all of them. */

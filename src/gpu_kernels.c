@@ -11,8 +11,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Early launches (programmatic dependent launch, sm_90 and up) for those that ask: 1 us of 23 at n = 1024. Only code built for sm_90 or later
-   waits for the launch before it: what the driver makes of older PTX does not. */
+/* Early launches (programmatic dependent launch, sm_90 and up) for those that ask: 1 us of 23 at n = 1024. Only code built for sm_90 or
+   later waits for the launch before it: what the driver makes of older PTX does not. */
 static bool may_be_early(const gpb_device *device) { return GPB_NEWEST_ARCH >= 90 && device->arch >= 90; }
 
 typedef struct row {

@@ -5,8 +5,8 @@
 
 #include "src/gpu_operand.h"
 
-/* Enqueues the move's kernels on the run's stream. guarded: also those for blocks of C that a SPLIT kernel leaves to others (plan.h, wide and
-   stand_in), whether there are such or not. */
+/* Enqueues the move's kernels on the run's stream. guarded: also those for blocks of C that a SPLIT kernel leaves to others (plan.h, wide
+   and stand_in), whether there are such or not. */
 CUresult gpb_run_multiply(gpb_run *run, const gpb_move *move, bool guarded);
 /* These alone, for a tile that was computed without them; its panels are still there. */
 CUresult gpb_run_stand_in(gpb_run *run, const gpb_move *move);

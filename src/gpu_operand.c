@@ -5,13 +5,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/gpu_kernels.h"
 
-enum { ALIGNED = 1024, NONE = -1 };   /* ALIGNED: where the arena of a SPLIT kernel begins (plan.h) */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+enum { NONE = -1 };                   /* a strip's number */
 
 /* ---- memory */
 
@@ -61,7 +59,7 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
     r.a.k_down = r.a.transposed, r.b.k_down = !r.b.transposed;
     CUdeviceptr arena = lane->arena;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
-    const int64_t lost = aligned ? (int64_t)(-arena % ALIGNED) : 0;      /* bytes_parts has room for that */
+    const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
     r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
     r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);

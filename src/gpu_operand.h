@@ -77,6 +77,7 @@ CUresult gpb_run_bring(gpb_run *run, const gpb_move *move);
 CUresult gpb_run_split(gpb_run *run, const gpb_move *move);
 /* The slices of a piece of count 1 for the plan's wide kernel, where `args`, of the kernel before it, says that there is need. */
 CUresult gpb_run_split_wide(gpb_run *run, const gpb_piece *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
+/* The move's block of C: where it is computed, by `raw` and `given`. */
 CUresult gpb_run_bring_c(gpb_run *run, const gpb_move *move);
 
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */

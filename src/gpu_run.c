@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_multiply.h"
@@ -18,8 +19,7 @@
 
 int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
 {
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts + gpb_run_tables(call, plan);
+    return gpb_plan_bytes(plan) + gpb_run_tables(call, plan);
 }
 
 /* ---- walkers */
@@ -64,15 +64,23 @@ static bool may_launch(const gpb_flow *f)
            && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
 }
 
-/* What the kernels must wait for: the strip, if it came over the link; the way home of what was in this buffer of C before. */
+/* A kernel is launched for the move: what it unlocks is computed, or its strip is packed or split. */
+static bool has_kernels(const gpb_run *r, const gpb_move *move)
+{
+    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->operand == 'a' ? r->a.packed : r->b.packed);
+}
+
+/* What the kernels must wait for: the strips that came over the link; the way home of what was in this buffer of C before. */
 static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
 {
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    if (move->operand && gpb_walk_operand(&f->run, move)->place != GPB_PLACE_DEVICE) {
+    if (move->operand && gpb_walk_operand(&f->run, move)->place != GPB_PLACE_DEVICE) f->arriving = lane->up->stream != f->run.stream;
+    if (f->arriving && has_kernels(&f->run, move)) {
         result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
         if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
+        f->arriving = false;
     }
     if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
         result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
@@ -101,7 +109,7 @@ static CUresult launch(gpb_flow *f, bool *busy)
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
             result = gpb_walk_copy_c(f, &before, l, 0, before.tile.cols, true);
         if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
-        if (!result && f->home && gpb_walk_ends_tile(&before))
+        if (!result && f->home && gpb_walk_ends_tile(&before) && r->lane->down->stream != r->stream)
             result = f->driver->cuEventRecord(r->lane->tile[w->tiles % GPB_WALK_AHEAD], r->stream);
         if (result) break;
         if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
@@ -200,8 +208,8 @@ static void explain(gpb_run *r, const gpb_tile *t)
         free(marks);
 }
 
-/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may still
-   be at work on what the program looks at next. */
+/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may
+   still be at work on what the program looks at next. */
 static CUresult wait(const gpb_flow *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
@@ -233,8 +241,8 @@ static CUresult end_in_place(gpb_flow *f, CUresult result)
 
 /* ---- the end of C at home */
 
-/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The failure,
-   or a worse one. */
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The
+   failure, or a worse one. */
 static CUresult stop(gpb_flow *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
@@ -265,6 +273,8 @@ static CUresult end(gpb_flow *f, CUresult result)
     return result;
 }
 
+/* ---- the beginning */
+
 /* A C so large is not in any cache when the program looks at it: rectangle.c copies it 1.4 to 1.5 times as fast if lines need not be read
    to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
 #define PAST_BYTES 0x1p25
@@ -272,10 +282,8 @@ static CUresult end(gpb_flow *f, CUresult result)
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
 #define CREW_BYTES 0x1p18
 
-static double within(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
-
 /* Bytes of a job of the crew's, so that every core has several. */
-static size_t piece(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+static size_t job_bytes(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
 
 static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
@@ -292,7 +300,11 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     f.past = 4 * m * n >= PAST_BYTES;
     f.crew = 4 * ((m + n) * k + m * n) * (double)call->batch >= CREW_BYTES;
     f.fetch_bytes = (size_t)within(m * n / 2, 128 << 10, 1 << 20);
-    gpb_belt_begin(lane->up, piece(4 * (m + n) * k)), gpb_belt_begin(lane->down, piece(4 * m * n));
+    /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
+    const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
+                          && plan->sm >= call->m && plan->sn >= call->n;
+    const CUstream stream = one_tile ? f.run.stream : NULL;
+    gpb_belt_begin(lane->up, job_bytes(4 * (m + n) * k), stream), gpb_belt_begin(lane->down, job_bytes(4 * m * n), stream);
     return f;
 }
 

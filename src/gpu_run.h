@@ -11,7 +11,7 @@
 typedef struct gpb_progress {
     int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
-    bool adrift;                 /* C is not in host memory, and what was queued for it could not be waited for: nobody knows what is in it */
+    bool adrift;                 /* C is not in host memory, and what was queued for it could not be waited for: what it holds is unknown */
     bool stood_in;               /* blocks that FP16 slices would not do justice to were left to the plan's stand-in */
     /* The stand-in failed: C has, beside `steps` panels, all of the next one but the blocks of GPB_GUARD rows and columns that are marked.
        marks (to be freed; NULL: could not be had): for each member of the tile, of rows of blocks, then of columns. */

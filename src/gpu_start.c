@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "dispatch/numbers.h"
 #include "src/calibrate.h"
+#include "src/clock.h"
 #include "src/gpu_kernels.h"
 #include "src/log.h"
 #include "src/machine.h"
@@ -53,13 +54,6 @@ __attribute__((constructor)) static void watch_forks(void)
 }
 
 static void leave(void) { atomic_store(&leaving, true); }
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* GPUBLAS_DEVICES: "all", or ordinals separated by commas. */
 static const char *device_list(void)
@@ -125,7 +119,7 @@ static void start(void)
         turn_off(missing);
         return;
     }
-    const double begin_s = now_s();
+    const double begin_s = gpb_clock_s();
     CUresult result = initialise(&count);
     atomic_store(&present, result ? result != CUDA_ERROR_NO_DEVICE : count > 0);
     atexit(leave);       /* after libcuda's own: it comes before them */
@@ -146,7 +140,7 @@ static void start(void)
     for (int i = 0; i < device_count; i++)
         gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name, devices[i].arch,
                       devices[i].sms, (long long)(devices[i].budget >> 20));
-    gpb_log_debug("starting took %.0f ms", 1e3 * (now_s() - begin_s));
+    gpb_log_debug("starting took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
 }
 
 bool gpb_gpu_start(void)
@@ -212,7 +206,7 @@ void gpb_gpu_start_behind(void)
     atomic_store(&touched, true);              /* first: no child may wait for a thread that it does not have */
     if (!atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
     atomic_store(&expected_s, gpb_gpu_started() ? CALIBRATION_S : START_S);
-    atomic_store(&begun_s, now_s());
+    atomic_store(&begun_s, gpb_clock_s());
     if (!begin_thread(get_ready)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
 }
 
@@ -234,9 +228,8 @@ bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
 double gpb_gpu_start_left(void)
 {
     if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
-    const double expected = atomic_load(&expected_s), taken = now_s() - atomic_load(&begun_s);
-    const double tenth = (taken > expected ? taken : expected) / 10;
-    return expected - taken > tenth ? expected - taken : tenth;
+    const double expected = atomic_load(&expected_s), taken = gpb_clock_s() - atomic_load(&begun_s);
+    return most(expected - taken, most(taken, expected) / 10);
 }
 
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }

@@ -38,7 +38,7 @@ typedef struct gpb_device {
     int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
 } gpb_device;
 
-/* What one call computes with: streams, belts and a piece of device memory. One call at a time. */
+/* What one call computes with: streams, belts and an arena of device memory. One call at a time. */
 typedef struct gpb_lane {
     gpb_device *device;
     CUstream stream;                         /* of kernels; the belts have their own */

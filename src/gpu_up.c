@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Strips of A and B on their way to the device; see gpu_walk.h. */
+#include "dispatch/numbers.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_walk.h"
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
 static bool has_buffer(const gpb_flow *f, const gpb_operand *x, const gpb_move *move)
@@ -24,7 +23,7 @@ static gpb_load load_up(const gpb_flow *f, const gpb_walker *w, const gpb_operan
 {
     const size_t e = f->run.element;
     size_t most = (size_t)GPB_BELT_LEAST << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
-    if (most > f->run.lane->up->piece) most = f->run.lane->up->piece;
+    if (most > f->run.lane->up->job_bytes) most = f->run.lane->up->job_bytes;
     const int64_t fit = (int64_t)(most / e), rows = least(s->rows - w->row, fit), whole = rows == s->rows;
     const int64_t cols = whole ? least(s->cols - w->col, fit / rows) : 1;
     const char *from = gpb_member(x->base, x->array, x->stride, w->move.block.member + w->member, e);
@@ -61,7 +60,7 @@ static bool offer(gpb_flow *f, gpb_walker *w, const gpb_operand *x, const gpb_st
     return true;
 }
 
-/* Strips in ordinary memory may hold pointer arrays of several kinds: then each goes as the driver says. */
+/* Strips in ordinary memory go by the crew; pinned ones, and what only the driver can reach, by its own copies. */
 CUresult gpb_walk_post(gpb_flow *f, bool *busy)
 {
     gpb_walker *w = &f->post;

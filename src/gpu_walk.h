@@ -7,10 +7,10 @@
 
 enum { GPB_WALK_AHEAD = GPB_TILE_EVENTS };      /* moves that one walker may be before the next */
 
-/* One story in many words: gpb_ssplit marks blocks of rows that slices do not do justice to (guard words, gemm_args.h), and sets the lane's
-   `notice`. A SPLIT kernel leaves the blocks of C beside them to the plan's `wide` kernel and `stand_in`. These are launched behind each tile
-   (`guarded`), or, where all that they would need stays where it is to the end, only once the notice is seen (`hopeful` until then: seldom is
-   anything marked, and two launches for nothing cost more than small tiles do). Should they fail where C is in place, C is `torn`. */
+/* Rows that slices do not do justice to: gpb_ssplit marks them block by block (guard words, gemm_args.h) and sets the lane's `notice`. A
+   SPLIT kernel leaves the blocks of C beside them to the plan's `wide` kernel and `stand_in`. These are launched behind each tile
+   (`guarded`); or, where all that they need stays where it is to the end, only once the notice is seen (`hopeful` until then: seldom is
+   anything marked, and two launches for nothing cost more than small tiles do). If they fail where C is in place, C is `torn`. */
 
 typedef struct gpb_walker {
     gpb_walk walk;
@@ -26,6 +26,7 @@ typedef struct gpb_flow {
     gpb_walker post, launch, fetch, land;
     gpb_move only;                       /* the last that was launched with a tile of a C in place */
     uint64_t sent_by[GPB_WALK_AHEAD];    /* loads made when a move's strip was posted whole */
+    bool arriving;                       /* strips have been sent that the kernels' stream does not wait for yet */
     bool staged, crew, home;             /* something goes by a ring; and is worth waking the crew for; C goes home to the caller */
     bool past;                           /* stores go past the caches */
     bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/gemm_abi.h"
 #include "src/gpu_copy.h"
@@ -17,8 +18,6 @@ typedef struct member {
     int64_t lda, ldb, ldc, p, k;
     float beta;
 } member;
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* C(i.., j..) of one member, by the host. Integers as wide as the caller's: they hold, and a host of the caller's own kind serves. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)

@@ -52,7 +52,7 @@ static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
     const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
     facts->dma_gbs = link;
     facts->up_gbs = staged(each, link), facts->down_gbs = staged(0.8 * each, link);
-    facts->launch_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
+    facts->call_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
     facts->cores = threads;
     facts->core_gflops = 50;
     facts->host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], key, true);

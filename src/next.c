@@ -56,7 +56,8 @@ static void in_child(void)
 }
 
 /* When the library is loaded, as in crew.c, gpu_start.c and option.c: a fork that has begun runs no handler that is registered while it
-   goes on, and beside a first call its child would find the locks as that call held them (one process in 130, with eight threads forking). */
+   goes on, and beside a first call its child would find the locks as that call held them (one process in 130, with eight
+   threads forking). */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(before_fork, after_fork, in_child);
@@ -224,8 +225,8 @@ static void *visit_wide(void *handle, const char *file, const void *unused)
     return NULL;
 }
 
-/* Opens a host; what came with it is marked as ours. It is never closed again: OpenBLAS 0.3.21 crashes in its destructor, and another thread
-   may have found an address in it. */
+/* Opens a host; what came with it is marked as ours. It is never closed again: OpenBLAS 0.3.21 crashes in its destructor, and another
+   thread may have found an address in it. */
 static void *open_host(const char *name)
 {
     objects before = { 0, 0, NULL }, after = { 0, 0, NULL };
@@ -377,7 +378,8 @@ bool gpb_next_look(uint64_t now)
     static _Atomic unsigned long long seen;
     static _Atomic uint64_t last;
     static atomic_bool libcuda;
-    if (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES) return atomic_load_explicit(&libcuda, memory_order_relaxed);
+    if (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES)
+        return atomic_load_explicit(&libcuda, memory_order_relaxed);
     if (now) atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
     const int cancel = gpb_next_enter_linker();

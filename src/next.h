@@ -12,13 +12,13 @@ void *gpb_next(enum gpb_symbol symbol);
 /* The file the function above lives in, for people; "embedded" for our own. */
 const char *gpb_next_file(enum gpb_symbol symbol);
 /* Looks for libraries that changed since the last call: libcuda mapped by the program, a BLAS whose plain names take 64-bit integers
-   (then we stand aside). `now`: the processor's cycles; it looks only if the last look is some time ago, at 0 at once. Returns true if libcuda
-   is in the process. */
+   (then we stand aside). `now`: the processor's cycles; it looks only if the last look is some time ago, at 0 at once. Returns true if
+   libcuda is in the process. */
 bool gpb_next_look(uint64_t now);
 /* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or nothing has gone to it yet. */
 int gpb_next_threads(void);
-/* Around what enters the dynamic linker: a fork waits for it (a second at most), and the thread is not cancelled meanwhile, for it would keep the
-   lock. What enter returns, leave wants back. */
+/* Around what enters the dynamic linker: a fork waits for it (a second at most), and the thread is not cancelled meanwhile, for it would
+   keep the lock. What enter returns, leave wants back. */
 int gpb_next_enter_linker(void);
 void gpb_next_leave_linker(int cancel);
 

@@ -6,8 +6,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "dispatch/numbers.h"
+#include "src/clock.h"
 #include "src/gpu.h"
 #include "src/log.h"
 #include "src/machine.h"
@@ -24,15 +25,6 @@ static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
 static _Atomic int64_t credit_ns;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 bool gpb_offload_legal(const gpb_call *g)
 {
@@ -92,20 +84,20 @@ static gpb_policy policy(void)
 }
 
 /* Calls that are on the GPU now. */
-static atomic_int on_gpu_now;
+static atomic_int running;
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
-static bool on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
+static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
-    const bool alone = atomic_fetch_add(&on_gpu_now, 1) == 0 && plan->gpu && !gpb_gpu_starting();
-    const double begin_s = now_s();
+    const bool alone = atomic_fetch_add(&running, 1) == 0 && plan->gpu && !gpb_gpu_starting();
+    const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
-    atomic_fetch_sub(&on_gpu_now, 1);
+    atomic_fetch_sub(&running, 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
-    const double seconds = now_s() - begin_s;
+    const double seconds = gpb_clock_s() - begin_s;
     const bool failed = out.failure != NULL;
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
@@ -171,7 +163,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
 {
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
-        facts->callers = atomic_load_explicit(&on_gpu_now, memory_order_relaxed);
+        facts->callers = atomic_load_explicit(&running, memory_order_relaxed);
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_plan_make(call, facts, user);
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
@@ -206,7 +198,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     const bool there = !gpb_place_on_host(facts.c) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
-        if (on_gpu(call, &facts, &user, &plan)) return true;
+        if (run_on_gpu(call, &facts, &user, &plan)) return true;
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
     }
@@ -236,7 +228,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
         count_host(visit, 0);
         return true;
     }
-    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = now_s();
+    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = gpb_clock_s();
     inside = frame;
     return false;
 }
@@ -254,7 +246,7 @@ void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    const double seconds = visit->begin_s > 0 ? now_s() - visit->begin_s : 0;
+    const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
     count_host(visit, seconds);
 }

@@ -24,8 +24,8 @@ const char *gpb_option_text(enum gpb_option option);
 int gpb_option_set(const char *name, const char *value);
 /* Copies the value as text, "" for an unset STRING. Its length (which may exceed size - 1: then cut), or -1: unknown name. */
 int gpb_option_get(const char *name, char *value, size_t size);
-/* Where GPUBLAS_CALIBRATION, or the user's cache folder, says that the machine's calibration lies. False: nowhere, as in a program with more
-   rights than its user. */
+/* Where GPUBLAS_CALIBRATION, or the user's cache folder, says that the machine's calibration lies. False: nowhere, as in a program with
+   more rights than its user. */
 bool gpb_option_calibration(char *path, size_t size);
 /* Another number after each successful gpb_option_set: what was derived from options and kept is stale when it differs. */
 unsigned gpb_option_generation(void);

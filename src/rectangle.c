@@ -8,13 +8,13 @@
 #include <emmintrin.h>
 #include <string.h>
 
+#include "dispatch/numbers.h"
+
 /* Other steps and distances (256 to 1024, 512 to 4096) are within 5 % of these. */
 enum { STEP = 512, AHEAD = 4096, LINE = 64 };
 
 /* A program's floats may lie at any address: gcc must not peel its loop up to an alignment that never comes. */
 typedef float loose_float __attribute__((aligned(1), may_alias));
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Product and sum are rounded one after the other (built with -ffp-contract=off), as a kernel's epilogue in two steps would. */
 static void add(const loose_float *restrict from, loose_float *restrict to, int64_t count, float beta)

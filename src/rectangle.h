@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copying a rectangle of a column-major matrix: what the staging threads do. */
+/* Copying a rectangle of a column-major matrix: what the crew does. */
 #ifndef GPB_RECTANGLE_H
 #define GPB_RECTANGLE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every exported BLAS name: one indirect jump through its slot. Nothing is touched on the way, so every signature passes: hidden string
    lengths, complex results, integers of either width. A slot first holds a lazy entry that asks gpb_symbol_bind for the target, which
-   stores it in the slot: a door of ours for the computed routines, the host BLAS's function for the rest (and for all when we stand aside). */
+   stores it in the slot: a door of ours for the computed routines, the host BLAS's function for the rest (and for all of
+   them when we stand aside). */
 #if !defined(__x86_64__) || !defined(__ELF__)
 #error "trampoline.S: written for x86-64 ELF"
 #endif

@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "dispatch/numbers.h"
 #include "src/gpu_run.h"
 #include "src/host_finish.h"
 #include "src/log.h"
@@ -120,8 +121,6 @@ static int64_t group_of(const gpb_call *g)
     return cols < 1 ? 1 : products > FIRST && cols < 32 ? 32 : cols;
 }
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-
 /* True if all members are right, or cannot be looked at for want of memory. *s: else where not. */
 static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 {
@@ -130,8 +129,8 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
     if (!room) return true;
     s->bs = room, s->babs = room + g->k, s->want = room + 2 * g->k, s->size = s->want + g->m;
     for (int64_t l = 0; l < g->batch && right; l++) {
-        s->a = gpb_member(g->a, g->a_array, g->stride_a, l, sizeof(float)), s->b = gpb_member(g->b, g->b_array, g->stride_b, l,
-            sizeof(float));
+        s->a = gpb_member(g->a, g->a_array, g->stride_a, l, sizeof(float));
+        s->b = gpb_member(g->b, g->b_array, g->stride_b, l, sizeof(float));
         s->c = gpb_member(g->c, (const void *const *)g->c_array, g->stride_c, l, sizeof(float));
         s->old = verify->old ? verify->old + l * g->m * g->n : NULL;
         const int64_t group = group_of(g);
@@ -191,9 +190,8 @@ static void dump(const sight *s)
         gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot make %s", path);
         return;
     }
-    dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->uplo, g->transa,
-        g->transb,
-            (long long)g->m, (long long)g->n, (long long)g->k, g->alpha, g->beta, (long long)s->i, (long long)s->j);
+    dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->uplo,
+            g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k, g->alpha, g->beta, (long long)s->i, (long long)s->j);
     if (gpb_call_multiplies(g)) {
         write_matrix(file, s->a, gpb_call_rows_a(g), gpb_call_cols_a(g), g->lda);
         write_matrix(file, s->b, gpb_call_rows_b(g), gpb_call_cols_b(g), g->ldb);

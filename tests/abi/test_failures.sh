@@ -50,7 +50,7 @@ done
 # And with k shared out: counters, which are set to zero once and must be so ever after, whatever fails in between.
 deep() { FAKECUDA_FAIL=$1 FAKECUDA_SUMMARY=$scratch/deep.sum GPUBLAS_KERNEL=ffma preloaded openblas ./failures deep > deep.out 2> deep.err; }
 deep '' ; expect 'k shared out: exit' 0 $?
-expect 'in most launches' 1 "$(awk '/gpb_sgemm_ffma/ { split($3, all, "="); split($5, some, "="); print some[2] >= 10 && 2 * some[2] > all[2] }' deep.sum)"
+expect 'in most launches' 1 "$(awk '/gpb_sgemm_ffma/ { split($3, all, "="); split($5, some, "="); print (some[2] >= 10 && 2 * some[2] > all[2]) }' deep.sum)"
 for rule in cuMemAlloc:{1,2,3,\*}:2 cuMemsetD8Async:{1,\*}:{2,719} cuStreamSynchronize:{1,2,3}:2 cuLaunchKernel:{1,2,3,9,\*}:{2,701,719}; do
     deep "$rule" ; expect "k shared out, $rule: exit" 0 $?
     expect "k shared out, $rule: warnings" 1 "$((1 - ($(wc -l < deep.err) > 1)))"

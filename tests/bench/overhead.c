@@ -110,7 +110,7 @@ static void plans(FILE *csv)
 {
     /* An H200 and its host, as measured/h200.md has them. */
     gpb_facts facts = { .arch = 90, .sms = 132, .device_bytes = INT64_C(120) << 30, .up_gbs = 50, .down_gbs = 45, .dma_gbs = 50,
-                        .launch_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 73, .host_ratio = 1 };
+                        .call_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 73, .host_ratio = 1 };
     static const int sizes[] = { 4, 16, 64, 256, 512, 1024, 4096, 16384 };
     for (int device = 0; device < 2; device++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

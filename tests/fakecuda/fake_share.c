@@ -4,23 +4,22 @@
    slices comes first, as there. */
 #include <string.h>
 
+#include "dispatch/numbers.h"
 #include "tests/fakecuda/fakecuda.h"
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What gemm_args.h asks for. */
 void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = (g->k + kernel->bk - 1) / kernel->bk;
+    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = parts(g->k, kernel->bk);
     const int64_t room = INT64_C(2) * g->sharers * kernel->bm * kernel->bn * 4;
     if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
         || g->sharers > GPB_MOST_SHARERS)
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
                      kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha, (long long)g->splits,
                      (const void *)g->guard_a);
-    char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
-    memset(parts, 0xFF, 256);
-    memset(parts + room - 256, 0xFF, 256);
+    char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
+    memset(partials, 0xFF, 256);
+    memset(partials + room - 256, 0xFF, 256);
     const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, (int64_t)g->sharers * 4, kernel->symbol);
     for (unsigned i = 0; i < g->sharers; i++)
         if (counters[i])
@@ -53,7 +52,7 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
 static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
 {
     const gpb_gemm_args *g = x->g, raw = { .alpha = 1, .ldc = kernel->bm };
-    const int64_t slices = (g->k + kernel->bk - 1) / kernel->bk, all = g->shared * slices, start = number * slices;
+    const int64_t slices = parts(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
     const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->sharers - 1) / all;
     int64_t count = 0;
     for (int64_t at = start, end; at < start + slices; at = end, count++) {
@@ -74,7 +73,7 @@ static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, cons
 void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
-    const int64_t down = (g->m + kernel->bm - 1) / kernel->bm, tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
+    const int64_t down = parts(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
     float *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
     for (int64_t number = 0; number < tiles; number++) {
         part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };

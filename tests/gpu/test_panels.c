@@ -61,8 +61,8 @@ static void test_data(void **state)
     }
 }
 
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int,
-                               int);
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float,
+                               float *, int, int, int);
 
 /* A batch in more groups than C has buffers, each of more loads than are on their way at once: none may be computed before the last group
    in its buffer is home. A and B, on the device, hold nobody up. Integers: each sum is exact. */

@@ -94,7 +94,7 @@ static void *ask(void *number)
 {
     uint64_t state = 88172645463325252u + 7919 * (uint64_t)(uintptr_t)number;
     for (int i = 0; i < QUESTIONS; i++) {
-        question q = { .call = { .symbol = "sgemm_", .precision = 's' }, .facts = { .launch_s = 1e-5, .gpu_ratio = 1, .host_ratio = 1 } };
+        question q = { .call = { .symbol = "sgemm_", .precision = 's' }, .facts = { .call_s = 1e-5, .gpu_ratio = 1, .host_ratio = 1 } };
         for (int what = 0; what < CHANGES; what++) change(&q, what, &state);
         compare(&q);
         for (int j = 0; j < 4; j++) {

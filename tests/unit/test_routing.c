@@ -121,7 +121,7 @@ static result play(const machine *m, const gpb_facts *base, double spread)
 static void judge(const machine *m, int threads, double spread)
 {
     const gpb_facts base = { .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30, .up_gbs = 45, .down_gbs = 42, .dma_gbs = 50,
-                             .launch_s = 12e-6, .gpu_ratio = 1, .cores = threads, .core_gflops = 50, .host_ratio = 1 };
+                             .call_s = 12e-6, .gpu_ratio = 1, .cores = threads, .core_gflops = 50, .host_ratio = 1 };
     const result r = play(m, &base, spread);
     print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at most %.2f of the host\n",
                   m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst, r.worst_host);

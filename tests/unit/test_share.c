@@ -13,7 +13,7 @@
 #include "tests/unit/random.h"
 
 static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(112) << 30, .up_gbs = 45, .down_gbs = 45, .dma_gbs = 50,
-                                .launch_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 20, .host_ratio = 1 };
+                                .call_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 20, .host_ratio = 1 };
 
 static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy policy)
 {

@@ -28,7 +28,7 @@ static gpb_facts facts_of(const fit_gpu *g)
 {
     return (gpb_facts){ .arch = (int)g->arch, .sms = (int)g->sms, .device_bytes = INT64_C(1) << 40,
                         .up_gbs = 50, .down_gbs = 50, .dma_gbs = 50,
-                        .launch_s = 1e-6 * g->call_us, .cores = 16, .core_gflops = 60,
+                        .call_s = 1e-6 * g->call_us, .cores = 16, .core_gflops = 60,
                         .a = GPB_PLACE_DEVICE, .b = GPB_PLACE_DEVICE, .c = GPB_PLACE_DEVICE, .device = 1 };
 }
 
