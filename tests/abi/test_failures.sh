@@ -60,7 +60,7 @@ for rule in '' cuMemcpy2DAsync:{4,12,20}:2 cuEventQuery:{1,2,3}:2 cuEventRecord:
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?
 done
 
-# Every call of the driver at every occurrence, in every form of call and place of operands: 300,000 cases, of which CI draws 2000 by the day
+# Every call of the driver at every occurrence, in every form of call and place of operands: 370,000 cases, of which CI draws 2400 by the day
 # (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?
