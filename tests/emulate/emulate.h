@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels on the CPU: each CUDA thread of a block is a context of its own, and runs until it meets a barrier; which one is next is drawn.
    Found out, and counted: barriers that not all threads meet at the same place, threads that are gone before one, asynchronous copies from
-   outside the operands, misaligned, or that nobody waits for. */
+   outside the operands, misaligned, or that nobody waits for. (AddressSanitizer, with which this is built, finds the rest.) */
 #ifndef GPB_EMULATE_H
 #define GPB_EMULATE_H
 
