@@ -146,12 +146,19 @@ static void measure_launch(void)
     atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
 }
 
+/* Calls with operands on the device follow the legacy stream, whose use would spoil a graph that the program is recording. */
+static bool records_graph(const gpb_driver *driver)
+{
+    CUstreamCaptureStatus status;
+    return driver->cuStreamIsCapturing && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
 /* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
 static double learn_kernels(const gpb_driver *driver)
 {
     CUdeviceptr memory = 0;
     const size_t bytes = (size_t)LARGEST * LARGEST * sizeof(float);
-    if (driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
+    if (records_graph(driver) || driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
     double seconds = driver->cuMemsetD8(memory, 0x3c, 3 * bytes) || driver->cuStreamSynchronize(NULL) ? -1 : 0;
     for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
         const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
@@ -222,9 +229,12 @@ void gpb_calibrate(void)
     if (!gpb_gpu_devices(&devices)) return;
     const double begin_s = gpb_clock_s();
     name_machine(&devices[0], key, sizeof key);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
     const bool loaded = gpb_option_calibration(path, sizeof path) && gpb_machine_load(&gpb_machine_here, key, path);
     if (loaded) learn_whole();
     else measure(&devices[0]);
+    gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
     gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
                   1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,

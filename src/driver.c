@@ -44,6 +44,11 @@ const gpb_driver *gpb_driver_open(const char **why)
     return missing ? NULL : &driver;
 }
 
+void gpb_driver_capture_mode(CUstreamCaptureMode *mode)
+{
+    if (driver.cuThreadExchangeStreamCaptureMode) driver.cuThreadExchangeStreamCaptureMode(mode);
+}
+
 const char *gpb_driver_error(CUresult result)
 {
     const char *name = NULL;

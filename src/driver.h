@@ -15,6 +15,10 @@ typedef struct gpb_driver {
 
 /* The entry points; NULL where there is no libcuda, or one that lacks some of them (why, if not NULL, gets a phrase). Opened once. */
 const gpb_driver *gpb_driver_open(const char **why);
+/* Exchanges how this thread's calls and a graph that the program is recording (in any thread) bear on one another. Around calls that are
+   not recorded it is to be CU_STREAM_CAPTURE_MODE_RELAXED, or they spoil that graph: cuMemAlloc or cuEventQuery would, anywhere in the
+   process. CUDA is initialised. */
+void gpb_driver_capture_mode(CUstreamCaptureMode *mode);
 /* CUDA's own name of a result: "CUDA_ERROR_OUT_OF_MEMORY". */
 const char *gpb_driver_error(CUresult result);
 

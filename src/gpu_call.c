@@ -60,8 +60,10 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies here would keep its lane, or a lock */
+    gpb_driver_capture_mode(&mode);
     gpb_progress progress = { 0 };
     CUresult result = CUDA_SUCCESS;
     gpb_lane *lane = plan.gpu ? gpb_gpu_take(facts) : NULL;
@@ -88,6 +90,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
         gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
     free(progress.marks);
+    gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);
     return out;
 }

@@ -124,12 +124,15 @@ static void start(void)
     atomic_store(&present, result ? result != CUDA_ERROR_NO_DEVICE : count > 0);
     atexit(leave);       /* after libcuda's own: it comes before them */
     const char *list = device_list();
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
     for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
         if (!wanted(list, ordinal)) continue;
         CUresult refused = start_device(&devices[device_count], ordinal);
         if (refused) gpb_log_debug("GPU %d refused: %s", ordinal, gpb_driver_error(refused));
         else device_count++;
     }
+    gpb_driver_capture_mode(&mode);
     if (result || device_count == 0) {
         turn_off(result ? gpb_driver_error(result) : "no GPU in GPUBLAS_DEVICES");
         return;

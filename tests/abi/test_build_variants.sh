@@ -13,7 +13,7 @@ cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
 
 variant() {
-    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right not='_gpu$'
+    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right not='_(gpu|engine)$'
     case $name in
         clang)   compiler=clang ;;
         address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
@@ -49,6 +49,7 @@ variant() {
         printf 'race:%s\n' note_names note_object > unseen
         TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
         timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?
+        FAKECUDA_ENGINE=1 timeout 300 "$folder/fuzz" 3 5000 >> fuzz.out 2>> fuzz.err; expect "$name: fuzz beside a GPU at work: exit" 0 $?
         grep -h WRONG fuzz.out
         if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'; then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi
         unset LD_LIBRARY_PATH GPUBLAS_HOST_BLAS GPUBLAS_OFFLOAD

@@ -20,6 +20,11 @@ FAKECUDA_START_MS=3000 run exit exit; expect 'ended while it starts: exit' 0 $?
 expect 'and the start was not done' 0 "$(grep -c 'starting took' exit.trace)"
 FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1:2 run exit refused; expect 'ended while a start fails: exit' 0 $?
 
+# A program that records a CUDA graph meanwhile: neither the start nor a call spoils it for it.
+FAKECUDA_CAPTURE=1 run gpu capture; expect 'while the program records a graph: exit' 0 $?
+grep fakecuda: capture.trace
+expect 'measured all the same' 1 "$(grep -c 'calibration: measured' capture.trace)"
+
 # A driver that fails while the machine is measured: what cannot be had is done without.
 export FAKECUDA_START_MS=0
 for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMemcpyDtoHAsync:{1,30}:700 cuStreamSynchronize:\*:999 cuMemsetD8:1:700 \

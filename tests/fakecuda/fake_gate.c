@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/fakecuda/fakecuda.h"
@@ -160,6 +162,10 @@ static void read_environment(void)
     options.no_image = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");
     options.netlib = text && *text != '0';
+    text = getenv("FAKECUDA_ENGINE");
+    options.engine = text && *text != '0';
+    text = getenv("FAKECUDA_CAPTURE");
+    options.capture = text && *text != '0';
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);
@@ -188,7 +194,39 @@ bool gpb_fake_forked(void)
     return pid && pid != (int)getpid();
 }
 
-void gpb_fake_initialised(void) { atomic_store(&owner, (int)getpid()); }
+/* What a GPU does: work that is ready runs, whatever the program is doing, until the driver ends. It holds the mutex no longer than an
+   operation takes, so that memory and threads of the program's are used at the same time. */
+static void *run_engine(void *unused)
+{
+    for (bool gone = false, busy; !gone;) {
+        pthread_mutex_lock(&lock);
+        gone = over;
+        busy = !gone && gpb_fake_run_next();
+        pthread_mutex_unlock(&lock);
+        if (!busy)
+            nanosleep(&(struct timespec){ 0, 10000 }, NULL);
+    }
+    return unused;
+}
+
+/* Under the lock, at the first cuInit. */
+static void start_engine(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, run_engine, NULL) || pthread_detach(thread))
+        gpb_fake_die("no thread for FAKECUDA_ENGINE");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void gpb_fake_initialised(void)
+{
+    if (options.engine && !atomic_load(&owner))
+        start_engine();
+    atomic_store(&owner, (int)getpid());
+}
 
 bool gpb_fake_lost(void) { return sticky != CUDA_SUCCESS; }
 
@@ -228,6 +266,7 @@ CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current())
         return CUDA_ERROR_INVALID_CONTEXT;
+    gpb_fake_check_capture(function);
     if (need == GPB_FAKE_NEED_CONTEXT && !gpb_fake_current()->alive)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return need == GPB_FAKE_NEED_CONTEXT ? before : CUDA_SUCCESS;

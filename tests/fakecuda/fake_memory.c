@@ -256,7 +256,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
     return gpb_fake_leave(__func__, r);
 }
 
-/* One attribute of a pointer; block NULL: memory that CUDA does not know, for which everything is 0. */
+/* One attribute of a pointer; block NULL: memory that CUDA does not know, for which everything is 0, but the device, which is none. */
 static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_block *block, CUdeviceptr at)
 {
     bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED, managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
@@ -269,7 +269,7 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: *(void **)out = pinned || managed ? (void *)at : NULL; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(uint64_t *)out = block ? block->id : 0; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned *)out = managed; break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)out = block ? block->context->device : 0; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)out = block ? block->context->device : CU_DEVICE_INVALID; break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)out = block ? block->start : 0; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)out = block ? block->bytes : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)out = block != NULL; break;

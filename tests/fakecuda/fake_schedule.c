@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When queued work runs: as late as a program may see, in any order that CUDA's promises allow. Those are: order within a stream,
-   events, and the NULL stream's order with blocking streams. Nothing else orders anything here. */
+   events, and the NULL stream's order with blocking streams. Nothing else orders anything here. With FAKECUDA_ENGINE (fake_gate.c) it runs
+   early, too, and beside what the program does meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -195,4 +196,11 @@ void gpb_fake_run_some(void)
     for (uint64_t left = gpb_fake_random(4); left && run_one(ANY); left--)
         ;
     sweep_destroyed();
+}
+
+bool gpb_fake_run_next(void)
+{
+    const bool ran = run_one(ANY);
+    sweep_destroyed();
+    return ran;
 }

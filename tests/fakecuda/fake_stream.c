@@ -29,8 +29,10 @@ CUstream gpb_fake_stream_new(CUcontext context, bool blocking)
 
 CUstream gpb_fake_stream_find(CUstream handle)
 {
-    if (!handle || handle == CU_STREAM_LEGACY)
+    if (!handle || handle == CU_STREAM_LEGACY) {
+        gpb_fake_check_legacy();
         return gpb_fake_current()->null_stream;
+    }
     for (CUstream s = gpb_fake_streams; s; s = s->next)
         if (s == handle && !s->destroyed)
             return s;

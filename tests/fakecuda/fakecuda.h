@@ -23,6 +23,8 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_ARCH=90       compute capability
    FAKECUDA_DEVICES=1     how many; 0 (and an empty CUDA_VISIBLE_DEVICES): cuInit returns CUDA_ERROR_NO_DEVICE
    FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
+   FAKECUDA_ENGINE=1      a thread in the place of the GPU runs what is queued, beside the program, and not only when a call waits
+   FAKECUDA_CAPTURE=1     another thread of the program is recording a graph (fake_capture.c)
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context
@@ -36,6 +38,8 @@ typedef struct gpb_fake_options {
     int arch, devices, start_ms, wrong;
     bool no_image;
     bool netlib;
+    bool engine;
+    bool capture;
 } gpb_fake_options;
 
 /* What a call needs before it may begin. */
@@ -51,6 +55,10 @@ void gpb_fake_initialised(void);
 bool gpb_fake_lost(void);                /* after a sticky error: what is queued will never run */
 /* The program broke a rule that real hardware would punish with silence or garbage: one line to stderr, exit status 86. */
 _Noreturn void gpb_fake_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* fake_capture.c: what must not be done while the program records a graph; each dies if it is recording one */
+void gpb_fake_check_capture(const char *function);
+void gpb_fake_check_legacy(void);
 
 /* fake_device.c: contexts */
 struct CUctx_st {
@@ -143,6 +151,7 @@ void gpb_fake_finish_stream(CUstream stream);
 void gpb_fake_finish_mark(const gpb_fake_mark *mark);
 void gpb_fake_finish_context(CUcontext context);
 void gpb_fake_run_some(void);            /* a few operations, or none */
+bool gpb_fake_run_next(void);            /* one; false: none is ready */
 void gpb_fake_mark_release(gpb_fake_mark *mark);
 
 /* fake_module.c: kernels by name */

@@ -232,7 +232,7 @@ static int pointers(void)
     f = facts_of(managed);
     EXPECT(f.type == CU_MEMORYTYPE_DEVICE && f.managed == 1 && f.device == 1 && f.at == managed);
     f = facts_of((CUdeviceptr)&f);
-    EXPECT(!f.type && !f.managed && !f.device && !f.at);
+    EXPECT(!f.type && !f.managed && f.device == CU_DEVICE_INVALID && !f.at);
     f = facts_of(device + 100);
     EXPECT(!f.type && !f.at);
     return GPB_CHILD_OK;

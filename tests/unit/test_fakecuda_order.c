@@ -53,6 +53,28 @@ static void test_late(void **state)
     assert_int_equal(gpb_child_wrong_seeds(late, SEEDS), 0);
 }
 
+/* FAKECUDA_ENGINE: what is queued runs without another call. */
+static int by_itself(void)
+{
+    gpb_child_start();
+    CUdeviceptr device = gpb_child_device(BYTES);
+    unsigned char *from = pinned_of(1);
+    volatile unsigned char *to = pinned_of(2);
+    CUstream stream = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, stream) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoHAsync((void *)to, device, BYTES, stream) == CUDA_SUCCESS);
+    alarm(60);
+    while (to[BYTES - 1] != 1) { }
+    EXPECT(cuStreamSynchronize(stream) == CUDA_SUCCESS && all((void *)to, 1));
+    return GPB_CHILD_OK;
+}
+
+static void test_engine(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_run(by_itself, (const char *[]){ "FAKECUDA_ENGINE", "1", NULL }), GPB_CHILD_OK);
+}
+
 /* Two panels through one staging buffer, in a stream of copies and another of results. */
 static int staging(bool wait)
 {
@@ -281,7 +303,7 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late),      cmocka_unit_test(test_staging),    cmocka_unit_test(test_across),
+        cmocka_unit_test(test_late), cmocka_unit_test(test_engine),      cmocka_unit_test(test_staging),    cmocka_unit_test(test_across),
         cmocka_unit_test(test_from_null), cmocka_unit_test(test_recordings), cmocka_unit_test(test_lifetimes),
         cmocka_unit_test(test_fails_half_way), cmocka_unit_test(test_timing), cmocka_unit_test(test_threads),
     };
