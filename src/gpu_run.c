@@ -76,11 +76,16 @@ static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    if (move->operand && gpb_walk_operand(&f->run, move)->place != GPB_PLACE_DEVICE) f->arriving = lane->up->stream != f->run.stream;
-    if (f->arriving && has_kernels(&f->run, move)) {
-        result = f->driver->cuEventRecord(lane->arrived, lane->up->stream);
-        if (!result) result = f->driver->cuStreamWaitEvent(f->run.stream, lane->arrived, 0);
-        f->arriving = false;
+    const enum gpb_place place = move->operand ? gpb_walk_operand(&f->run, move)->place : GPB_PLACE_DEVICE;
+    CUevent arrived = lane->arrived[w->moves % GPB_WALK_AHEAD];
+    if (place == GPB_PLACE_HOST) f->staged_strip = true;
+    else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
+    if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
+        /* A staged strip is queued when it is packed, perhaps behind others that were queued at once: an event of now is behind them all. */
+        if (f->staged_strip) result = f->driver->cuEventRecord(arrived, lane->up->stream);
+        else arrived = f->direct_strip;
+        if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
+        f->staged_strip = false, f->direct_strip = NULL;
     }
     if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
         result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);

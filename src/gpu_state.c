@@ -66,7 +66,7 @@ static CUresult ready_lane(gpb_lane *lane)
     if (lane->ready) return result;
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
     if (!result) result = ready_events(&lane->after, 1);
-    if (!result) result = ready_events(&lane->arrived, 1);
+    if (!result) result = ready_events(lane->arrived, GPB_TILE_EVENTS);
     if (!result) result = ready_events(lane->tile, GPB_TILE_EVENTS);
     if (!result) result = ready_events(lane->freed[0], 4);
     if (!result) result = ready_events(lane->home, 2);

@@ -43,7 +43,7 @@ typedef struct gpb_lane {
     gpb_device *device;
     CUstream stream;                         /* of kernels; the belts have their own */
     CUevent after;                           /* of the program's own work that a call must follow */
-    CUevent arrived;                         /* the strip of the last launch */
+    CUevent arrived[GPB_TILE_EVENTS];        /* the strips of the last so many moves have come */
     CUevent tile[GPB_TILE_EVENTS];           /* the last so many tiles of C have been computed */
     CUevent freed[2][2], home[2];            /* buffers of A and B have been read, of C have gone home */
     uint32_t *notice;                        /* pinned: gpb_ssplit sets it if it marks a block */

@@ -33,7 +33,8 @@ static gpb_load load_up(const gpb_flow *f, const gpb_walker *w, const gpb_operan
                                  .ld_from = x->ld, .ld_to = rows, .element = e, .uplo = 'G' } };
 }
 
-/* A strip that the driver can read where it is: pinned, or on another GPU. */
+/* A strip that the driver can read where it is: pinned, or on another GPU. Strips behind it are queued before its kernels are, so the event
+   that these wait for stands right behind it. */
 static CUresult copy_up(gpb_flow *f, const gpb_walker *w, const gpb_operand *x, const gpb_stored *s)
 {
     gpb_run *r = &f->run;
@@ -46,7 +47,8 @@ static CUresult copy_up(gpb_flow *f, const gpb_walker *w, const gpb_operand *x, 
                               gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
-    return result;
+    if (result || r->lane->up->stream == r->stream) return result;
+    return f->driver->cuEventRecord(r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
 }
 
 static bool offer(gpb_flow *f, gpb_walker *w, const gpb_operand *x, const gpb_stored *s)

@@ -26,7 +26,8 @@ typedef struct gpb_flow {
     gpb_walker post, launch, fetch, land;
     gpb_move only;                       /* the last that was launched with a tile of a C in place */
     uint64_t sent_by[GPB_WALK_AHEAD];    /* loads made when a move's strip was posted whole */
-    bool arriving;                       /* strips have been sent that the kernels' stream does not wait for yet */
+    bool staged_strip;                   /* strips have been sent that the kernels do not wait for yet: some by the ring; */
+    CUevent direct_strip;                /* the last that was queued at once has come; NULL: none */
     bool staged, crew, home;             /* something goes by a ring; and is worth waking the crew for; C goes home to the caller */
     bool past;                           /* stores go past the caches */
     bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */

@@ -49,7 +49,6 @@ variant() {
         printf 'race:%s\n' note_names note_object > unseen
         TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
         timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?
-        FAKECUDA_ENGINE=1 timeout 300 "$folder/fuzz" 3 5000 >> fuzz.out 2>> fuzz.err; expect "$name: fuzz beside a GPU at work: exit" 0 $?
         grep -h WRONG fuzz.out
         if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'; then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi
         unset LD_LIBRARY_PATH GPUBLAS_HOST_BLAS GPUBLAS_OFFLOAD

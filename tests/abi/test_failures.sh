@@ -60,6 +60,21 @@ for rule in '' cuMemcpy2DAsync:{4,12,20}:2 cuEventQuery:{1,2,3}:2 cuEventRecord:
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?
 done
 
+# Pinned operands: their strips are queued at once, each with an event behind it, for kernels are not to wait for those that follow.
+FAKECUDA_LOG=$PWD/pinned.log preloaded openblas ./regressions pinned 2> pinned.err; expect 'pinned operands: wrong' 0 $?
+sed -i '/^cuLaunch/,$d' pinned.log
+strips=$(grep -c ^cuMemcpy2DAsync pinned.log)
+expect 'several strips, each with an event right behind it' "1 $strips" "$((strips >= 4)) $(grep -A 1 ^cuMemcpy2DAsync pinned.log | grep -c ^cuEventRecord)"
+
+# Strips of operands in several kinds of memory, by a kernel that launches nothing for the first of them, and by one that does.
+for kernel in ffma fp16x3; do
+    for engine in 0 1; do
+        FAKECUDA_ENGINE=$engine GPUBLAS_KERNEL=$kernel GPUBLAS_VERBOSE=1 preloaded openblas ./regressions places 2> places.err
+        expect "places, $kernel, engine $engine: wrong" 0 $?
+        grep '^wrong' places.err
+    done
+done
+
 # Every call of the driver at every occurrence, in every form of call and place of operands: 370,000 cases, of which CI draws 2400 by the day
 # (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories when
-   a driver call fails. Usage: regressions scalars | device | mixed. Exits with the number of wrong results. Needs libcuda for the last two. */
+/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories
+   when a driver call fails; pinned operands, whose kernels waited for all of them; operands in strips of several kinds of memory. Usage:
+   regressions scalars | device | mixed | pinned | places. Exits with the number of wrong results. Needs libcuda for the last four. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ int cuInit(unsigned);
 int cuDevicePrimaryCtxRetain(void **, int);
 int cuCtxPushCurrent_v2(void *);
 int cuMemAlloc_v2(unsigned long long *, size_t);
+int cuMemHostAlloc(void **, size_t, unsigned);
 int cuMemcpyHtoD_v2(unsigned long long, const void *, size_t);
 int cuMemcpyDtoH_v2(void *, unsigned long long, size_t);
 
@@ -99,8 +101,73 @@ static int mixed(void)
     return wrong > 90 ? 90 : wrong;
 }
 
+/* All of them pinned, in several strips. */
+static int pinned(void)
+{
+    const int n = 2048, k = 256;
+    const float alpha = 1, beta = 0;
+    void *at;
+    int wrong = 0;
+    start();
+    if (cuMemHostAlloc(&at, 4u * (2 * n * k + n * n), 0)) exit(99);
+    float *a = at, *b = a + n * k, *c = b + n * k;
+    for (int i = 0; i < n * k; i++) a[i] = (float)(i * 7 % 11 - 5), b[i] = (float)(i * 5 % 13 - 6);
+    sgemm_("N", "N", &n, &n, &k, &alpha, a, &n, b, &k, &beta, c, &n);
+    for (int i = 0; i < n; i += 101)
+        for (int j = 0; j < n; j += 97) {
+            float sum = 0;
+            for (int l = 0; l < k; l++) sum += a[i + l * n] * b[l + j * k];
+            wrong += c[i + j * n] != sum;
+        }
+    return wrong;
+}
+
+enum memory { ORDINARY, PINNED, DEVICE, MEMORIES };
+
+/* New numbers each time: those of the call before may still be where this one's are to come. */
+static void fill(float *in[MEMORIES], int count, int number)
+{
+    for (int i = 0; i < count; i++) in[ORDINARY][i] = (float)(i * 7 % 11 % (5 + number) - 3);
+    memcpy(in[PINNED], in[ORDINARY], 4u * (size_t)count);
+    if (cuMemcpyHtoD_v2((uintptr_t)in[DEVICE], in[PINNED], 4u * (size_t)count)) exit(99);
+}
+
+/* A and B each in ordinary, pinned or device memory, C in ordinary memory, in several strips: which copy is queued first is another matter in
+   each of the nine. */
+static int places(void)
+{
+    const int n = 1024, k = 64;
+    const float alpha = 1, beta = 0;
+    float *in[2][MEMORIES], *c = malloc(4u * (size_t)(n * n));
+    int wrong = 0;
+    start();
+    for (int x = 0; x < 2; x++) {
+        unsigned long long device;
+        void *pinned;
+        in[x][ORDINARY] = malloc(4u * (size_t)(n * k));
+        if (!c || !in[x][ORDINARY] || cuMemHostAlloc(&pinned, 4u * (size_t)(n * k), 0) || cuMemAlloc_v2(&device, 4u * (size_t)(n * k))) exit(99);
+        in[x][PINNED] = pinned, in[x][DEVICE] = (float *)(uintptr_t)device;
+    }
+    for (int which = 0; which < MEMORIES * MEMORIES; which++) {
+        const int of_a = which / MEMORIES, of_b = which % MEMORIES;
+        int bad = 0;
+        fill(in[0], n * k, which), fill(in[1], n * k, which + 1);
+        sgemm_("N", "N", &n, &n, &k, &alpha, in[0][of_a], &n, in[1][of_b], &k, &beta, c, &n);
+        for (int i = 0; i < n; i += 31)
+            for (int j = 0; j < n; j += 7) {
+                float sum = 0;
+                for (int l = 0; l < k; l++) sum += in[0][ORDINARY][i + l * n] * in[1][ORDINARY][l + j * k];
+                bad |= c[i + j * n] != sum;
+            }
+        if (bad) fprintf(stderr, "wrong: A %d, B %d (0: ordinary, 1: pinned, 2: device memory)\n", of_a, of_b);
+        wrong += bad;
+    }
+    return wrong;
+}
+
 int main(int count, char **words)
 {
     const char *what = count > 1 ? words[1] : "";
-    return strcmp(what, "device") == 0 ? device() : strcmp(what, "mixed") == 0 ? mixed() : scalars();
+    return strcmp(what, "device") == 0 ? device() : strcmp(what, "mixed") == 0 ? mixed()
+         : strcmp(what, "pinned") == 0 ? pinned() : strcmp(what, "places") == 0 ? places() : scalars();
 }
