@@ -56,6 +56,10 @@ rows overhead 1 '^plan_host,4096,.*,gpu$'
 mode device 18 --largest 64 --suites squares,batched --seconds 1
 rows device 4 ',squares,tf32,'
 
+if env LD_LIBRARY_PATH="$fake:$rivals" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
+    --seconds 1 --csv regret > regret.log 2>&1; then ok 'fit: exit'; else fail 'fit: exit'; tail -20 regret.log; fi
+expect 'fit.py: three shapes in each mode' '0 3' "$($python "$here/../bench/fit.py" regret > fit.out 2> fit.err; echo $?) $(grep -c '3 shapes, regret' fit.out)"
+
 TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$host "$(dirname "$bench")/timeline" 64 --device 32 > timeline.log 2>&1
 expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *1 calls' timeline.log)"
 
