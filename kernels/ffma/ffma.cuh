@@ -12,11 +12,13 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
     using lanes = gpb_lanes<BM, BN, THREADS>;
     static constexpr int LDA = gpb_panel_ld<BM>, LDB = gpb_panel_ld<BN>, PANEL_A = BK * LDA, STAGE = PANEL_A + BK * LDB;
     static constexpr int SHARE = BK / lanes::GROUPS;   /* q of a slice that a group takes */
+    /* A q's reads of fragments stand behind its FMAs, not before them, and nothing is moved across one place in a slice. One H200, multiples
+       of cuBLAS without and with it: operands copied 4 bytes at a time 0.99 and 1.03 (NT), 1.08 and 1.11 (NN), 1.16 and 1.19 (TN) at 3135;
+       16 bytes at a time 1.06 and 1.02 (NT at 4096). In the other kernels it is not measured. */
+    template <gpb_way WAY_A, gpb_way WAY_B> static constexpr bool LATE = lanes::TN == 16 && WAY_A != GPB_WIDE && WAY_B != GPB_WIDE;
     /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three
        empty slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
     static constexpr int BURST = lanes::TN == 16 ? 1 : 2;
-    /* Whether GPB_QUADS has a part to load and another to store each of its copies in. */
-    static constexpr bool QUADS = SHARE / BURST >= 2 * (BM > BN ? BM : BN) * BK / 4 / THREADS;
     static constexpr int RING = STAGES * STAGE, ROOM = lanes::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
     static_assert(lanes::MEMBERS / 32 * gpb_round_floats<lanes> <= FLOATS, "gpb_store_tile's room");
     static_assert(SHARE % 2 == 0 && SHARE * lanes::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
@@ -30,6 +32,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
     using lanes = typename shape::lanes;
     constexpr int LDA = shape::LDA, LDB = shape::LDB, SHARE = shape::SHARE, STAGE = shape::STAGE, BURST = shape::BURST;
+    constexpr bool LATE = shape::template LATE<WAY_A, WAY_B>;
     gpb_panel<WAY_A, BM, BK, THREADS> in_a(side_a);
     gpb_panel<WAY_B, BN, BK, THREADS> in_b(side_b);
     const unsigned at = gpb_shared_address(ring);
@@ -73,18 +76,21 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
             }
             if (next == 0)
                 next_slice();
+            if constexpr (LATE) {
+                gpb_outer_snake(acc, a[q % 2], b[q % 2]);
+                if (q == 3)
+                    gpb_fence_here(first);
+            }
             gpb_read4<TM / 4, lanes::STEP_M>(a[next % 2], as + now + next * LDA);
             gpb_read4<TN / 4, lanes::STEP_N>(b[next % 2], bs + now + next * LDB);
-            gpb_outer_snake(acc, a[q % 2], b[q % 2]);
+            if constexpr (!LATE)
+                gpb_outer_snake(acc, a[q % 2], b[q % 2]);
         }
         if constexpr (CHAIN > 0)
             if (left == 1 || (slices - left) % CHAIN == CHAIN - 1)
                 gpb_move_sum(total, acc);
     }
-    /* Never used: but the last reads are not left out of the last round now, for which the compiler read behind the last FMAs in all
-       others, with nothing to do until the values came. In the loops that are left out here it makes more sums move into the banks of their
-       factors. */
-    if (TN == 16 ? WAY_A != GPB_ALONG || WAY_B != GPB_ALONG : WAY_A == GPB_WIDE || WAY_A == GPB_QUADS) {
+    if constexpr (LATE) {                  /* never used: so that the last round has its last reads, too, and is like any other */
         gpb_pin(a[0]);
         gpb_pin(b[0]);
     }
@@ -102,19 +108,15 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t, const gp
     const unsigned slices = gpb_slices<BK>(t), first = (unsigned)(t.k - (int64_t)(slices - 1) * BK);
     const gpb_side side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 };
     const gpb_side side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
-    constexpr gpb_way FOURS = shape::QUADS ? GPB_QUADS : GPB_DEEP;
-    gpb_way way_a = gpb_way_of<BM, shape::QUADS>(side_a, first), way_b = gpb_way_of<BN, shape::QUADS>(side_b, first);
-    if ((way_a != GPB_WIDE && way_a != FOURS) || (way_b != GPB_WIDE && way_b != FOURS))
-        way_a = gpb_by_4(way_a), way_b = gpb_by_4(way_b);      /* not worth loops of their own */
+    gpb_way way_a = gpb_way_of<BM>(side_a, first), way_b = gpb_way_of<BN>(side_b, first);
+    if (way_a + way_b == GPB_WIDE + GPB_ALONG)
+        way_a = way_b = GPB_ALONG;         /* not worth a loop of its own */
     float acc[lanes::TN][lanes::TM] = {};
-    switch (way_a * 4 + way_b) {
-#define GPB_LOOP(a, b) gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first)
-#define GPB_WAYS(a, b) case a * 4 + b: GPB_LOOP(a, b); break;
-        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, FOURS) GPB_WAYS(FOURS, GPB_WIDE) GPB_WAYS(FOURS, FOURS)
+    switch (way_a * 3 + way_b) {
+#define GPB_WAYS(a, b) \
+    case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, slices, first); break;
+        GPB_WAYS(GPB_WIDE, GPB_WIDE) GPB_WAYS(GPB_WIDE, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_WIDE) GPB_WAYS(GPB_DEEP, GPB_DEEP)
         GPB_WAYS(GPB_ALONG, GPB_ALONG) GPB_WAYS(GPB_ALONG, GPB_DEEP) GPB_WAYS(GPB_DEEP, GPB_ALONG)
-    default:
-        if constexpr (shape::QUADS) GPB_LOOP(GPB_DEEP, GPB_DEEP);
-#undef GPB_LOOP
 #undef GPB_WAYS
     }
     if (lanes::GROUPS > 1)

@@ -20,17 +20,10 @@ static __device__ __forceinline__ void gpb_cp_async4_if(unsigned on, unsigned to
                  :: "r"(to), "l"(from), "r"(on) : "memory");
 }
 
-/* to = from[0..3] where `on` is not 0; else `to` stays. Past the level-1 cache, for each sector is read once; the level-2 cache fetches its
-   neighbours too: k goes on there. */
-static __device__ __forceinline__ void gpb_load16_if(unsigned on, float (&to)[4], const float *from)
+/* Ends the thread where x, a small number, is negative: never, but the compiler does not know, and moves nothing across. */
+static __device__ __forceinline__ void gpb_fence_here(unsigned x)
 {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-                 : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3]) : "l"(from), "r"(on));
-}
-/* By an address as gpb_shared_address gives it. */
-static __device__ __forceinline__ void gpb_store_shared(unsigned to, float x)
-{
-    asm volatile("st.shared.f32 [%0], %1;" :: "r"(to), "f"(x) : "memory");
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %0, 0; @p exit; }" :: "r"(x));
 }
 
 #endif

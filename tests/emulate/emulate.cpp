@@ -53,15 +53,8 @@ static bool allowed(const float *to, const float *from, int bytes)
 {
     const char *at = (const char *)from;
     const bool ours = inside(work.a, at, bytes) || inside(work.b, at, bytes), aligned = ((uintptr_t)from | (uintptr_t)to) % bytes == 0;
-    if (!ours || !aligned) fault("a copy from outside the operands, or misaligned", "cp.async or ld");
+    if (!ours || !aligned) fault("a copy from outside the operands, or misaligned", "cp.async");
     return ours && aligned;
-}
-
-void gpb_emulate_load(float *to, const float *from, int bytes)
-{
-    alignas(16) float aligned[4];        /* registers have no alignment */
-    if (!allowed(aligned, from, bytes)) return;
-    memcpy(to, from, bytes);
 }
 
 void gpb_emulate_copy(float *to, const float *from, int bytes)

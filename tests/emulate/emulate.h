@@ -38,8 +38,6 @@ void gpb_emulate_warp_barrier(const char *place);
 void gpb_emulate_copy(float *to, const float *from, int bytes);
 void gpb_emulate_commit();
 void gpb_emulate_wait(int left);
-/* Now, from the operands. */
-void gpb_emulate_load(float *to, const float *from, int bytes);
 /* Shared memory has addresses of 32 bits. */
 unsigned gpb_emulate_shared_address(const float *at);
 float *gpb_emulate_shared(unsigned address);

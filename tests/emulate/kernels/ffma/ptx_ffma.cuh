@@ -6,7 +6,6 @@
 #include "kernels/ptx.cuh"
 
 static inline unsigned gpb_shared_address(const float *p) { return gpb_emulate_shared_address(p); }
-static inline void gpb_store_shared(unsigned to, float x) { *gpb_emulate_shared(to) = x; }
 
 static inline void gpb_cp_async16_if(unsigned on, unsigned to, const float *from)
 {
@@ -16,9 +15,6 @@ static inline void gpb_cp_async4_if(unsigned on, unsigned to, const float *from)
 {
     if (on) gpb_emulate_copy(gpb_emulate_shared(to), from, 4);
 }
-static inline void gpb_load16_if(unsigned on, float (&to)[4], const float *from)
-{
-    if (on) gpb_emulate_load(to, from, 16);
-}
+static inline void gpb_fence_here(unsigned) {}
 
 #endif
