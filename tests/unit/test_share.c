@@ -26,9 +26,10 @@ static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy pol
 static void shared_out(void **state)
 {
     (void)state;
-    const gpb_kernel *ffma = gpb_kernel_table_find("ffma"), *other = gpb_kernel_table_find("short128");
+    const gpb_kernel *ffma = gpb_kernel_table_find("ffma"), *other = gpb_kernel_table_find("ffma_paired");
     const struct { int64_t tiles, k, shared, sharers; } cases[] = {
-        { 1024, 4096, 264 + 232, 264 }, { 1089, 4097, 264 + 33, 264 }, { 96, 12288, 96, 264 }, { 16, 4096, 16, 264 }, { 1, 4096, 1, 32 },
+        { 1024, 4096, 264 + 232, 264 }, { 1089, 4097, 264 + 33, 264 }, { 625, 3135, 264 + 97, 264 }, { 2304, 6132, 264 + 192, 264 },
+        { 4096, 8192, 264 + 136, 264 }, { 16384, 16384, 264 + 16, 264 }, { 96, 12288, 96, 264 }, { 16, 4096, 16, 264 }, { 1, 4096, 1, 32 },
         { 256, 2048, 0, 0 }, { 528, 4096, 0, 0 }, { 64, 1024, 0, 0 }, { 1024, 64, 0, 0 }, { INT64_C(1) << 40, 64, 0, 0 } };
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
         const gpb_share share = gpb_share_choose(ffma, 90, 132, cases[i].tiles, cases[i].k);
@@ -43,13 +44,14 @@ static void shared_out(void **state)
         const int64_t tiles = size(14), k = size(20), slices = (k + kernel->bk - 1) / kernel->bk;
         const int sms = 1 + (int)below(160);
         const gpb_share share = gpb_share_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
+        assert_true(!share.sharers || kernel->bm * kernel->bn >= 128 * kernel->threads);
         if (!share.sharers) continue;
         shared++;
         assert_true(share.tiles >= 1 && share.tiles <= tiles && share.tiles * slices >= share.sharers && share.sharers <= GPB_MOST_SHARERS);
         assert_true((tiles - share.tiles) % share.sharers == 0 && (share.tiles < 2 * share.sharers));
         assert_true(8 * (int64_t)share.sharers * kernel->bm * kernel->bn <= gpb_share_bytes(kernel, sms));
     }
-    assert_in_range(shared, 2000, 9000);
+    assert_in_range(shared, 500, 4000);
 }
 
 /* Plans leave room for that where a launch will need it, GPUBLAS_SPLITS does not forbid it and memory is plentiful. */
