@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: steps 20 to 24, the FP32 kernels of every day. */
+/* Image: steps 20 to 25, the FP32 kernels of every day. */
 #define GPB_MINE_sgemm_ffma ~, KEEP
 #include "kernels/ffma/ffma.cuh"
 

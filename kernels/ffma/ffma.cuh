@@ -144,6 +144,7 @@ static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t, const gpb_pie
 GPB_FFMA_ALSO(gpb_ffma_small)
 GPB_FFMA_ALSO(gpb_ffma_paired)
 GPB_FFMA_ALSO(gpb_ffma_grouped)
+GPB_FFMA_ALSO(gpb_ffma_tall)
 #undef GPB_FFMA_ALSO
 
 /* Sums of 64 k each, added up: the stand-in for tensor-core kernels that do the same, where k is large. */

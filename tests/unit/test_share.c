@@ -40,7 +40,7 @@ static void shared_out(void **state)
     }
     int shared = 0;
     for (int round = 0; round < 10000; round++) {
-        const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_ffma + below(5)];
+        const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_ffma + below(6)];
         const int64_t tiles = size(14), k = size(20), slices = (k + kernel->bk - 1) / kernel->bk;
         const int sms = 1 + (int)below(160);
         const gpb_share share = gpb_share_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
@@ -51,7 +51,7 @@ static void shared_out(void **state)
         assert_true((tiles - share.tiles) % share.sharers == 0 && (share.tiles < 2 * share.sharers));
         assert_true(8 * (int64_t)share.sharers * kernel->bm * kernel->bn <= gpb_share_bytes(kernel, sms));
     }
-    assert_in_range(shared, 500, 4000);
+    assert_in_range(shared, 1000, 5000);
 }
 
 /* Plans leave room for that where a launch will need it, GPUBLAS_SPLITS does not forbid it and memory is plentiful. */
