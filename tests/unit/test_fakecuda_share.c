@@ -99,7 +99,7 @@ static int bits_tell(void)
 static void test_right_answers(void **state)
 {
     (void)state;
-    assert_int_equal(ROWS, 5);
+    assert_int_equal(ROWS, 6);
     for (current = rows; current < rows + ROWS; current++) {
         assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
         assert_int_equal(gpb_child_run(bits_tell, NULL), GPB_CHILD_OK);
