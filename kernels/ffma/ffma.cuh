@@ -12,9 +12,9 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
     using lanes = gpb_lanes<BM, BN, THREADS>;
     static constexpr int LDA = gpb_panel_ld<BM>, LDB = gpb_panel_ld<BN>, PANEL_A = BK * LDA, STAGE = PANEL_A + BK * LDB;
     static constexpr int SHARE = BK / lanes::GROUPS;   /* q of a slice that a group takes */
-    /* A q's reads of fragments stand behind its FMAs, not before them, and nothing is moved across one place in a slice. One H200, multiples
-       of cuBLAS without and with it: operands copied 4 bytes at a time 0.99 and 1.03 (NT), 1.08 and 1.11 (NN), 1.16 and 1.19 (TN) at 3135;
-       16 bytes at a time 1.06 and 1.02 (NT at 4096). In the other kernels it is not measured. */
+    /* A q's reads of fragments stand behind its FMAs, not before them, and nothing is moved across one place in a slice. `ffma` on an H200,
+       multiples of cuBLAS without and with it: operands copied 4 bytes at a time 0.99 and 1.03 (NT), 1.08 and 1.11 (NN), 1.16 and 1.19 (TN)
+       at 3135; 16 bytes at a time 1.06 and 1.02 (NT at 4096). Kernels of 8 x 8 results do without, unmeasured. */
     template <gpb_way WAY_A, gpb_way WAY_B> static constexpr bool LATE = lanes::TN == 16 && WAY_A != GPB_WIDE && WAY_B != GPB_WIDE;
     /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three
        empty slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
