@@ -127,6 +127,18 @@ static double strip_bytes(const gpb_move *move, const gpb_plan *plan)
     return 4.0 * (double)size * (double)move->k1 * (double)t->members;
 }
 
+/* The engines need that much longer for each column of pinned memory that does not follow the one before: strips of A from 4 to 64 KiB apart,
+   5 to 12 ns (H200, 2026-11-21: 1 KiB of every 32 KiB goes at 38 GB/s, 4 KiB at 54). */
+#define COLUMN_S 8e-9
+
+static double columns_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan)
+{
+    const bool is_a = move->operand == 'a', k_down = is_a ? call->transa != 'N' : call->transb == 'N';
+    const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->sm, move->strip)
+                              : gpb_schedule_strip(move->block.cols, plan->sn, move->strip);
+    return COLUMN_S * (double)(k_down ? size : move->k1) * (double)move->block.members;
+}
+
 static double moves_of(const gpb_call *call, const gpb_plan *plan)
 {
     double steps = gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1;
@@ -150,13 +162,14 @@ double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gp
             const enum gpb_place place = move->operand == 'a' ? facts->a : facts->b;
             const double bytes = strip_bytes(move, plan);
             if (up == 0) up = gpb_cost_reach(bytes, place);
-            up += gpb_cost_link(bytes, place, true, facts);
+            up += gpb_cost_link(bytes, place, true, facts) + (place == GPB_PLACE_PINNED ? columns_s(move, call, plan) : 0);
         }
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
         if (call->beta != 0 && move->first && facts->c == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->c, true, facts);
         run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? LAUNCH_S : 0);
         if (move->last) down = most(down, run) + gpb_cost_link(last_bytes = 4 * elements, facts->c, false, facts);
+        if (move->last && facts->c == GPB_PLACE_PINNED) down += COLUMN_S * (double)t->cols * (double)t->members;
     }
     return facts->call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
 }

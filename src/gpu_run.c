@@ -288,12 +288,13 @@ static CUresult end(gpb_flow *f, CUresult result)
 #define CREW_BYTES 0x1p18
 
 /* Bytes of a job of the crew's, so that every core has several. */
-static size_t job_bytes(double bytes) { return (size_t)within(bytes / (3 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+static size_t job_bytes(double bytes) { return (size_t)within(bytes / (8 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
 
 static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
-    const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
+    const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
     gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
     f.home = facts->c != GPB_PLACE_DEVICE;
     f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
@@ -303,13 +304,13 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     f.post = f.launch = f.fetch = f.land = gpb_walk_begin(call, plan);
     gpb_walk_to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
-    f.crew = 4 * ((m + n) * k + m * n) * (double)call->batch >= CREW_BYTES;
-    f.fetch_bytes = (size_t)within(m * n / 2, 128 << 10, 1 << 20);
+    f.crew = up + down >= CREW_BYTES;
+    f.fetch_bytes = (size_t)within(m * n / 2, 256 << 10, 1 << 20);
     /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
     const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
                           && plan->sm >= call->m && plan->sn >= call->n;
     const CUstream stream = one_tile ? f.run.stream : NULL;
-    gpb_belt_begin(lane->up, job_bytes(4 * (m + n) * k), stream), gpb_belt_begin(lane->down, job_bytes(4 * m * n), stream);
+    gpb_belt_begin(lane->up, up, job_bytes(up), stream), gpb_belt_begin(lane->down, down, job_bytes(down), stream);
     return f;
 }
 

@@ -53,11 +53,13 @@ static CUresult ready_events(CUevent *events, int count)
     return result;
 }
 
-static CUresult ready_belt(gpb_belt **belt)
+static CUresult ready_belt(gpb_belt **belt, size_t bytes)
 {
     if (!*belt) *belt = calloc(1, sizeof **belt);
-    return *belt ? gpb_belt_ready(*belt, driver) : CUDA_ERROR_OUT_OF_MEMORY;
+    return *belt ? gpb_belt_ready(*belt, driver, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
+
+static int number_of(const gpb_lane *lane) { return (int)(lane - lanes[lane->device - devices]); }
 
 /* What a lane owns is made at its first use and kept; its context is current. */
 static CUresult ready_lane(gpb_lane *lane)
@@ -72,21 +74,29 @@ static CUresult ready_lane(gpb_lane *lane)
     if (!result) result = ready_events(lane->home, 2);
     if (!result && !lane->notice) result = driver->cuMemHostAlloc((void **)&lane->notice, sizeof *lane->notice, CU_MEMHOSTALLOC_PORTABLE);
     if (!result && !lane->table) result = driver->cuMemHostAlloc((void **)&lane->table, GPB_TABLE_BYTES, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result) result = ready_belt(&lane->up);
-    if (!result) result = ready_belt(&lane->down);
+    if (!result) result = ready_belt(&lane->up, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
+    if (!result) result = ready_belt(&lane->down, number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
     lane->ready = !result;
     return result;
 }
 
-/* Under the lock: an idle lane, one that already has its memory before one that has not. */
-static gpb_lane *idle_lane(int device)
+/* Of two idle lanes, the lower first: for a large call the one with the larger ring; for others the one that large calls cannot have, then
+   the one that has the more memory already. */
+static bool is_better(const gpb_lane *higher, const gpb_lane *lower, bool large)
+{
+    if (large) return false;
+    return number_of(lower) < GPB_LARGE_LANES && number_of(higher) >= GPB_LARGE_LANES ? true : higher->arena_bytes > lower->arena_bytes;
+}
+
+/* Under the lock. */
+static gpb_lane *idle_lane(int device, bool large)
 {
     gpb_lane *best = NULL;
     int from = device >= 0 ? device : (int)(turn % (unsigned)device_count), many = device >= 0 ? 1 : device_count;
     for (int i = 0; i < many && !best; i++) {
         gpb_lane *of = lanes[(from + i) % device_count];
-        for (int j = 0; j < GPB_LANES; j++)
-            if (!of[j].busy && (!best || of[j].arena_bytes > best->arena_bytes)) best = &of[j];
+        for (int j = 0; j < (large ? GPB_LARGE_LANES : GPB_LANES); j++)
+            if (!of[j].busy && (!best || is_better(&of[j], best, large))) best = &of[j];
     }
     return best;
 }
@@ -100,13 +110,13 @@ static bool is_alone(const gpb_lane *lane)
     return true;
 }
 
-gpb_lane *gpb_gpu_take(const gpb_facts *facts)
+gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
 {
     CUcontext popped;
     int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
-    while (gpb_gpu_started() && !(lane = idle_lane(device))) pthread_cond_wait(&lane_free, &lock);
+    while (gpb_gpu_started() && !(lane = idle_lane(device, large))) pthread_cond_wait(&lane_free, &lock);
     if (lane) {
         lane->alone = is_alone(lane);
         lane->busy = true;

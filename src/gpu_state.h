@@ -22,8 +22,12 @@ enum {
     GPB_FUNCTIONS
 };
 
-enum { GPB_LANES = 6 /* a device: 98 MiB of pinned memory */, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
-_Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_BELT_BYTES / 4, "a column of C goes home in one load");
+/* Of a device. Large calls take none but the first lanes, so a small one never waits for a large one's end. */
+enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
+/* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others; of operands in ordinary
+   memory from which a call is large. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms, and no less with more (H200, 2026-11-21). */
+enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20, GPB_LARGE_CALL = 16 << 20 };
+_Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
 
 /* One GPU of GPUBLAS_DEVICES. */
 typedef struct gpb_device {
@@ -71,9 +75,9 @@ void gpb_gpu_lanes(gpb_device *first, int count);
 /* Those who wait for a lane look again. */
 void gpb_gpu_wake(void);
 
-/* A lane on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can be had. Its context is
-   current until gpb_gpu_give. */
-gpb_lane *gpb_gpu_take(const gpb_facts *facts);
+/* A lane for a call of that size, on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can
+   be had. Its context is current until gpb_gpu_give. */
+gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);

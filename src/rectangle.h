@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where `to` lies. NEAR: in a ring, in cache. FAR: in the program's matrix, so it is fetched ahead. PAST: in a matrix of which little stays
-   in cache: stored past the caches. PAST pays from about 32 MiB on; a smaller C the program would have to fetch from memory again. */
-enum gpb_target { GPB_TARGET_NEAR, GPB_TARGET_FAR, GPB_TARGET_PAST };
+/* Where `to` lies. NEAR: in a ring, in cache; SHARED: the same, and pushed on to the last level at once, for the copy engines (half a core's
+   speed). FAR: in the program's matrix, so it is fetched ahead. PAST: a matrix of which little stays in cache, or a ring that is read once:
+   stored past the caches. For matrices that pays from about 32 MiB on; a smaller C the program would have to fetch from memory again. */
+enum gpb_target { GPB_TARGET_NEAR, GPB_TARGET_SHARED, GPB_TARGET_FAR, GPB_TARGET_PAST };
 
 typedef struct gpb_rectangle {
     const char *from;

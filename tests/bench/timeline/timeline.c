@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the microseconds of a call go. Usage: timeline [--list] [--device] N ...: of the median of 101 calls of N x N x N from ordinary
-   host memory (or on the device), what each of the driver's functions took, and between which microseconds each was called. --list: the
-   driver's calls one by one. $TIMELINE_DRIVER: the real libcuda.so.1. */
+/* Where the microseconds of a call go. Usage: timeline [--list] [--gpu] [--pinned] [--device] N ...: of the median of 101 calls of
+   N x N x N from ordinary host memory (or pinned, or on the device), what each of the driver's functions took, and between which
+   microseconds each was called. --list: the driver's calls one by one. --gpu: copies and kernels, when each was queued, could begin (all
+   before it on its stream was done) and was done; the GPU's clock begins some 10 us before the call's. $TIMELINE_DRIVER: the real
+   libcuda.so.1. */
 #include <cuda.h>
 
 #include <stdbool.h>
@@ -15,6 +17,8 @@
 
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const float *alpha, const float *a,
             const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+
+#define ROTATING 600e6      /* bytes of operands that take turns: more than the last cache, so that they come from memory */
 
 enum { CALLS = 101, WARM = 20, NAMES = 16 /* more than timed.def has */ };
 
@@ -47,14 +51,17 @@ static int by_length(const void *x, const void *y)
     return (la > lb) - (la < lb);
 }
 
-static float *matrix(int n, bool device)
+enum place { ORDINARY, PINNED, DEVICE };
+
+static float *matrix(int n, enum place place)
 {
     const size_t count = (size_t)n * (size_t)n;
-    float *host = malloc(4 * count);
+    float *host = NULL;
     CUdeviceptr at;
-    if (!host) exit(1);
+    if (place == PINNED && cuMemHostAlloc((void **)&host, 4 * count, 0)) exit(1);
+    if (!host && !(host = malloc(4 * count))) exit(1);
     for (size_t i = 0; i < count; i++) host[i] = (float)((double)rand() / RAND_MAX - 0.5);
-    if (!device) return host;
+    if (place != DEVICE) return host;
     if (cuMemAlloc(&at, 4 * count) || cuMemcpyHtoDAsync(at, host, 4 * count, NULL) || cuStreamSynchronize(NULL)) exit(1);
     free(host);
     return (float *)(uintptr_t)at;
@@ -64,7 +71,19 @@ static void print_list(const record *r, double us)
 {
     for (int i = 0; i < r->made; i++)
         printf("  %9.2f %7.2f  %-24s %zu\n", us * (double)(r->of[i].begin - r->begin), us * (double)(r->of[i].end - r->of[i].begin),
-               r->of[i].name, r->of[i].bytes);
+               r->of[i].name, r->of[i].amount);
+}
+
+/* In microseconds: queued, could begin, was done; what, how much, on which of its streams. */
+static void print_gpu(const record *r, double us)
+{
+    for (int i = 0; i < r->made; i++) {
+        const timeline_call *call = &r->of[i];
+        if (call->event < 0) continue;
+        printf("  %9.1f %9.1f %9.1f %8.1f  %-18s %9zu  %03x\n", us * (double)(call->begin - r->begin), 1e3 * (double)call->gpu_begin_ms,
+               1e3 * (double)call->gpu_end_ms, 1e3 * (double)(call->gpu_end_ms - call->gpu_begin_ms), call->name, call->amount,
+               (unsigned)((uintptr_t)call->stream >> 4 & 0xfff));
+    }
 }
 
 /* When the first call of that name began and the last one ended; of queries, those that were answered with yes. */
@@ -72,7 +91,7 @@ static void print_milestones(const record *r, const char *name, double us)
 {
     const timeline_call *first = NULL, *last = NULL;
     for (int i = 0; i < r->made; i++)
-        if (strncmp(r->of[i].name, name, strlen(name)) == 0 && (strcmp(name, "cuEventQuery") != 0 || r->of[i].bytes)) {
+        if (strncmp(r->of[i].name, name, strlen(name)) == 0 && (strcmp(name, "cuEventQuery") != 0 || r->of[i].amount)) {
             if (!first) first = &r->of[i];
             last = &r->of[i];
         }
@@ -81,13 +100,13 @@ static void print_milestones(const record *r, const char *name, double us)
 
 static void print(int n, const record *r, double us)
 {
-    struct sum { const char *name; int calls; uint64_t cycles; size_t bytes; } sums[NAMES] = { { 0 } };
+    struct sum { const char *name; int calls; uint64_t cycles; size_t amount; } sums[NAMES] = { { 0 } };
     uint64_t in_driver = 0;
     for (int i = 0; i < r->made; i++) {
         int at = 0;
         while (sums[at].name && strcmp(sums[at].name, r->of[i].name) != 0 && at < NAMES - 1) at++;
         sums[at].name = r->of[i].name;
-        sums[at].calls++, sums[at].cycles += r->of[i].end - r->of[i].begin, sums[at].bytes += r->of[i].bytes;
+        sums[at].calls++, sums[at].cycles += r->of[i].end - r->of[i].begin, sums[at].amount += r->of[i].amount;
         in_driver += r->of[i].end - r->of[i].begin;
     }
     const double total = us * (double)(r->end - r->begin);
@@ -95,7 +114,7 @@ static void print(int n, const record *r, double us)
     for (int i = 0; i < NAMES && sums[i].name; i++) {
         const struct sum *s = &sums[i];
         printf("  %-24s %4d calls %8.1f us, %6.2f each", s->name, s->calls, us * (double)s->cycles, us * (double)s->cycles / s->calls);
-        if (s->bytes) printf(strcmp(s->name, "cuEventQuery") == 0 ? ", %zu of them yes" : ", %zu bytes", s->bytes);
+        if (s->amount) printf(strcmp(s->name, "cuEventQuery") == 0 ? ", %zu of them yes" : ", %zu bytes", s->amount);
         printf("\n");
     }
     static const char *const milestones[] = { "cuMemcpyHtoD", "cuLaunch", "cuMemcpyDtoH", "cuMemcpy2D", "cuEventQuery",
@@ -106,26 +125,34 @@ static void print(int n, const record *r, double us)
 
 int main(int argc, char **argv)
 {
-    bool list = false, device = false;
+    bool list = false, gpu_times = false;
+    enum place place = ORDINARY;
     const double us = cycle_us();
     CUdevice gpu;
     CUcontext context;
     if (cuInit(0) || cuDeviceGet(&gpu, 0) || cuDevicePrimaryCtxRetain(&context, gpu) || cuCtxPushCurrent(context)) return 1;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0) list = true;
-        else if (strcmp(argv[i], "--device") == 0) device = true;
+        else if (strcmp(argv[i], "--gpu") == 0) gpu_times = true;
+        else if (strcmp(argv[i], "--pinned") == 0) place = PINNED;
+        else if (strcmp(argv[i], "--device") == 0) place = DEVICE;
         if (argv[i][0] == '-') continue;
         const int n = atoi(argv[i]);
         const float one = 1, zero = 0;
-        float *a = matrix(n, device), *b = matrix(n, device), *c = matrix(n, device);
+        enum { MOST_SETS = 64 };
+        float *a[MOST_SETS], *b[MOST_SETS], *c[MOST_SETS];
+        const int fit = (int)(ROTATING / (12.0 * n * n)), sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit;
+        for (int x = 0; x < sets; x++) a[x] = matrix(n, place), b[x] = matrix(n, place), c[x] = matrix(n, place);
         record records[CALLS];
         for (int x = -WARM; x < CALLS; x++) {
             record r = { .begin = 0 };
-            timeline_restart();
+            const int set = (x + WARM) % sets;
+            timeline_restart(gpu_times);
             r.begin = __rdtsc();
-            sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n);
+            sgemm_("N", "N", &n, &n, &n, &one, a[set], &n, b[set], &n, &zero, c[set], &n);
             r.end = __rdtsc();
             if (x < 0) continue;
+            timeline_gpu();
             const timeline_call *calls = timeline_calls(&r.made);
             r.of = malloc((size_t)r.made * sizeof *r.of);
             if (!r.of && r.made) return 1;
@@ -135,6 +162,7 @@ int main(int argc, char **argv)
         qsort(records, CALLS, sizeof *records, by_length);
         print(n, &records[CALLS / 2], us);
         if (list) print_list(&records[CALLS / 2], us);
+        if (gpu_times) print_gpu(&records[CALLS / 2], us);
     }
     return 0;
 }

@@ -3,18 +3,25 @@
 #ifndef TIMELINE_H
 #define TIMELINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TIMELINE_CALLS = 1 << 16 };
+enum { TIMELINE_CALLS = 1 << 16, TIMELINE_QUEUED = 4096 };
 
 typedef struct timeline_call {
     const char *name;
     uint64_t begin, end;      /* the processor's cycles */
-    size_t bytes;             /* of a copy; 1: an event that had happened */
+    size_t amount;            /* a copy's bytes; a kernel's blocks; 1: an event that had happened */
+    void *stream;
+    int event;                /* < 0: none */
+    float gpu_begin_ms, gpu_end_ms;      /* since timeline_restart: all before it on its stream was done; it was done */
 } timeline_call;
 
 __attribute__((visibility("default"))) const timeline_call *timeline_calls(int *made);
-__attribute__((visibility("default"))) void timeline_restart(void);
+/* gpu: what takes the GPU's time is timed there, too. */
+__attribute__((visibility("default"))) void timeline_restart(bool gpu);
+/* Waits for these, and fills in their times. */
+__attribute__((visibility("default"))) void timeline_gpu(void);
 
 #endif
