@@ -85,7 +85,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
         .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
         .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
         .odd_a = is_odd(facts->a, call->a, call->lda), .odd_b = is_odd(facts->b, call->b, call->ldb),
-        .odd_c = is_odd(facts->c, call->c, call->ldc),
+        .odd_c = is_odd(facts->c, call->c, call->ldc), .shares = true,
     };
 }
 
@@ -111,6 +111,14 @@ static double along(int64_t size, int shift) { return (double)((size >> shift) +
 
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
+/* How the call would share out k in one launch. */
+static gpb_share share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
+{
+    const gpb_facts *facts = on->facts;
+    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_share_fits(kernel, facts->sms, facts->device_bytes)) return (gpb_share){ 0 };
+    return gpb_share_choose(kernel, facts->arch, facts->sms, (int64_t)tiles, on->call->k);
+}
+
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const gpb_call *call = on->call;
@@ -125,16 +133,17 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const int launches = (split ? packs.a || packs.b : packs.a + packs.b) + packs.c;
     const double passed = 8 * ((packs.a ? on->elements_a * way_a(tuned, on) : 0) + (packs.b ? on->elements_b * way_b(tuned, on) : 0)
                                + (packs.c ? on->elements_c : 0));
-    const double places = on->sms * tuned->blocks, per_place = 1 / places;
+    const double places = on->sms * tuned->blocks, per_place = 1 / places, tiles = rows * along(call->n, shift_n) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
-        .tiles = rows * along(call->n, shift_n) * on->batch,
+        .tiles = tiles,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? along(call->k, shift_k) : 0,
         .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = (element * (on->elements_a + on->elements_b) * tuned->per_load
                      + result * on->elements_c * tuned->per_store * (on->odd_c ? tuned->odd_c : 1)) * on->byte_s,
         .other_s = tuned->fixed_us * 1e-6 + launches * on->launch_s + passed * on->passed_s,
         .part_s = 8 * on->elements_c * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
+        .share = share_of(kernel, tiles, on),
     };
 }
 
@@ -152,11 +161,22 @@ static double in_clusters(const gpb_kernel_cost *c)
     return together(slices * c->slice_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
 }
 
+/* Each sharer has as many slices as any other; whole tiles make whole rounds behind them. */
+static double in_equal_shares(const gpb_kernel_cost *c)
+{
+    const gpb_tuned *t = c->tuned;
+    const double rounds = c->tiles / c->share.sharers, side_by_side = whole(c->share.sharers * c->per_sm - 1e-9);
+    const double loop = rounds * most(t->per_alone, side_by_side * t->per_share);
+    return together(loop * c->slices * c->slice_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
+           + gpb_share_join(c->kernel, c->share) + c->other_s;
+}
+
 /* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be thinner. r blocks side by side go
    at r times the rate of one alone, up to the multiprocessor's best. */
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
     if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
+    if (splits <= 1 && c->share.sharers) return in_equal_shares(c);
     const gpb_tuned *t = c->tuned;
     const bool cut = splits > 1;
     double blocks = cut ? c->tiles * splits : c->tiles, slices = cut ? whole(c->slices / splits) : c->slices;

@@ -83,7 +83,7 @@ static int rounded(double parts)
 static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double seconds)
 {
     if (best->kernel && seconds >= best->seconds) return;
-    *best = (gpb_choice){ kernel, NULL, splits, seconds };
+    *best = (gpb_choice){ .kernel = kernel, .splits = splits, .seconds = seconds };
 }
 
 /* One kernel with k whole; and, where its tiles are few, in as many parts as make half as many blocks as there are multiprocessors, as
@@ -117,15 +117,17 @@ static unsigned allowed(const gpb_policy *policy)
     }
 }
 
-/* math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is looked at first, so that most others need no closer look. */
-static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean)
+/* shares: k may be shared out; math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is looked at first, so that most others
+   need no closer look. */
+static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean, bool shares)
 {
     const gpb_generation *gpu = gpb_cost_generation(facts->arch);
-    const gpb_case on = gpb_cost_case(call, facts, gpu);
+    gpb_case on = gpb_cost_case(call, facts, gpu);
     bool runs[GPB_IMAGES];
     double least[TUNED_COUNT];
     int first = 0, end = 0, promising = -1;
     gpb_choice best = { .splits = 1 };
+    on.shares = shares;
     for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->arch);
     while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
@@ -151,28 +153,34 @@ static const gpb_kernel *stand_in(int arch)
     return &gpb_kernels[stand_ins[i]];
 }
 
-static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
 {
     const gpb_tuned known = tuned_for(kernel, gpb_cost_generation(facts->arch)->arch);
-    const gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    on.shares = shares;
     const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
-    return (gpb_choice){ kernel, NULL, 1, gpb_cost_seconds(&cost, 1) };
+    return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
+
+/* Whether launches of a kernel whose k is not cut may share it out. GPUBLAS_SPLITS=1: k whole, to the letter. */
+static bool may_share(const gpb_policy *policy, bool lean) { return !lean && policy->splits == 0; }
 
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
     const unsigned all = ~0u, strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT;
+    const bool shares = may_share(policy, lean);
     gpb_choice best;
     if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
-        best = forced(kernel, call, facts);
+        best = forced(kernel, call, facts, shares);
     } else {
         /* Nothing to load: nothing that another form could speed up. */
         unsigned forms = lean || !gpb_call_multiplies(call) ? strided : call->k < LEAST_SPLIT_K ? all & ~split : all;
-        best = fastest(call, facts, allowed(policy), forms, lean);
+        best = fastest(call, facts, allowed(policy), forms, lean, shares);
     }
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
+    best.shares = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->arch);
     best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
     return best;
@@ -216,13 +224,14 @@ static uint64_t packed(const gpb_choice *choice)
     return (uint64_t)(choice->kernel - gpb_kernels + 1) << 56 | (uint64_t)choice->splits << 32 | low;
 }
 
-static gpb_choice unpacked(uint64_t word, int arch)
+static gpb_choice unpacked(uint64_t word, int arch, bool shares)
 {
     const uint32_t low = (uint32_t)word;
     float seconds;
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? stand_in(arch) : NULL, (int)(word >> 32 & 0xffffff), seconds };
+    const int splits = (int)(word >> 32 & 0xffffff);
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? stand_in(arch) : NULL, splits, shares && splits == 1, seconds };
 }
 
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
@@ -230,7 +239,8 @@ gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const g
     const uint64_t hash = hash_of(call, facts, policy, lean);
     const size_t place = hash % REMEMBERED;
     const uint64_t word = atomic_load_explicit(&remembered[place].choice, memory_order_relaxed);
-    if (word && (atomic_load_explicit(&remembered[place].check, memory_order_relaxed) ^ word) == hash) return unpacked(word, facts->arch);
+    if (word && (atomic_load_explicit(&remembered[place].check, memory_order_relaxed) ^ word) == hash)
+        return unpacked(word, facts->arch, may_share(policy, lean));
     const gpb_choice choice = gpb_kernel_pick_anew(call, facts, policy, lean);
     const uint64_t now = packed(&choice);
     if (now) {

@@ -13,8 +13,9 @@ typedef struct gpb_packing { bool a, b, c; } gpb_packing;
    triangle of it may be written in place. */
 gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
 
-/* kernel NULL: no row runs here. stand_in: beside a SPLIT kernel, else NULL. splits >= 1. seconds: the prediction. */
-typedef struct gpb_choice { const gpb_kernel *kernel, *stand_in; int splits; double seconds; } gpb_choice;
+/* kernel NULL: no row runs here. stand_in: beside a SPLIT kernel, else NULL. splits >= 1. shares: k may be shared out (share.h). seconds: the
+   prediction. */
+typedef struct gpb_choice { const gpb_kernel *kernel, *stand_in; int splits; bool shares; double seconds; } gpb_choice;
 
 /* The row (and the parts) the user asked for if it is there and runs on this GPU; else what is predicted to be fastest. `lean`: only what
    needs no memory beside the operands. */

@@ -8,6 +8,7 @@
 #include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
+#include "dispatch/share.h"
 #include "kernels/split.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
@@ -42,12 +43,23 @@ static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int
     return area(rows, k, 1) >= SATURATED / 16 ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
 }
 
-/* Bytes for partial sums: of all parts of a cut k; of the tiles that a SPLIT kernel shares out, its counters, and up to the first
-   multiple of GPB_PLAN_ALIGNED. */
+/* Some launch of the plan is likely to share out k. Strips unlock less than the whole panel at a time. */
+static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    const int64_t tiles = product(product(parts(plan->mc, kernel->bm), parts(plan->nc, kernel->bn)), plan->group);
+    const bool strips = plan->sm < plan->mc || plan->sn < plan->nc;
+    return plan->shares && gpb_share_fits(kernel, facts->sms, facts->device_bytes)
+           && ((strips && gpb_share_is_deep(plan->kc)) || gpb_share_choose(kernel, facts->arch, facts->sms, tiles, plan->kc).sharers);
+}
+
+/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
+   up to the first multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    if (kernel->form != GPB_FORM_SPLIT) return plan->splits > 1 ? area(plan->mc, plan->nc, product(plan->group, plan->splits)) : 0;
+    if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
+    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->sms) : 0;
     const int64_t tiles = INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4;
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
@@ -277,9 +289,11 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
         return true;
     }
     plan->group = 1;
-    int64_t member = measure(plan, call, facts), once = plan->kernel->form == GPB_FORM_SPLIT ? plan->bytes_parts : 0;
-    if (member > once && fits(plan, call, facts)) {
-        plan->group = least(call->batch, (facts->device_bytes - once) / (member - once));
+    int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;      /* however many members */
+    member -= once;
+    if (plan->shares && gpb_share_fits(plan->kernel, facts->sms, facts->device_bytes)) once = gpb_share_bytes(plan->kernel, facts->sms);
+    if (member > 0 && fits(plan, call, facts)) {
+        plan->group = least(call->batch, most((facts->device_bytes - once) / member, 1));
         return fits(plan, call, facts);
     }
     gpb_facts less = *facts;      /* strips take a little more */

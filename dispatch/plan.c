@@ -19,7 +19,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
 {
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
-        plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits;
+        plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits, plan->shares = best.shares;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
         plan->gpu_s = facts->gpu_ratio * gpb_schedule_seconds(plan, call, facts, best.seconds);
         return true;

@@ -44,12 +44,13 @@ typedef struct gpb_plan {
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
+    bool shares;                 /* with bytes_parts: each launch may share out the k of its first tiles (share.h says whether it does) */
     bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
     int buffers_a, buffers_b, buffers_c;   /* 1 or 2 panels, of equal size: */
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
     int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes of one strip for `wide` */
-    int64_t bytes_parts;                   /* arena: partial sums of cut k. Each of these is a multiple of 256; of
+    int64_t bytes_parts;                   /* arena: partial sums of k cut or shared out. Each of these is a multiple of 256; of
                                               GPB_PLAN_ALIGNED for a SPLIT kernel, whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
 } gpb_plan;

@@ -34,7 +34,8 @@ enum gpb_math {
 enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SPLIT };
 
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
-   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns
+   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns; with sharers
+             (gemm_args.h) grid ( sharers + GPB_TILES(m, n, bm, bn) * batch - shared, 1, 1 )
    SPLIT     grid ( as many clusters of GPB_SPLIT_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
              (at most one block a multiprocessor; kernels without clusters take the same grid)
    split     grid ( (GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n)) * sharers, at least sharers, 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS;
@@ -57,6 +58,10 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
    all). Two let one block multiply while the other waits at a barrier; more than 64 results a thread leave no registers for
    that. */
 #define GPB_BLOCKS(bm, bn, threads) ((threads) <= 256 && (bm) * (bn) / (threads) <= 64 ? 2 : 1)
+/* The same of the kernels of sgemm_ffma. 128 or 64 results a thread take what registers there are (without that, sums move about and the
+   operand banks collide); of fewer results, three blocks of 128 threads are 5 to 8 % faster at 1024 than two, and eight groups need more
+   than the usual 128 registers. The host counts on so many where k is shared out (ffma/share.cuh). */
+#define GPB_FFMA_BLOCKS(bm, bn, threads) (65536 / ((bm) * (bn) / (threads) < 64 ? 168 : 256) / (threads))
 
 /* GPB_ONLY(image)(text): the text where the including .cu has said `#define GPB_MINE_<image> ~, KEEP`, else nothing. */
 #define GPB_SECOND_(first, second, ...) second

@@ -35,6 +35,14 @@ static __device__ __forceinline__ unsigned gpb_block()
     return x;
 }
 
+/* threadIdx.x, the same: for places that a loop around them would otherwise have computed before its first round. */
+static __device__ __forceinline__ unsigned gpb_thread()
+{
+    unsigned x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
+
 /* A barrier of `threads` threads of the block, by number. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {

@@ -32,12 +32,18 @@ struct gpb_corner {
     int64_t i0, j0;
 };
 
+/* Of tile `number`, in the order in which tiles are walked. */
+template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_at(unsigned number, unsigned tiles_m, unsigned tiles_n)
+{
+    const unsigned group = number / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
+    const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = number - first * tiles_n;
+    return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
+}
+
 template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_of(const gpb_gemm_args &g)
 {
-    const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + BM - 1) / BM), tiles_n = gridDim.x / tiles_m, block = gpb_block();
-    const unsigned group = block / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
-    const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = block - first * tiles_n;
-    return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
+    const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
+    return gpb_corner_at<BM, BN>(gpb_block(), tiles_m, gridDim.x / tiles_m);
 }
 
 /* Parts that k is cut into. */
@@ -47,9 +53,8 @@ static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
     return splits > 1 ? (unsigned)splits : 1;
 }
 
-template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned z)
+template <int BK> static __device__ __forceinline__ gpb_tile gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_corner &at)
 {
-    const gpb_corner at = gpb_corner_of<BM, BN>(g);
     const unsigned splits = gpb_splits_of(g), l = z / splits;
     int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
     const float *a = g.items ? (const float *)g.items[l].a : (const float *)g.a + l * g.stride_a;
@@ -63,13 +68,21 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb
     return { g, z, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
 }
 
-/* True if this block's tile is this kernel's business: without guard words each is, with them those at g.level or above. */
-template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
+template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned z)
 {
-    if (!g.guard_a) return true;
-    const gpb_corner at = gpb_corner_of<BM, BN>(g);
+    return gpb_tile_at<BK>(g, z, gpb_corner_of<BM, BN>(g));
+}
+
+/* True if the tile there is this kernel's business: without guard words each is, with them those at g.level or above. */
+static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, unsigned l, const gpb_corner &at)
+{
     return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / GPB_GUARD], g.epoch_a) >= g.level
            || gpb_guard_level(g.guard_b[l * g.stride_guard_b + at.j0 / GPB_GUARD], g.epoch_b) >= g.level;
+}
+
+template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
+{
+    return !g.guard_a || gpb_wanted_at(g, l, gpb_corner_of<BM, BN>(g));
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */

@@ -27,7 +27,8 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
         }
         while (plan->gpu) {
             int64_t bytes = gpb_gpu_run_bytes(call, plan);
-            if (gpb_gpu_arena(lane, bytes)) return NULL;
+            const bool shares = plan->shares && plan->bytes_parts;
+            if (gpb_gpu_arena(lane, bytes) && (!shares || gpb_gpu_counters(lane))) return NULL;
             if (!gpb_gpu_started()) return gpb_gpu_why();
             facts->device_bytes = most = bytes / 2;
             *plan = gpb_plan_make(call, facts, policy);

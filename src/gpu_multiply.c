@@ -2,6 +2,7 @@
 /* Launches; see gpu_multiply.h. Everything goes down one stream, so the order of enqueueing is the order of execution. */
 #include "src/gpu_multiply.h"
 
+#include "dispatch/share.h"
 #include "kernels/split.h"
 #include "src/gpu_kernels.h"
 
@@ -12,11 +13,25 @@ static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_arg
         .args = args });
 }
 
+/* All of k in one launch, that of the first tiles shared out where it pays. */
+static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
+{
+    const gpb_device *device = r->lane->device;
+    const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
+    const bool may = r->plan->shares && r->parts && args->k;
+    const gpb_share share = may ? gpb_share_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_share){ 0 };
+    if (!share.sharers) return launch_kernel(r, kernel, args, 1);
+    args->shared = (unsigned)share.tiles, args->sharers = (unsigned)share.sharers;
+    args->partials = (float *)(uintptr_t)r->parts, args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
+    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_function_of(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
+}
+
 /* A kernel whose k is cut, if the plan says so: the parts are added up in a launch of their own. */
 static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     const bool cut = args->k && r->plan->splits > 1 && r->parts;
-    if (!cut) return launch_kernel(r, kernel, args, 1);
+    if (!cut) return multiply_whole(r, kernel, args);
     args->splits = r->plan->splits;
     args->partials = (float *)(uintptr_t)r->parts;
     gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials, .c = args->c,

@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 
+#include "kernels/gemm_args.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t lane_free = PTHREAD_COND_INITIALIZER;
 static gpb_device *devices;
@@ -215,6 +217,22 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     if (result) device->held -= bytes;
     else lane->arena = arena, lane->arena_bytes = bytes;
     pthread_mutex_unlock(&lock);
+    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    return !result;
+}
+
+/* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.
+   4 KiB beside the budget. */
+bool gpb_gpu_counters(gpb_lane *lane)
+{
+    const size_t bytes = GPB_MOST_SHARERS * sizeof(uint32_t);
+    CUdeviceptr counters = 0;
+    if (lane->counters) return true;
+    CUresult result = driver->cuMemAlloc(&counters, bytes);
+    if (!result) result = driver->cuMemsetD8Async(counters, 0, bytes, lane->stream);
+    if (!result) result = driver->cuStreamSynchronize(lane->stream);      /* a call's kernels may go down the legacy stream instead */
+    if (!result) lane->counters = counters;
+    else if (counters) driver->cuMemFree(counters);
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
     return !result;
 }

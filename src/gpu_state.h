@@ -55,6 +55,7 @@ typedef struct gpb_lane {
     gpb_belt *up, *down;
     CUdeviceptr arena;
     int64_t arena_bytes;
+    CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;
 
@@ -80,6 +81,8 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
+/* The lane's counters are there. False: out of memory. */
+bool gpb_gpu_counters(gpb_lane *lane);
 /* Device bytes that this lane could hold now, beside what busy lanes hold. */
 int64_t gpb_gpu_room(const gpb_lane *lane);
 

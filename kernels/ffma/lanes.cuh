@@ -3,6 +3,8 @@
 #ifndef GPB_FFMA_LANES_CUH
 #define GPB_FFMA_LANES_CUH
 
+#include "kernels/ptx.cuh"
+
 /* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM
    + WN floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where
    that leaves threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a slice. */
@@ -10,12 +12,14 @@ template <int BM, int BN, int THREADS> struct gpb_lanes {
     static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
     static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
     static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");
-    static __device__ __forceinline__ int member() { return threadIdx.x % MEMBERS; }
-    static __device__ __forceinline__ int group() { return threadIdx.x / MEMBERS; }
+    static __device__ __forceinline__ int member() { return gpb_thread() % MEMBERS; }
+    static __device__ __forceinline__ int group() { return GROUPS == 1 ? 0 : gpb_thread() / MEMBERS; }
     static __device__ __forceinline__ int warp_i() { return member() / 32 % (BM / WM) * WM; }
     static __device__ __forceinline__ int warp_j() { return member() / 32 / (BM / WM) * WN; }
-    static __device__ __forceinline__ int i() { return warp_i() + threadIdx.x % 32 / 2 % 8 * 4; }
-    static __device__ __forceinline__ int j() { return warp_j() + (threadIdx.x % 2 + threadIdx.x % 32 / 16 * 2) * 4; }
+    static __device__ __forceinline__ int lane_i() { return gpb_thread() / 2 % 8 * 4; }
+    static __device__ __forceinline__ int lane_j() { const int x = gpb_thread(); return (x % 2 + x % 32 / 16 * 2) * 4; }
+    static __device__ __forceinline__ int i() { return warp_i() + lane_i(); }
+    static __device__ __forceinline__ int j() { return warp_j() + lane_j(); }
 };
 
 /* to[4x .. 4x+3] = from[x * STEP ..], for each x. */
@@ -43,16 +47,6 @@ static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], con
             const int r = s % 2 ? TM - 1 - x : x;
             acc[s][r] = __fmaf_rn(a[r], b[s], acc[s][r]);
         }
-}
-
-/* Stores sums in pairs, the odd row's first. Never executed, only written: it makes the compiler keep them in aligned pairs of registers
-   all along, each in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left to itself
-   it now and then puts all of them into the factor's bank, and the loop takes half as long again. */
-template <int TM, int TN> static __device__ __forceinline__ void gpb_bind_pairs(const float (&acc)[TN][TM], float *to)
-{
-#pragma unroll
-    for (int x = 0; x < TM * TN; x += 2)
-        *(float2 *)(to + (threadIdx.x + x) * 2) = make_float2(acc[x / TM][x % TM + 1], acc[x / TM][x % TM]);
 }
 
 /* to += from, and from = 0. */

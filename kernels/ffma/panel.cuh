@@ -46,7 +46,7 @@ template <gpb_way WAY, int EDGE, int BK, int THREADS> struct gpb_panel {
 
     __device__ __forceinline__ gpb_panel(const gpb_side &side) : side(side)
     {
-        const int fast = threadIdx.x % LANES, slow = threadIdx.x / LANES;
+        const int thread = gpb_thread(), fast = thread % LANES, slow = thread / LANES;
         const int row = WAY == GPB_WIDE ? fast * 4 : WAY == GPB_ALONG ? fast : slow, q = WAY == GPB_DEEP ? fast : slow;
         from = side.base + row * side.along + q * side.deep;
         to = (row + q * LD) * 4;
@@ -60,7 +60,7 @@ template <gpb_way WAY, int EDGE, int BK, int THREADS> struct gpb_panel {
     __device__ __forceinline__ void first(float *buffer, unsigned depth)
     {
 #pragma unroll 1
-        for (int x = threadIdx.x; x < EDGE * BK; x += THREADS) {
+        for (int x = gpb_thread(); x < EDGE * BK; x += THREADS) {
             const int row = WAY == GPB_DEEP ? x / BK : x % EDGE, q = WAY == GPB_DEEP ? x % BK : x / EDGE;
             if (q >= depth)
                 buffer[row + q * LD] = 0;

@@ -4,7 +4,7 @@
 #define GPB_FFMA_STORE_CUH
 
 #include "kernels/epilogue.cuh"
-#include "kernels/ffma/lanes.cuh"
+#include "kernels/ffma/share.cuh"
 
 /* One round of a warp: WM rows, STEP_N columns. */
 template <class lanes> constexpr int gpb_round_ld = lanes::WM + 4;
@@ -17,8 +17,8 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, flo
                                                        float *c, int rows, int cols)
 {
     constexpr int LD = gpb_round_ld<lanes>;
-    const int lane = threadIdx.x % 32;
-    float *mine = room + lanes::i() - lanes::warp_i() + (lanes::j() - lanes::warp_j()) * LD;
+    const int lane = gpb_thread() % 32;
+    float *mine = room + lanes::lane_i() + lanes::lane_j() * LD;
     __syncwarp();
 #pragma unroll
     for (int s = 0; s < 4; s++)
@@ -39,20 +39,22 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, flo
 
 /* `ring` has a round's floats for each warp, and nobody else uses it any more. */
 template <int BM, int BN, class lanes>
-static __device__ __forceinline__ void gpb_store_tile(const gpb_tile &t, float *ring, const float (&acc)[lanes::TN][lanes::TM])
+static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, const gpb_piece &piece, float *ring,
+                                                      const float (&acc)[lanes::TN][lanes::TM])
 {
+    const gpb_tile t = { g, piece.z, 0, 0, 0, NULL, NULL };
     const gpb_target to = gpb_target_of(t);
-    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - lanes::warp_i(), cols = (int)min(to.n - at.j0, (int64_t)BN) - lanes::warp_j();
     float *c = to.c + at.i0 + lanes::warp_i() + (at.j0 + lanes::warp_j()) * to.ldc;
     if (!to.aligned || to.m % 4) {
-        float *room = ring + threadIdx.x / 32 * gpb_round_floats<lanes>;
+        float *room = ring + gpb_thread() / 32 * gpb_round_floats<lanes>;
 #pragma unroll
         for (int g = 0; g < lanes::TN / 4; g++)
             gpb_store_round<lanes>(to, room, acc, g, c, rows, cols);
         return;
     }
-    const int i = lanes::i() - lanes::warp_i(), j = lanes::j() - lanes::warp_j();
+    const int i = lanes::lane_i(), j = lanes::lane_j();
     c += i + j * to.ldc;
 #pragma unroll
     for (int s = 0; s < lanes::TN; s++) {

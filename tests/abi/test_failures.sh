@@ -47,6 +47,14 @@ for rule in '' cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernelEx:{1,2,\*}:2 cuLaunc
     FAKECUDA_FAIL=$rule GPUBLAS_KERNEL=fp16x3 GPUBLAS_MEMORY=17700K preloaded openblas ./failures > slices.out 2> slices.err
     expect "in slices and panels, ${rule:-no failure}: exit" 0 $?
 done
+# And with k shared out: counters, which are set to zero once and must be so ever after, whatever fails in between.
+deep() { FAKECUDA_FAIL=$1 FAKECUDA_SUMMARY=$scratch/deep.sum GPUBLAS_KERNEL=ffma preloaded openblas ./failures deep > deep.out 2> deep.err; }
+deep '' ; expect 'k shared out: exit' 0 $?
+expect 'in most launches' 1 "$(awk '/gpb_sgemm_ffma/ { split($3, all, "="); split($5, some, "="); print (some[2] >= 10 && 2 * some[2] > all[2]) }' deep.sum)"
+for rule in cuMemAlloc:{1,2,3,\*}:2 cuMemsetD8Async:{1,\*}:{2,719} cuStreamSynchronize:{1,2,3}:2 cuLaunchKernel:{1,2,3,9,\*}:{2,701,719}; do
+    deep "$rule" ; expect "k shared out, $rule: exit" 0 $?
+    expect "k shared out, $rule: warnings" 1 "$((1 - ($(wc -l < deep.err) > 1)))"
+done
 GPUBLAS_MEMORY=100K preloaded openblas ./regressions device 2> device.err; expect 'C on the GPU, no memory for panels: wrong' 0 $?
 for rule in '' cuMemcpy2DAsync:{4,12,20}:2 cuEventQuery:{1,2,3}:2 cuEventRecord:{4,5,6}:2 cuLaunchKernel:1:2; do
     FAKECUDA_FAIL=$rule preloaded openblas ./regressions mixed 2> mixed.err; expect "C in both memories, ${rule:-no failure}: wrong" 0 $?
@@ -67,7 +75,7 @@ for kernel in ffma fp16x3; do
     done
 done
 
-# Every call of the driver at every occurrence, in every form of call and place of operands: 300,000 cases, of which CI draws 2000 by the day
+# Every call of the driver at every occurrence, in every form of call and place of operands: 370,000 cases, of which CI draws 2400 by the day
 # (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?

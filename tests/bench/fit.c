@@ -88,7 +88,7 @@ static void prepare(const trial *t)
 {
     char splits[16];
     if (t->is_cublas) return;
-    snprintf(splits, sizeof splits, "%d", t->splits);
+    snprintf(splits, sizeof splits, "%d", t->splits > 1 ? t->splits : 0);      /* 1 would keep FFMA kernels from sharing out k */
     gpu_option("KERNEL", t->kernel ? t->kernel->name : NULL);
     gpu_option("SPLITS", splits);
     gpu_option("MATH", t->kernel ? "fp32" : t->mode);

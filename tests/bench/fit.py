@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TUNED = os.path.join(ROOT, "dispatch", "tuned.def")
-SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in ("cost.c", "kernel_pick.c", "kernel_table.c", "learn.c")]
+SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in ("cost.c", "kernel_pick.c", "kernel_table.c", "learn.c", "share.c")]
 STRIDED, SPLIT = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
@@ -50,7 +50,7 @@ GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": 
 
 def model():
     path = os.path.join(tempfile.mkdtemp(prefix="gpb-fit-"), "model.so")
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-Wl,-z,defs", "-I" + ROOT, "-o", path]
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-I" + ROOT, "-o", path]
                    + [os.path.join(ROOT, x) for x in SOURCES] + ["-lm"], check=True)
     library = ctypes.CDLL(path)
     library.fit_predict.restype = library.fit_loss.restype = ctypes.c_double

@@ -207,13 +207,7 @@ void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_ge
         }
 }
 
-/* One member of a GEMM, translated. */
-typedef struct member {
-    const gpb_gemm_args *g;
-    matrix a, b;
-    float *c;
-    enum gpb_fake_rounding rounding;
-} member;
+typedef gpb_fake_member member;
 
 static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns)
 {
@@ -251,6 +245,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
     if (cut && (padded_c || g->guard_a || g->alpha == 0))
         gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
+    if (g->sharers)
+        gpb_fake_share_check(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
         CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
@@ -275,7 +271,9 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
             continue;
         }
         x.c = gpb_fake_matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
-        if (g->guard_a)
+        if (g->sharers)
+            gpb_fake_share(kernel, device, &x, l);
+        else if (g->guard_a)
             gpb_fake_each_block(kernel, device, g, l, multiply_member, &x);
         else
             multiply_member(&x, 0, g->m, 0, g->n);

@@ -33,7 +33,7 @@ static const gpb_fake_kernel kernels[] = {
 #undef SPLITTER
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
-static uint64_t launched[KERNELS], ran[KERNELS];
+static uint64_t launched[KERNELS], ran[KERNELS], shared[KERNELS];     /* shared: with k of the first tiles shared out */
 
 struct CUmod_st {
     CUmodule next;
@@ -205,7 +205,10 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
-        right = shape_of(GPB_TILES(g->m, g->n, row->bm, row->bn), g->batch * (g->splits > 1 ? g->splits : 1), row->threads, row->smem);
+        int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn), members = g->batch * (g->splits > 1 ? g->splits : 1);
+        if (g->sharers)
+            tiles = g->sharers + tiles * g->batch - g->shared, members = 1;
+        right = shape_of(tiles, members, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
@@ -243,6 +246,7 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
     take_arguments(l, s, parameters[0]);
     gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
     launched[function->kernel - kernels]++;
+    shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM && l->arguments.gemm.sharers;
     return CUDA_SUCCESS;
 }
 
@@ -310,6 +314,6 @@ void gpb_fake_kernels_summary(void (*line)(const char *format, ...))
 {
     for (int i = 0; i < KERNELS; i++)
         if (launched[i])
-            line("kernel %s launched=%llu ran=%llu\n", kernels[i].symbol, (unsigned long long)launched[i],
-                 (unsigned long long)ran[i]);
+            line("kernel %s launched=%llu ran=%llu shared=%llu\n", kernels[i].symbol, (unsigned long long)launched[i],
+                 (unsigned long long)ran[i], (unsigned long long)shared[i]);
 }

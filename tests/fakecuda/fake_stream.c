@@ -324,13 +324,25 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream stream)
     return gpb_fake_leave(__func__, r);
 }
 
+static CUresult set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream handle)
+{
+    CUstream stream = gpb_fake_stream_find(handle);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    gpb_fake_op *op = gpb_fake_push(stream, GPB_FAKE_SET);
+    op->copy = (gpb_fake_copy){ .to = to, .width = bytes };
+    op->value = value;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t bytes)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
-    if (!r) {
-        gpb_fake_op *op = gpb_fake_push(gpb_fake_stream_find(NULL), GPB_FAKE_SET);
-        op->copy = (gpb_fake_copy){ .to = to, .width = bytes };
-        op->value = value;
-    }
-    return gpb_fake_leave(__func__, r);
+    return gpb_fake_leave(__func__, r ? r : set(to, value, bytes, NULL));
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    return gpb_fake_leave(__func__, r ? r : set(to, value, bytes, stream));
 }

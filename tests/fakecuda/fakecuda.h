@@ -189,6 +189,13 @@ enum gpb_fake_rounding {
 void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c, enum gpb_fake_rounding rounding);
 /* Where a rows x columns matrix of floats with these strides really is. */
 float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who);
+/* One member of a GEMM, translated. */
+typedef struct gpb_fake_member {
+    const gpb_gemm_args *g;
+    gpb_fake_matrix a, b;
+    float *c;
+    enum gpb_fake_rounding rounding;
+} gpb_fake_member;
 /* A batch's table of addresses, or NULL if it has none. */
 const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, const char *who);
 /* Calls block(context, i, rows, j, columns) for each GPB_GUARD x GPB_GUARD block of member l of C that this kernel computes. */
@@ -199,6 +206,10 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
 void gpb_fake_pack(int device, const gpb_pack_args *g);
 void gpb_fake_unpack(int device, const gpb_unpack_args *g);
 void gpb_fake_reduce(int device, const gpb_reduce_args *g);
+
+/* fake_share.c: k of the first tiles shared out */
+void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l);
 
 /* fake_split.c: FP16 and BF16 slices */
 void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g);

@@ -11,9 +11,10 @@
 #include "kernels/sgemm_ladder.cu"
 #include "kernels/sgemm_async.cu"
 #include "kernels/sgemm_tf32.cu"
+#include "kernels/sgemm_ffma.cu"
 
 struct row {
-    const char *name;
+    const char *name, *image;
     const void *function;
     gpb_math math;
     gpb_form form;
@@ -23,9 +24,10 @@ struct row {
 #define GPB_MINE_sgemm_ladder ~, KEEP
 #define GPB_MINE_sgemm_async ~, KEEP
 #define GPB_MINE_sgemm_tf32 ~, KEEP
+#define GPB_MINE_sgemm_ffma ~, KEEP
 static const row rows[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(\
-    { #name, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem }GPB_COMMA)
+    { #name, #image, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem }GPB_COMMA)
 #include "kernels/gemm.def"
 };
 
@@ -65,8 +67,29 @@ struct buffer {
 };
 static buffer pa, pb, pc, items_at;
 
+static bool can_share(const row &r) { return !strcmp(r.image, "sgemm_ffma"); }
+
+/* The launch of the kernel itself. How k is shared out: not; several rounds, and parts that reach over tiles' ends; many parts a tile. The
+   counters are zero after it, or the next one is wrong. */
+static void launch_gemm(const row &r, gpb_gemm_args g, int how)
+{
+    static buffer partials, counters;
+    const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn), units = tiles * g.batch, slices = (g.k + r.bk - 1) / r.bk;
+    const int64_t sharers = how == 1 ? std::max<int64_t>(2, units * 2 / 5) : how == 2 ? std::min(5 * units - 1, (int64_t)GPB_MOST_SHARERS) : 0;
+    const int64_t shared = std::min(units, sharers ? units % sharers + sharers : 0);
+    if (!sharers || !g.k || g.alpha == 0 || sharers > GPB_MOST_SHARERS || shared * slices < sharers) {
+        launch(r.function, tiles, g.batch, r.threads, r.smem, g);
+        return;
+    }
+    if (!counters.at)
+        CHECK(cudaMemset(counters.need(GPB_MOST_SHARERS * 4), 0, GPB_MOST_SHARERS * 4));
+    g.shared = (unsigned)shared, g.sharers = (unsigned)sharers, g.counters = (uint32_t *)counters.at;
+    g.partials = (float *)partials.need(2 * sharers * r.bm * r.bn * 4);
+    launch(r.function, sharers + units - shared, 1, r.threads, r.smem, g);
+}
+
 /* The product as the host will run it: PADDED rows through packing, PADDED_C also through unpacking. */
-static void multiply(const row &r, gpb_gemm_args g)
+static void multiply(const row &r, gpb_gemm_args g, int how)
 {
     const gpb_gemm_args called = g;
     std::vector<gpb_gemm_item> items(g.items ? g.batch : 0);
@@ -102,7 +125,7 @@ static void multiply(const row &r, gpb_gemm_args g)
         if (g.items)
             CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0], cudaMemcpyHostToDevice));
     }
-    launch(r.function, GPB_TILES(g.m, g.n, r.bm, r.bn), g.batch, r.threads, r.smem, g);
+    launch_gemm(r, g, how);
     if (r.form == GPB_FORM_PADDED_C) {
         gpb_unpack_args home = { g.m, g.n, g.c, g.ldc, called.c, called.ldc, called.beta, 0, 0, g.batch, g.stride_c, called.stride_c, at[2], 'G' };
         launch((const void *)gpb_sunpack, GPB_TILES(g.m, g.n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch, GPB_PACK_THREADS, 0, home);
@@ -154,6 +177,7 @@ static problem pose(int64_t m, int64_t n, int64_t k, int64_t batch, float alpha,
 struct layout {
     bool trans_a, trans_b, items;
     int pad, shift;                              /* extra rows of every leading dimension; elements off the alignment */
+    int how;                                     /* see launch_gemm */
 };
 
 /* Runs it and returns the worst |error| / bound, or infinity for anything else wrong. */
@@ -188,7 +212,7 @@ static double run(const row &r, const problem &p, const layout &y)
         CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0], cudaMemcpyHostToDevice));
         g.a = g.b = g.c = NULL;
     }
-    multiply(r, g);
+    multiply(r, g, y.how);
     CHECK(cudaMemcpy(got.data(), fc, c.size() * 4, cudaMemcpyDeviceToHost));
 
     double worst = 0;
@@ -211,14 +235,17 @@ static double test(const row &r, const std::vector<problem> &problems, int &runs
 {
     double worst = 0;
     for (size_t x = 0; x < problems.size(); x++)
-        for (int trans = 0; trans < 4; trans++) {
+        for (int each = 0; each < (can_share(r) ? 12 : 4); each++) {
+            const int trans = each % 4;
             const problem &p = problems[x];
-            const layout y = { (trans & 1) != 0, (trans & 2) != 0, p.batch > 1 && (x + trans) % 2, (int)((x + trans) % 5), (int)((x / 3 + trans) % 4) };
+            const layout y = { (trans & 1) != 0, (trans & 2) != 0, p.batch > 1 && (x + trans) % 2, (int)((x + trans) % 5), (int)((x / 3 + trans) % 4),
+                               each / 4 };
             double ratio = run(r, p, y);
             runs++;
             if (!(ratio <= 1) && worst <= 1)
-                printf("  %s: m %ld n %ld k %ld batch %ld alpha %g beta %g trans %d%d items %d pad %d shift %d: ratio %g\n", r.name, (long)p.m, (long)p.n,
-                       (long)p.k, (long)p.batch, p.alpha, p.beta, y.trans_a, y.trans_b, y.items, y.pad, y.shift, ratio);
+                printf("  %s: m %ld n %ld k %ld batch %ld alpha %g beta %g trans %d%d items %d pad %d shift %d shared %d: ratio %g\n", r.name, (long)p.m, (long)p.n,
+                       (long)p.k, (long)p.batch, p.alpha, p.beta, y.trans_a, y.trans_b, y.items, y.pad, y.shift, y.how,
+                       ratio);
             worst = std::max(worst, ratio);
         }
     return worst;
@@ -240,7 +267,7 @@ static double test_far(const row &r)
     CHECK(cudaMemcpy2D(a, ld * 4, p.a.data(), m * 4, m * 4, k, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy2D(b, ld * 4, p.b.data(), k * 4, k * 4, n, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy2D(c, ld * 4, p.c.data(), m * 4, m * 4, n, cudaMemcpyHostToDevice));
-    multiply(r, { m, n, k, a, 1, ld, b, 1, ld, c, ld, p.alpha, p.beta, 1, 0, 0, 0, NULL });
+    multiply(r, { m, n, k, a, 1, ld, b, 1, ld, c, ld, p.alpha, p.beta, 1, 0, 0, 0, NULL }, 0);
     std::vector<float> got(m * n);
     CHECK(cudaMemcpy2D(got.data(), m * 4, c, ld * 4, m * 4, n, cudaMemcpyDeviceToHost));
     double worst = 0, relative = (k + 4) * ldexp(1, -24) + (r.math == GPB_MATH_TF32 ? ldexp(1, -9) : 0);
@@ -295,6 +322,7 @@ int main(int argc, char **argv)
     problems.push_back(pose(50, 40, 0, 3, NAN, 0.5f, false));
     problems.push_back(pose(50, 40, 30, 1, 0, 0.5f, true));
     problems.push_back(pose(1, 1, 3, 70000, 1, 0.5f, false));
+    problems.push_back(pose(650, 520, 700, 1, 1.5f, 0.5f, false));
 
     cudaDeviceProp device;
     CHECK(cudaGetDeviceProperties(&device, 0));
@@ -317,9 +345,14 @@ int main(int argc, char **argv)
         CHECK(cudaFuncGetAttributes(&f, r.function));
         if (r.smem)
             CHECK(cudaFuncSetAttribute(r.function, cudaFuncAttributeMaxDynamicSharedMemorySize, r.smem));
-        int runs = 0;
+        int runs = 0, blocks = 0;
+        CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r.function, r.threads, r.smem));
         double ratio = test(r, problems, runs), far = test_far(r);
         bool right = ratio <= 1 && far <= 1 && f.localSizeBytes <= 64;   /* more means that the main loop spills */
+        if (can_share(r) && blocks < GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads)) {
+            printf("  %s: %d blocks a multiprocessor, dispatch/share.c counts on %d\n", r.name, blocks, GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads));
+            right = false;
+        }
         failed += !right;
         printf("%-15s %5d %5zu %6zu  %-5s %6d %9.3g %9.3g %18.2f %7.2f %7.2f\n", r.name, f.numRegs, f.localSizeBytes, f.sharedSizeBytes + r.smem,
                right ? "yes" : "NO", runs, ratio, far, speed(r, 1024, a, b, c), speed(r, 2048, a, b, c), speed(r, 4096, a, b, c));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The same call gives the same bits: 100 times over, and from eight threads at once; by every kernel, with k whole and cut, and by the
-   library's choice, on odd shapes. GPB_TEST_LARGE=1: shapes that fill a GPU; GPB_TEST_FEW=1: few repeats. */
+/* The same call gives the same bits: 100 times over, and from eight threads at once; by every kernel, with k whole (or shared out) and cut, and by
+   the library's choice, on odd shapes. GPB_TEST_LARGE=1: shapes that fill a GPU; GPB_TEST_FEW=1: few repeats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, c
 /* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three parts. */
 static const kernel kernels[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea)                                                  \
-    { #name, #image, MATH(math), "1", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
+    { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
 #include "kernels/gemm.def"
 #undef KERNEL
     { NULL, NULL, "fp32", "0", false, false }, { NULL, NULL, "ieee", "0", false, false }, { NULL, NULL, "ieee", "7", false, false },
@@ -29,11 +29,13 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct shape { int m, n, k; char ta, tb; enum place at; } shape;
 static const shape small[] = {
-    { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE }
+    { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
+    { 20, 9, 2061, 'T', 'N', PLACE_DEVICE }
 };
 static const shape large[] = {
     { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE }, { 4097, 130, 515, 'N', 'T', PLACE_DEVICE }, { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },
-    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },  { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE }, { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE }
+    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },  { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE }, { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE },
+    { 2500, 2100, 2300, 'N', 'T', PLACE_PAGEABLE }
 };
 enum { SMALL = sizeof small / sizeof(shape), LARGE = sizeof large / sizeof(shape) };
 

@@ -23,7 +23,8 @@ static bool aloud;
 static const struct shape { const char *name, *trans; int m, n, k; const char *option, *value; } shapes[] = {
     { "in core", "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },           { "transposed", "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
     { "panels", "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },     { "FP16 slices", "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
-    { "cut k", "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },            { "packed", "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" } };
+    { "cut k", "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },            { "packed", "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
+    { "k shared out", "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" } };
 static const float betas[] = { 0, 1, 0.5f };
 static const struct place { const char *name; bool a, b, c; } places[] = {
     { "all in host memory", false, false, false }, { "C on the GPU", false, false, true }, { "A on the GPU", true, false, false },

@@ -353,7 +353,7 @@ static void test_summary(void **state)
     current = strided;
     assert_int_equal(gpb_child_run(right_answer, (const char *[]){ "FAKECUDA_SUMMARY", path, NULL }), GPB_CHILD_OK);
     assert_true(read(file, text, sizeof text - 1) > 0);
-    assert_string_equal(text, "kernel gpb_sgemm_naive launched=4 ran=4\n");
+    assert_string_equal(text, "kernel gpb_sgemm_naive launched=4 ran=4 shared=0\n");
     close(file);
     unlink(path);
 }

@@ -15,8 +15,10 @@
 #include "dispatch/panels.h"
 #include "dispatch/plan.h"
 #include "dispatch/schedule.h"
+#include "dispatch/share.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/random.h"
 
 #define GIB (INT64_C(1) << 30)
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
@@ -126,6 +128,7 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
         int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc + p->bytes_parts;
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
+        if (p->shares && p->bytes_parts) dprintf(fd, " k shared out");
         if (p->stand_in) dprintf(fd, " stand-in %s", p->stand_in->name);
         dprintf(fd, " tile %lldx%lldx%lld", (long long)p->mc, (long long)p->nc, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
@@ -350,21 +353,6 @@ static void little_memory(void **state)
 
 /* ---- random calls and facts ---- */
 
-static uint64_t seed = 88172645463325252u;
-
-static int64_t below(int64_t limit)
-{
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-    return (int64_t)(seed % (uint64_t)limit);
-}
-
-/* Log-uniform, often a round number. */
-static int64_t size(int bits)
-{
-    int64_t base = INT64_C(1) << below(bits + 1);
-    return below(3) == 0 ? base : base + below(base);
-}
-
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 /* Bytes of a panel in strips that begin at multiples of 256. */
@@ -388,14 +376,15 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
     __int128 tails = 8 * (__int128)f->sms * q->bm * q->bn + 4 * GPB_SPLIT_COUNTERS + 1024;
-    __int128 parts = split ? tails : (__int128)p->mc * p->nc * p->splits * group;
+    bool shared = p->shares && p->bytes_parts;
+    __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->sms) : (__int128)p->mc * p->nc * p->splits * group;
     assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
         { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a },
         { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
         { f->c != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
         { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
-        { reads && (split || p->splits > 1), p->bytes_parts, parts },
+        { reads && (split || shared || p->splits > 1), p->bytes_parts, parts },
     };
     __int128 sum = 0;
     for (int i = 0; i < COUNT(buffers); i++) {
@@ -545,6 +534,7 @@ static void same_bits(void **state)
         assert_ptr_equal(alone.kernel, beside.kernel);
         assert_true(alone.mc == beside.mc && alone.nc == beside.nc && alone.kc == beside.kc && alone.group == beside.group);
         assert_true(alone.sm == beside.sm && alone.sn == beside.sn && alone.splits == beside.splits);
+        assert_true(alone.shares == beside.shares && alone.bytes_parts == beside.bytes_parts);
     }
 }
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread block computes: pieces, one after the other. Ordinarily its tile of each batch member, or of each part of one, that falls
+   to it. Or, where tiles do not fill whole rounds of the GPU: the first blocks, `sharers`, share out the k of the first `shared` tiles (one
+   round and the rest) so that each has as many slices as any other; a tile's k is then cut wherever one sharer's slices end. Blocks that
+   follow take a whole tile each, a number of whole rounds. The sharers come first, so that adding up parts holds up nobody but them.
+   Nothing waits for another block, and nothing depends on timing: the same call, the same bits. */
+#ifndef GPB_FFMA_SHARE_CUH
+#define GPB_FFMA_SHARE_CUH
+
+#include "kernels/ffma/lanes.cuh"
+#include "kernels/tile.cuh"
+
+/* One piece. In shared memory: the epilogue needs it again, and registers are dear. */
+struct gpb_piece {
+    unsigned z, tile;                      /* as in gpb_tile; number of the tile, as tiles are walked */
+    unsigned from, to;                     /* slices of k, where there are parts */
+    unsigned part, parts;                  /* number of this part of the tile's k, of so many; 1: all of it */
+    unsigned sharer;                       /* who has part 0 */
+    bool last;                             /* this block's */
+};
+
+template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_n(const gpb_gemm_args &g)
+{
+    return (unsigned)((gpb_fresh(g.n) + BN - 1) / BN);
+}
+template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_m(const gpb_gemm_args &g)
+{
+    return (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
+}
+template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_of(const gpb_gemm_args &g, const gpb_piece &p)
+{
+    return gpb_corner_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
+}
+
+/* This block's next piece; its first where `before` is false. By one thread. A block has a piece at least. */
+template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gpb_piece &p, bool before)
+{
+    const unsigned block = blockIdx.x;
+    if (!g.sharers) {
+        p.z = before ? p.z + gridDim.z : blockIdx.z, p.tile = block, p.parts = 1;
+        p.last = p.z + (uint64_t)gridDim.z >= (uint64_t)g.batch * gpb_splits_of(g);
+        return;
+    }
+    const unsigned tiles = gpb_tiles_m<BM, BN>(g) * gpb_tiles_n<BM, BN>(g);
+    unsigned number = g.shared + block - g.sharers;
+    p.parts = 1, p.last = true;
+    if (block < g.sharers) {
+        const unsigned slices = (unsigned)((g.k + BK - 1) / BK);
+        const uint64_t all = (uint64_t)g.shared * slices, end = (block + 1) * all / g.sharers;
+        number = before ? p.z * tiles + p.tile + 1 : (unsigned)(block * all / g.sharers / slices);
+        const uint64_t start = (uint64_t)number * slices;              /* of this tile's slices among all */
+        p.from = before ? 0 : (unsigned)(block * all / g.sharers - start);
+        p.to = (unsigned)min(end - start, (uint64_t)slices);
+        p.sharer = (unsigned)(((start + 1) * g.sharers - 1) / all);    /* the last whose slices begin at `start` or before */
+        p.parts = (unsigned)(((start + slices) * g.sharers - 1) / all) - p.sharer + 1;
+        p.part = block - p.sharer;
+        p.last = start + p.to == end;
+    }
+    p.z = number / tiles, p.tile = number % tiles;
+}
+
+/* The tile of a piece, less what of its k falls to others. What k has beyond whole slices comes first. */
+template <int BK>
+static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_corner &at)
+{
+    gpb_tile t = gpb_tile_at<BK>(g, p.z, at);
+    if (p.parts > 1) {
+        const int64_t first = t.k - (int64_t)(gpb_slices<BK>(t) - 1) * BK, skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
+        t.k = first + (int64_t)(p.to - 1) * BK - skip;
+        t.a += skip * g.csa;
+        t.b += skip * g.rsb;
+    }
+    return t;
+}
+
+/* gpb_each_member for steps that can do with parts of a tile's k. */
+template <int BM, int BN, int BK, void (*STEP)(const gpb_tile &, const gpb_piece &)>
+static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
+{
+    __shared__ gpb_piece piece;
+    for (bool before = false;; before = true) {
+        if (threadIdx.x == 0)
+            gpb_next_piece<BM, BN, BK>(g, piece, before);
+        __syncthreads();
+        const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
+        if (!g.guard_a || gpb_wanted_at(g, piece.z / gpb_splits_of(g), at)) {
+            const gpb_tile t = gpb_tile_of<BK>(g, piece, at);
+            if (t.k == 0)
+                gpb_tile_scale<BM, BN>(t);
+            else
+                STEP(t, piece);
+        }
+        if (piece.last) return;
+        __syncthreads();                   /* before the next piece overwrites shared memory */
+    }
+}
+
+/* acc = a part, or acc += a part: as gpb_join_parts leaves it. */
+template <bool FIRST, int MEMBERS, int TM, int TN>
+static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const float2 *from)
+{
+    constexpr int PAIRS = TM * TN / 2, FEW = 16;                       /* on their way at once: there are registers for no more */
+#pragma unroll
+    for (int x0 = 0; x0 < PAIRS; x0 += FEW) {
+        float v[2 * FEW];
+#pragma unroll
+        for (int x = 0; x < FEW; x++) {
+            const float2 pair = __ldcg(from + (x0 + x) * MEMBERS);
+            v[2 * x] = pair.y, v[2 * x + 1] = pair.x;
+        }
+        gpb_pin(v);
+#pragma unroll
+        for (int x = 0; x < 2 * FEW; x++) {
+            float &sum = acc[(2 * x0 + x) / TM][(2 * x0 + x) % TM];
+            sum = FIRST ? v[x] : __fadd_rn(sum, v[x]);
+        }
+    }
+}
+
+/* Adds up a tile's parts. True in the last block to finish one: it then has the sum of all, in the order of k. acc: of the threads of group
+   0. Sums are stored in pairs, the odd row's first, although any order would do: it makes the compiler keep them in aligned pairs of
+   registers all along, each in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left
+   to itself it now and then puts all of them into the factor's bank, and the loop takes half as long again. */
+template <int BM, int BN, class lanes>
+static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p, float (&acc)[lanes::TN][lanes::TM])
+{
+    constexpr int TM = lanes::TM, PAIRS = lanes::TN * TM / 2;
+    /* A sharer has at most one part 0 of several, and one part of another number: places 2 * sharer + 1 and 2 * sharer. */
+    float2 *const first = (float2 *)g.partials + (int64_t)p.sharer * (BM * BN) + lanes::member();
+    auto place = [&](unsigned part) { return first + (int64_t)part * (BM * BN) + (part ? 0 : BM * BN / 2); };
+    if (lanes::group() == 0) {
+        float2 *const mine = place(p.part);
+#pragma unroll
+        for (int x = 0; x < PAIRS; x++)
+            __stcg(mine + x * lanes::MEMBERS, make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
+    }
+    __shared__ unsigned earlier;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        earlier = atomicInc(g.counters + p.sharer, p.parts - 1);    /* the last one sets it to zero */
+    __syncthreads();
+    if (earlier != p.parts - 1) return false;
+    __threadfence();
+    if (lanes::group() == 0) {
+        gpb_read_part<true, lanes::MEMBERS>(acc, place(0));
+#pragma unroll 1
+        for (unsigned part = 1; part < p.parts; part++)
+            gpb_read_part<false, lanes::MEMBERS>(acc, place(part));
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/ use. One thread block at a time; what its threads share is static. */
+#ifndef GPB_EMULATE_CUDA_H
+#define GPB_EMULATE_CUDA_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/emulate/emulate.h"
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __builtin_assume(x) ((void)0)
+
+#define threadIdx gpb_emulate_at.thread
+#define blockIdx  gpb_emulate_at.block
+#define blockDim  gpb_emulate_at.threads
+#define gridDim   gpb_emulate_at.grid
+
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+static inline float2 make_float2(float x, float y) { return { x, y }; }
+static inline float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
+
+/* The product is exact in double, the sum rounded twice: as good as an FMA for the bound, and the same each time. */
+static inline float __fmaf_rn(float a, float b, float c) { return (float)((double)a * b + c); }
+static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+
+using std::max;
+using std::min;
+static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
+
+/* Blocks come one after the other: what one has written the next sees. */
+template <class T> static inline T __ldcg(const T *from) { return *from; }
+template <class T> static inline void __stcg(T *to, T x) { *to = x; }
+static inline void __threadfence() {}
+static inline unsigned atomicInc(unsigned *at, unsigned most)
+{
+    const unsigned before = *at;
+    *at = before >= most ? 0 : before + 1;
+    return before;
+}
+
+#define GPB_PLACE_(file, line) file ":" #line
+#define GPB_PLACE(file, line) GPB_PLACE_(file, line)
+#define __syncthreads() gpb_emulate_block_barrier(GPB_PLACE(__FILE__, __LINE__))
+#define __syncwarp()    gpb_emulate_warp_barrier(GPB_PLACE(__FILE__, __LINE__))
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The CPU that pretends; see emulate.h. */
+#include "tests/emulate/emulate.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+enum state { RUNS, AT_BLOCK_BARRIER, AT_WARP_BARRIER, ENDED };
+enum { WARP = 32, STACK = 128 << 10, TOLD = 5 };
+
+struct copy {
+    float *to;
+    const float *from;
+    int bytes;
+};
+
+struct thread {
+    ucontext_t context;
+    std::vector<char> stack;
+    state now;
+    const char *place;                   /* of the barrier */
+    std::vector<copy> copies;            /* of all groups; those before `done` have happened */
+    std::vector<size_t> groups;          /* where each ends; those before `over` have been waited for */
+    size_t done, over;
+};
+
+gpb_emulate_place gpb_emulate_at;
+static gpb_emulate_launch work;
+static std::vector<thread> threads;
+static ucontext_t scheduler;
+static size_t current;
+static std::mt19937 random_numbers(1);
+static int faults;
+alignas(16) static float origin[4];      /* of the addresses of shared memory */
+
+static void fault(const char *what, const char *where)
+{
+    if (faults++ < TOLD) printf("WRONG: %s at %s, block %u, thread %zu\n", what, where, gpb_emulate_at.block.x, current);
+}
+
+/* ---- what threads ask for */
+
+static bool inside(const gpb_emulate_span &span, const char *from, int bytes) { return from >= span.low && from + bytes <= span.high; }
+
+static bool allowed(const float *to, const float *from, int bytes)
+{
+    const char *at = (const char *)from;
+    const bool ours = inside(work.a, at, bytes) || inside(work.b, at, bytes), aligned = ((uintptr_t)from | (uintptr_t)to) % bytes == 0;
+    if (!ours || !aligned) fault("a copy from outside the operands, or misaligned", "cp.async");
+    return ours && aligned;
+}
+
+void gpb_emulate_copy(float *to, const float *from, int bytes)
+{
+    if (!allowed(to, from, bytes)) return;
+    if (work.early) memcpy(to, from, bytes);
+    else threads[current].copies.push_back({ to, from, bytes });
+}
+
+void gpb_emulate_commit() { threads[current].groups.push_back(threads[current].copies.size()); }
+
+void gpb_emulate_wait(int left)
+{
+    thread &t = threads[current];
+    for (; t.groups.size() - t.over > (size_t)left; t.over++)
+        for (; t.done < t.groups[t.over]; t.done++) memcpy(t.copies[t.done].to, t.copies[t.done].from, t.copies[t.done].bytes);
+}
+
+unsigned gpb_emulate_shared_address(const float *at) { return (unsigned)((const char *)at - (const char *)origin); }
+float *gpb_emulate_shared(unsigned address) { return (float *)((char *)origin + (int)address); }
+
+static void stop(state now, const char *place)
+{
+    thread &t = threads[current];
+    t.now = now, t.place = place;
+    swapcontext(&t.context, &scheduler);
+}
+
+void gpb_emulate_block_barrier(const char *place) { stop(AT_BLOCK_BARRIER, place); }
+void gpb_emulate_warp_barrier(const char *place) { stop(AT_WARP_BARRIER, place); }
+
+/* ---- a block */
+
+static void start()
+{
+    work.body();
+    threads[current].now = ENDED;
+}
+
+static void begin_block()
+{
+    threads.resize(work.threads);
+    for (thread &t : threads) {
+        t.stack.resize(STACK);
+        getcontext(&t.context);
+        t.context.uc_stack.ss_sp = t.stack.data(), t.context.uc_stack.ss_size = t.stack.size(), t.context.uc_link = &scheduler;
+        makecontext(&t.context, start, 0);
+        t.now = RUNS;
+        t.copies.clear(), t.groups.clear();
+        t.done = t.over = 0;
+    }
+}
+
+/* All threads of [first, end) are at that kind of barrier, and at the same one. */
+static bool meet(size_t first, size_t end, state at)
+{
+    for (size_t x = first; x < end; x++)
+        if (threads[x].now != at || strcmp(threads[x].place, threads[first].place)) return false;
+    return true;
+}
+
+/* Lets on who may go on. False: nobody. */
+static bool release(size_t ended)
+{
+    bool any = false;
+    for (size_t warp = 0; warp < threads.size(); warp += WARP)
+        if (meet(warp, warp + WARP, AT_WARP_BARRIER)) {
+            for (size_t x = warp; x < warp + WARP; x++) threads[x].now = RUNS;
+            any = true;
+        }
+    if (any || ended == threads.size()) return any;
+    if (!meet(0, threads.size(), AT_BLOCK_BARRIER)) return false;
+    for (thread &t : threads) t.now = RUNS;
+    return true;
+}
+
+static void run_block()
+{
+    std::vector<size_t> order(work.threads);
+    std::iota(order.begin(), order.end(), 0);
+    begin_block();
+    for (size_t ended = 0; ended < threads.size();) {
+        std::shuffle(order.begin(), order.end(), random_numbers);
+        for (size_t x : order)
+            if (threads[x].now == RUNS) {
+                current = x;
+                gpb_emulate_at.thread = { (unsigned)x, 0, 0 };
+                swapcontext(&scheduler, &threads[x].context);
+                ended += threads[x].now == ENDED;
+            }
+        if (!release(ended) && ended < threads.size()) {      /* the hardware would hang, or go on with garbage */
+            for (current = 0; threads[current].now == ENDED;) current++;
+            fault("threads do not meet at one barrier", threads[current].place);
+            exit(1);
+        }
+    }
+    for (current = 0; current < threads.size(); current++)
+        if (threads[current].done < threads[current].copies.size()) fault("copies that nobody waited for", "the end");
+}
+
+int gpb_emulate_run(const gpb_emulate_launch &launch)
+{
+    work = launch;
+    faults = 0;
+    std::vector<unsigned> order(launch.grid.x * launch.grid.z);
+    std::iota(order.begin(), order.end(), 0);
+    if (launch.shuffled) std::shuffle(order.begin(), order.end(), random_numbers);
+    gpb_emulate_at.threads = { launch.threads, 1, 1 }, gpb_emulate_at.grid = launch.grid;
+    for (unsigned x : order) {
+        gpb_emulate_at.block = { x % launch.grid.x, 0, x / launch.grid.x };
+        run_block();
+    }
+    return faults;
+}

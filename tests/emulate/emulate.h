@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels on the CPU: each CUDA thread of a block is a context of its own, and runs until it meets a barrier; which one is next is drawn.
+   Found out, and counted: barriers that not all threads meet at the same place, threads that are gone before one, asynchronous copies from
+   outside the operands, misaligned, or that nobody waits for. (AddressSanitizer, with which this is built, finds the rest.) */
+#ifndef GPB_EMULATE_H
+#define GPB_EMULATE_H
+
+#include <cstdint>
+
+struct gpb_emulate_dim {
+    unsigned x, y, z;
+};
+/* What runs now. */
+struct gpb_emulate_place {
+    gpb_emulate_dim thread, block, threads, grid;
+};
+extern gpb_emulate_place gpb_emulate_at;
+
+/* Bytes that kernels may read. */
+struct gpb_emulate_span {
+    const char *low, *high;
+};
+
+struct gpb_emulate_launch {
+    void (*body)();                      /* one thread */
+    gpb_emulate_dim grid;
+    unsigned threads;
+    bool shuffled;                       /* blocks in any order, not in that of their numbers */
+    bool early;                          /* copies happen at once, not when they are waited for at last */
+    gpb_emulate_span a, b;
+};
+/* Runs a grid; the number of things that were wrong, of which the first few are printed. */
+int gpb_emulate_run(const gpb_emulate_launch &launch);
+
+/* For kernels. place: file and line. */
+void gpb_emulate_block_barrier(const char *place);
+void gpb_emulate_warp_barrier(const char *place);
+void gpb_emulate_copy(float *to, const float *from, int bytes);
+void gpb_emulate_commit();
+void gpb_emulate_wait(int left);
+/* Shared memory has addresses of 32 bits. */
+unsigned gpb_emulate_shared_address(const float *at);
+float *gpb_emulate_shared(unsigned address);
+
+#endif

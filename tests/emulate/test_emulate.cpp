@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* The FFMA kernels as they are compiled for the GPU, on the CPU (emulate.h): values against FP64, nothing read outside the operands nor
+   written outside C, all threads at the same barriers, k whole, in parts and shared out, counters zero afterwards, and the same bits whatever
+   the order of threads and blocks and however late copies happen. What is not shown: races that barriers do not tell, the order of memory. */
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/sgemm_ffma.cu"
+
+#define GPB_MINE_sgemm_ffma ~, KEEP
+#define COMMA ,
+struct row {
+    const char *name;
+    void (*kernel)(gpb_gemm_args);
+    int bm, bn, bk, threads;
+};
+static const row rows[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+    GPB_ONLY(image)({ #name COMMA GPB_GEMM_SYMBOL(s, name) COMMA bm COMMA bn COMMA bk COMMA threads } COMMA)
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+
+/* How the launch goes about it. SHARED: several rounds. MANY: many parts a tile, parts that reach over tiles' ends; of a batch by
+   addresses. GUARDED: blocks of every other 128 rows only. */
+enum how { WHOLE, PARTS, SHARED, MANY, GUARDED, HOWS };
+static const char *const how_names[HOWS] = { "whole", "in parts", "shared", "in many parts", "guarded" };
+
+struct problem {
+    int64_t m, n, k;
+    bool ta, tb, odd;                    /* odd: leading dimensions, and bases at 4 bytes */
+    how by;
+    double alpha, beta;
+};
+static int64_t batch_of(const problem &p) { return p.by == SHARED || p.by == MANY ? 2 : 1; }
+
+static std::mt19937 numbers(7);
+static float number() { return std::normal_distribution<float>()(numbers); }
+
+/* A batch of matrices, as op(X) has them: x(i,j) of member l is at[l * stride + i * rs + j * cs]. All else is NaN; the last element is the
+   last of the room, or up to three floats before it, where the base is to be aligned. */
+struct operand {
+    std::vector<float> room;
+    float *at;
+    int64_t rows, cols, rs, cs, stride, batch;
+    operand(int64_t rows, int64_t cols, bool transposed, bool odd, int64_t batch, bool empty = false) : rows(rows), cols(cols), batch(batch)
+    {
+        const int64_t high = transposed ? cols : rows, ld = odd ? high + 3 : (high + 3) / 4 * 4;
+        rs = transposed ? ld : 1, cs = transposed ? 1 : ld, stride = ld * (transposed ? rows : cols);
+        room.assign(count() + 64, NAN);
+        at = (float *)((uintptr_t)(room.data() + room.size() - count() - odd) / 16 * 16) + odd;
+        for (int64_t l = 0; l < batch; l++)
+            for (int64_t x = 0; x < rows * cols && !empty; x++) (*this)(l, x % rows, x / rows) = number();
+    }
+    float &operator()(int64_t l, int64_t i, int64_t j) { return at[l * stride + i * rs + j * cs]; }
+    int64_t count() const { return rows && cols ? (batch - 1) * stride + (rows - 1) * rs + (cols - 1) * cs + 1 : 0; }
+    gpb_emulate_span span() const { return { (const char *)at, (const char *)(at + count()) }; }
+};
+
+/* Everything that a launch is given. */
+struct setting {
+    const row &r;
+    const problem &p;
+    operand a, b, c;
+    std::vector<float> partials;
+    std::vector<uint32_t> counters;
+    std::vector<gpb_gemm_item> items;
+    std::vector<uint64_t> guards;
+    gpb_gemm_args g;
+    setting(const row &r, const problem &p);
+};
+
+static gpb_gemm_args launched;
+template <int ROW> static void thread_of() { rows[ROW].kernel(launched); }
+static void (*const bodies[])() = { thread_of<0>, thread_of<1>, thread_of<2>, thread_of<3>, thread_of<4>, thread_of<5> };
+static_assert(sizeof bodies / sizeof *bodies == sizeof rows / sizeof *rows, "one for each row");
+
+static void share(setting &s)
+{
+    const int64_t units = GPB_TILES(s.p.m, s.p.n, s.r.bm, s.r.bn) * batch_of(s.p), slices = (s.p.k + s.r.bk - 1) / s.r.bk;
+    const int64_t sharers = s.p.by == SHARED ? std::max<int64_t>(2, units * 2 / 5) : std::min(units * slices, units * 3 + 1);
+    const int64_t shared = s.p.by == MANY || units < sharers ? units : units % sharers + sharers;
+    if (shared * slices < sharers) return;                  /* nothing to share: a plain launch */
+    s.g.shared = (unsigned)shared, s.g.sharers = (unsigned)sharers;
+    s.partials.assign(2 * sharers * s.r.bm * s.r.bn, NAN), s.counters.assign(sharers, 0);
+    s.g.partials = s.partials.data(), s.g.counters = s.counters.data();
+}
+
+static void guard(setting &s)
+{
+    const size_t high = (s.p.m + GPB_GUARD - 1) / GPB_GUARD, wide = (s.p.n + GPB_GUARD - 1) / GPB_GUARD;
+    s.guards.assign(high + wide, 3);                        /* stale */
+    for (size_t x = 1; x < high; x += 2) s.guards[x] = x % 4 == 1 ? GPB_GUARD_EXTREME(7) : GPB_GUARD_WIDE(7);
+    s.g.guard_a = s.guards.data(), s.g.guard_b = s.guards.data() + high;
+    s.g.epoch_a = 7, s.g.epoch_b = 9, s.g.level = 1;
+}
+
+setting::setting(const row &r, const problem &p)
+    : r(r), p(p), a(p.m, p.k, p.ta, p.odd, batch_of(p)), b(p.k, p.n, p.tb, p.odd, batch_of(p)),
+      c(p.m, p.n, false, p.odd, batch_of(p), p.beta == 0), g()
+{
+    g.m = p.m, g.n = p.n, g.k = p.k, g.alpha = p.alpha, g.beta = p.beta, g.batch = batch_of(p);
+    g.a = a.at, g.rsa = a.rs, g.csa = a.cs, g.stride_a = a.stride;
+    g.b = b.at, g.rsb = b.rs, g.csb = b.cs, g.stride_b = b.stride;
+    g.c = c.at, g.ldc = c.cs, g.stride_c = c.stride;
+    if (p.by == PARTS) {
+        partials.assign(2 * p.m * p.n, NAN);
+        g.splits = 2, g.partials = partials.data();
+    }
+    if (p.by == MANY) {
+        for (int64_t l = 0; l < g.batch; l++) items.push_back({ &a.at[l * a.stride], &b.at[l * b.stride], &c.at[l * c.stride] });
+        g.items = items.data(), g.a = g.b = g.c = NULL;
+    }
+    if ((p.by == SHARED || p.by == MANY) && p.k && p.alpha != 0) share(*this);
+    if (p.by == GUARDED) guard(*this);
+}
+
+/* What the launch was wrong in, or NULL. before: C as it was; faults: what the emulation found. */
+static const char *judge(setting &s, operand &before, int faults)
+{
+    const problem &p = s.p;
+    const bool raw = p.by == PARTS;
+    operand expected = before;
+    expected.at = expected.room.data() + (before.at - before.room.data());
+    double worst = 0;
+    for (int64_t l = 0; l < batch_of(p); l++)
+        for (int64_t j = 0; j < p.n; j++)
+            for (int64_t i = 0; i < p.m; i++) {
+                double sum = 0, weight = 0;
+                for (int64_t q = 0; q < p.k && p.alpha != 0; q++) {
+                    const double x = (double)s.a(l, i, q) * s.b(l, q, j);
+                    sum += x, weight += std::fabs(x);
+                }
+                const float now = s.c(l, i, j);
+                const double old = p.beta == 0 || raw ? 0 : p.beta * before(l, i, j), alpha = raw ? 1 : p.alpha;
+                const double got = raw ? (double)s.partials[i + j * p.m] + s.partials[i + j * p.m + p.m * p.n] : now;
+                const double bound = 0x1p-24 * ((p.k + 4) * std::fabs(alpha) * weight + 2 * std::fabs(old));
+                if (p.by == GUARDED && i / GPB_GUARD % 2 == 0) continue;
+                worst = std::max(worst, std::fabs(got - (alpha * sum + old)) <= bound ? 0 : 1.0);
+                if (!raw) expected(l, i, j) = now;
+            }
+    if (faults) return "as said above";
+    if (worst > 0) return "wrong values";
+    if (memcmp(expected.room.data(), s.c.room.data(), 4 * s.c.room.size())) return "something beside C is spoilt";
+    for (uint32_t x : s.counters)
+        if (x) return "a counter is not zero";
+    return NULL;
+}
+
+/* Twice: blocks in order and copies late; in any order and at once. */
+static const char *run(setting &s, int number)
+{
+    const int64_t tiles = GPB_TILES(s.p.m, s.p.n, s.r.bm, s.r.bn);
+    const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(s.g.batch * (s.g.splits > 1 ? 2 : 1)) };
+    const gpb_emulate_dim shared = { (unsigned)(s.g.sharers + tiles * s.g.batch - s.g.shared), 1, 1 };
+    const std::vector<float> before = s.c.room;
+    operand old = s.c;
+    old.at = old.room.data() + (s.c.at - s.c.room.data());
+    std::vector<float> first;
+    for (int turn = 0; turn < 2; turn++) {
+        s.c.room = before;
+        for (float &x : s.partials) x = NAN;
+        launched = s.g;
+        const int faults = gpb_emulate_run({ bodies[number], s.g.sharers ? shared : plain, (unsigned)s.r.threads, turn == 1, turn == 1,
+                                             s.a.span(), s.b.span() });
+        if (const char *wrong = judge(s, old, faults)) return wrong;
+        if (turn && memcmp(first.data(), s.c.room.data(), 4 * first.size())) return "the order of threads or blocks shows in the bits";
+        first = s.c.room;
+    }
+    return NULL;
+}
+
+int main()
+{
+    static const int64_t sizes[][3] = { { 1, 1, 9 }, { 5, 3, 2 }, { 129, 131, 41 }, { 64, 300, 7 }, { 257, 66, 100 }, { 130, 2, 203 },
+                                        { 140, 72, 64 }, { 70, 60, 0 } };
+    int runs = 0, wrong = 0, shared = 0;
+    for (int r = 0; r < (int)(sizeof rows / sizeof *rows); r++)
+        for (size_t x = 0; x < sizeof sizes / sizeof *sizes; x++)
+            for (int by = 0; by < HOWS; by++)
+                for (int way = 0; way < 8; way++) {
+                    if ((way + by + (int)x) % 3) continue;   /* a third of all combinations, none of which is left out for good */
+                    if (by == GUARDED && rows[r].bm > GPB_GUARD) continue;      /* such are nobody's stand-in */
+                    const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], (way & 1) != 0, (way & 2) != 0, (way & 4) != 0, (how)by,
+                                        runs % 9 == 8 ? 0 : 1.25, (double)(runs % 3) / 2 };
+                    setting s(rows[r], p);
+                    const char *what = run(s, r);
+                    runs++, shared += s.g.sharers > 0;
+                    if (!what) continue;
+                    wrong++;
+                    printf("WRONG: %s %ld x %ld x %ld %c%c%s, %s, %u of %u sharers: %s\n", rows[r].name, (long)p.m, (long)p.n, (long)p.k,
+                           p.ta ? 'T' : 'N', p.tb ? 'T' : 'N', p.odd ? ", odd" : "", how_names[by], s.g.shared, s.g.sharers, what);
+                }
+    printf("%d launches emulated twice, %d of them with k shared out; %d wrong\n", runs, shared, wrong);
+    return wrong != 0 || shared < 50;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* FFMA launches that share out the k of their first tiles (kernels/ffma/share.cuh): the same parts at the same places of the workspace, added
+   up in the same order, so that how k was shared out shows in the bits. Tiles are numbered down the columns here, and what k has beyond whole
+   slices comes first, as there. */
+#include <string.h>
+
+#include "dispatch/numbers.h"
+#include "tests/fakecuda/fakecuda.h"
+
+/* What gemm_args.h asks for. */
+void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+{
+    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = parts(g->k, kernel->bk);
+    const int64_t room = INT64_C(2) * g->sharers * kernel->bm * kernel->bn * 4;
+    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
+        || g->sharers > GPB_MOST_SHARERS)
+        gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
+                     kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha, (long long)g->splits,
+                     (const void *)g->guard_a);
+    char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
+    memset(partials, 0xFF, 256);
+    memset(partials + room - 256, 0xFF, 256);
+    const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, (int64_t)g->sharers * 4, kernel->symbol);
+    for (unsigned i = 0; i < g->sharers; i++)
+        if (counters[i])
+            gpb_fake_die("BAD LAUNCH of %s: counter %u is not zero", kernel->symbol, i);
+}
+
+/* A rectangle of C, and what of k. */
+typedef struct part {
+    int64_t i, rows, j, columns, p, depth;
+} part;
+
+/* Slices [from, to) of `slices`: the first is what k has beyond whole ones. */
+static void set_depth(part *t, int64_t k, int64_t bk, int64_t slices, int64_t from, int64_t to)
+{
+    const int64_t first = k - (slices - 1) * bk;
+    t->p = from ? first + (from - 1) * bk : 0;
+    t->depth = first + (to - 1) * bk - t->p;
+}
+
+static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_args *how, float *to)
+{
+    gpb_gemm_args g = *how;
+    gpb_fake_matrix a = x->a, b = x->b;
+    g.m = t->rows, g.n = t->columns, g.k = t->depth;
+    a.at += t->i * a.rs + t->p * a.cs, b.at += t->j * b.cs + t->p * b.rs;
+    gpb_fake_multiply(&g, a, b, to, x->rounding);
+}
+
+/* Tile `number`, in as many parts as its slices fall to sharers. */
+static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
+{
+    const gpb_gemm_args *g = x->g, raw = { .alpha = 1, .ldc = kernel->bm };
+    const int64_t slices = parts(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
+    const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->sharers - 1) / all;
+    int64_t count = 0;
+    for (int64_t at = start, end; at < start + slices; at = end, count++) {
+        end = least((first + count + 1) * all / g->sharers, start + slices);
+        set_depth(&t, g->k, kernel->bk, slices, at - start, end - start);
+        multiply(x, &t, &raw, partials + 2 * (first + count) * tile + (count ? 0 : tile));
+    }
+    for (int64_t j = 0; j < t.columns; j++)
+        for (int64_t i = 0; i < t.rows; i++) {
+            float sum = 0, *to = x->c + t.i + i + (t.j + j) * g->ldc;
+            for (int64_t y = 0; y < count; y++)
+                sum += partials[2 * (first + y) * tile + (y ? 0 : tile) + i + j * kernel->bm];
+            const double value = g->alpha * (double)sum;
+            *to = (float)(g->beta == 0 ? value : value + g->beta * (double)*to);
+        }
+}
+
+void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
+{
+    const gpb_gemm_args *g = x->g;
+    const int64_t down = parts(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
+    float *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
+    for (int64_t number = 0; number < tiles; number++) {
+        part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
+        t.rows = least(kernel->bm, g->m - t.i), t.columns = least(kernel->bn, g->n - t.j);
+        if (l * tiles + number < g->shared)
+            multiply_shared(kernel, partials, x, t, l * tiles + number);
+        else
+            multiply(x, &t, g, x->c + t.i + t.j * g->ldc);
+    }
+}

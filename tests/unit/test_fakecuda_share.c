@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches that share out k, on tests/fakecuda: the right answer by every kernel that can, however it is shared out, bits that tell how,
+   and each broken rule found out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/gemm_args.h"
+#include "tests/fakecuda/child.h"
+#include "tests/reference.h"
+
+typedef struct row {
+    const char *symbol;
+    int bm, bn, bk, threads;
+} row;
+
+#define GPB_MINE_sgemm_ffma ~, KEEP
+#define COMMA ,
+static const row rows[] = {
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+    GPB_ONLY(image)({ GPB_STR(GPB_GEMM_SYMBOL(s, name)) COMMA bm COMMA bn COMMA bk COMMA threads } COMMA)
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+enum { ROWS = sizeof rows / sizeof *rows, M = 150, N = 200, K = 133, LDA = 203, LDC = 151, BATCH = 2 };
+static const row *current = rows;
+static float a[LDA * LDA * BATCH], b[LDA * LDA * BATCH], c_before[LDC * N * BATCH], c[LDC * N * BATCH];
+
+static gpb_call call_of(char transa, char transb)
+{
+    gpb_reference_fill(a, LDA * LDA * BATCH, 1);
+    gpb_reference_fill(b, LDA * LDA * BATCH, 2);
+    gpb_reference_fill(c_before, LDC * N * BATCH, 3);
+    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
+                       .ldb = LDA, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = BATCH,
+                       .stride_a = LDA * LDA, .stride_b = LDA * LDA, .stride_c = LDC * N };
+}
+
+/* The call by the current row, with memory for all of its tiles to be shared out among `sharers`; their number is still to be filled in. */
+static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
+{
+    const bool ta = q->transa != 'N', tb = q->transb != 'N';
+    static const uint32_t zeros[GPB_MOST_SHARERS];
+    return (gpb_gemm_args){
+        .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
+        .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
+        .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = q->alpha, .beta = q->beta, .batch = q->batch,
+        .stride_a = q->stride_a, .stride_b = q->stride_b, .stride_c = q->stride_c, .sharers = sharers,
+        .partials = (void *)gpb_child_device((size_t)(2 * (int)sharers * current->bm * current->bn) * 4),
+        .counters = (void *)gpb_child_upload(zeros, sizeof zeros) };
+}
+
+static unsigned tiles(void) { return (unsigned)(GPB_TILES(M, N, current->bm, current->bn) * BATCH); }
+
+static CUresult launch(const gpb_gemm_args *g, unsigned grid)
+{
+    gpb_gemm_args copy = *g;
+    return cuLaunchKernel(gpb_child_kernel(current->symbol), grid, 1, 1, (unsigned)current->threads, 1, 1, 0, NULL, (void *[]){ &copy },
+                          NULL);
+}
+
+/* All tiles shared out, evenly or not; then a round and the rest, as the library does. */
+static int right_answer(void)
+{
+    gpb_child_start();
+    for (int trans = 0; trans < 4; trans++) {
+        const gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
+        const unsigned some = tiles() * 2 / 5, many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
+        for (int i = 0; i < 5; i++) {
+            gpb_gemm_args g = prepare(&q, many[i]);
+            g.shared = i < 4 ? tiles() : tiles() % many[i] + many[i];
+            EXPECT(launch(&g, g.sharers + tiles() - g.shared) == CUDA_SUCCESS);
+            EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
+            EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+        }
+    }
+    return GPB_CHILD_OK;
+}
+
+/* A test that asks for the same bits is to fail if sharers are not as many. */
+static int bits_tell(void)
+{
+    static float first[LDC * N * BATCH];
+    gpb_child_start();
+    const gpb_call q = call_of('N', 'N');
+    for (unsigned more = 0; more < 3; more++) {
+        gpb_gemm_args g = prepare(&q, tiles() * 2 + more / 2 * 3);
+        g.shared = tiles();
+        EXPECT(launch(&g, g.sharers) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
+        if (more) EXPECT((memcmp(c, first, sizeof c) != 0) == (more == 2));
+        memcpy(first, c, sizeof c);
+    }
+    return GPB_CHILD_OK;
+}
+
+static void test_right_answers(void **state)
+{
+    (void)state;
+    assert_int_equal(ROWS, 6);
+    for (current = rows; current < rows + ROWS; current++) {
+        assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
+        assert_int_equal(gpb_child_run(bits_tell, NULL), GPB_CHILD_OK);
+    }
+    current = rows;
+}
+
+static void (*spoil)(gpb_gemm_args *g, unsigned *grid);
+
+static int spoilt(void)
+{
+    gpb_child_start();
+    const gpb_call q = call_of('N', 'N');
+    gpb_gemm_args g = prepare(&q, 2 * tiles());
+    unsigned grid = g.sharers;
+    g.shared = tiles();
+    if (spoil) spoil(&g, &grid);
+    EXPECT(launch(&g, grid) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static void more_blocks(gpb_gemm_args *g, unsigned *grid) { (void)g, ++*grid; }
+static void as_without(gpb_gemm_args *g, unsigned *grid) { *grid = tiles() / (unsigned)g->batch; }
+static void in_parts(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->splits = 2; }
+static void no_k(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = 0; }
+static void no_alpha(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->alpha = 0; }
+static void all_but_none(gpb_gemm_args *g, unsigned *grid) { *grid += g->shared, g->shared = 0; }
+static void too_many_tiles(gpb_gemm_args *g, unsigned *grid) { --*grid, g->shared++; }
+static void too_short(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = current->bk; }
+static void little_room(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->partials += 4; }
+static void no_counters(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->counters = NULL; }
+static void counted(gpb_gemm_args *g, unsigned *grid)
+{
+    EXPECT(cuMemsetD8((CUdeviceptr)(g->counters + *grid - 1), 1, 4) == CUDA_SUCCESS);
+}
+
+static void test_broken_rules(void **state)
+{
+    static void (*const list[])(gpb_gemm_args *, unsigned *) = { more_blocks, as_without, in_parts, no_k, no_alpha, all_but_none,
+                                                                 too_many_tiles, too_short, little_room, no_counters, counted };
+    (void)state;
+    spoil = NULL;
+    assert_int_equal(gpb_child_run(spoilt, NULL), GPB_CHILD_OK);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        spoil = list[i];
+        assert_int_equal(gpb_child_run(spoilt, NULL), 86);
+    }
+}
+
+/* An asynchronous memset belongs to its stream, and comes as late as that lets it. */
+static int memset_in_its_stream(void)
+{
+    uint32_t word = 7;
+    gpb_child_start();
+    CUstream stream = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    CUdeviceptr at = gpb_child_upload(&word, 4);
+    EXPECT(cuMemsetD8Async(at, 0, 4, stream) == CUDA_SUCCESS && cuMemcpyDtoH(&word, at, 4) == CUDA_SUCCESS);
+    if (word) return GPB_CHILD_WRONG;
+    EXPECT(cuStreamSynchronize(stream) == CUDA_SUCCESS && cuMemcpyDtoH(&word, at, 4) == CUDA_SUCCESS && word == 0);
+    return GPB_CHILD_OK;
+}
+
+static void test_memset(void **state)
+{
+    (void)state;
+    assert_in_range(gpb_child_wrong_seeds(memset_in_its_stream, 40), 1, 39);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_right_answers), cmocka_unit_test(test_broken_rules),
+                                        cmocka_unit_test(test_memset) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
