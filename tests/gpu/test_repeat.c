@@ -32,6 +32,7 @@ static const shape small[] = {
     { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
     { 20, 9, 2061, 'T', 'N', PLACE_DEVICE }
 };
+/* The last is for what may share k out among blocks; others would only take long over it. */
 static const shape large[] = {
     { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE }, { 4097, 130, 515, 'N', 'T', PLACE_DEVICE }, { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },
     { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },  { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE }, { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE },
@@ -118,6 +119,7 @@ static void test_kernel(void **state)
     for (int pass = 0; pass < (current->cut ? 2 : 1); pass++) {
         set_option("SPLITS", pass ? "3" : current->splits);
         for (int i = 0; i < (size ? LARGE : SMALL); i++) {
+            if (size && i == LARGE - 1 && current->name && strcmp(current->image, "sgemm_ffma") != 0) continue;
             beta = betas[size][i];
             wrong += try_problem(&problems[size][i]);
         }
