@@ -43,9 +43,13 @@ static double cube_root(double x)
     return root;
 }
 
+#define CACHED 0x1p25            /* bytes that may be in a host's last cache */
+
 /* p cores on a problem of edge d do the work of p d / (d + 20 p): OpenBLAS on 16 cores reached 0.46, 0.83, 0.77, 0.99, 1 of its
-   best rate at d = 512, 1024, 2048, 4096, 8192; the model says 0.62, 0.76, 0.86, 0.93, 0.96. Skinny problems go at memory's pace:
-   10 GB/s a core, 63 in all. */
+   best rate at d = 512, 1024, 2048, 4096, 8192; the model says 0.62, 0.76, 0.86, 0.93, 0.96. Skinny problems go at memory's pace, 10 GB/s
+   a core, 63 in all; or at that of the caches, if they may be there: with k = 1 to 20 and up to 8 MB one core moved 27 to 80 GB/s, four 50
+   to 95, sixteen 30 to 150 (`--never-slower`, 2026-11-21). What the host is thought too fast for is tried there and learnt; what it is
+   thought too slow for is never tried. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
@@ -53,7 +57,8 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
     double edge = cube_root(m * n * k), flops = 2 * m * n * k * triangle * batch;
     double bytes = 4 * (m * k + k * n + 2 * m * n * triangle) * batch;
     double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->core_gflops * 1e9) : 0;
-    return 1e-6 + most(compute, bytes / (1e9 * least(10 * cores, 63)));
+    const double near = least(bytes, CACHED), far = bytes - near;
+    return 1e-6 + most(compute, 1e-9 * (near / least(40 * cores, 120) + far / least(10 * cores, 63)));
 }
 
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts)

@@ -56,7 +56,7 @@ static double believed(gpb_learn_cell cell)
     return cell.seen < 2 ? 1 : cell.seen < 4 ? least(ratio, 2) : ratio;
 }
 
-/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is an eighth for another
+/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is a sixteenth for another
    shape; "as modelled" weighs as much as a quarter of a call. */
 static double ratio_of_class(const gpb_learn *learnt, int class)
 {
@@ -70,7 +70,7 @@ static double ratio_of_class(const gpb_learn *learnt, int class)
             const gpb_learn_cell cell = cell_of(learnt, shape * GPB_LEARN_OCTAVES + octave + far);
             if (cell.seen < 2) continue;
             const bool other = shape != class / GPB_LEARN_OCTAVES;
-            const double weight = (cell.seen - 1) / (double)(1 << ((far < 0 ? -far : far) + 3 * other));
+            const double weight = (cell.seen - 1) / (double)(1 << ((far < 0 ? -far : far) + 4 * other));
             sum += weight * believed(cell), weights += weight;
         }
     return sum / weights;

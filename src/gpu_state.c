@@ -4,8 +4,10 @@
 #include "src/gpu_state.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "kernels/gemm_args.h"
+#include "src/clock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t lane_free = PTHREAD_COND_INITIALIZER;
@@ -80,25 +82,41 @@ static CUresult ready_lane(gpb_lane *lane)
     return result;
 }
 
-/* Of two idle lanes, the lower first: for a large call the one with the larger ring; for others the one that large calls cannot have, then
-   the one that has the more memory already. */
-static bool is_better(const gpb_lane *higher, const gpb_lane *lower, bool large)
+/* Of two idle lanes, for a small call: one that large calls cannot have, then one that has the more memory already. */
+static bool is_better(const gpb_lane *higher, const gpb_lane *lower)
 {
-    if (large) return false;
-    return number_of(lower) < GPB_LARGE_LANES && number_of(higher) >= GPB_LARGE_LANES ? true : higher->arena_bytes > lower->arena_bytes;
+    const bool kept = number_of(lower) < GPB_LARGE_LANES && number_of(higher) >= GPB_LARGE_LANES;
+    return kept || higher->arena_bytes > lower->arena_bytes;
 }
 
-/* Under the lock. */
-static gpb_lane *idle_lane(int device, bool large)
+/* Under the lock, of one device. */
+static gpb_lane *idle_lane(gpb_lane *of, bool large)
 {
     gpb_lane *best = NULL;
-    int from = device >= 0 ? device : (int)(turn % (unsigned)device_count), many = device >= 0 ? 1 : device_count;
-    for (int i = 0; i < many && !best; i++) {
-        gpb_lane *of = lanes[(from + i) % device_count];
-        for (int j = 0; j < (large ? GPB_LARGE_LANES : GPB_LANES); j++)
-            if (!of[j].busy && (!best || is_better(&of[j], best, large))) best = &of[j];
-    }
+    const bool turns = large && of->busy && gpb_clock_ns() - of->since_ns < GPB_TURN_NS;
+    for (int j = 0; j < (large ? GPB_LARGE_LANES : GPB_LANES) && !turns; j++)
+        if (!of[j].busy && (!best || (!large && is_better(&of[j], best)))) best = &of[j];
     return best;
+}
+
+/* Under the lock: on that device, or, < 0, on the next in turn that has one. */
+static gpb_lane *find_lane(int device, bool large)
+{
+    gpb_lane *lane = NULL;
+    const int from = device >= 0 ? device : (int)(turn % (unsigned)device_count), many = device >= 0 ? 1 : device_count;
+    for (int i = 0; i < many && !lane; i++) lane = idle_lane(lanes[(from + i) % device_count], large);
+    return lane;
+}
+
+/* Under the lock: until a lane is given back, or somebody's turn may be over. */
+static void wait_for_lane(bool large)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += GPB_TURN_NS;
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    if (large) pthread_cond_timedwait(&lane_free, &lock, &until);
+    else pthread_cond_wait(&lane_free, &lock);
 }
 
 /* Under the lock. */
@@ -116,8 +134,9 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
     int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
-    while (gpb_gpu_started() && !(lane = idle_lane(device, large))) pthread_cond_wait(&lane_free, &lock);
+    while (gpb_gpu_started() && !(lane = find_lane(device, large))) wait_for_lane(large);
     if (lane) {
+        lane->since_ns = gpb_clock_ns();
         lane->alone = is_alone(lane);
         lane->busy = true;
         turn++;

@@ -22,8 +22,10 @@ enum {
     GPB_FUNCTIONS
 };
 
-/* Of a device. Large calls take none but the first lanes, so a small one never waits for a large one's end. */
+/* Of a device. Large calls take turns on the first lane (two side by side got 0.78 to 0.87 of one's work done: H200, 2026-11-21); if its call
+   takes longer than GPB_TURN_NS, they take the next two as well, but never the others: a small one does not wait for a large one's end. */
 enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
+#define GPB_TURN_NS INT64_C(100000000)
 /* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others; of operands in ordinary
    memory from which a call is large. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms, and no less with more (H200, 2026-11-21). */
 enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20, GPB_LARGE_CALL = 16 << 20 };
@@ -56,6 +58,7 @@ typedef struct gpb_lane {
     CUdeviceptr arena;
     int64_t arena_bytes;
     CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
+    int64_t since_ns;                        /* when it was taken */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;
 
