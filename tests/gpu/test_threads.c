@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sixteen threads at once, each with operands of its own and with A and B that all read; then fork: the child is on the host. */
+/* Sixteen threads at once, each with operands of its own and with A and B that all read; large and small calls side by side; then fork: the
+   child is on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,27 +38,54 @@ static void *caller(void *number)
     return right ? NULL : number;
 }
 
-static void test_threads(void **state)
+/* Runs so many threads, each with its number; all are to be right. */
+static void run_threads(int count, void *(*what)(void *))
 {
-    (void)state;
-    shared = (problem){ .m = 130, .n = 70, .k = 90, .transa = 'N', .transb = 'T', .pad = 1 };
-    problem_make(&shared);
     pthread_t threads[THREADS];
     int number[THREADS];
-    int64_t before = gpu_calls();
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < count; t++) {
         number[t] = t;
-        assert_int_equal(pthread_create(&threads[t], NULL, caller, &number[t]), 0);
+        assert_int_equal(pthread_create(&threads[t], NULL, what, &number[t]), 0);
     }
     int wrong = 0;
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < count; t++) {
         void *result;
         assert_int_equal(pthread_join(threads[t], &result), 0);
         wrong += result != NULL;
     }
     assert_int_equal(wrong, 0);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    shared = (problem){ .m = 130, .n = 70, .k = 90, .transa = 'N', .transb = 'T', .pad = 1 };
+    problem_make(&shared);
+    int64_t before = gpu_calls();
+    run_threads(THREADS, caller);
     assert_int_equal(gpu_calls(), before + 2 * THREADS * rounds());
     problem_free(&shared);
+}
+
+/* Every other thread's call is large (gpu_state.h): these take turns. */
+static void *large_or_small(void *number)
+{
+    const bool large = *(int *)number % 2;
+    gpu_make_current(true);
+    problem p = { .m = large ? 2100 : 130, .n = large ? 2100 : 70, .k = 8, .transa = 'N', .transb = 'N' };
+    problem_make(&p);
+    bool right = true;
+    for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = problem_try(&p, 1, 0, GPB_MATH_FFMA);
+    problem_free(&p);
+    return right ? NULL : number;
+}
+
+static void test_turns(void **state)
+{
+    (void)state;
+    int64_t before = gpu_calls();
+    run_threads(8, large_or_small);
+    assert_int_equal(gpu_calls(), before + 4 * 2 + 4 * 4 * rounds());
 }
 
 static void test_fork(void **state)
@@ -89,6 +117,6 @@ int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads), cmocka_unit_test(test_fork) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads), cmocka_unit_test(test_turns), cmocka_unit_test(test_fork) };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
