@@ -166,7 +166,7 @@ static void *get_ready(void *unused)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (gpb_gpu_start()) gpb_calibrate();
+    if (gpb_gpu_start()) gpb_calibrate(), gpb_gpu_prepare();
     pthread_mutex_lock(&lock);
     atomic_store(&readiness, READY);
     pthread_cond_broadcast(&is_ready);

@@ -167,6 +167,17 @@ void gpb_gpu_give(gpb_lane *lane)
     pthread_mutex_unlock(&lock);
 }
 
+void gpb_gpu_prepare(void)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
+    for (int i = 0; i < device_count; i++) {
+        gpb_lane *lane = gpb_gpu_take(&(gpb_facts){ .device = i + 1 }, true);
+        if (lane) gpb_gpu_give(lane);
+    }
+    gpb_driver_capture_mode(&mode);
+}
+
 /* Under the lock: the budget less what other busy lanes hold. */
 static int64_t room_of(const gpb_lane *lane)
 {

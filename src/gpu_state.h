@@ -82,6 +82,8 @@ void gpb_gpu_wake(void);
    be had. Its context is current until gpb_gpu_give. */
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
+/* Makes each device's first lane, whose 64 MiB of rings take the driver some 30 ms, before a call has to wait for that. */
+void gpb_gpu_prepare(void);
 /* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
 /* The lane's counters are there. False: out of memory. */
