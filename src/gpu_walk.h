@@ -34,7 +34,8 @@ typedef struct gpb_flow {
     bool guarded;                        /* one was: */
     int64_t guarded_from;                /* tiles from this one on were computed with these kernels */
     size_t fetch_bytes;                  /* of a load on the belt down */
-    int idle;                            /* turns in a row in which nothing was to be done */
+    int idle;                            /* turns in a row in which nothing was to be done: 0.3 us each; */
+    int patience;                        /* after so many the conductor does a job of the crew's */
 } gpb_flow;
 
 /* The move is the last that adds to its tile of C. */
