@@ -76,15 +76,15 @@ static double ratio_of_class(const gpb_learn *learnt, int class)
     return sum / weights;
 }
 
-double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool cautious)
+double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious)
 {
     const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
     const bool known = size.tag == key.tag && size.seen >= 2;
     const double own = size.ratio / UNIT, share = (size.seen - 1.0) / (GPB_LEARN_SURE - 1);
-    if (known && (!cautious || share == 1)) return own;
+    if (known && share == 1) return own;
     const double others = ratio_of_class(learnt, key.class);
     if (known) return own < others ? own : others + (own - others) * share;
-    return cautious && cell_of(learnt, key.class).seen < 2 ? UNTRIED * others : others;
+    return curious && cell_of(learnt, key.class).seen < 2 ? UNTRIED * others : others;
 }
 
 static uint32_t stored(double ratio) { return (uint32_t)(UNIT * within(ratio, LEAST, MOST)); }

@@ -35,10 +35,10 @@ gpb_learn_key gpb_learn_key_of(const gpb_call *call);
 uint64_t gpb_learn_hash(const gpb_call *call);
 
 /* Measured / modelled for calls like that, as far as known: of this size; else of its class, to which near classes lend theirs, and
-   "as modelled" (1) counts a little. `cautious`: that a size is slower than its class is believed by and by, as it is seen more often; so
-   on the host: a size that two disturbed calls sent to the GPU would never be measured on the host again. And a class that was never tried
-   is thought better of than its neighbours, or it would never be tried. */
-double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool cautious);
+   "as modelled" (1) counts a little. That a size is slower than its class is believed by and by, as it is seen more often: a size that two
+   disturbed calls sent to the other side would never be measured on this one again. `curious`, for the host: a class that was never tried is
+   thought better of than its neighbours, or it would never be tried. */
+double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious);
 /* One more call. True if what is known of its class changed by more than a tenth, or became sure. */
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s);
 /* A class as it was saved. False: out of bounds. */

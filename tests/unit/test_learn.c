@@ -123,7 +123,8 @@ static void changes(void **state)
     assert_true(gpb_learn_set(learnt, 0, cell(131072, 8)) && ratio_of(learnt, 0) == 2);
 }
 
-/* A size that was seen twice speaks for itself: its better call, then as a class does; the rest of its class goes on as before. */
+/* A size that was seen twice speaks for itself: its better call, then as a class does; but that it is slower than its class is believed by
+   and by. The rest of its class goes on as before. */
 static void sizes(void **state)
 {
     (void)state;
@@ -134,9 +135,8 @@ static void sizes(void **state)
     gpb_learn_add(learnt, odd, 1e-3, 3e-3);
     assert_true(gpb_learn_ratio(learnt, odd, false) < 1.1);
     gpb_learn_add(learnt, odd, 1e-3, 2e-3);
-    assert_true(gpb_learn_ratio(learnt, odd, false) == 2);
-    double cautious = gpb_learn_ratio(learnt, odd, true), others = gpb_learn_ratio(learnt, even, true);
-    assert_true(others < 1.2 && cautious > others + 0.05 && cautious < others + 0.3);
+    double slower = gpb_learn_ratio(learnt, odd, false), others = gpb_learn_ratio(learnt, even, false);
+    assert_true(others < 1.2 && slower > others + 0.05 && slower < others + 0.3);
     for (int i = 0; i < 20; i++) gpb_learn_add(learnt, odd, 1e-3, 1.5e-3);
     double reached = gpb_learn_ratio(learnt, odd, false);
     assert_true(gpb_learn_ratio(learnt, odd, true) == reached);
