@@ -20,6 +20,7 @@
 
 #include "kernels/epilogue.cuh"
 #include "kernels/ptx_sm90.cuh"
+#include "kernels/split/store.cuh"
 #include "kernels/split/work.cuh"
 
 constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
@@ -107,25 +108,7 @@ template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_
     return true;
 }
 
-/* C of a thread's places in a 64 x BN tile: two rows, i and i + 8, and column pairs 8 apart. FULL: none of them is outside C. A store covers
-   eight rows by four columns: whole sectors. (split/store.cuh does the same for one warp; with that in its place this kernel spills 48
-   bytes.) */
-template <int BN, bool FULL, bool BETA>
-static __device__ __forceinline__ void gpb_store_places(const gpb_target &to, float *c, int rows, int cols, const float (&sum)[BN / 2])
-{
-#pragma unroll
-    for (int x = 0; x < BN / 8; x++, c += 8 * to.ldc)
-#pragma unroll
-        for (int y = 0; y < 4; y++) {
-            float *at = c + (y / 2 ? 8 : 0) + (y % 2 ? to.ldc : 0);
-            if (FULL || (y / 2 * 8 < rows && 8 * x + y % 2 < cols)) {
-                const float product = __fmul_rn(to.alpha, sum[4 * x + y]);
-                *at = BETA ? __fadd_rn(product, __fmul_rn(to.beta, *at)) : product;
-            }
-        }
-}
-
-/* C of this warpgroup's 64 x BN rows: scaled back, alpha, beta, edges. */
+/* C of this warpgroup's 64 x BN rows: scaled back, alpha, beta, edges. (With gpb_store_strip in its place this kernel spills 48 bytes.) */
 template <int BN, int SLICES>
 static __device__ __forceinline__ void gpb_store_unit(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[BN / 2])
 {
@@ -147,9 +130,9 @@ static __device__ __forceinline__ void gpb_store_unit(const gpb_gemm_args &g, co
     float *c = to.c + i + j * to.ldc;
     const bool full = u.i0 + GPB_CONSUMERS * 64 <= to.m && u.j0 + BN <= to.n;
     if (to.beta == 0)
-        full ? gpb_store_places<BN, true, false>(to, c, rows, cols, sum) : gpb_store_places<BN, false, false>(to, c, rows, cols, sum);
+        full ? gpb_store_pairs<BN, true, false>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, false>(to, c, rows, cols, sum);
     else
-        full ? gpb_store_places<BN, true, true>(to, c, rows, cols, sum) : gpb_store_places<BN, false, true>(to, c, rows, cols, sum);
+        full ? gpb_store_pairs<BN, true, true>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, true>(to, c, rows, cols, sum);
 }
 
 template <int BM, int BN, int STAGES, int SLICES>
