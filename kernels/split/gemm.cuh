@@ -18,7 +18,6 @@
 #ifndef GPB_SPLIT_GEMM_CUH
 #define GPB_SPLIT_GEMM_CUH
 
-#include "kernels/epilogue.cuh"
 #include "kernels/ptx_sm90.cuh"
 #include "kernels/split/store.cuh"
 #include "kernels/split/work.cuh"
