@@ -23,7 +23,8 @@ enum {
                                         machine with an H200 and 16 cores, 20 % slower on another */
     STACK = 128 << 10,
     SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
-    PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 in 8 % less */
+    PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 took 0 to 12 %
+                                        less in three runs, 11 % more in one (tests/bench/results/nvidia-h200: sweeps.log, rings.log) */
     LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
                                         128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
     FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them, however many jobs were posted */

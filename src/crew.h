@@ -11,7 +11,8 @@
 
 #include "src/rectangle.h"
 
-enum { GPB_CREW_JOBS = 512 };
+/* Fewer workers than GPB_CREW_FEW do not fill the link (six fill one direction of PCIe gen5). */
+enum { GPB_CREW_JOBS = 512, GPB_CREW_FEW = 8 };
 
 typedef struct gpb_crew_job {
     gpb_rectangle rectangle;

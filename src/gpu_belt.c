@@ -7,7 +7,6 @@
 #include "dispatch/numbers.h"
 
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
-#define FEW          8               /* workers; less do not fill the link */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
 
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
@@ -22,7 +21,7 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
 
 void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream)
 {
-    const bool few = gpb_crew_size() < FEW;
+    const bool few = gpb_crew_size() < GPB_CREW_FEW;
     belt->first = few ? GPB_TARGET_PAST : GPB_TARGET_SHARED;
     belt->later = few ? GPB_TARGET_PAST : GPB_TARGET_NEAR;
     belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;

@@ -131,13 +131,14 @@ static CUresult launch(gpb_flow *f, bool *busy)
 /* Nothing to do for now: a copy that waits for a worker, or a rest. Not while workers abound: a copy takes up to 50 us, in which the engines
    may run out of work. But they may be kept from the cores: OpenBLAS's idle threads spin for 134 ms without yielding, and who is woken
    beside them waits for their slice to end. Where copies are small, who has had to help once is quicker to help again: 64 copies of
-   32 KiB beside two such threads on two cores took 7.6 ms by the workers, 0.24 with that help (2026-11-21). */
+   32 KiB beside two such threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
+   (tests/bench/results/2026-11-21-crew-beside-spinners.log). */
 static void idle(gpb_flow *f)
 {
     gpb_lane *lane = f->run.lane;
-    enum { FEW = 8, LONG = 512, SMALL_JOB = 64 << 10 };
+    enum { LONG = 512, SMALL_JOB = 64 << 10 };
     f->idle++;
-    if (f->staged && (gpb_crew_size() < FEW || f->idle > f->patience) && (gpb_belt_help(lane->down) || gpb_belt_help(lane->up))) {
+    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience) && (gpb_belt_help(lane->down) || gpb_belt_help(lane->up))) {
         f->idle = 0;
         if (lane->up->job_bytes <= SMALL_JOB) f->patience /= 2;
     } else if (f->idle > LONG) {

@@ -112,11 +112,14 @@ static gpb_lane *find_lane(int device, bool large)
 static void wait_for_lane(bool large)
 {
     struct timespec until;
+    if (!large) {
+        pthread_cond_wait(&lane_free, &lock);
+        return;
+    }
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += GPB_TURN_NS;
     if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
-    if (large) pthread_cond_timedwait(&lane_free, &lock, &until);
-    else pthread_cond_wait(&lane_free, &lock);
+    pthread_cond_timedwait(&lane_free, &lock, &until);
 }
 
 /* Under the lock. */
