@@ -10,7 +10,7 @@
 #include "src/clock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t lane_free = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t more_room = PTHREAD_COND_INITIALIZER;
 static gpb_device *devices;
 static int device_count;
 static gpb_lane lanes[GPB_DEVICES][GPB_LANES];
@@ -23,13 +23,6 @@ void gpb_gpu_lanes(gpb_device *first, int count)
     devices = first, device_count = count;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < GPB_LANES; j++) lanes[i][j].device = &devices[i];
-}
-
-void gpb_gpu_wake(void)
-{
-    pthread_mutex_lock(&lock);
-    pthread_cond_broadcast(&lane_free);
-    pthread_mutex_unlock(&lock);
 }
 
 bool gpb_gpu_sticky(CUresult result)
@@ -108,20 +101,6 @@ static gpb_lane *find_lane(int device, bool large)
     return lane;
 }
 
-/* Under the lock: until a lane is given back, or somebody's turn may be over. */
-static void wait_for_lane(bool large)
-{
-    struct timespec until;
-    if (!large) {
-        pthread_cond_wait(&lane_free, &lock);
-        return;
-    }
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += GPB_TURN_NS;
-    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
-    pthread_cond_timedwait(&lane_free, &lock, &until);
-}
-
 /* Under the lock. */
 static bool is_alone(const gpb_lane *lane)
 {
@@ -131,19 +110,110 @@ static bool is_alone(const gpb_lane *lane)
     return true;
 }
 
+/* Under the lock: the lane is the caller's, or that of the waiter it is handed to. NULL: there was none. */
+static gpb_lane *occupy(gpb_lane *lane)
+{
+    if (!lane) return NULL;
+    lane->since_ns = gpb_clock_ns();
+    lane->alone = is_alone(lane);
+    lane->busy = true;
+    turn++;
+    return lane;
+}
+
+/* ---- those who wait, in the order in which they came; under the lock. A lane goes from hand to hand: whoever gives one back and calls again
+   comes last, and only one is woken. */
+
+typedef struct waiter {
+    struct waiter *next;
+    pthread_cond_t look;
+    int device;
+    bool large;
+    gpb_lane *lane;                          /* NULL until one is handed over; then no longer in the queue */
+} waiter;
+
+static waiter *queue;
+
+/* Of the large ones, who minds the clock. */
+static waiter *next_large(void)
+{
+    waiter *w = queue;
+    while (w && !w->large) w = w->next;
+    return w;
+}
+
+static void hand_out(void)
+{
+    const waiter *before = next_large();
+    for (waiter **at = &queue; *at;) {
+        waiter *w = *at;
+        gpb_lane *lane = occupy(find_lane(w->device, w->large));
+        if (!lane) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        w->lane = lane;
+        pthread_cond_signal(&w->look);
+    }
+    waiter *now = next_large();
+    if (now && now != before) pthread_cond_signal(&now->look);
+}
+
+/* Until somebody's turn may be over. */
+static void doze(waiter *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += GPB_TURN_NS;
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    pthread_cond_timedwait(&w->look, &lock, &until);
+    hand_out();
+}
+
+static gpb_lane *wait_for_lane(int device, bool large)
+{
+    waiter me = { .look = PTHREAD_COND_INITIALIZER, .device = device, .large = large };
+    waiter **end = &queue;
+    while (*end) end = &(*end)->next;
+    *end = &me;
+    while (!me.lane && gpb_gpu_started()) {
+        if (next_large() == &me) doze(&me);
+        else pthread_cond_wait(&me.look, &lock);
+    }
+    for (waiter **at = &queue; *at && !me.lane; at = &(*at)->next)
+        if (*at == &me) {
+            *at = me.next;
+            break;
+        }
+    pthread_cond_destroy(&me.look);
+    return me.lane;
+}
+
+void gpb_gpu_wake(void)
+{
+    pthread_mutex_lock(&lock);
+    for (waiter *w = queue; w; w = w->next) pthread_cond_signal(&w->look);
+    pthread_cond_broadcast(&more_room);
+    pthread_mutex_unlock(&lock);
+}
+
+static void release(gpb_lane *lane)
+{
+    pthread_mutex_lock(&lock);
+    lane->busy = false;
+    hand_out();
+    pthread_cond_broadcast(&more_room);
+    pthread_mutex_unlock(&lock);
+}
+
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
 {
     CUcontext popped;
     int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
-    while (gpb_gpu_started() && !(lane = find_lane(device, large))) wait_for_lane(large);
-    if (lane) {
-        lane->since_ns = gpb_clock_ns();
-        lane->alone = is_alone(lane);
-        lane->busy = true;
-        turn++;
-    }
+    if (gpb_gpu_started() && !(lane = occupy(find_lane(device, large)))) lane = wait_for_lane(device, large);
     pthread_mutex_unlock(&lock);
     if (!lane) return NULL;
     CUresult result = driver->cuCtxPushCurrent(lane->device->context);
@@ -153,10 +223,7 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
         driver->cuCtxPopCurrent(&popped);
     }
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
-    pthread_mutex_lock(&lock);
-    lane->busy = false;
-    pthread_cond_broadcast(&lane_free);
-    pthread_mutex_unlock(&lock);
+    release(lane);
     return NULL;
 }
 
@@ -164,10 +231,7 @@ void gpb_gpu_give(gpb_lane *lane)
 {
     CUcontext popped;
     driver->cuCtxPopCurrent(&popped);
-    pthread_mutex_lock(&lock);
-    lane->busy = false;
-    pthread_cond_broadcast(&lane_free);
-    pthread_mutex_unlock(&lock);
+    release(lane);
 }
 
 void gpb_gpu_prepare(void)
@@ -223,8 +287,8 @@ bool gpb_gpu_wait(gpb_lane *lane, int64_t room)
     pthread_mutex_lock(&lock);
     free_arena(lane);       /* two that wait for each other's memory would wait for ever */
     bool others = room_of(lane) < lane->device->budget, more = room_of(lane) > room;
-    if (others && !more && gpb_gpu_started()) pthread_cond_wait(&lane_free, &lock);
-    pthread_cond_broadcast(&lane_free);
+    if (others && !more && gpb_gpu_started()) pthread_cond_wait(&more_room, &lock);
+    pthread_cond_broadcast(&more_room);
     pthread_mutex_unlock(&lock);
     return (others || more) && gpb_gpu_started();
 }
