@@ -15,18 +15,20 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/crowd.h"
 #include "src/option.h"
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
-    WORKERS = 15,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used; 11 were 8 % faster on one
-                                        machine with an H200 and 16 cores, 20 % slower on another */
+    WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used. Of 16 cores two are left to
+                                        others: 16 callers of 2048 got 0.91 of one's work done, 0.84 beside 15 (H200, 2026-11-21) */
     STACK = 128 << 10,
     SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
     PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 took 0 to 12 %
                                         less in three runs, 11 % more in one (tests/bench/results/nvidia-h200: sweeps.log, rings.log) */
     LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
                                         128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
+    SLICE_NS = 2000000,
     FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them, however many jobs were posted */
 };
 
@@ -147,6 +149,7 @@ static gpb_crew_job *look(unsigned *turn)
                 if (job) return job;
                 __builtin_ia32_pause();
             }
+            if (gpb_crowded()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
             sched_yield();
         } while (gpb_clock_ns() - since < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
     }
@@ -164,6 +167,17 @@ static int widest(cpu_set_t *set)
     return CPU_COUNT(set);
 }
 
+/* Who is woken beside a thread that spins runs at once only if the slice it asks for is shorter than the other's (EEVDF with slices of a
+   thread's own: Linux 6.12; 2.8 ms are usual on 8 cores and more), and what it has begun to copy should be done by the slice's end. Older
+   kernels refuse or ignore it. */
+static void ask_for_slice(void)
+{
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes = {
+        .size = sizeof attributes, .slice = SLICE_NS,
+    };
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 static void *work(void *unused)
 {
     static atomic_uint arrivals;
@@ -171,6 +185,7 @@ static void *work(void *unused)
     cpu_set_t set;
     if (widest(&set)) sched_setaffinity(0, sizeof set, &set);        /* of its own it has what its creator had */
     pthread_setname_np(pthread_self(), "gpublas-copy");
+    ask_for_slice();
     for (;;) {
         gpb_crew_job *job = look(&turn);
         atomic_fetch_sub(&watch, LOOKING);

@@ -19,21 +19,17 @@ CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
     return result;
 }
 
-void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream)
+void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream)
 {
-    const bool few = gpb_crew_size() < GPB_CREW_FEW;
+    const bool few = !crew || gpb_crew_size() < GPB_CREW_FEW;
     belt->first = few ? GPB_TARGET_PAST : GPB_TARGET_SHARED;
     belt->later = few ? GPB_TARGET_PAST : GPB_TARGET_NEAR;
     belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
     belt->ready = 0;
     belt->job_bytes = job_bytes;
     belt->stream = stream ? stream : belt->own;
-}
-
-void gpb_belt_open(gpb_belt *belt)
-{
-    belt->open = true;
-    gpb_crew_begin(&belt->crew);
+    belt->open = crew;
+    if (crew) gpb_crew_begin(&belt->crew);
 }
 
 bool gpb_belt_help(gpb_belt *belt) { return belt->open && gpb_crew_help(&belt->crew); }

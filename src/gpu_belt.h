@@ -65,10 +65,9 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 
 /* A ring of so many bytes, stream and events, as far as they are not there yet; a context is current. */
 CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size);
-/* An empty belt, with jobs of so many bytes for the crew, on the stream given, or on its own (NULL). */
-void gpb_belt_begin(gpb_belt *belt, size_t job_bytes, CUstream stream);
-/* From here on the crew looks at the belt; until gpb_belt_end, which waits for what it has in hand. */
-void gpb_belt_open(gpb_belt *belt);
+/* An empty belt, on the stream given, or on its own (NULL). `crew`: it copies, in jobs of so many bytes, until gpb_belt_end, which waits for
+   what it has in hand. */
+void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream);
 /* Does a job that nobody of the crew has taken. False: there is none. */
 bool gpb_belt_help(gpb_belt *belt);
 void gpb_belt_end(gpb_belt *belt);

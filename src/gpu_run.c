@@ -13,6 +13,7 @@
 
 #include "dispatch/numbers.h"
 #include "kernels/split.h"
+#include "src/crowd.h"
 #include "src/gpu_copy.h"
 #include "src/gpu_multiply.h"
 #include "src/gpu_walk.h"
@@ -291,6 +292,8 @@ static CUresult end(gpb_flow *f, CUresult result)
 
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
 #define CREW_BYTES 0x1p18
+/* Where the process is crowded. */
+#define CROWDED_BYTES 0x1p22
 
 /* Bytes of a job of the crew's, so that every core has several. */
 static size_t job_bytes(double bytes) { return (size_t)within(bytes / (12 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
@@ -310,13 +313,13 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     gpb_walk_to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
     f.patience = 64;
-    f.crew = up + down >= CREW_BYTES;
     f.fetch_bytes = (size_t)within(m * n / 2, 256 << 10, 1 << 20);
     /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
     const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
                           && plan->sm >= call->m && plan->sn >= call->n;
     const CUstream stream = one_tile ? f.run.stream : NULL;
-    gpb_belt_begin(lane->up, job_bytes(up), stream), gpb_belt_begin(lane->down, job_bytes(down), stream);
+    const bool crew = f.staged && up + down >= (gpb_crowded() ? CROWDED_BYTES : CREW_BYTES);
+    gpb_belt_begin(lane->up, crew, job_bytes(up), stream), gpb_belt_begin(lane->down, crew, job_bytes(down), stream);
     return f;
 }
 
@@ -325,7 +328,6 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     gpb_flow f = set_up(lane, call, plan, facts, progress);
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
-    if (f.staged && f.crew) gpb_belt_open(lane->up), gpb_belt_open(lane->down);
     CUresult result = follow_legacy(&f.run);
     while (!result && !is_over(&f)) result = pump(&f);
     return end(&f, result);

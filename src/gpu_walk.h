@@ -28,7 +28,7 @@ typedef struct gpb_flow {
     uint64_t sent_by[GPB_WALK_AHEAD];    /* loads made when a move's strip was posted whole */
     bool staged_strip;                   /* strips have been sent that the kernels do not wait for yet: some by the ring; */
     CUevent direct_strip;                /* the last that was queued at once has come; NULL: none */
-    bool staged, crew, home;             /* something goes by a ring; and is worth waking the crew for; C goes home to the caller */
+    bool staged, home;                   /* something goes by a ring; C goes home to the caller */
     bool past;                           /* stores go past the caches */
     bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */
     bool guarded;                        /* one was: */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the process is crowded: the host BLAS's threads have just worked, and look for more work for a while, each on a core of its own,
+   which those that copy for the GPU then have to share with them. */
+#ifndef GPB_CROWD_H
+#define GPB_CROWD_H
+
+#include <stdbool.h>
+
+/* The host BLAS has computed with several threads. */
+void gpb_crowd_begin(void);
+bool gpb_crowded(void);
+
+/* A call went to the host only because the process is crowded: it would have been `saved_s` quicker on the GPU; as things are it would have
+   been slower there, by `lost` of each second. What calls so miss pays, some time, for a while of calls on the GPU come what may, in which
+   the host's threads go to sleep. */
+void gpb_crowd_missed(double saved_s, double lost);
+/* It is that while: plan as if the process were not crowded. */
+bool gpb_crowd_ending(void);
+
+#endif
