@@ -21,10 +21,14 @@ typedef struct gpb_facts {
     double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
     double call_s;               /* one call's fixed cost on the GPU, seconds */
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
+    bool crowded;                /* threads of the host BLAS are about (src/crowd.h): gpu_ratio is of such calls, */
+    double quiet_ratio;          /* this of others */
     int callers;                 /* other calls on the GPU now: they share the link */
-    double start_s;              /* what starting the GPU still costs, seconds; 0 once it is started */
+    bool try_host, try_gpu;      /* that side was never tried with this very size, and the other is well known (learn.h) */
+    double start_s;              /* seconds until the GPU is started; 0 once it is */
     bool starting;               /* that is under way */
-    double credit_s;             /* what the GPU would have saved on the calls so far that went to the host for start_s alone */
+    double credit_s;             /* what the GPU would have saved on the calls so far that went to the host for start_s alone, */
+    double age_s;                /* in so long a time: since the library was loaded */
     /* the host */
     int cores;                   /* that the host BLAS uses */
     double core_gflops;          /* its SGEMM rate on one of them */

@@ -13,6 +13,8 @@
 #define MOST 64.0
 #define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
+#define WAYS 4u                          /* places that a size may have: a power of two */
+#define TRIES 2                          /* a size begins with the better of two calls */
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
 static int class_of(const gpb_call *call)
@@ -49,6 +51,25 @@ static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
     return atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
 }
 
+/* Where this size is; else the place that it may take: that of the least seen of those it could have, one by chance if all are sure. */
+static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
+{
+    uint32_t best = key.place ^ key.tag % WAYS, least_seen = GPB_LEARN_SURE;
+    for (uint32_t way = 0; way < WAYS; way++) {
+        const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place ^ way], memory_order_relaxed);
+        if (size.seen && size.tag == key.tag) return key.place ^ way;
+        if (size.seen < least_seen) best = key.place ^ way, least_seen = size.seen;
+    }
+    return best;
+}
+
+/* What is known of this size: nothing, if it is not there. */
+static gpb_learn_cell size_of(const gpb_learn *learnt, gpb_learn_key key)
+{
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place_of(learnt, key)], memory_order_relaxed);
+    return size.tag == key.tag ? size : (gpb_learn_cell){ 0 };
+}
+
 /* A class that has been seen twice may have been unlucky twice. */
 static double believed(gpb_learn_cell cell)
 {
@@ -78,13 +99,31 @@ static double ratio_of_class(const gpb_learn *learnt, int class)
 
 double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious)
 {
-    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
-    const bool known = size.tag == key.tag && size.seen >= 2;
+    const gpb_learn_cell size = size_of(learnt, key);
+    const bool known = size.seen >= 2;
     const double own = size.ratio / UNIT, share = (size.seen - 1.0) / (GPB_LEARN_SURE - 1);
     if (known && share == 1) return own;
     const double others = ratio_of_class(learnt, key.class);
     if (known) return own < others ? own : others + (own - others) * share;
     return curious && cell_of(learnt, key.class).seen < 2 ? UNTRIED * others : others;
+}
+
+void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key key, gpb_facts *facts)
+{
+    const gpb_learn_cell on_host = size_of(host, key), on_gpu = size_of(gpu, key);
+    const bool sure_of_host = on_host.seen == GPB_LEARN_SURE, sure_of_gpu = on_gpu.seen == GPB_LEARN_SURE;
+    facts->host_ratio = sure_of_gpu && on_host.seen >= 2 ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
+    facts->gpu_ratio = sure_of_host && on_gpu.seen >= 2 ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
+    facts->try_host = sure_of_gpu && on_host.seen < 2 && on_gpu.tries < TRIES;
+    facts->try_gpu = sure_of_host && on_gpu.seen < 2 && on_host.tries < TRIES;
+}
+
+void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)
+{
+    gpb_learn_cell size = size_of(learnt, key);
+    if (size.seen < GPB_LEARN_SURE || size.tries == TRIES) return;
+    size.tries++;
+    atomic_store_explicit(&learnt->kept[place_of(learnt, key)], size, memory_order_relaxed);
 }
 
 static uint32_t stored(double ratio) { return (uint32_t)(UNIT * within(ratio, LEAST, MOST)); }
@@ -120,9 +159,10 @@ bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, doub
     if (!(modelled_s > 0 && measured_s > 0)) return false;
     const double ratio = within(measured_s / modelled_s, LEAST, MOST);
     const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, modelled_s);
-    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place], memory_order_relaxed);
+    const uint32_t place = place_of(learnt, key);
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place], memory_order_relaxed);
     atomic_store_explicit(&learnt->cell[key.class], cell, memory_order_relaxed);
-    atomic_store_explicit(&learnt->kept[key.place], next_of_size(size, key.tag, ratio), memory_order_relaxed);
+    atomic_store_explicit(&learnt->kept[place], next_of_size(size, key.tag, ratio), memory_order_relaxed);
     const double before = believed(old), after = believed(cell);
     return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before || after < 0.9 * before;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "dispatch/call.h"
+#include "dispatch/facts.h"
 
 enum {
     GPB_LEARN_OCTAVES = 40, GPB_LEARN_SHAPES = 3, GPB_LEARN_CLASSES = GPB_LEARN_OCTAVES * GPB_LEARN_SHAPES,
@@ -16,16 +17,17 @@ enum {
 };
 
 /* Measured / modelled, in 2^-16, and how much it is worth: calls seen, at most GPB_LEARN_SURE. A class's first is worth nothing: it starts
-   threads, loads kernels, touches pages. `tag`: of a size, which one it is. */
+   threads, loads kernels, touches pages. Of a size, `tag`: which one it is; `tries`: calls of it that went to the other side to try it. */
 typedef struct gpb_learn_cell {
-    uint32_t ratio, seen : 8, tag : 24;
+    uint32_t ratio, seen : 6, tries : 2, tag : 24;
 } gpb_learn_cell;
 
 typedef struct gpb_learn {
     _Atomic gpb_learn_cell cell[GPB_LEARN_CLASSES], kept[GPB_LEARN_KEPT];
 } gpb_learn;
 
-/* What a call is to this: its class (octave of its operations; shape: tiny in one direction, skinny, or neither), and its very size. */
+/* What a call is to this: its class (octave of its operations; shape: tiny in one direction, skinny, or neither), and its very size (the
+   first of the places in `kept` that it may have, and the tag it has there). */
 typedef struct gpb_learn_key {
     int class;
     uint32_t place, tag;
@@ -39,6 +41,11 @@ uint64_t gpb_learn_hash(const gpb_call *call);
    disturbed calls sent to the other side would never be measured on this one again. `curious`, for the host: a class that was never tried is
    thought better of than its neighbours, or it would never be tried. */
 double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious);
+/* What both sides' tables say of calls like that: fills host_ratio, gpu_ratio, try_host, try_gpu. Beside a side that is sure of this size the
+   other is taken at its word as soon as it was tried. */
+void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key key, gpb_facts *facts);
+/* A call of that size, which this table is sure of, goes to the other side to try it. */
+void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key);
 /* One more call. True if what is known of its class changed by more than a tenth, or became sure. */
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s);
 /* A class as it was saved. False: out of bounds. */

@@ -8,10 +8,39 @@
 #include "dispatch/schedule.h"
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
+#define HOPELESS 2      /* times as long as the other side: is not tried */
+#define START_LOST_S 0.3         /* what a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a training
+                                    loop on 16 cores and an H200, 2026-11-21) */
 
 static gpb_plan on_host(gpb_plan plan, const char *why)
 {
     return (gpb_plan){ .why = why, .host_s = plan.host_s, .gpu_s = plan.gpu_s };
+}
+
+static bool slower_on_gpu(const gpb_plan *plan) { return plan->gpu_s >= MARGIN * plan->host_s; }
+
+/* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is not thought to be hopeless. */
+static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
+{
+    if (slower_on_gpu(plan)) return !facts->try_gpu || facts->start_s > 0 || plan->gpu_s >= HOPELESS * plan->host_s;
+    return facts->try_host && plan->host_s < HOPELESS * plan->gpu_s;
+}
+
+/* How much quicker than the host the GPU would be, were the process not crowded; 0: it would not. */
+static double missed_s(const gpb_plan *plan, const gpb_facts *facts)
+{
+    const double quiet_s = plan->gpu_s / facts->gpu_ratio * facts->quiet_ratio;
+    const bool missed = facts->crowded && facts->start_s == 0 && slower_on_gpu(plan) && quiet_s < MARGIN * plan->host_s;
+    return missed ? plan->host_s - quiet_s : 0;
+}
+
+static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
+{
+    const double missed = missed_s(&plan, facts);
+    const bool tries = !slower_on_gpu(&plan);
+    plan = on_host(plan, tries ? "tried on the host" : missed > 0 ? "faster on the host, whose threads are about" : "faster on the host");
+    plan.tries = tries, plan.missed_s = missed;
+    return plan;
 }
 
 /* The panels of the fastest kernel that fits: a lean one needs the least memory. */
@@ -48,12 +77,19 @@ static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
     return facts->start_s + plan->gpu_s < MARGIN * plan->host_s;
 }
 
+/* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon, or the program has run so long
+   that it loses less than 5 % should it end now. */
+static bool pays(double credit_s, const gpb_facts *facts)
+{
+    return credit_s >= facts->start_s && (credit_s >= 0.5 * facts->age_s || 0.05 * facts->age_s + 0.02 >= START_LOST_S);
+}
+
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
     plan = on_host(plan, facts->starting ? "starting the GPU" : "starting the GPU would not pay yet");
     plan.waits = true;
-    plan.starts = !facts->starting && facts->credit_s + saved >= facts->start_s;
+    plan.starts = !facts->starting && pays(facts->credit_s + saved, facts);
     if (plan.starts) plan.why = "starting the GPU";
     return plan;
 }
@@ -87,14 +123,16 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     const gpb_facts now = shared(facts);
     plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now);
     if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
-    if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
+    if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0) return quicker_on_host(plan, facts);
 
     if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
-    if (!must && plan.gpu_s >= MARGIN * plan.host_s) return on_host(plan, "faster on the host");
+    if (!must && is_the_hosts(&plan, facts)) return quicker_on_host(plan, facts);
     if (!must && facts->start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 
     plan.gpu = true;
+    plan.tries = !must && slower_on_gpu(&plan);
     plan.why = is_other(&plan, policy) ? "on the GPU, but GPUBLAS_KERNEL names none that can do this here"
+             : plan.tries ? "tried on the GPU"
              : on_device ? "operand on the device" : must ? "GPUBLAS_OFFLOAD=always" : "faster on the GPU";
     return plan;
 }

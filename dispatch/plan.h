@@ -35,6 +35,8 @@ typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
     bool starts;                 /* with that, the credit has paid for the start: the GPU is to be started while the host computes */
+    bool tries;                  /* this side was not tried yet with this size: that is why */
+    double missed_s;             /* so much quicker than the host the GPU would be, were the process not crowded; 0 if that is not what decides */
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;

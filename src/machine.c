@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "src/crew.h"
+#include "src/crowd.h"
 #include "src/next.h"
 
 gpb_machine gpb_machine_here;
@@ -27,7 +28,7 @@ static int class_of(int threads)
 static gpb_learn *gpu_table(const gpb_call *call, const gpb_facts *facts)
 {
     bool device = !gpb_place_on_host(facts->c) && (!gpb_call_multiplies(call) || gpb_facts_on_gpu(facts));
-    return &gpb_machine_here.gpu[device];
+    return &gpb_machine_here.gpu[device ? 1 : facts->crowded ? 2 : 0];
 }
 
 /* Staged: threads that copy at one rate, a link that moves at another. Together they reach x y / sqrt(x^2 + y^2): with 10 GB/s a core and
@@ -87,8 +88,16 @@ void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     fill(facts, host_threads(), key);
-    facts->gpu_ratio = gpb_learn_ratio(gpu_table(call, facts), key, false);
+    facts->crowded = gpb_crowded();
+    gpb_learn_facts(&gpb_machine_here.host[class_of(facts->cores)], gpu_table(call, facts), key, facts);
+    facts->quiet_ratio = facts->crowded ? gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false) : facts->gpu_ratio;
+    if (gpb_crowd_ending()) facts->gpu_ratio = facts->quiet_ratio;
     if (gpb_machine_too_few() == 0) count_too_few(facts->cores);
+}
+
+void gpb_machine_tried(const gpb_call *call, const gpb_facts *facts, bool gpu)
+{
+    gpb_learn_tried(gpu ? &gpb_machine_here.host[class_of(facts->cores)] : gpu_table(call, facts), gpb_learn_key_of(call));
 }
 
 void gpb_machine_host_took(const gpb_call *call, int threads, double modelled_s, double seconds)

@@ -8,7 +8,8 @@
 #include "dispatch/learn.h"
 #include "dispatch/plan.h"
 
-enum { GPB_MACHINE_THREADS = 6 };        /* classes of the host's threads: 1, 2, 3 and 4, 5 to 8, 9 to 16, more */
+/* Classes of the host's threads: 1, 2, 3 and 4, 5 to 8, 9 to 16, more; tables of the GPU. */
+enum { GPB_MACHINE_THREADS = 6, GPB_MACHINE_GPU = 3 };
 
 typedef struct gpb_machine {
     /* as calibrated; 0: unknown */
@@ -16,7 +17,7 @@ typedef struct gpb_machine {
     _Atomic int64_t core_mbs;            /* one core copying into pinned memory, MB/s */
     _Atomic int64_t launch_ns;           /* a call's fixed cost on the GPU */
     gpb_learn host[GPB_MACHINE_THREADS];
-    gpb_learn gpu[2];                    /* operands in host memory; on the GPU */
+    gpb_learn gpu[GPB_MACHINE_GPU];      /* operands in host memory; on the GPU; in host memory of a crowded process (crowd.h) */
 } gpb_machine;
 extern gpb_machine gpb_machine_here;
 
@@ -28,6 +29,8 @@ unsigned gpb_machine_age(void);
 void gpb_machine_measured(void);
 /* gpb_plan_too_few for this machine and the host as it was last seen. */
 double gpb_machine_too_few(void);
+/* A call like this one goes to that side to try it. */
+void gpb_machine_tried(const gpb_call *call, const gpb_facts *facts, bool gpu);
 /* What a call took on the host with so many threads, and what the model says without corrections. */
 void gpb_machine_host_took(const gpb_call *call, int threads, double modelled_s, double seconds);
 /* The same for the GPU. True: much was learnt since this was last true, and some time has passed: it is worth saving. */

@@ -5,7 +5,7 @@
        machine <key>
        dma_mbs 50900
        host <class of threads> <class of calls> <calls seen> <ratio in 2^-16>
-       gpu <0: operands on the host, 1: on the GPU> <class of calls> <calls seen> <ratio in 2^-16>
+       gpu <0: operands on the host, 1: on the GPU, 2: on a crowded host> <class of calls> <calls seen> <ratio in 2^-16>
        end */
 #include "src/machine_file.h"
 
@@ -64,7 +64,7 @@ size_t gpb_machine_print(gpb_machine *machine, const char *key, char *text, size
         if (value) put(&to, "%s %" PRId64 "\n", figures[i].name, value);
     }
     for (int i = 0; i < GPB_MACHINE_THREADS; i++) put_table(&to, "host", i, &machine->host[i]);
-    for (int i = 0; i < 2; i++) put_table(&to, "gpu", i, &machine->gpu[i]);
+    for (int i = 0; i < GPB_MACHINE_GPU; i++) put_table(&to, "gpu", i, &machine->gpu[i]);
     put(&to, "end\n");
     return to.used + 1 < to.size ? to.used : 0;
 }
@@ -115,7 +115,7 @@ static bool read_cell(gpb_machine *machine, const char *line)
     int64_t number[4];
     const bool host = after(line, "host") != NULL;
     const char *rest = after(line, host ? "host" : "gpu");
-    if (!rest || !read_numbers(rest, number, 4) || number[0] >= (host ? GPB_MACHINE_THREADS : 2) || number[1] >= GPB_LEARN_CLASSES
+    if (!rest || !read_numbers(rest, number, 4) || number[0] >= (host ? GPB_MACHINE_THREADS : GPB_MACHINE_GPU) || number[1] >= GPB_LEARN_CLASSES
         || number[2] > GPB_LEARN_SURE || number[3] > UINT32_MAX)
         return false;
     gpb_learn *table = host ? &machine->host[number[0]] : &machine->gpu[number[0]];
@@ -163,7 +163,7 @@ bool gpb_machine_parse(gpb_machine *machine, const char *key, const char *text, 
             if (value) atomic_store(figure_of(machine, i), value);
         }
         for (int i = 0; i < GPB_MACHINE_THREADS; i++) adopt_table(&machine->host[i], &read->host[i]);
-        for (int i = 0; i < 2; i++) adopt_table(&machine->gpu[i], &read->gpu[i]);
+        for (int i = 0; i < GPB_MACHINE_GPU; i++) adopt_table(&machine->gpu[i], &read->gpu[i]);
     }
     free(copy), free(read);
     return good;

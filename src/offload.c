@@ -9,6 +9,7 @@
 
 #include "dispatch/numbers.h"
 #include "src/clock.h"
+#include "src/crowd.h"
 #include "src/gpu.h"
 #include "src/log.h"
 #include "src/machine.h"
@@ -25,6 +26,9 @@ static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
 static _Atomic int64_t credit_ns;
+
+static double loaded_s;
+__attribute__((constructor)) static void note_load(void) { loaded_s = gpb_clock_s(); }
 
 bool gpb_offload_legal(const gpb_call *g)
 {
@@ -154,7 +158,8 @@ static void remember(const gpb_call *g, const gpb_plan *plan)
 {
     const uint64_t hash = hash_of(g);
     _Atomic uint64_t *place = &hosts_own[hash % REMEMBERED];
-    if (!plan->gpu && !plan->waits && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
+    const bool settled = !plan->gpu && !plan->waits && !plan->tries && plan->missed_s == 0;
+    if (settled && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
     else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
 }
 
@@ -164,8 +169,11 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
         facts->callers = atomic_load_explicit(&running, memory_order_relaxed);
+        facts->age_s = gpb_clock_s() - loaded_s;
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_plan_make(call, facts, user);
+        if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
+        if (plan.missed_s > 0) gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s);
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
@@ -242,10 +250,17 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     return done;
 }
 
+/* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
+static bool is_shared_out(const gpb_call *g)
+{
+    return (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+}
+
 void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
+    if (gpb_gpu_started() && is_shared_out(visit->call)) gpb_crowd_begin();
     const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
     count_host(visit, seconds);

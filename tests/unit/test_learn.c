@@ -25,7 +25,7 @@ static gpb_learn_key key_of(int64_t m, int64_t n, int64_t k)
     return gpb_learn_key_of(&call);
 }
 
-static gpb_learn_cell cell(uint32_t ratio, uint32_t seen) { return (gpb_learn_cell){ .ratio = ratio, .seen = seen & 255 }; }
+static gpb_learn_cell cell(uint32_t ratio, uint32_t seen) { return (gpb_learn_cell){ .ratio = ratio, .seen = seen & 63 }; }
 
 static int class_of(int64_t m, int64_t n, int64_t k) { return key_of(m, n, k).class; }
 
@@ -142,9 +142,16 @@ static void sizes(void **state)
     assert_true(gpb_learn_ratio(learnt, odd, true) == reached);
     assert_true(reached > 1.49 && reached < 1.6);
     assert_true(gpb_learn_ratio(learnt, even, false) < 1.6);
-    const gpb_learn_key other = { odd.class, odd.place, odd.tag ^ 1 };      /* a size in the same place takes it */
-    gpb_learn_add(learnt, other, 1e-3, 1e-3), gpb_learn_add(learnt, other, 1e-3, 1e-3);
-    assert_true(gpb_learn_ratio(learnt, other, false) == 1 && gpb_learn_ratio(learnt, odd, false) == gpb_learn_ratio(learnt, even, false));
+    /* There is room for four sizes in the same place. One more takes that of the least seen, and one of the others only if all are sure. */
+    for (uint32_t i = 1; i <= 4; i++) {
+        const gpb_learn_key other = { odd.class, odd.place, odd.tag ^ i };
+        gpb_learn_add(learnt, other, 1e-3, 1e-3), gpb_learn_add(learnt, other, 1e-3, 1e-3);
+        assert_true(gpb_learn_ratio(learnt, other, false) == 1 && gpb_learn_ratio(learnt, odd, false) == reached);
+    }
+    for (uint32_t i = 1; i <= 4; i++)
+        for (int calls = 0; calls < GPB_LEARN_SURE; calls++)
+            gpb_learn_add(learnt, (gpb_learn_key){ odd.class, odd.place, odd.tag ^ i }, 1e-3, 1e-3);
+    assert_true(gpb_learn_ratio(learnt, (gpb_learn_key){ odd.class, odd.place, odd.tag ^ 4 }, false) == 1);
 }
 
 static void *adds(void *learnt)

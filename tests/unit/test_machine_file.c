@@ -38,7 +38,7 @@ static void fill(gpb_machine *machine, int every)
     for (int i = 0; i < GPB_LEARN_CLASSES; i += every) {
         for (int t = 0; t < GPB_MACHINE_THREADS; t++)
             gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ .ratio = (uint32_t)(65536 * (0.5 + (i + t) % 7)), .seen = 2 + i % 7 });
-        gpb_learn_set(&machine->gpu[i % 2], i, (gpb_learn_cell){ .ratio = 1024, .seen = 8 });
+        gpb_learn_set(&machine->gpu[i % GPB_MACHINE_GPU], i, (gpb_learn_cell){ .ratio = 1024, .seen = 8 });
     }
 }
 
@@ -77,13 +77,13 @@ static void refused(void **state)
 {
     (void)state;
     assert_true(parses("end\n") && parses("dma_mbs 100\ncore_mbs 500000\nlaunch_ns 500\nend\n"));
-    assert_true(parses("host 5 119 8 4194304\ngpu 1 0 2 1024\nend\n"));
+    assert_true(parses("host 5 119 8 4194304\ngpu 1 0 2 1024\ngpu 2 0 2 1024\nend\n"));
     static const char *const wrong[] = {
         "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
         "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
         "launch_ns  600\nend\n", "launch_ns 1e4\nend\n", "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n",
         "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
-        "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 2 0 2 65536\nend\n",
+        "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 3 0 2 65536\nend\n",
         "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
         "dma_mbs 100\nnonsense\nend\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parses(wrong[i]));
@@ -98,7 +98,7 @@ static void check_bounds(gpb_machine *machine)
     assert_true(machine->dma_mbs == 0 || (machine->dma_mbs >= 100 && machine->dma_mbs <= 2000000));
     assert_true(machine->core_mbs == 0 || (machine->core_mbs >= 100 && machine->core_mbs <= 500000));
     assert_true(machine->launch_ns == 0 || (machine->launch_ns >= 500 && machine->launch_ns <= 10000000));
-    for (int t = 0; t < GPB_MACHINE_THREADS + 2; t++)
+    for (int t = 0; t < GPB_MACHINE_THREADS + GPB_MACHINE_GPU; t++)
         for (int i = 0; i < GPB_LEARN_CLASSES; i += 7) {
             const gpb_learn *table = t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS];
             double ratio = gpb_learn_ratio(table, (gpb_learn_key){ i, 0, 1 }, true);
