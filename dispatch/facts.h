@@ -23,7 +23,7 @@ typedef struct gpb_facts {
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
     bool crowded;                /* threads of the host BLAS are about (src/crowd.h): gpu_ratio is of such calls, */
     double quiet_ratio;          /* this of others */
-    int callers;                 /* other calls on the GPU now: they share the link */
+    int callers, host_callers;   /* other calls on the GPU now: they share the link; and on the host's threads: they share the cores */
     bool try_host, try_gpu;      /* that side was never tried with this very size, and the other is well known (learn.h) */
     double start_s;              /* seconds until the GPU is started; 0 once it is */
     bool starting;               /* that is under way */

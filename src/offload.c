@@ -90,6 +90,15 @@ static gpb_policy policy(void)
 /* Calls that are on the GPU now. */
 static atomic_int running;
 
+/* Calls that threads of the host BLAS share out among them now: counted while there is a GPU to choose instead. */
+static atomic_int on_host;
+
+/* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
+static bool is_shared_out(const gpb_call *g)
+{
+    return gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+}
+
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
 static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
@@ -169,6 +178,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
         facts->callers = atomic_load_explicit(&running, memory_order_relaxed);
+        facts->host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
         facts->age_s = gpb_clock_s() - loaded_s;
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_plan_make(call, facts, user);
@@ -211,7 +221,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
         plan.why = gpb_gpu_why();
     }
     visit->why = plan.why, visit->host_s = plan.host_s, visit->gpu_s = plan.gpu_s;
-    visit->modelled_s = plan.host_s / facts.host_ratio, visit->threads = facts.cores;
+    visit->modelled_s = facts.callers || facts.host_callers ? 0 : plan.host_s / facts.host_ratio, visit->threads = facts.cores;
     return false;
 }
 
@@ -237,6 +247,8 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
         return true;
     }
     if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = gpb_clock_s();
+    visit->shared_out = is_shared_out(call);
+    if (visit->shared_out) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
     inside = frame;
     return false;
 }
@@ -250,17 +262,14 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     return done;
 }
 
-/* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
-static bool is_shared_out(const gpb_call *g)
-{
-    return (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
-}
-
 void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    if (gpb_gpu_started() && is_shared_out(visit->call)) gpb_crowd_begin();
+    if (visit->shared_out) {
+        atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
+        gpb_crowd_begin();
+    }
     const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
     count_host(visit, seconds);

@@ -42,12 +42,14 @@ static memory pinned_memory(room r)
 
 static double first_call;        /* the process's first, GPU start and all: 0 as yet */
 
+/* By `auto` the GPU is started by calls that are worth it: here before the first is timed. --processes has what that costs. */
 static memory *memory_for(const ask *q)
 {
     static memory ordinary, pinned;
     if (!ordinary.in.at) {
+        const double room = 0.9 * sqrt(fmin((double)q->room.in / 2, (double)q->room.out));
         ordinary = memory_make(q->room, true);
-        if (!q->once) first_call = contender_warm(&ordinary, (int)fmin(WARM_UP, fmin((double)q->m, fmin((double)q->n, (double)q->k))));
+        if (!q->once) first_call = contender_warm(&ordinary, (int)fmin(WARM_UP, room));
     }
     if (q->where != PINNED) return &ordinary;
     if (!pinned.in.at) pinned = pinned_memory(q->room);

@@ -246,7 +246,9 @@ static void corrections(void **state)
     assert_false(ask(call, facts, (gpb_policy){ 0 }).gpu);
     facts.gpu_ratio = 1, facts.callers = 15;
     gpb_plan crowd = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
-    assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s && crowd.host_s == plain.host_s);
+    assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s && crowd.host_s == 2 * plain.host_s);
+    facts.host_callers = 3;
+    assert_true(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).host_s == 8 * plain.host_s);
 }
 
 /* Calls turned away by their sizes alone are none that the GPU would be faster at. */
