@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dispatch/call.h"
+
 /* PINNED: host memory that the driver knows as page-locked over the operand's whole extent, copied without staging. ELSEWHERE: memory of
    another GPU or another context, or a pointer array of several kinds. */
 enum gpb_place { GPB_PLACE_HOST, GPB_PLACE_PINNED, GPB_PLACE_DEVICE, GPB_PLACE_ELSEWHERE };
@@ -23,8 +25,8 @@ typedef struct gpb_facts {
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
     bool crowded;                /* threads of the host BLAS are about (src/crowd.h): gpu_ratio is of such calls, */
     double quiet_ratio;          /* this of others */
-    int callers, host_callers;   /* other calls on the GPU now: they share the link; and on the host's threads: they share the cores */
-    bool try_host, try_gpu;      /* that side was never tried with this very size, and the other is well known (learn.h) */
+    int callers, host_callers;   /* other calls now: on the GPU, as far as this one shares the link with them; on the host's threads */
+    bool try_host, try_gpu;      /* that side was never tried with this very size, which the other knows (learn.h) */
     double start_s;              /* seconds until the GPU is started; 0 once it is */
     bool starting;               /* that is under way */
     double credit_s;             /* what the GPU would have saved on the calls so far that went to the host for start_s alone, */
@@ -42,6 +44,18 @@ typedef struct gpb_facts {
 static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
 {
     return !gpb_place_on_host(facts->a) || !gpb_place_on_host(facts->b) || !gpb_place_on_host(facts->c);
+}
+
+/* Large calls take turns (src/gpu_state.h), so a small one has at most one of them beside it: from so many bytes that go
+   through rings on. */
+enum { GPB_LARGE_CALL = 16 << 20 };
+
+static inline bool gpb_facts_large(const gpb_call *call, const gpb_facts *facts)
+{
+    const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
+    const double elements = (facts->a == GPB_PLACE_HOST ? m * k : 0) + (facts->b == GPB_PLACE_HOST ? k * n : 0)
+                            + (gpb_place_on_host(facts->c) ? m * n : 0);
+    return 4 * elements * (double)call->batch > GPB_LARGE_CALL;
 }
 
 #endif

@@ -14,6 +14,7 @@
 #define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
 #define WAYS 4u                          /* places that a size may have: a power of two */
+#define KNOWN 4                          /* calls, then a size is known well enough to try the other side, and to believe that at once */
 #define TRIES 2                          /* a size begins with the better of two calls */
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
@@ -111,17 +112,17 @@ double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious)
 void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key key, gpb_facts *facts)
 {
     const gpb_learn_cell on_host = size_of(host, key), on_gpu = size_of(gpu, key);
-    const bool sure_of_host = on_host.seen == GPB_LEARN_SURE, sure_of_gpu = on_gpu.seen == GPB_LEARN_SURE;
-    facts->host_ratio = sure_of_gpu && on_host.seen >= 2 ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
-    facts->gpu_ratio = sure_of_host && on_gpu.seen >= 2 ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
-    facts->try_host = sure_of_gpu && on_host.seen < 2 && on_gpu.tries < TRIES;
-    facts->try_gpu = sure_of_host && on_gpu.seen < 2 && on_host.tries < TRIES;
+    const bool host_known = on_host.seen >= KNOWN, gpu_known = on_gpu.seen >= KNOWN;
+    facts->host_ratio = gpu_known && on_host.seen >= TRIES ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
+    facts->gpu_ratio = host_known && on_gpu.seen >= TRIES ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
+    facts->try_host = gpu_known && on_host.seen < TRIES && on_gpu.tries < TRIES;
+    facts->try_gpu = host_known && on_gpu.seen < TRIES && on_host.tries < TRIES;
 }
 
 void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)
 {
     gpb_learn_cell size = size_of(learnt, key);
-    if (size.seen < GPB_LEARN_SURE || size.tries == TRIES) return;
+    if (size.seen < KNOWN || size.tries == TRIES) return;
     size.tries++;
     atomic_store_explicit(&learnt->kept[place_of(learnt, key)], size, memory_order_relaxed);
 }

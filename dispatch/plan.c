@@ -12,6 +12,7 @@
    made it seem ten times as long (2026-11-21). */
 #define HOPELESS_GPU 2
 #define HOPELESS_HOST 4
+#define WORTH_A_TRY_S 5e-4       /* nor does that matter on the host, if it should take no longer */
 #define START_LOST_S 0.3         /* what a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a training
                                     loop on 16 cores and an H200, 2026-11-21) */
 
@@ -25,8 +26,9 @@ static bool slower_on_gpu(const gpb_plan *plan) { return plan->gpu_s >= MARGIN *
 /* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is not thought to be hopeless. */
 static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
 {
-    if (slower_on_gpu(plan)) return !facts->try_gpu || facts->start_s > 0 || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
-    return facts->try_host && plan->host_s < HOPELESS_HOST * plan->gpu_s;
+    const bool alone = !facts->callers && !facts->host_callers;
+    if (slower_on_gpu(plan)) return !facts->try_gpu || !alone || facts->start_s > 0 || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
+    return facts->try_host && alone && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
 }
 
 /* How much quicker than the host the GPU would be, were the process not crowded; 0: it would not. */

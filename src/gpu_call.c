@@ -57,15 +57,6 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     return result ? gpb_driver_error(result) : NULL;
 }
 
-/* By what goes through rings. */
-static bool is_large(const gpb_call *call, const gpb_facts *facts)
-{
-    const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    const double elements = (facts->a == GPB_PLACE_HOST ? m * k : 0) + (facts->b == GPB_PLACE_HOST ? k * n : 0)
-                            + (gpb_place_on_host(facts->c) ? m * n : 0);
-    return 4 * elements * (double)call->batch > GPB_LARGE_CALL;
-}
-
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
@@ -75,7 +66,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     gpb_driver_capture_mode(&mode);
     gpb_progress progress = { 0 };
     CUresult result = CUDA_SUCCESS;
-    gpb_lane *lane = plan.gpu ? gpb_gpu_take(facts, is_large(call, facts)) : NULL;
+    gpb_lane *lane = plan.gpu ? gpb_gpu_take(facts, gpb_facts_large(call, facts)) : NULL;
     bool warn = plan.gpu;
     if (lane) {
         out.failure = provide(lane, call, facts, policy, &plan);

@@ -26,9 +26,8 @@ enum {
    takes longer than GPB_TURN_NS, they take the next two as well, but never the others: a small one does not wait for a large one's end. */
 enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
 #define GPB_TURN_NS INT64_C(100000000)
-/* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others; of operands in ordinary
-   memory from which a call is large. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms (H200: 2026-11-21-sweeps.log). */
-enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20, GPB_LARGE_CALL = 16 << 20 };
+/* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms (H200: 2026-11-21-sweeps.log). */
+enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20 };
 _Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
 
 /* One GPU of GPUBLAS_DEVICES. */

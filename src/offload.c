@@ -87,8 +87,14 @@ static gpb_policy policy(void)
                          .splits = (int)gpb_option_number(GPB_OPTION_SPLITS) };
 }
 
-/* Calls that are on the GPU now. */
-static atomic_int running;
+/* Calls that are on the GPU now: small, large. */
+static atomic_int running[2];
+
+/* Those of its kind share the link with it, and of the other kind one at a time. */
+static int callers(bool large)
+{
+    return atomic_load_explicit(&running[large], memory_order_relaxed) + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
+}
 
 /* Calls that threads of the host BLAS share out among them now: counted while there is a GPU to choose instead. */
 static atomic_int on_host;
@@ -102,11 +108,12 @@ static bool is_shared_out(const gpb_call *g)
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
 static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
-    const bool alone = atomic_fetch_add(&running, 1) == 0 && plan->gpu && !gpb_gpu_starting();
+    const bool large = gpb_facts_large(call, facts);
+    const bool alone = atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]) && plan->gpu && !gpb_gpu_starting();
     const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
-    atomic_fetch_sub(&running, 1);
+    atomic_fetch_sub(&running[large], 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
@@ -177,7 +184,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
 {
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
-        facts->callers = atomic_load_explicit(&running, memory_order_relaxed);
+        facts->callers = callers(gpb_facts_large(call, facts));
         facts->host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
         facts->age_s = gpb_clock_s() - loaded_s;
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);

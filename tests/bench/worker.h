@@ -40,7 +40,7 @@ worker worker_start(const bench_options *options, const char *mode, enum contend
 /* False: the worker has ended without an answer. */
 bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_t answer_size);
 void worker_end(worker *w);
-/* Waits until the threads of the last one asked have gone to sleep: OpenBLAS's look for work for 30 ms after a call, on all cores. */
+/* Waits until the threads of the last one asked have gone to sleep: OpenBLAS's look for work after a call, on all cores. */
 void worker_settle(void);
 /* Is its end a fault? A rival may be missing or fail; ours and the host BLAS may not. */
 bool worker_failed(const worker *w);

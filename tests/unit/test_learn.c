@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -154,6 +155,37 @@ static void sizes(void **state)
     assert_true(gpb_learn_ratio(learnt, (gpb_learn_key){ odd.class, odd.place, odd.tag ^ 4 }, false) == 1);
 }
 
+/* A size that one side knows is to be tried on the other, twice at most; and what that takes then is believed at once. */
+static void tries(void **state)
+{
+    (void)state;
+    static gpb_learn host, gpu;
+    const gpb_learn_key key = key_of(521, 521, 521);
+    gpb_facts facts;
+    memset(&host, 0, sizeof host), memset(&gpu, 0, sizeof gpu);
+    ratio_after(&host, 20, 1), ratio_after(&gpu, 20, 1);
+    for (int calls = 0; calls < 4; calls++) {
+        gpb_learn_facts(&host, &gpu, key, &facts);
+        assert_false(facts.try_host || facts.try_gpu);
+        gpb_learn_tried(&host, key);
+        gpb_learn_add(&host, key, 1e-3, 2e-3);
+    }
+    gpb_learn_facts(&host, &gpu, key, &facts);
+    assert_true(facts.try_gpu && !facts.try_host);
+    gpb_learn_tried(&host, key);
+    gpb_learn_facts(&host, &gpu, key, &facts);
+    assert_true(facts.try_gpu);
+    gpb_learn_tried(&host, key), gpb_learn_tried(&host, key);
+    gpb_learn_facts(&host, &gpu, key, &facts);
+    assert_false(facts.try_gpu);
+    gpb_learn_add(&gpu, key, 1e-3, 6e-3), gpb_learn_add(&gpu, key, 1e-3, 5e-3);
+    gpb_learn_facts(&host, &gpu, key, &facts);
+    assert_true(fabs(facts.gpu_ratio - 5) < 0.01 && !facts.try_gpu && !facts.try_host);
+    for (int calls = 0; calls < 4; calls++) gpb_learn_add(&gpu, key, 1e-3, 5e-3);
+    gpb_learn_facts(&host, &gpu, key, &facts);
+    assert_true(fabs(facts.host_ratio - 2) < 0.1 && !facts.try_gpu && !facts.try_host);
+}
+
 static void *adds(void *learnt)
 {
     for (int i = 0; i < 20000; i++)
@@ -175,7 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes), cmocka_unit_test(converges), cmocka_unit_test(exceptions),
-        cmocka_unit_test(lends), cmocka_unit_test(sizes), cmocka_unit_test(changes), cmocka_unit_test(threads),
+        cmocka_unit_test(lends), cmocka_unit_test(sizes), cmocka_unit_test(tries), cmocka_unit_test(changes), cmocka_unit_test(threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

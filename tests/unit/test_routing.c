@@ -193,6 +193,12 @@ static void tries(void **state)
             is(quick, !(known & 2), known & 2, known & 2 ? "tried on the host" : "faster on the GPU");
             is(quicker, true, false, "faster on the GPU");
         }
+    for (int other = 0; other < 2; other++) {      /* not beside others */
+        gpb_facts slow = where(1.5), quick = where(0.3);
+        slow.try_gpu = quick.try_host = true;
+        slow.callers = quick.callers = other, slow.host_callers = quick.host_callers = !other;
+        assert_false(ask(slow).tries || ask(quick).tries);
+    }
 }
 
 /* What the crowd alone keeps from the GPU is told, with what it would have saved. */
