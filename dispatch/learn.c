@@ -15,7 +15,8 @@
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
 #define WAYS 4u                          /* places that a size may have: a power of two */
 #define KNOWN 4                          /* calls, then a size is known well enough to try the other side, and to believe that at once */
-#define TRIES 2                          /* a size begins with the better of two calls */
+#define TRIES 3                          /* a size begins with the best of three calls: two in a row at least, where rows are of five, and the
+                                            first on the side that was idle takes longer (the host's threads sleep) */
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
 static int class_of(const gpb_call *call)
@@ -146,12 +147,13 @@ static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double mo
     return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 2 };
 }
 
-/* A size begins with the better of two calls, and takes the place of another. */
+/* A size begins with the best of its first calls, and takes the place of another. */
 static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double ratio)
 {
     if (cell.tag != tag || cell.seen == 0) return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
-    if (cell.seen >= 2) return step(cell, ratio);
-    return (gpb_learn_cell){ .ratio = stored(least(ratio, cell.ratio / UNIT)), .seen = 2, .tag = tag };
+    if (cell.seen >= TRIES) return step(cell, ratio);
+    cell.ratio = stored(least(ratio, cell.ratio / UNIT)), cell.seen++;
+    return cell;
 }
 
 /* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is whole. */

@@ -42,7 +42,7 @@ uint64_t gpb_learn_hash(const gpb_call *call);
    thought better of than its neighbours, or it would never be tried. */
 double gpb_learn_ratio(const gpb_learn *learnt, gpb_learn_key key, bool curious);
 /* What both sides' tables say of calls like that: fills host_ratio, gpu_ratio, try_host, try_gpu. Beside a side that knows
-   this size (from four calls) the other is taken at its word as soon as it was tried (twice). */
+   this size (from four calls) the other is taken at its word as soon as it was tried (three times). */
 void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key key, gpb_facts *facts);
 /* A call of that size, which this table knows, goes to the other side to try it. */
 void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key);

@@ -140,8 +140,8 @@ static void judge(const machine *m, int threads, double spread)
     const result r = play(m, &base, spread);
     print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at most %.2f of the host\n",
                   m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst, r.worst_host);
-    assert_true(r.geometric < 1.05 && r.learning < 1.05 + spread / 30);
-    assert_true(r.worst_host < 1.25 + spread / 2);
+    assert_true(r.geometric < 1.05 && r.learning < 1.06 + spread / 25);
+    assert_true(r.worst_host < 1.25);
 }
 
 /* The goals of the project: 1.05 in geometric mean over 300 shapes, none above 1.25 times the host. */
