@@ -169,12 +169,12 @@ static int widest(cpu_set_t *set)
 
 /* Who is woken beside a thread that spins runs at once only if the slice it asks for is shorter than the other's (EEVDF with slices of a
    thread's own: Linux 6.12; 2.8 ms are usual on 8 cores and more), and what it has begun to copy should be done by the slice's end. Older
-   kernels refuse or ignore it. */
+   kernels ignore it. Policy and niceness stay as they came from the program. */
 static void ask_for_slice(void)
 {
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes = {
-        .size = sizeof attributes, .slice = SLICE_NS,
-    };
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes;
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
+    attributes.slice = SLICE_NS;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 

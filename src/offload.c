@@ -96,13 +96,25 @@ static int callers(bool large)
     return atomic_load_explicit(&running[large], memory_order_relaxed) + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
 }
 
-/* Calls that threads of the host BLAS share out among them now: counted while there is a GPU to choose instead. */
+/* Calls that threads of the host BLAS share out among them now, and whether this thread's is one of them: counted while there is a GPU to
+   choose instead. */
 static atomic_int on_host;
+static _Thread_local bool shared_out __attribute__((tls_model("initial-exec")));
 
 /* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
-static bool is_shared_out(const gpb_call *g)
+static void enter_host(const gpb_call *g)
 {
-    return gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+    shared_out = gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+    if (shared_out) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
+}
+
+/* Also by the next call of a thread that has left the host by a longjmp. */
+static void leave_host(void)
+{
+    if (!shared_out) return;
+    shared_out = false;
+    atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
+    gpb_crowd_begin();
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
@@ -239,6 +251,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     *visit = (gpb_visit){ 0 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
+    leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
     visit->why = turned_away(call, &libcuda);
@@ -254,8 +267,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
         return true;
     }
     if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = gpb_clock_s();
-    visit->shared_out = is_shared_out(call);
-    if (visit->shared_out) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
+    enter_host(call);
     inside = frame;
     return false;
 }
@@ -273,10 +285,7 @@ void gpb_offload_done(const gpb_visit *visit)
 {
     if (!visit->call) return;
     inside = NULL;
-    if (visit->shared_out) {
-        atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
-        gpb_crowd_begin();
-    }
+    leave_host();
     const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
     count_host(visit, seconds);

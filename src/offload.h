@@ -14,7 +14,6 @@ typedef struct gpb_visit {
     double host_s, gpu_s;        /* as predicted; 0: the call's size told enough */
     double modelled_s;           /* host_s as the model has it, without what was learnt; 0: nothing is to be learnt from this call */
     int threads;                 /* of the host, in the prediction */
-    bool shared_out;             /* several threads of the host's compute it */
     double begin_s;              /* set only when timed: to be learnt from, or traced */
 } gpb_visit;
 
