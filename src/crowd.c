@@ -32,10 +32,11 @@ bool gpb_crowded(void) { return load(&crowded_until) && gpb_clock_ns() < load(&c
 bool gpb_crowd_ending(void) { return load(&ending_until) && gpb_clock_ns() < load(&ending_until); }
 
 /* Each failure doubles what has to be missed before the next attempt: a program that always has work for the host loses little by them. */
-void gpb_crowd_missed(double saved_s, double lost)
+bool gpb_crowd_missed(double saved_s, double lost)
 {
     const int64_t missed = atomic_fetch_add(&missed_ns, (int64_t)(1e9 * saved_s));
-    if ((double)missed < lost * (double)(CROWDED_NS << atomic_load(&failures))) return;
+    if ((double)missed < lost * (double)(CROWDED_NS << atomic_load(&failures))) return false;
     atomic_store(&missed_ns, 0);
     atomic_store(&ending_until, gpb_clock_ns() + CROWDED_NS);
+    return true;
 }

@@ -12,8 +12,8 @@ bool gpb_crowded(void);
 
 /* A call went to the host only because the process is crowded: it would have been `saved_s` quicker on the GPU; as things are it would have
    been slower there, by `lost` of each second. What calls so miss pays, some time, for a while of calls on the GPU come what may, in which
-   the host's threads go to sleep. */
-void gpb_crowd_missed(double saved_s, double lost);
+   the host's threads go to sleep: true, that begins with this one. */
+bool gpb_crowd_missed(double saved_s, double lost);
 /* It is that while: plan as if the process were not crowded. */
 bool gpb_crowd_ending(void);
 

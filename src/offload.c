@@ -201,12 +201,12 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
         facts->age_s = gpb_clock_s() - loaded_s;
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_plan_make(call, facts, user);
-        if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
-        if (plan.missed_s > 0) gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s);
+        if (plan.missed_s > 0 && gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
         if (plan.starts || unmeasured) gpb_gpu_start_behind();
+        if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->start_s == 0 || waited) return plan;
         if (!(user->offload == GPB_OFFLOAD_ALWAYS ? gpb_gpu_start() : gpb_gpu_await())) return plan;
     }

@@ -19,7 +19,9 @@ enum { MS = 1000000 };
 static int misses(double lost)
 {
     int calls = 0;
-    for (; !gpb_crowd_ending(); calls++) gpb_crowd_missed(1e-3, lost);
+    do calls++;
+    while (!gpb_crowd_missed(1e-3, lost));
+    assert_true(gpb_crowd_ending());
     return calls;
 }
 

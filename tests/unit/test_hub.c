@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The hub, over real plans, with a host BLAS, a GPU and a clock of the test's own: what programs of a few sizes come to. The host's threads
+   look for work for 134 ms after each call; beside them the GPU takes `crowded` times as long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "src/clock.h"
+
+static double now_s;
+static int64_t its_ns(void) { return (int64_t)(1e9 * now_s); }
+static double its_s(void) { return now_s; }
+#define gpb_clock_ns its_ns
+#define gpb_clock_s its_s
+#include "src/crowd.c"
+#include "src/machine.c"
+#include "src/offload.c"
+
+/* ---- the world */
+
+typedef struct world { double crowded; } world;
+static world here;
+static double host_worked_s = -1;            /* when the host's threads last did */
+static int on_gpu;
+
+/* One size: seconds on the host, on the GPU alone. */
+typedef struct product { gpb_call call; double host_s, gpu_s; } product;
+static const product *current;
+
+static product product_of(int n, double host_s, double gpu_s)
+{
+    return (product){ { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n, .k = n, .lda = n,
+                        .ldb = n, .ldc = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
+}
+
+static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.crowded : 1); }
+
+gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+{
+    (void)call, (void)facts, (void)policy;
+    now_s += gpu_takes(current);
+    on_gpu++;
+    return (gpb_outcome){ .done = true, .kernel = plan.kernel };
+}
+
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    (void)libcuda;
+    *facts = (gpb_facts){ .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30 };
+    gpb_machine_facts(call, facts);
+}
+
+bool gpb_gpu_start(void) { return true; }
+void gpb_gpu_start_behind(void) { }
+bool gpb_gpu_await(void) { return true; }
+bool gpb_gpu_starting(void) { return false; }
+bool gpb_gpu_started(void) { return true; }
+void gpb_gpu_save(void) { }
+bool gpb_gpu_possible(void) { return true; }
+const char *gpb_gpu_why(void) { return ""; }
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda) { return call && libcuda; }
+bool gpb_gpu_none_there(const gpb_call *call, uint64_t now) { return call && now; }
+bool gpb_gpu_unreachable(const gpb_call *call) { return !call; }
+int gpb_next_threads(void) { return 16; }
+bool gpb_next_look(uint64_t now) { return now != 0; }
+int gpb_crew_size(void) { return 13; }
+int gpb_crew_cores(void) { return 16; }
+gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
+{
+    (void)call, (void)facts;
+    return (gpb_verify){ 0 };
+}
+bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *facts, const gpb_outcome *out)
+{
+    return verify && call && facts && out;
+}
+
+/* One call, wherever it goes; what it took. */
+static double does(const product *p)
+{
+    const double begin_s = now_s;
+    gpb_visit visit;
+    current = p;
+    if (!gpb_offload(&p->call, &visit)) {
+        now_s += p->host_s;
+        host_worked_s = now_s;
+        gpb_offload_done(&visit);
+    }
+    return now_s - begin_s;
+}
+
+static void forget(double crowded)
+{
+    memset(&gpb_machine_here, 0, sizeof gpb_machine_here);
+    atomic_store(&gpb_machine_here.dma_mbs, 50000);
+    atomic_store(&gpb_machine_here.core_mbs, 10000);
+    atomic_store(&gpb_machine_here.launch_ns, 12000);
+    atomic_fetch_add(&changes, 1);           /* decisions that were remembered are void */
+    atomic_store(&failures, 0);
+    atomic_store(&missed_ns, 0);
+    atomic_store(&crowded_until, 0);
+    atomic_store(&ending_until, 0);
+    now_s += 10, host_worked_s = -1;
+    here = (world){ crowded };
+}
+
+/* The host has worked before each of some calls, as while the GPU was being started. */
+static void while_the_host_works(const product *p, int calls)
+{
+    for (int i = 0; i < calls; i++) {
+        host_worked_s = now_s;
+        gpb_crowd_begin();
+        does(p);
+    }
+}
+
+/* ---- programs */
+
+/* 512, as measured on an H200 and 16 cores: 0.33 ms on the host, 0.13 on the GPU, 0.7 there beside the host's threads. A loop that begins
+   crowded stays on the host for less than a second, and then goes to the GPU for good. */
+static void one_size(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.33e-3, 0.13e-3);
+    forget(5.4);
+    while_the_host_works(&p, 20);
+    const double begin_s = now_s;
+    double last = 0;
+    while (now_s < begin_s + 2) last = does(&p);
+    assert_true(fabs(last - p.gpu_s) < 1e-9);
+    on_gpu = 0;
+    for (int i = 0; i < 1000; i++) does(&p);
+    assert_int_equal(on_gpu, 1000);
+}
+
+/* By turns with one that is always the host's, which so keeps its threads about: what the attempts cost is soon less than a fiftieth. */
+static void with_the_host(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.33e-3, 0.13e-3), small = product_of(100, 40e-6, 200e-6);
+    forget(5.4);
+    while_the_host_works(&p, 20);
+    double spent = 0;
+    const int calls = 20000;
+    for (int i = 0; i < calls; i++) spent += does(&p) + does(&small);
+    assert_true(spent < 1.02 * calls * (p.host_s + small.host_s));
+}
+
+/* Large ones are worth it beside the host's threads, too. */
+static void large_beside_the_host(void **state)
+{
+    (void)state;
+    const product p = product_of(2048, 16e-3, 1e-3), small = product_of(100, 40e-6, 200e-6);
+    forget(2);
+    double spent = 0;
+    for (int i = 0; i < 100; i++) does(&p), does(&small);
+    for (int i = 0; i < 100; i++) spent += does(&p) + does(&small);
+    assert_true(spent < 1.05 * 100 * (2 * p.gpu_s + small.host_s));
+}
+
+/* A size that the model is wrong about, either way, is tried on the other side. */
+static void wrong_models(void **state)
+{
+    (void)state;
+    const product host = product_of(1024, 0.5e-3, 1.2e-3), gpu = product_of(300, 0.4e-3, 0.06e-3);
+    forget(1);
+    for (int i = 0; i < 50; i++) does(&host), does(&gpu);
+    assert_true(fabs(does(&host) - host.host_s) < 1e-9 && fabs(does(&gpu) - gpu.gpu_s) < 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host), cmocka_unit_test(large_beside_the_host),
+                                        cmocka_unit_test(wrong_models) };
+    return cmocka_run_group_tests_name("hub", tests, NULL, NULL);
+}
