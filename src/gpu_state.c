@@ -4,6 +4,7 @@
 #include "src/gpu_state.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "kernels/gemm_args.h"
@@ -171,23 +172,28 @@ static void doze(waiter *w)
     hand_out();
 }
 
+/* Not on the stack: a signal's handler may leave it by a longjmp, and the next in the queue must not be handed over what is gone. */
 static gpb_lane *wait_for_lane(int device, bool large)
 {
-    waiter me = { .look = PTHREAD_COND_INITIALIZER, .device = device, .large = large };
-    waiter **end = &queue;
+    waiter *me = calloc(1, sizeof *me), **end = &queue;
+    if (!me) return NULL;
+    pthread_cond_init(&me->look, NULL);
+    me->device = device, me->large = large;
     while (*end) end = &(*end)->next;
-    *end = &me;
-    while (!me.lane && gpb_gpu_started()) {
-        if (next_large() == &me) doze(&me);
-        else pthread_cond_wait(&me.look, &lock);
+    *end = me;
+    while (!me->lane && gpb_gpu_started()) {
+        if (next_large() == me) doze(me);
+        else pthread_cond_wait(&me->look, &lock);
     }
-    for (waiter **at = &queue; *at && !me.lane; at = &(*at)->next)
-        if (*at == &me) {
-            *at = me.next;
+    gpb_lane *lane = me->lane;
+    for (waiter **at = &queue; *at && !lane; at = &(*at)->next)
+        if (*at == me) {
+            *at = me->next;
             break;
         }
-    pthread_cond_destroy(&me.look);
-    return me.lane;
+    pthread_cond_destroy(&me->look);
+    free(me);
+    return lane;
 }
 
 void gpb_gpu_wake(void)
