@@ -172,7 +172,7 @@ static int widest(cpu_set_t *set)
    kernels ignore it. Policy and niceness stay as they came from the program. */
 static void ask_for_slice(void)
 {
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes;
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes = { 0 };
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
     attributes.slice = SLICE_NS;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
