@@ -47,7 +47,7 @@ static double known(_Atomic int64_t *value, double unit, double presumed)
     return measured ? unit * (double)measured : presumed;
 }
 
-static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
+static void fill(gpb_facts *facts, int threads)
 {
     const double core = known(&gpb_machine_here.core_mbs, 1e-3, 9), link = known(&gpb_machine_here.dma_mbs, 1e-3, 25);
     const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
@@ -56,7 +56,6 @@ static void fill(gpb_facts *facts, int threads, gpb_learn_key key)
     facts->call_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
     facts->cores = threads;
     facts->core_gflops = 50;
-    facts->host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], key, true);
 }
 
 /* What is too few to be looked at follows from calls of about that size: products of 40 x 40 x 40. */
@@ -66,7 +65,8 @@ static void count_too_few(int threads)
 {
     const gpb_call typical = { .m = 40, .n = 40, .k = 40, .batch = 1, .uplo = 'G' };
     gpb_facts facts;
-    fill(&facts, threads, gpb_learn_key_of(&typical));
+    fill(&facts, threads);
+    facts.host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(&typical), true);
     atomic_store_explicit(&too_few, gpb_plan_too_few(&facts), memory_order_relaxed);
 }
 
@@ -87,7 +87,7 @@ double gpb_machine_too_few(void) { return atomic_load_explicit(&too_few, memory_
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
-    fill(facts, host_threads(), key);
+    fill(facts, host_threads());
     facts->crowded = gpb_crowded();
     gpb_learn_facts(&gpb_machine_here.host[class_of(facts->cores)], gpu_table(call, facts), key, facts);
     facts->quiet_ratio = facts->crowded ? gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false) : facts->gpu_ratio;
