@@ -23,7 +23,8 @@ static void add(const char *suite, int m, int n, int k, const char *pair, const 
     if (m > options->largest || n > options->largest || count == MOST_PROBLEMS) return;
     if (!strcmp(suite, "squares") && options->largest < k) return;
     problems[count++] = (problem){ suite, m, n, k, pair[0], pair[1], odd ? odd_ld(rows_a) : rows_a, odd ? odd_ld(rows_b) : rows_b,
-                                   odd ? odd_ld(m) : m, 1, false, odd };
+                                   odd ? odd_ld(m) : m, 1, STRIDED, odd,
+                                   !strcmp(suite, "beta") };
 }
 
 static void add_pairs(const char *suite, int m, int n, int k, const bench_options *options)
@@ -64,15 +65,24 @@ static void batched(const bench_options *options)
 {
     static const struct { int batch, n; } table[] = { { 1000, 64 }, { 256, 128 }, { 64, 512 } };
     for (int i = 0; i < 3; i++)
-        for (int array = 0; array < 2; array++) {
+        for (enum batch_how how = STRIDED; how <= SHUFFLED; how++) {
             int before = count;
             add("batched", table[i].n, table[i].n, table[i].n, "NN", options);
-            if (count > before) problems[count - 1].batch = table[i].batch, problems[count - 1].array = array;
+            if (count > before) problems[count - 1].batch = table[i].batch, problems[count - 1].how = how;
         }
+}
+
+/* C that is read: beta is 1. */
+static void beta(const bench_options *options)
+{
+    static const int sizes[][3] = { { 512, 512, 512 }, { 1024, 1024, 1024 }, { 2048, 2048, 2048 }, { 4096, 4096, 4096 },
+                                    { 4095, 4095, 4095 }, { 8192, 8192, 8192 }, { 8192, 8192, 64 }, { 8192, 8192, 16 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) add("beta", sizes[i][0], sizes[i][1], sizes[i][2], "NN", options);
 }
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
     { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
+    { "beta", beta },
 };
 /* suite: the only one, unless the command line names some. */
 static const struct { const char *name; int cublas; double slack; const char *suite; } modes[] = {
@@ -124,11 +134,17 @@ static result measured(const problem *p, double seconds)
     return r;
 }
 
+static const char *how_name(const problem *p)
+{
+    static const char *const names[] = { "strided", "array", "shuffled" };
+    return p->batch > 1 ? names[p->how] : "one";
+}
+
 static void write_csv(FILE *csv, const char *gpu, const char *mode, const problem *p, const result *r)
 {
     double flops = problem_flops(p);
     fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->m, p->n, p->k, p->ta, p->tb, p->batch,
-            p->array ? "array" : p->batch > 1 ? "strided" : "one", r->ours.count);
+            how_name(p), r->ours.count);
     fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least, 1e3 * r->ours.most,
             1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most, 1e3 * r->events.median);
     fprintf(csv, "%.4f,%.3f,%.3f,%s,%.3f,%.3f\n", r->cublas.median / r->ours.median, 1e-12 * flops / r->ours.median,
@@ -136,7 +152,7 @@ static void write_csv(FILE *csv, const char *gpu, const char *mode, const proble
 }
 
 /* Geometric mean and least of ours/cuBLAS, a line for each suite and mode. */
-static struct summary { const char *suite, *mode; double logs, least; const problem *at; int cases, below; } sums[16];
+static struct summary { const char *suite, *mode; double logs, least; const problem *at; int cases, below; } sums[24];
 
 static void sum_up(const char *mode, const problem *p, double ratio)
 {
@@ -203,8 +219,8 @@ int bench_device(const bench_options *options)
             bool right = r.error <= p->k + 4 + modes[x].slack;
             faults += !right || !r.on_gpu;
             if (!isnan(r.cublas.median)) sum_up(modes[x].name, p, r.cublas.median / r.ours.median);
-            printf("%-7s %s %5d %5d %7d %c%c%s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f%s%s\n", p->suite, modes[x].name, p->m, p->n,
-                   p->k, p->ta, p->tb, p->array ? " array" : p->batch > 1 ? " batch" : "", 1e3 * r.ours.median,
+            printf("%-7s %s %5d %5d %7d %c%c %s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f%s%s\n", p->suite, modes[x].name, p->m, p->n,
+                   p->k, p->ta, p->tb, how_name(p), 1e3 * r.ours.median,
                    1e-12 * problem_flops(p) / r.ours.median, 1e-12 * problem_flops(p) / r.cublas.median,
                    r.cublas.median / r.ours.median, r.kernel, r.error, r.cublas_error, right ? "" : " WRONG",
                    r.on_gpu ? "" : " NOT ON THE GPU");

@@ -66,6 +66,7 @@ def device(rows):
         ratios(rows, suite, "ieee", 0.97, None)
     ratios(rows, "batched", "fp32", 1, 1.3)
     ratios(rows, "batched", "ieee", 1, None)
+    ratios(rows, "beta", "fp32", 1, None)
 
 
 def end_to_end(rows):

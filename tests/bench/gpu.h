@@ -85,8 +85,9 @@ typedef struct problem {
     int m, n, k;
     char ta, tb;                                              /* N or T */
     int lda, ldb, ldc, batch;
-    bool array;                                               /* a batch by arrays of pointers */
+    enum batch_how { STRIDED, ARRAY, SHUFFLED } how;          /* of a batch: by strides, by arrays of pointers, by such in no order */
     int shift;                                                /* floats from an aligned base */
+    float beta;
 } problem;
 
 double problem_flops(const problem *p);

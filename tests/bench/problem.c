@@ -68,7 +68,7 @@ void gpu_operands(const problem *all, int count)
         size_t each[3] = { member_a(&all[i]), member_b(&all[i]), member_c(&all[i]) };
         for (int x = 0; x < 3; x++)
             if (members * each[x] > most[x]) most[x] = members * each[x];
-        if (all[i].array && members > entries) entries = members;
+        if (all[i].how != STRIDED && members > entries) entries = members;
     }
     if (!pattern) make_pattern();
     a = stretch_make(most[0] + 256, 0, true);
@@ -91,10 +91,12 @@ static void make_pointers(const problem *p)
     if (!memcmp(&made, p, sizeof made)) return;
     memcpy(&made, p, sizeof made);                            /* padding too */
     size_t count = problem_sets(p) * (size_t)p->batch;
-    for (size_t x = 0; x < count; x++) {
-        pointers.a[x] = address(a, x * member_a(p) + (size_t)p->shift);
-        pointers.b[x] = address(b, x * member_b(p) + (size_t)p->shift);
-        pointers.c[x] = address(c, x * member_c(p) + (size_t)p->shift);
+    const size_t batch = (size_t)p->batch, step = p->how == SHUFFLED ? 7 : 1;      /* no multiple of 7 among the batches */
+    for (size_t at = 0; at < count; at++) {
+        const size_t x = at / batch * batch + at % batch * step % batch;
+        pointers.a[at] = address(a, x * member_a(p) + (size_t)p->shift);
+        pointers.b[at] = address(b, x * member_b(p) + (size_t)p->shift);
+        pointers.c[at] = address(c, x * member_c(p) + (size_t)p->shift);
     }
     MUST(cuMemcpyHtoD_v2(pointers.device, pointers.a, 8 * count));
     MUST(cuMemcpyHtoD_v2(pointers.device + 8 * pointers.entries, pointers.b, 8 * count));
@@ -103,42 +105,42 @@ static void make_pointers(const problem *p)
 
 static void by_ours(const problem *p, size_t set)
 {
-    static const float one = 1, zero = 0;
+    static const float one = 1;
     const int ta = p->ta == 'N' ? 111 : 112, tb = p->tb == 'N' ? 111 : 112;
     const float *pa = address(a, begins(p, set, member_a(p))), *pb = address(b, begins(p, set, member_b(p)));
     float *pc = address(c, begins(p, set, member_c(p)));
     const size_t first = set * (size_t)p->batch;
-    if (p->array)
-        ours.batched(102, &ta, &tb, &p->m, &p->n, &p->k, &one, pointers.a + first, &p->lda, pointers.b + first, &p->ldb, &zero,
+    if (p->how != STRIDED)
+        ours.batched(102, &ta, &tb, &p->m, &p->n, &p->k, &one, pointers.a + first, &p->lda, pointers.b + first, &p->ldb, &p->beta,
                      pointers.c + first, &p->ldc, 1, &p->batch);
     else if (p->batch > 1)
-        ours.strided(102, ta, tb, p->m, p->n, p->k, 1, pa, p->lda, (int)member_a(p), pb, p->ldb, (int)member_b(p), 0, pc, p->ldc,
+        ours.strided(102, ta, tb, p->m, p->n, p->k, 1, pa, p->lda, (int)member_a(p), pb, p->ldb, (int)member_b(p), p->beta, pc, p->ldc,
                      (int)member_c(p), p->batch);
     else
-        ours.sgemm(102, ta, tb, p->m, p->n, p->k, 1, pa, p->lda, pb, p->ldb, 0, pc, p->ldc);
+        ours.sgemm(102, ta, tb, p->m, p->n, p->k, 1, pa, p->lda, pb, p->ldb, p->beta, pc, p->ldc);
 }
 
 static void by_cublas(const problem *p, size_t set)
 {
-    static const float one = 1, zero = 0;
+    static const float one = 1;
     const int ta = p->ta != 'N', tb = p->tb != 'N';
     const float *pa = address(a, begins(p, set, member_a(p))), *pb = address(b, begins(p, set, member_b(p)));
     float *pc = address(c, begins(p, set, member_c(p)));
     const gpu_address first = pointers.device + 8 * set * (size_t)p->batch;
-    if (p->array)
+    if (p->how != STRIDED)
         must(cublas.batched(cublas.handle, ta, tb, p->m, p->n, p->k, &one, (const float *const *)(uintptr_t)first, p->lda,
-                            (const float *const *)(uintptr_t)(first + 8 * pointers.entries), p->ldb, &zero,
+                            (const float *const *)(uintptr_t)(first + 8 * pointers.entries), p->ldb, &p->beta,
                             (float *const *)(uintptr_t)(first + 16 * pointers.entries), p->ldc, p->batch), "cublasSgemmBatched");
     else if (p->batch > 1)
         must(cublas.strided(cublas.handle, ta, tb, p->m, p->n, p->k, &one, pa, p->lda, (long long)member_a(p), pb, p->ldb,
-                            (long long)member_b(p), &zero, pc, p->ldc, (long long)member_c(p), p->batch), "cublasSgemmStridedBatched");
+                            (long long)member_b(p), &p->beta, pc, p->ldc, (long long)member_c(p), p->batch), "cublasSgemmStridedBatched");
     else
-        must(cublas.sgemm(cublas.handle, ta, tb, p->m, p->n, p->k, &one, pa, p->lda, pb, p->ldb, &zero, pc, p->ldc), "cublasSgemm");
+        must(cublas.sgemm(cublas.handle, ta, tb, p->m, p->n, p->k, &one, pa, p->lda, pb, p->ldb, &p->beta, pc, p->ldc), "cublasSgemm");
 }
 
 void gpu_multiply(enum gpu_who who, const problem *p, size_t set)
 {
-    if (p->array) make_pointers(p);
+    if (p->how != STRIDED) make_pointers(p);
     if (who == GPU_OURS) by_ours(p, set % problem_sets(p));
     else by_cublas(p, set % problem_sets(p));
 }
@@ -159,7 +161,7 @@ static double by_events(const problem *p, size_t set)
 
 double gpu_timed(enum gpu_who who, const problem *p, size_t set, bool events)
 {
-    if (p->array) make_pointers(p);
+    if (p->how != STRIDED) make_pointers(p);
     if (events) return by_events(p, set);
     double start = seconds_now();
     gpu_multiply(who, p, set);
@@ -186,7 +188,7 @@ static double error_at(const problem *p, size_t l, size_t i, size_t j, float got
 double gpu_error(enum gpu_who who, const problem *p)
 {
     const int count = CHECKED_PRODUCTS / p->k < 4 ? 4 : CHECKED_PRODUCTS / p->k < CHECKED ? CHECKED_PRODUCTS / p->k : CHECKED;
-    const float poison = NAN;
+    const float before = p->beta == 0 ? NAN : 1;              /* of C; poison where it is not to be read */
     size_t l[CHECKED], i[CHECKED], j[CHECKED];
     gpu_address at[CHECKED];
     double worst = 0;
@@ -195,14 +197,14 @@ double gpu_error(enum gpu_who who, const problem *p)
         i[x] = x < 2 ? (size_t)p->m - 1 : (size_t)(random() % p->m);
         j[x] = x < 2 ? (size_t)p->n - 1 : (size_t)(random() % p->n);
         at[x] = c.device + 4 * (l[x] * member_c(p) + (size_t)p->shift + i[x] + j[x] * (size_t)p->ldc);
-        MUST(cuMemcpyHtoD_v2(at[x], &poison, 4));
+        MUST(cuMemcpyHtoD_v2(at[x], &before, 4));
     }
     gpu_multiply(who, p, 0);
     MUST(cuStreamSynchronize(NULL));
     for (int x = 0; x < count; x++) {
         float got;
         MUST(cuMemcpyDtoH_v2(&got, at[x], 4));
-        double error = error_at(p, l[x], i[x], j[x], got);
+        double error = error_at(p, l[x], i[x], j[x], got - p->beta);
         worst = isnan(error) || isnan(worst) ? NAN : fmax(worst, error);
     }
     return 0x1p24 * worst;

@@ -13,7 +13,8 @@ import sys
 MODES = {"fp32": "ours, `fp32` (the default)", "ieee": "ours, `ieee` (FP32 FMA)", "tf32": "ours, `tf32`"}
 SUITES = {"squares": "squares, 512 to 16384, four transposition pairs", "odd": "odd sizes, odd ld, bases at 4 bytes, four pairs",
           "shapes": "deep, skinny and small products, four pairs", "thin": "m or n in 1, 2, 3, 4, 8, 16, four pairs",
-          "batched": "batches of 64^3, 128^3, 512^3, strided and by pointers"}
+          "batched": "batches of 64^3, 128^3, 512^3, strided, by pointers, by pointers in no order",
+          "beta": "squares of 512 to 8192 and short products, beta = 1"}
 HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offloaded", "nvblas": "NVBLAS as it comes",
          "nvblas_autopin": "NVBLAS, autopin", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "copy_cublas": "copy, cuBLAS, copy",
          "host": "the host's OpenBLAS, all cores"}
