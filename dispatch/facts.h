@@ -37,6 +37,8 @@ typedef struct gpb_facts {
     double host_ratio;           /* measured / modelled seconds of calls like this one; 1: as modelled */
     /* the operands */
     enum gpb_place a, b, c;
+    int64_t between_a, between_b, between_c;      /* of an array of addresses: elements from a member to the next where all lie equally far apart
+                                                     in one allocation; else < 0 */
     int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
 } gpb_facts;
 

@@ -31,6 +31,13 @@ int64_t gpb_run_tables(const gpb_call *call, const gpb_plan *plan)
     return call->a_array || call->b_array || call->c_array ? table_place(plan, TABLES) : 0;
 }
 
+/* Members of an array that lie equally far apart are a strided batch: no table of them need be sent. */
+static void straighten(gpb_operand *x, int64_t between)
+{
+    if (!x->array || x->place != GPB_PLACE_DEVICE || between < 0) return;
+    x->base = x->array[0], x->stride = between, x->array = NULL;
+}
+
 static CUdeviceptr cut(CUdeviceptr *arena, int64_t bytes)
 {
     CUdeviceptr at = *arena;
@@ -55,6 +62,7 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
     r.b.base = call->b, r.b.array = call->b_array, r.b.stride = call->stride_b, r.b.ld = call->ldb, r.b.place = facts->b;
     r.c.base = call->c, r.c.array = (const void *const *)call->c_array, r.c.stride = call->stride_c, r.c.ld = call->ldc;
     r.c.place = facts->c;
+    straighten(&r.a, facts->between_a), straighten(&r.b, facts->between_b), straighten(&r.c, facts->between_c);
     r.a.is_a = true, r.a.transposed = call->transa != 'N', r.b.transposed = call->transb != 'N';
     r.a.k_down = r.a.transposed, r.b.k_down = !r.b.transposed;
     CUdeviceptr arena = lane->arena;

@@ -166,6 +166,32 @@ static void long_arrays(void **state)
     assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
 }
 
+/* Equally far apart or not: the one that is a few bytes off is found wherever it is; so is a step that is no whole number of elements. */
+static void equal_steps(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 40 };
+    const void *a[MEMBERS], *b[MEMBERS];
+    void *c[MEMBERS];
+    gpb_call call = gemm(NULL, NULL, NULL);
+    call.m = call.n = call.k = 8, call.lda = call.ldb = call.ldc = 8, call.batch = MEMBERS;
+    call.a_array = a, call.b_array = b, call.c_array = c;
+    char *const device_memory = (char *)(uintptr_t)memory;
+    for (int odd = -1; odd < MEMBERS; odd++) {
+        for (int i = 0; i < MEMBERS; i++)
+            a[i] = device_memory + 400 * i + (i == odd ? 4 : 0), b[i] = device_memory, c[i] = device_memory + 4 * 70 * (MEMBERS - i);
+        const gpb_facts facts = facts_of(call);
+        assert_true(facts.a == GPB_PLACE_DEVICE && facts.b == GPB_PLACE_DEVICE && facts.c == GPB_PLACE_DEVICE);
+        assert_int_equal(facts.between_a, odd < 0 ? 100 : -1);
+        assert_int_equal(facts.between_b, 0);
+        assert_int_equal(facts.between_c, -1);                 /* descending */
+    }
+    for (int i = 0; i < MEMBERS; i++) a[i] = device_memory + 402 * i;
+    assert_int_equal(facts_of(call).between_a, -1);
+    call.batch = 2, a[1] = pageable;                           /* two of different kinds are never a strided batch */
+    assert_true(facts_of(call).between_a == -1 && facts_of(call).a == GPB_PLACE_ELSEWHERE);
+}
+
 static float global[16];
 
 static void *on_another_thread(void *callers)
@@ -240,7 +266,8 @@ static void machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays), cmocka_unit_test(surely_host),
+        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays),
+        cmocka_unit_test(equal_steps), cmocka_unit_test(surely_host),
         cmocka_unit_test(glances), cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
