@@ -43,6 +43,20 @@ static __device__ __forceinline__ unsigned gpb_thread()
     return x;
 }
 
+/* A load (else 0) and a store that take place if number < count, without a branch: the compiler makes one for each of many in a row, or keeps
+   what it knows of all of them in registers. */
+static __device__ __forceinline__ float gpb_load_within(int number, int count, const float *from)
+{
+    float x;
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; mov.f32 %0, 0f00000000; @p ld.global.f32 %0, [%1]; }"
+                 : "=&f"(x) : "l"(from), "r"(number), "r"(count) : "memory");
+    return x;
+}
+static __device__ __forceinline__ void gpb_store_within(int number, int count, float *to, float x)
+{
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; @p st.global.f32 [%0], %1; }" :: "l"(to), "f"(x), "r"(number), "r"(count) : "memory");
+}
+
 /* A barrier of `threads` threads of the block, by number. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {

@@ -107,33 +107,6 @@ template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_
     return true;
 }
 
-/* C of this warpgroup's 64 x BN rows: scaled back, alpha, beta, edges. (With gpb_store_strip in its place this kernel spills 48 bytes.) */
-template <int BN, int SLICES>
-static __device__ __forceinline__ void gpb_store_unit(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[BN / 2])
-{
-    const gpb_tile t = { g, u.l, 0, 0, 0, NULL, NULL };
-    const gpb_target to = gpb_target_of(t);
-    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)u.l * g.stride_a + gpb_split_scales(g.m, g.k, SLICES));
-    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)u.l * g.stride_b + gpb_split_scales(g.n, g.k, SLICES));
-    const int64_t i = u.i0 + (threadIdx.x / GPB_GROUP - 1) * 64 + threadIdx.x % GPB_GROUP / 32 * 16 + threadIdx.x % 32 / 4;
-    const int64_t j = u.j0 + threadIdx.x % 4 * 2;
-    const float upper = up[i], lower = up[i + 8];
-#pragma unroll
-    for (int x = 0; x < BN / 8; x++) {
-        const float2 e = __ldg((const float2 *)(across + j + 8 * x));
-        sum[4 * x] = sum[4 * x] * upper * e.x, sum[4 * x + 1] = sum[4 * x + 1] * upper * e.y;
-        sum[4 * x + 2] = sum[4 * x + 2] * lower * e.x, sum[4 * x + 3] = sum[4 * x + 3] * lower * e.y;
-    }
-    gpb_pin(sum);
-    const int rows = (int)min(to.m - i, (int64_t)64), cols = (int)min(to.n - j, (int64_t)BN);
-    float *c = to.c + i + j * to.ldc;
-    const bool full = u.i0 + GPB_CONSUMERS * 64 <= to.m && u.j0 + BN <= to.n;
-    if (to.beta == 0)
-        full ? gpb_store_pairs<BN, true, false>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, false>(to, c, rows, cols, sum);
-    else
-        full ? gpb_store_pairs<BN, true, true>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, true>(to, c, rows, cols, sum);
-}
-
 template <int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
@@ -144,6 +117,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
     __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
     const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
+    auto row = [&] { return (threadIdx.x / 32 - GPB_GROUP / 32) * 16; };   /* of the tile: this warp's first */
     for (;;) {
         ring.wait_full();
         __syncwarp();
@@ -153,7 +127,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         if (chunks == 0) return;
         float sum[N], part[N], low[N];
 #pragma unroll
-        for (int y = 0; y < N; y++) sum[y] = 0;
+        for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;        /* all: or they would be alive, for nothing, while C is written */
         unsigned held = ring.stage;
         unsigned inside = 0;                                               /* chunks that part holds */
         for (unsigned left = chunks; left; left--) {
@@ -162,10 +136,10 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
             const int more = left < chunks;
             ring.wait_full();
             if (SLICES == 1) {
-                gpb_pin(sum);
+                gpb_pin(low);
                 gpb_wgmma_fence();
-                mma::fp16(sum, a, b, more);
-                mma::fp16(sum, a + K16, b + K16, 1);
+                mma::fp16(low, a, b, more);
+                mma::fp16(low, a + K16, b + K16, 1);
                 gpb_wgmma_commit();
             } else if (SLICES == 2) {
                 gpb_pin(part);
@@ -203,14 +177,14 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         }
         gpb_wgmma_wait<0>();
         ring.release(held);
-        if (SLICES == 2) {
+        if (SLICES < 3) {
             gpb_pin(low);
 #pragma unroll
-            for (int y = 0; y < N; y++) sum[y] = fmaf(low[y], 0x1p-11f, sum[y]);
+            for (int y = 0; y < N; y++) sum[y] = SLICES == 1 ? low[y] : fmaf(low[y], 0x1p-11f, sum[y]);
         } else {
             gpb_pin(sum);
         }
-        if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum))) gpb_store_unit<BN, SLICES>(g, u, sum);
+        if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum))) gpb_store_strip<BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
     }
 }
 

@@ -173,12 +173,11 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
         const gpb_mma_tile<BM, BN> t(g, number);
         number += step;
         more = ring.begin(g, number, step);     /* its first chunks come while this one's results go */
-        const bool full = t.i0 + BM <= g.m && t.j0 + BN <= g.n;
         const unsigned place = (unsigned)gpb_fresh((int64_t)threadIdx.x) % GPB_MMA_TEAM / 32;
         const int64_t i = t.i0 + place % DOWN * GPB_MMA_ROWS, j = t.j0 + place / DOWN * COLS;
 #pragma unroll
         for (int strip = 0; strip < GPB_MMA_STRIPS; strip++)
-            gpb_store_strip<COLS, 2>(g, t.l, i + strip * 16, j, full, sum[strip]);
+            gpb_store_strip<COLS, 2>(g, t.l, i + strip * 16, j, sum[strip]);
     }
 }
 

@@ -6,46 +6,59 @@
 #include "kernels/split.h"
 #include "kernels/tile.cuh"
 
-/* C of a thread's places in a 16 x BN strip, which mma and wgmma lay out alike: its first row and 8 below, pairs of columns 8 apart.
-   FULL: none of them is outside C. A store covers eight rows by four columns: whole sectors. */
-template <int BN, bool FULL, bool BETA>
-static __device__ __forceinline__ void gpb_store_pairs(const gpb_target &to, float *c, int rows, int cols, const float (&sum)[BN / 2])
+/* Sums as mma and wgmma lay out a 16 x BN strip (sum[4x..]: columns 2q, 2q+1 of the eight from 8x on, q = lane % 4, of row lane / 4, then of
+   the row 8 below) to one row a thread: four columns of those eight. A store of a warp then covers 16 rows of two columns, not 8 of four: 64
+   bytes in a row, of which fewer straddle sectors where C is not aligned. */
+template <int N> static __device__ __forceinline__ void gpb_one_row(float (&sum)[N])
 {
+    const bool lower = threadIdx.x % 2;
 #pragma unroll
-    for (int x = 0; x < BN / 8; x++, c += 8 * to.ldc)
-#pragma unroll
-        for (int y = 0; y < 4; y++) {
-            float *at = c + (y / 2 ? 8 : 0) + (y % 2 ? to.ldc : 0);
-            if (FULL || (y / 2 * 8 < rows && 8 * x + y % 2 < cols)) {
-                const float product = __fmul_rn(to.alpha, sum[4 * x + y]);
-                *at = BETA ? __fadd_rn(product, __fmul_rn(to.beta, *at)) : product;
-            }
+    for (int x = 0; x < N; x++)
+        if (x % 4 < 2) {
+            const float other = __shfl_xor_sync(~0u, lower ? sum[x] : sum[x + 2], 1);
+            sum[x] = lower ? other : sum[x];
+            sum[x + 2] = lower ? sum[x + 2] : other;
         }
 }
 
-/* The strip of member l that begins at row i0 and column j0, by a warp. full: all of it is within C. */
+/* A thread's row of a strip, from column c on: four of every eight. cols: so many are within C. The old C is loaded before anything is
+   stored: the compiler, which cannot know that stores go elsewhere, would wait for each load by itself. */
+template <int BN, bool BETA>
+static __device__ __forceinline__ void gpb_store_row(const gpb_target &to, float *c, int cols, const float (&sum)[BN / 2])
+{
+    float old[BN / 2];
+    const float *from = (const float *)gpb_fresh((int64_t)c);              /* its addresses are not kept for the stores: they are 128 registers */
+#pragma unroll
+    for (int x = 0; BETA && x < BN / 2; x++, from += x % 4 ? to.ldc : 5 * to.ldc) old[x] = gpb_load_within(x / 4 * 8 + x % 4, cols, from);
+#pragma unroll
+    for (int x = 0; x < BN / 2; x++, c += x % 4 ? to.ldc : 5 * to.ldc)
+        gpb_store_within(x / 4 * 8 + x % 4, cols, c, BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
+}
+
+/* The strip of member l that begins at row i0 and column j0, by a warp. */
 template <int BN, int SLICES>
-static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, bool full,
-                                                       float (&sum)[BN / 2])
+static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, float (&sum)[BN / 2])
 {
     const gpb_tile t = { g, l, 0, 0, 0, NULL, NULL };
     const gpb_target to = gpb_target_of(t);
     const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a + gpb_split_scales(g.m, g.k, SLICES));
     const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b + gpb_split_scales(g.n, g.k, SLICES));
-    const int64_t i = i0 + threadIdx.x % 32 / 4, j = j0 + threadIdx.x % 4 * 2;
-    const float upper = __ldg(up + i), lower = __ldg(up + i + 8);
+    const int q = threadIdx.x % 4;
+    up += i0 + threadIdx.x % 32 / 4, across += j0 + 2 * q;
+    const float upper = __ldg(up), lower = __ldg(up + 8);
 #pragma unroll
     for (int x = 0; x < BN / 8; x++) {
-        const float2 e = __ldg((const float2 *)(across + j + 8 * x));
-        sum[4 * x] = sum[4 * x] * upper * e.x, sum[4 * x + 1] = sum[4 * x + 1] * upper * e.y;
-        sum[4 * x + 2] = sum[4 * x + 2] * lower * e.x, sum[4 * x + 3] = sum[4 * x + 3] * lower * e.y;
+        const float2 e = __ldg((const float2 *)(across + 8 * x));
+        sum[4 * x] = to.alpha * (sum[4 * x] * upper * e.x), sum[4 * x + 1] = to.alpha * (sum[4 * x + 1] * upper * e.y);
+        sum[4 * x + 2] = to.alpha * (sum[4 * x + 2] * lower * e.x), sum[4 * x + 3] = to.alpha * (sum[4 * x + 3] * lower * e.y);
     }
-    const int rows = (int)min(to.m - i, (int64_t)16), cols = (int)min(to.n - j, (int64_t)BN);
+    gpb_one_row(sum);
+    gpb_pin(sum);
+    const int64_t i = i0 + threadIdx.x % 32 / 4 + q % 2 * 8, j = j0 + q / 2 * 4;
+    const int cols = i < to.m ? (int)min(to.n - j, (int64_t)BN) : 0;
     float *c = to.c + i + j * to.ldc;
-    if (to.beta == 0)
-        full ? gpb_store_pairs<BN, true, false>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, false>(to, c, rows, cols, sum);
-    else
-        full ? gpb_store_pairs<BN, true, true>(to, c, rows, cols, sum) : gpb_store_pairs<BN, false, true>(to, c, rows, cols, sum);
+    if (to.beta == 0) gpb_store_row<BN, false>(to, c, cols, sum);
+    else gpb_store_row<BN, true>(to, c, cols, sum);
 }
 
 #endif
