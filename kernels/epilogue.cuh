@@ -11,6 +11,11 @@ static __device__ __forceinline__ float gpb_blend(const gpb_target &to, float ac
     return to.beta == 0 ? product : __fadd_rn(product, __fmul_rn(to.beta, old));
 }
 
+static __device__ __forceinline__ float4 gpb_blend4(const gpb_target &to, float4 acc, float4 old)
+{
+    return make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
+}
+
 /* One result, for C(i,j). */
 static __device__ __forceinline__ void gpb_store(const gpb_target &to, int64_t i, int64_t j, float acc)
 {
@@ -20,22 +25,30 @@ static __device__ __forceinline__ void gpb_store(const gpb_target &to, int64_t i
     }
 }
 
-/* Four results, for c[0..3] of one column, of which the first `rows` (or none, or all) are within C. */
-static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc)
+/* What c[0..3] of one column hold, of which the first `rows` (or none, or all) are within C; not read where beta is 0. */
+static __device__ __forceinline__ float4 gpb_old4(const gpb_target &to, const float *c, int rows)
 {
+    if (to.beta == 0 || rows <= 0) return make_float4(0, 0, 0, 0);
+    if (to.aligned && rows >= 4) return *(const float4 *)c;
+    return make_float4(c[0], rows > 1 ? c[1] : 0, rows > 2 ? c[2] : 0, rows > 3 ? c[3] : 0);
+}
+
+/* Four results, for those. */
+static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc, float4 old)
+{
+    const float4 all = gpb_blend4(to, acc, old);
     if (to.aligned && rows >= 4) {
-        float4 old = { 0, 0, 0, 0 };
-        if (to.beta != 0)
-            old = *(float4 *)c;
-        *(float4 *)c = make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z),
-                                   gpb_blend(to, acc.w, old.w));
+        *(float4 *)c = all;
         return;
     }
-    const float each[4] = { acc.x, acc.y, acc.z, acc.w };
+    const float each[4] = { all.x, all.y, all.z, all.w };
 #pragma unroll
     for (int r = 0; r < 4; r++)
-        if (r < rows)
-            c[r] = gpb_blend(to, each[r], to.beta == 0 ? 0 : c[r]);
+        if (r < rows) c[r] = each[r];
+}
+static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc)
+{
+    gpb_store4(to, c, rows, acc, gpb_old4(to, c, rows));
 }
 
 /* A thread's results: acc[s][4x + r] is row i + x*STEP_M + r of the tile, and column j + s/GROUP*STEP_N + s%GROUP. */

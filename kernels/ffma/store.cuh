@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A tile's results to C: four rows at a time where C allows it, else by way of shared memory, so that a warp always writes whole lines. */
+/* A tile's results to C: four rows at a time where C allows it, else by way of shared memory, so that a warp always writes whole lines. Of
+   the old C four columns are loaded before they are stored: the compiler, which cannot know that stores go elsewhere, would wait for each
+   load by itself. */
 #ifndef GPB_FFMA_STORE_CUH
 #define GPB_FFMA_STORE_CUH
 
@@ -29,12 +31,21 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, flo
         }
     __syncwarp();
     c += g * lanes::STEP_N * to.ldc + lane;
-#pragma unroll 4
-    for (int s = 0; s < lanes::STEP_N; s++, c += to.ldc)
+#pragma unroll 1
+    for (int s = 0; s < lanes::STEP_N; s += 4, c += 4 * to.ldc) {
+        float old[4][lanes::WM / 32] = {};
+        auto inside = [&](int y, int x) { return lane + 32 * x < rows && g * lanes::STEP_N + s + y < cols; };
 #pragma unroll
-        for (int x = 0; x < lanes::WM; x += 32)
-            if (lane + x < rows && g * lanes::STEP_N + s < cols)
-                c[x] = gpb_blend(to, room[s * LD + lane + x], to.beta == 0 ? 0 : c[x]);
+        for (int y = 0; to.beta != 0 && y < 4; y++)
+#pragma unroll
+            for (int x = 0; x < lanes::WM / 32; x++)
+                if (inside(y, x)) old[y][x] = c[y * to.ldc + 32 * x];
+#pragma unroll
+        for (int y = 0; y < 4; y++)
+#pragma unroll
+            for (int x = 0; x < lanes::WM / 32; x++)
+                if (inside(y, x)) c[y * to.ldc + 32 * x] = gpb_blend(to, room[(s + y) * LD + lane + 32 * x], old[y][x]);
+    }
 }
 
 /* `ring` has a round's floats for each warp, and nobody else uses it any more. */
@@ -57,15 +68,20 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
     const int i = lanes::lane_i(), j = lanes::lane_j();
     c += i + j * to.ldc;
 #pragma unroll
-    for (int s = 0; s < lanes::TN; s++) {
-        const int col = s / 4 * lanes::STEP_N + s % 4;
+    for (int g = 0; g < lanes::TN / 4; g++, c += lanes::STEP_N * to.ldc) {
+        float4 old[4][lanes::TM / 4] = {};
+        auto inside = [&](int s, int x) { return j + g * lanes::STEP_N + s < cols && i + x * lanes::STEP_M < rows; };
+        auto at = [&](int s, int x) { return (float4 *)(c + s * to.ldc + x * lanes::STEP_M); };
 #pragma unroll
-        for (int x = 0; x < lanes::TM / 4; x++)
-            if (j + col < cols && i + x * lanes::STEP_M < rows) {
-                const float *four = &acc[s][4 * x];
-                gpb_store4(to, c + x * lanes::STEP_M, 4, make_float4(four[0], four[1], four[2], four[3]));
-            }
-        c += (s % 4 == 3 ? lanes::STEP_N - 3 : 1) * to.ldc;
+        for (int s = 0; to.beta != 0 && s < 4; s++)
+#pragma unroll
+            for (int x = 0; x < lanes::TM / 4; x++)
+                if (inside(s, x)) old[s][x] = *at(s, x);
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+#pragma unroll
+            for (int x = 0; x < lanes::TM / 4; x++)
+                if (inside(s, x)) *at(s, x) = gpb_blend4(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]);
     }
 }
 

@@ -100,13 +100,24 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile &t, con
     const int i = SHAPE::row(), j = SHAPE::col();
     const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
     float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
+    constexpr int AT_ONCE = 2;
+    auto at = [&](int s, int r) { return c + edge_m::nth(r) + edge_n::nth(s) * to.ldc; };
+    auto here = [&](int s, int r) { return edge_n::nth(s) < cols ? rows - edge_m::nth(r) : 0; };
 #pragma unroll
-    for (int s = 0; s < TN; s++)
-        if (edge_n::nth(s) < cols)
+    for (int s0 = 0; s0 < TN; s0 += AT_ONCE) {             /* columns that are loaded before they are stored: see ffma/store.cuh */
+        float4 old[AT_ONCE][TM / 4];
 #pragma unroll
-            for (int r = 0; r < TM; r += 4)
-                gpb_store4(to, c + edge_m::nth(r) + edge_n::nth(s) * to.ldc, rows - edge_m::nth(r),
-                           make_float4(acc[s][r], acc[s][r + 1], acc[s][r + 2], acc[s][r + 3]));
+        for (int s = 0; s < AT_ONCE; s++)
+#pragma unroll
+            for (int r = 0; r < TM; r += 4) old[s][r / 4] = gpb_old4(to, at(s0 + s, r), here(s0 + s, r));
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+#pragma unroll
+            for (int r = 0; r < TM; r += 4) {
+                const float *four = &acc[s0 + s][r];
+                gpb_store4(to, at(s0 + s, r), here(s0 + s, r), make_float4(four[0], four[1], four[2], four[3]), old[s][r / 4]);
+            }
+    }
 }
 
 extern __shared__ __align__(16) float gpb_slab_memory[];
