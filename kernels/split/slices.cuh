@@ -54,6 +54,26 @@ struct gpb_octet {
         for (int q = 0; q < 8; q++)
             x[q] = shift == 0 ? all[q] : shift == 1 ? all[q + 1] : shift == 2 ? all[q + 2] : all[q + 3];
     }
+    /* Eight from place p of a row on, two aligned loads where the row has all of them; p may be negative: zeros before 0 and from k on. */
+    __device__ __forceinline__ void load_around(const float *row, int p, int k)
+    {
+        if (p >= 0 && p + 8 <= k) return load_aligned(row + p, 8);
+#pragma unroll
+        for (int q = 0; q < 8; q++)
+            x[q] = p + q >= 0 && p + q < k ? __ldg(row + (p + q)) : 0;
+    }
+    /* x[shift..] and the first of what follows, shift < 4. */
+    __device__ __forceinline__ void shift_in(int shift, const float (&next)[3])
+    {
+        float one[10];
+#pragma unroll
+        for (int q = 0; q < 10; q++) {
+            const float here = q < 8 ? x[q] : next[q - 8], there = q < 7 ? x[q + 1] : next[q - 7];
+            one[q] = shift & 1 ? there : here;
+        }
+#pragma unroll
+        for (int q = 0; q < 8; q++) x[q] = shift & 2 ? one[q + 2] : one[q];
+    }
 };
 
 /* Cuts an octet and stores its slices; the level of its elements. t: see above. */

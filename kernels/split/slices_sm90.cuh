@@ -35,6 +35,33 @@ template <int SHARERS> struct gpb_conference {
     }
 };
 
+/* Octets that were loaded from `shift` elements too early, for that is a multiple of 16 bytes, put right: what each lacks is what the next
+   thread's begins with, and the last thread's of the row is loaded for it by the others, one element each. turn: where the row's first octet
+   is meant to begin. (Nothing to do where shift is 0; left out for such operands it is 3 % slower, whatever the compiler makes of it.) */
+template <int OCTETS, int TURN>
+static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int turn, int shift, int k)
+{
+    const int lane = threadIdx.x % GPB_SPLIT_OCTETS;
+    constexpr int FOURS = (OCTETS + 3) / 4;
+    float beyond[FOURS];
+#pragma unroll
+    for (int z = 0; z < FOURS; z++) {
+        const int p = turn + (4 * z + lane / 4) * TURN + GPB_SPLIT_STEP - shift + lane % 4;
+        beyond[z] = lane % 4 < shift && p < k ? __ldg(row + p) : 0;
+    }
+#pragma unroll
+    for (int y = 0; y < OCTETS; y++) {
+        float next[3];
+#pragma unroll
+        for (int q = 0; q < 3; q++) {
+            const float neighbour = __shfl_down_sync(~0u, o[y].x[q], 1, GPB_SPLIT_OCTETS);
+            const float last = __shfl_sync(~0u, beyond[y / 4], y % 4 * 4 + q, GPB_SPLIT_OCTETS);
+            next[q] = lane == GPB_SPLIT_OCTETS - 1 ? last : neighbour;
+        }
+        o[y].shift_in(shift, next);
+    }
+}
+
 /* OCTETS: that a thread holds; the blocks' turns alternate along k. */
 template <int SLICES, int OCTETS, int SHARERS>
 static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x, int64_t k, uint32_t *notice, unsigned strip, int64_t l)
@@ -49,12 +76,11 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     gpb_octet o[OCTETS];
     unsigned largest = 0, many = 0;
     constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
-    if (s.way == s.ALIGNED) {
+    if (s.way != s.DOWN) {
+        const int shift = (int)((uintptr_t)s.src / 4 % 4);
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_aligned(s.src + begin + y * TURN, s.k - begin - y * TURN);
-    } else if (s.way == s.SHIFTED) {
-#pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_shifted(s.src + begin + y * TURN, begin + y * TURN, s.k - begin - y * TURN);
+        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * TURN, (int)s.k);
+        gpb_shift_in<OCTETS, TURN>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
     } else {
         const float *from = s.src + begin * x.cs;
 #pragma unroll
