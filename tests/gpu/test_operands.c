@@ -161,25 +161,29 @@ static void test_batch_strided(void **state)
     }
 }
 
-/* Groups of different shapes in one call; one of more members than a lane's table of addresses has room for. */
+/* Groups of different shapes in one call; one of more members than a lane's table of addresses has room for. Members at equal distances, which
+   are a strided batch, and in no order. */
 static void test_batch_pointers(void **state)
 {
     (void)state;
     enum { GROUPS = 3, FEW = 6, MANY = 25000 };
     static const float *a[2 * FEW + MANY], *b[2 * FEW + MANY];
     static float *c[2 * FEW + MANY];
-    for (int i = 0; i < 2 * KERNELS; i++) {
+    for (int i = 0; i < 3 * KERNELS; i++) {
         set_option("KERNEL", kernels[i % KERNELS]);
-        const enum place place = i < KERNELS ? PLACE_DEVICE : PLACE_PAGEABLE;
-        const int m[] = { 40, 7, 2 }, n[] = { 30, 65, 2 }, k[] = { 20, 129, 3 }, size[] = { FEW, FEW, i < KERNELS ? MANY : FEW };
+        const bool on_device = i < 2 * KERNELS;
+        const enum place place = on_device ? PLACE_DEVICE : PLACE_PAGEABLE;
+        const int step = i < KERNELS ? 1 : 7;      /* no multiple of 7 among the sizes */
+        const int m[] = { 40, 7, 2 }, n[] = { 30, 65, 2 }, k[] = { 20, 129, 3 }, size[] = { FEW, FEW, on_device ? MANY : FEW };
         batch group[GROUPS];
         int members = 0;
         for (int g = 0; g < GROUPS; g++) {
             group[g] = batch_make(m[g], n[g], k[g], size[g], place, g == 1);
             for (int l = 0; l < size[g]; l++, members++) {
-                a[members] = group[g].a.address + l * group[g].stride_a;
-                b[members] = group[g].b.address + l * group[g].stride_b;
-                c[members] = group[g].c.address + l * group[g].stride_c;
+                const int at = l * step % size[g];
+                a[members] = group[g].a.address + at * group[g].stride_a;
+                b[members] = group[g].b.address + at * group[g].stride_b;
+                c[members] = group[g].c.address + at * group[g].stride_c;
             }
         }
         const int none[] = { NO_TRANS, NO_TRANS, NO_TRANS };
