@@ -112,7 +112,7 @@ static const struct argp_option arguments[] = {
     { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
     { "kernel", 'k', "NAME", 0, "This kernel alone (fit: or several, with commas)", 0 },
     { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
-    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched; fit: their shapes instead of random ones", 0 },
+    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched,beta; fit: their shapes instead of random ones", 0 },
     { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32 (default: all; tf32 for the squares alone, unless suites are named)", 0 },
     { "shapes", SHAPES, "N", 0, "Fit, never-slower: this many shapes (default: 200, 300)", 0 },
     { "seed", SEED, "N", 0, "Fit, never-slower: other shapes (default: 1)", 0 },

@@ -75,9 +75,10 @@ static void batched(const bench_options *options)
 /* C that is read: beta is 1. */
 static void beta(const bench_options *options)
 {
-    static const int sizes[][3] = { { 512, 512, 512 }, { 1024, 1024, 1024 }, { 2048, 2048, 2048 }, { 4096, 4096, 4096 },
-                                    { 4095, 4095, 4095 }, { 8192, 8192, 8192 }, { 8192, 8192, 64 }, { 8192, 8192, 16 } };
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) add("beta", sizes[i][0], sizes[i][1], sizes[i][2], "NN", options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 8192; n *= 2) add("beta", n, n, n, "NN", options);
+    add("beta", 4095, 4095, 4095, "NN", options);
+    add("beta", 8192, 8192, 64, "NN", options);
+    add("beta", 8192, 8192, 16, "NN", options);
 }
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {

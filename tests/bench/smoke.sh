@@ -53,7 +53,7 @@ rows overhead 8 '^plan_host,'
 rows overhead 1 '^plan_host,4,.*,host$'
 rows overhead 1 '^plan_host,4096,.*,gpu$'
 
-mode device 18 --largest 64 --suites squares,batched --seconds 1
+mode device 24 --largest 64 --suites squares,batched,beta --seconds 1
 rows device 4 ',squares,tf32,'
 
 if env LD_LIBRARY_PATH="$fake:$rivals" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
