@@ -27,7 +27,7 @@ typedef struct trial {
 } trial;
 
 static problem shapes[MOST_SHAPES];
-static int hopeless[256];                                     /* shapes in a row on which a kernel was far from the best */
+static int hopeless[256];                                     /* random shapes in a row on which a kernel was far from the best */
 
 static double uniform(void) { return (double)random() / 2147483648.0; }
 
@@ -75,7 +75,7 @@ static int add_trials(const problem *p, const bench_options *options, trial *tri
     int count = 0;
     for (int i = 0; i < gpu_kernel_count; i++) {
         const gpu_kernel *q = &gpu_kernels[i];
-        if (!gpu_runs(q) || hopeless[i] >= HOPELESS || (options->only && !strstr(options->only, q->name))) continue;
+        if (!gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites) || (options->only && !strstr(options->only, q->name))) continue;
         for (int parts = 1; parts <= MOST_PARTS && count < MOST_TRIALS - 4; parts = next(parts))
             if (worthwhile(p, q, parts)) trials[count++] = (trial){ .kernel = q, .mode = "forced", .splits = parts };
     }
