@@ -23,7 +23,7 @@ typedef struct gpb_facts {
     double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
     double call_s;               /* one call's fixed cost on the GPU, seconds */
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
-    bool crowded;                /* threads of the host BLAS are about (src/crowd.h): gpu_ratio is of such calls, */
+    bool crowded;                /* threads of the host BLAS hold the cores (src/crowd.h): gpu_ratio is of such calls, */
     double quiet_ratio;          /* this of others */
     int callers, host_callers;   /* other calls now: on the GPU, as far as this one shares the link with them; on the host's threads */
     bool try_host, try_gpu;      /* that side was never tried with this very size, which the other knows (learn.h) */

@@ -9,6 +9,7 @@
 
 #include "dispatch/numbers.h"
 #include "src/clock.h"
+#include "src/crew.h"
 #include "src/crowd.h"
 #include "src/gpu.h"
 #include "src/log.h"
@@ -108,13 +109,14 @@ static void enter_host(const gpb_call *g)
     if (shared_out) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
 }
 
-/* Also by the next call of a thread that has left the host by a longjmp. */
+/* Also by the next call of a thread that has left the host by a longjmp. Calls at once: with OpenMP each caller has threads of its own.
+   OpenBLAS's own threads serve one call at a time, so of those it is too many: the process is crowded rather too soon. */
 static void leave_host(void)
 {
     if (!shared_out) return;
     shared_out = false;
-    atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
-    gpb_crowd_begin();
+    const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
+    gpb_crowd_begin(calls * gpb_next_threads(), gpb_crew_cores());
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */

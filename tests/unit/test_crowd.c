@@ -30,7 +30,7 @@ static void comes_and_goes(void **state)
     (void)state;
     now = 1000 * MS;
     assert_false(gpb_crowded() || gpb_crowd_ending());
-    gpb_crowd_begin();
+    gpb_crowd_begin(16, 16);
     assert_true(gpb_crowded());
     now += 149 * MS;
     assert_true(gpb_crowded());
@@ -38,17 +38,72 @@ static void comes_and_goes(void **state)
     assert_false(gpb_crowded());
 }
 
+/* One call of the host's, alone. */
+static bool crowds(int threads, int cores)
+{
+    now += 1000 * MS;
+    assert_true(!gpb_crowded() && gpb_crowd_workers() == GPB_CROWD_ALL);
+    gpb_crowd_begin(threads, cores);
+    assert_true(gpb_crowded() || gpb_crowd_workers() == cores - threads);
+    assert_true(!gpb_crowded() || gpb_crowd_workers() == GPB_CROWD_ALL);
+    return gpb_crowded();
+}
+
+static void who_crowds(void **state)
+{
+    (void)state;
+    assert_false(crowds(4, 16) || crowds(10, 16) || crowds(2, 8) || crowds(1, 7) || crowds(64, 192));
+    assert_true(crowds(16, 16) && crowds(11, 16) && crowds(4, 4) && crowds(4, 8) && crowds(1, 1) && crowds(3, 2));
+    assert_true(crowds(0, 16) && crowds(0, 1) && crowds(-1, 16) && crowds(32, 16));
+}
+
+/* How many may be awake lasts as long as those who hold the other cores, and so does the most that they hold. */
+static void leave_some(void **state)
+{
+    (void)state;
+    now += 1000 * MS;
+    gpb_crowd_begin(4, 16);
+    assert_true(!gpb_crowded() && gpb_crowd_workers() == 12);
+    now += 149 * MS;
+    assert_int_equal(gpb_crowd_workers(), 12);
+    gpb_crowd_begin(8, 16);
+    gpb_crowd_begin(4, 16);
+    now += 149 * MS;
+    assert_int_equal(gpb_crowd_workers(), 8);
+    now += MS;
+    assert_true(!gpb_crowded() && gpb_crowd_workers() == GPB_CROWD_ALL);
+    gpb_crowd_begin(4, 16);
+    assert_int_equal(gpb_crowd_workers(), 12);
+}
+
+/* Few threads neither prolong the crowd that many are, nor cut an attempt to end it short. */
+static void few_after_many(void **state)
+{
+    (void)state;
+    now += 1000 * MS;
+    gpb_crowd_begin(16, 16);
+    misses(0.5);
+    now += 100 * MS;
+    gpb_crowd_begin(4, 16);
+    assert_true(gpb_crowded() && gpb_crowd_ending() && atomic_load(&failures) == 0);
+    now += 50 * MS;
+    assert_true(!gpb_crowded() && gpb_crowd_workers() == 12);
+    now += 50 * MS;
+    gpb_crowd_begin(16, 16);
+    assert_true(gpb_crowded() && !gpb_crowd_ending() && atomic_load(&failures) == 0);
+}
+
 /* An attempt begins when it has been paid for; each that the host's threads cut short doubles the price, one that they do not restores it. */
 static void attempts(void **state)
 {
     (void)state;
     now = 2000 * MS;
-    gpb_crowd_begin();
+    gpb_crowd_begin(16, 16);
     int price = misses(0.5);
     assert_in_range(price, 75, 77);
     for (int failure = 1; failure <= 14; failure++) {
         now += 10 * MS;
-        gpb_crowd_begin();
+        gpb_crowd_begin(16, 16);
         assert_true(gpb_crowded() && !gpb_crowd_ending());
         price = misses(0.5);
         const int doubled = 75 << (failure < MOST_FAILURES ? failure : MOST_FAILURES);
@@ -56,12 +111,13 @@ static void attempts(void **state)
     }
     now += 151 * MS;
     assert_false(gpb_crowded() || gpb_crowd_ending());
-    gpb_crowd_begin();
+    gpb_crowd_begin(16, 16);
     assert_in_range(misses(0.5), 75, 77);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(attempts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(who_crowds), cmocka_unit_test(leave_some),
+                                        cmocka_unit_test(few_after_many), cmocka_unit_test(attempts) };
     return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
 }

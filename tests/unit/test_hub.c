@@ -24,7 +24,7 @@ static double its_s(void) { return now_s; }
 
 /* ---- the world */
 
-typedef struct world { double crowded; } world;
+typedef struct world { double crowded; int threads; } world;
 static world here;
 static double host_worked_s = -1;            /* when the host's threads last did */
 static int on_gpu;
@@ -67,7 +67,7 @@ const char *gpb_gpu_why(void) { return ""; }
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda) { return call && libcuda; }
 bool gpb_gpu_none_there(const gpb_call *call, uint64_t now) { return call && now; }
 bool gpb_gpu_unreachable(const gpb_call *call) { return !call; }
-int gpb_next_threads(void) { return 16; }
+int gpb_next_threads(void) { return here.threads; }
 bool gpb_next_look(uint64_t now) { return now != 0; }
 int gpb_crew_size(void) { return 13; }
 int gpb_crew_cores(void) { return 16; }
@@ -95,7 +95,7 @@ static double does(const product *p)
     return now_s - begin_s;
 }
 
-static void forget(double crowded)
+static void forget(double crowded, int threads)
 {
     memset(&gpb_machine_here, 0, sizeof gpb_machine_here);
     atomic_store(&gpb_machine_here.dma_mbs, 50000);
@@ -105,9 +105,10 @@ static void forget(double crowded)
     atomic_store(&failures, 0);
     atomic_store(&missed_ns, 0);
     atomic_store(&crowded_until, 0);
+    atomic_store(&beside_until, 0);
     atomic_store(&ending_until, 0);
     now_s += 10, host_worked_s = -1;
-    here = (world){ crowded };
+    here = (world){ crowded, threads };
 }
 
 /* The host has worked before each of some calls, as while the GPU was being started. */
@@ -115,7 +116,7 @@ static void while_the_host_works(const product *p, int calls)
 {
     for (int i = 0; i < calls; i++) {
         host_worked_s = now_s;
-        gpb_crowd_begin();
+        gpb_crowd_begin(here.threads, gpb_crew_cores());
         does(p);
     }
 }
@@ -128,7 +129,7 @@ static void one_size(void **state)
 {
     (void)state;
     const product p = product_of(512, 0.33e-3, 0.13e-3);
-    forget(5.4);
+    forget(5.4, 16);
     while_the_host_works(&p, 20);
     const double begin_s = now_s;
     double last = 0;
@@ -144,7 +145,7 @@ static void with_the_host(void **state)
 {
     (void)state;
     const product p = product_of(512, 0.33e-3, 0.13e-3), small = product_of(100, 40e-6, 200e-6);
-    forget(5.4);
+    forget(5.4, 16);
     while_the_host_works(&p, 20);
     double spent = 0;
     const int calls = 20000;
@@ -157,11 +158,28 @@ static void large_beside_the_host(void **state)
 {
     (void)state;
     const product p = product_of(2048, 16e-3, 1e-3), small = product_of(100, 40e-6, 200e-6);
-    forget(2);
+    forget(2, 16);
     double spent = 0;
     for (int i = 0; i < 100; i++) does(&p), does(&small);
     for (int i = 0; i < 100; i++) spent += does(&p) + does(&small);
     assert_true(spent < 1.05 * 100 * (2 * p.gpu_s + small.host_s));
+}
+
+/* A host of four threads leaves the crew twelve cores: what is quicker on the GPU goes there, beside those threads or not. */
+static void beside_few(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.6e-3, 0.13e-3), small = product_of(100, 40e-6, 200e-6);
+    forget(1, 4);
+    while_the_host_works(&p, 20);
+    double spent = 0;
+    for (int i = 0; i < 1000; i++) {
+        does(&small);
+        assert_true(!gpb_crowded());
+        spent += does(&p);
+    }
+    assert_true(fabs(spent - 1000 * p.gpu_s) < 1e-6);
+    assert_true(gpb_crowd_workers() == 12 && atomic_load(&missed_ns) == 0 && !gpb_crowd_ending());
 }
 
 /* A size that the model is wrong about, either way, is tried on the other side. */
@@ -169,7 +187,7 @@ static void wrong_models(void **state)
 {
     (void)state;
     const product host = product_of(1024, 0.5e-3, 1.2e-3), gpu = product_of(300, 0.4e-3, 0.06e-3);
-    forget(1);
+    forget(1, 16);
     for (int i = 0; i < 50; i++) does(&host), does(&gpu);
     assert_true(fabs(does(&host) - host.host_s) < 1e-9 && fabs(does(&gpu) - gpu.gpu_s) < 1e-9);
 }
@@ -177,6 +195,6 @@ static void wrong_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host), cmocka_unit_test(large_beside_the_host),
-                                        cmocka_unit_test(wrong_models) };
+                                        cmocka_unit_test(beside_few), cmocka_unit_test(wrong_models) };
     return cmocka_run_group_tests_name("hub", tests, NULL, NULL);
 }
