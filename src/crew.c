@@ -101,27 +101,39 @@ static uint64_t waiting(void)
 }
 
 /* ---- sleeping and waking. Lost posts: a post is visible before its poster reads `watch`; a worker leaves LOOKING before it looks a last
-   time, for sleep or for a job (all sequentially consistent). So the worker sees the post, or the poster sees that nobody looks. */
+   time, for sleep or for a job (all sequentially consistent). So the worker sees the post, or the poster sees that nobody looks. Beside
+   threads of the host BLAS fewer may be awake (crowd.h), and a post may wake nobody: then somebody is awake, for at least one may be, and
+   whoever is, with a job in hand or on the way to one, looks again before it sleeps. */
 
-/* Wakes sleepers, at most `most`, while more jobs wait than workers are looking. */
+/* So many more may be awake. While the workers are being created `size` is 0: none is held back. */
+static int room(unsigned now)
+{
+    const int awake = atomic_load_explicit(&size, memory_order_relaxed) - (int)(now / ASLEEP);
+    return gpb_crowd_workers() - awake;
+}
+
+/* Wakes sleepers, at most `most`, while more jobs wait than workers are looking, and there is room for them. */
 static void rouse(uint64_t jobs, unsigned most)
 {
     unsigned now = atomic_load(&watch), asleep, some;
     do {
         asleep = now / ASLEEP;
         if (!asleep || jobs <= now % ASLEEP) return;
+        const int more = room(now);
+        if (more <= 0) return;
         some = (unsigned)(jobs - now % ASLEEP < most ? jobs - now % ASLEEP : most);
         if (some > asleep) some = asleep;
+        if (some > (unsigned)more) some = (unsigned)more;
     } while (!atomic_compare_exchange_weak(&watch, &now, now - some * ASLEEP + some * LOOKING));
     atomic_fetch_add_explicit(&tickets, some, memory_order_release);
     futex(FUTEX_WAKE, some);
 }
 
-/* Back from ASLEEP to LOOKING, unless a ticket is already there for it. */
+/* Back from ASLEEP to LOOKING, unless a ticket is already there for it, or as many as may be are awake, who will look. */
 static bool stay_up(void)
 {
     unsigned now = atomic_load(&watch);
-    while (now / ASLEEP)
+    while (now / ASLEEP && room(now) > 0)
         if (atomic_compare_exchange_weak(&watch, &now, now - ASLEEP + LOOKING)) return true;
     return false;
 }
@@ -150,6 +162,7 @@ static gpb_crew_job *look(unsigned *turn)
                 __builtin_ia32_pause();
             }
             if (gpb_crowded()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
+            if (room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0) break;      /* one too many beside the host's threads */
             sched_yield();
         } while (gpb_clock_ns() - since < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
     }
@@ -243,6 +256,7 @@ static void in_child(void)
     atomic_store(&watch, 0);
     atomic_store(&tickets, 0);
     atomic_store(&cores, 0);
+    atomic_store(&size, 0);
     atomic_store(&phase, NONE);
 }
 

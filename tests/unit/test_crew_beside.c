@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The crew beside threads of the host BLAS that leave it some cores: no more workers are awake than may be, and no job is lost by that.
+   How many may be is the test's to say. A hang is for ctest's timeout to see. */
+#include <pthread.h>
+
+#include "tests/unit/crew_load.h"
+
+#include "src/clock.h"
+
+static atomic_bool time_stands;      /* workers without work never grow tired of looking */
+static int64_t its_clock(void) { return atomic_load(&time_stands) ? 0 : gpb_clock_ns(); }
+#define gpb_clock_ns its_clock
+#define in_child after_fork          /* crew.c's */
+#include "src/crew.c"
+#undef in_child
+
+static atomic_int allowed = GPB_CROWD_ALL;
+bool gpb_crowded(void) { return false; }
+int gpb_crowd_workers(void) { return atomic_load(&allowed); }
+
+static int awake(void) { return atomic_load(&size) - (int)(atomic_load(&watch) / ASLEEP); }
+
+/* From here on as many, once those who are too many have gone to sleep. */
+static void allow(int count)
+{
+    atomic_store(&allowed, count);
+    while (awake() > count) sched_yield();
+}
+
+/* ---- without threads: who is woken */
+
+static void set_watch(int looking, int asleep)
+{
+    atomic_store(&watch, (unsigned)(looking * LOOKING + asleep * ASLEEP));
+    atomic_store(&tickets, 0);
+}
+
+static void counts_run(void)
+{
+    atomic_store(&size, 13);
+    atomic_store(&allowed, 12);                      /* 4 threads on 16 cores */
+    set_watch(0, 13);
+    rouse(1, 1);
+    CHECK(awake() == 1 && atomic_load(&tickets) == 1);
+    rouse(1, 1);                                     /* one looks already */
+    CHECK(awake() == 1);
+    rouse(100, FANOUT);
+    CHECK(awake() == 3);
+    rouse(100, 100);
+    CHECK(awake() == 12 && atomic_load(&tickets) == 12);
+    rouse(100, 100);
+    CHECK(awake() == 12 && atomic_load(&tickets) == 12);
+    atomic_store(&allowed, GPB_CROWD_ALL);           /* the host's threads have gone to sleep */
+    rouse(100, 100);
+    CHECK(awake() == 13 && atomic_load(&tickets) == 13);
+
+    atomic_store(&allowed, 6);
+    set_watch(0, 5);                                 /* eight have a job in hand */
+    rouse(1, 1);
+    CHECK(awake() == 8 && !stay_up() && awake() == 8);
+    set_watch(0, 7);
+    CHECK(!stay_up());                               /* another six are awake, and will look */
+    set_watch(0, 8);
+    CHECK(stay_up() && awake() == 6 && !stay_up());
+    set_watch(0, 13);
+    atomic_store(&allowed, 1);
+    CHECK(stay_up() && awake() == 1 && !stay_up());
+
+    atomic_store(&size, 0);                          /* the workers are being created */
+    set_watch(2, 3);
+    rouse(100, 100);
+    CHECK(atomic_load(&tickets) == 3);
+}
+
+static void counts(void **state)
+{
+    (void)state;
+    in_child("14", counts_run);
+}
+
+/* ---- with them */
+
+static atomic_bool ended;
+
+/* Producers wait for workers alone every other time. */
+static void *produce(void *number)
+{
+    const int mine = *(int *)number;
+    load *l = new_load();
+    for (int round = 0; round < 60; round++) {
+        gpb_crew_begin(&l->queue);
+        for (int i = 0; i < 4; i++) push(l, 100 + 50 * mine, 1 + (GPB_CREW_JOBS >> mine * 2), (round + mine) % 2);
+        gpb_crew_end(&l->queue);
+        if (mine == 0 && round % 8 == 0) usleep(1000);       /* some fall asleep */
+    }
+    free(l);
+    return NULL;
+}
+
+static void produce_together(void)
+{
+    enum { PRODUCERS = 4 };
+    pthread_t threads[PRODUCERS];
+    int numbers[PRODUCERS];
+    for (int i = 0; i < PRODUCERS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, produce, &numbers[i]) == 0);
+    }
+    for (int i = 0; i < PRODUCERS; i++) pthread_join(threads[i], NULL);
+}
+
+static void start_workers(void)
+{
+    static gpb_crew_queue queue;
+    gpb_crew_begin(&queue);
+    gpb_crew_end(&queue);
+    CHECK(gpb_crew_size() == 8);
+}
+
+/* While there are as many as may be, there are never more. */
+static void *keep_count(void *unused)
+{
+    while (!atomic_load(&ended)) {
+        CHECK(awake() <= atomic_load(&allowed));
+        sched_yield();
+    }
+    return unused;
+}
+
+static void never_more_run(void)
+{
+    start_workers();
+    for (int count = 1; count <= 5; count += 2) {
+        pthread_t thread;
+        atomic_store(&ended, false);
+        allow(count);
+        CHECK(pthread_create(&thread, NULL, keep_count, NULL) == 0);
+        produce_together();
+        atomic_store(&ended, true);
+        pthread_join(thread, NULL);
+        atomic_store(&allowed, GPB_CROWD_ALL);
+        produce_together();
+    }
+}
+
+static void never_more(void **state)
+{
+    (void)state;
+    in_child("9", never_more_run);
+}
+
+/* Who is one too many goes to sleep for that alone. */
+static void too_many_run(void)
+{
+    load *l = new_load();
+    atomic_store(&time_stands, true);
+    start_workers();
+    CHECK(awake() == 8);
+    gpb_crew_begin(&l->queue);
+    for (int count = 7; count > 0; count--) {
+        allow(count);
+        push(l, 1000, GPB_CREW_JOBS, false);
+        CHECK(awake() <= count);
+    }
+    gpb_crew_end(&l->queue);
+    free(l);
+}
+
+static void too_many(void **state)
+{
+    (void)state;
+    in_child("9", too_many_run);
+}
+
+/* The host's threads gone, a call's jobs wake all of them again, in time. */
+static void it_ends_run(void)
+{
+    load *l = new_load();
+    start_workers();
+    allow(1);
+    atomic_store(&allowed, GPB_CROWD_ALL);
+    gpb_crew_begin(&l->queue);
+    for (bool more = false; !more;) {
+        for (int i = 0; i < GPB_CREW_JOBS; i++) CHECK(post(l)), more |= awake() > 4;
+        while (l->reaped < l->posted)
+            if (!reap(l)) more |= awake() > 4, sched_yield();
+    }
+    gpb_crew_end(&l->queue);
+    free(l);
+}
+
+static void it_ends(void **state)
+{
+    (void)state;
+    in_child("9", it_ends_run);
+}
+
+/* The host's threads come and go, few and many. */
+static void *vary(void *unused)
+{
+    for (unsigned i = 0; !atomic_load(&ended); i = i * 1103515245 + 12345) {
+        atomic_store(&allowed, i >> 16 & 1 ? GPB_CROWD_ALL : 1 + (int)(i >> 17 & 7));
+        usleep(i >> 20 & 255);
+    }
+    return unused;
+}
+
+static void varied_run(void)
+{
+    pthread_t thread;
+    start_workers();
+    CHECK(pthread_create(&thread, NULL, vary, NULL) == 0);
+    for (int i = 0; i < 5; i++) produce_together();
+    atomic_store(&ended, true);
+    pthread_join(thread, NULL);
+}
+
+static void varied(void **state)
+{
+    (void)state;
+    in_child("9", varied_run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(counts), cmocka_unit_test(never_more), cmocka_unit_test(too_many),
+                                        cmocka_unit_test(it_ends), cmocka_unit_test(varied) };
+    return cmocka_run_group_tests_name("crew beside the host's threads", tests, NULL, NULL);
+}
