@@ -78,12 +78,63 @@ double gpb_reference_check(enum gpb_math math, const gpb_call *g, const float *c
     return worst;
 }
 
+/* Rows of column j that the call writes. */
+static void rows_of(const gpb_call *g, int64_t j, int64_t *first, int64_t *last)
+{
+    *first = g->uplo == 'L' && j < g->m ? j : g->uplo == 'L' ? g->m : 0;
+    *last = g->uplo == 'U' && j + 1 < g->m ? j + 1 : g->m;
+}
+
+/* True if nothing between the blocks has changed, and all in them is finite. */
+static bool is_whole(const gpb_call *g, const float *c_before, size_t bytes)
+{
+    const float *c = g->c;
+    int64_t from = 0, first, last, end = (int64_t)(bytes / sizeof *c);
+    for (int64_t l = 0; l < g->batch; l++)
+        for (int64_t j = 0; j < g->n; j++) {
+            rows_of(g, j, &first, &last);
+            const int64_t at = j * g->ldc + l * g->stride_c, gap = at + first - from;
+            if (gap > 0 && memcmp(c + from, c_before + from, (size_t)gap * sizeof *c))
+                return false;
+            float sum = 0;                                        /* NaN if one of them is not finite */
+            for (int64_t i = first; i < last; i++)
+                sum += c[at + i] * 0;
+            if (sum != 0)
+                return false;
+            from = at + last;
+        }
+    return from >= end || !memcmp(c + from, c_before + from, (size_t)(end - from) * sizeof *c);
+}
+
+double gpb_reference_sample(enum gpb_math math, const gpb_call *g, const float *c_before, size_t bytes, int64_t sample, uint64_t *state)
+{
+    const int64_t columns = g->n * g->batch;
+    double worst = is_whole(g, c_before, bytes) ? 0 : INFINITY;
+    for (int64_t x = 0, first, last; x < sample && columns > 0 && worst <= 1; x++) {
+        const int64_t column = sample < columns ? (int64_t)gpb_reference_draw(state, (uint64_t)columns) : x % columns;
+        const int64_t j = column % g->n, l = column / g->n;
+        rows_of(g, j, &first, &last);
+        if (first >= last)
+            continue;
+        const int64_t i = first + (int64_t)gpb_reference_draw(state, (uint64_t)(last - first));
+        worst = fmax(worst, error_of(math, g, gpb_reference_at(g, c_before, i, j, l),
+                                     ((const float *)g->c)[i + j * g->ldc + l * g->stride_c]));
+    }
+    return worst;
+}
+
+static uint64_t next_random(uint64_t *state)                      /* splitmix64 */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+uint64_t gpb_reference_draw(uint64_t *state, uint64_t below) { return next_random(state) % below; }
+
 void gpb_reference_fill(float *x, size_t count, uint64_t seed)
 {
-    for (size_t i = 0; i < count; i++) {                          /* splitmix64 */
-        uint64_t z = seed += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        x[i] = (float)((double)((z ^ z >> 31) >> 40) / 8388608.0 - 1.0);
-    }
+    for (size_t i = 0; i < count; i++)
+        x[i] = (float)((double)(next_random(&seed) >> 40) / 8388608.0 - 1.0);
 }
