@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of door that a single-precision GEMM goes through, each as a function of a call in canonical form. For programs that are linked
-   with -lgpublas. */
+/* Every kind of door that a single-precision GEMM goes through, each as a function of a call in canonical form. For programs that are
+   linked with -lgpublas. */
 #ifndef GPB_DOORS_H
 #define GPB_DOORS_H
 

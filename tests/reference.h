@@ -26,8 +26,9 @@ double gpb_reference_bound(enum gpb_math math, const gpb_call *call, gpb_referen
    member by member, with calls of their own. */
 double gpb_reference_check(enum gpb_math math, const gpb_call *call, const float *c_before, size_t bytes);
 
-/* The same for a large call with finite operands, its blocks in ascending order: outside them everything is looked at, inside all for NaN (which
-   C was full of, if beta == 0) and infinities, and about `sample` results drawn by *state against FP64, one in each column if there are enough. */
+/* The same for a large call with finite operands, its blocks in ascending order: outside them everything is looked at, inside all for NaN
+   (which C was full of, if beta == 0) and infinities, and about `sample` results, drawn by *state, against FP64: one in each column if
+   there are enough. */
 double gpb_reference_sample(enum gpb_math math, const gpb_call *call, const float *c_before, size_t bytes, int64_t sample, uint64_t *state);
 
 /* The next of *state's random numbers, < below. */

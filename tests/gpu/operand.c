@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 typedef unsigned long long address;
+enum { OUT_OF_MEMORY = 2 };
 
 static struct {
     int (*cuInit)(unsigned);
@@ -20,6 +21,7 @@ static struct {
     int (*cuCtxPopCurrent_v2)(void **);
     int (*cuMemAlloc_v2)(address *, size_t);
     int (*cuMemFree_v2)(address);
+    int (*cuMemGetInfo_v2)(size_t *, size_t *);
     int (*cuMemHostAlloc)(void **, size_t, unsigned);
     int (*cuMemFreeHost)(void *);
     int (*cuMemcpyHtoDAsync_v2)(address, const void *, size_t, void *);
@@ -53,8 +55,9 @@ bool gpu_open(void)
 #define NEED(name) if (!(cuda.name = (__typeof__(cuda.name))dlsym(library, #name))) must(-1, #name)
 #define MAY(name) cuda.name = (__typeof__(cuda.name))dlsym(library, #name)
     NEED(cuInit); NEED(cuDeviceGet); NEED(cuDeviceGetAttribute); NEED(cuDevicePrimaryCtxRetain);
-    NEED(cuCtxPushCurrent_v2); NEED(cuCtxPopCurrent_v2); NEED(cuMemAlloc_v2); NEED(cuMemFree_v2); NEED(cuMemHostAlloc);
-    NEED(cuMemFreeHost); NEED(cuMemcpyHtoDAsync_v2); NEED(cuMemcpyDtoHAsync_v2); NEED(cuStreamCreate); NEED(cuStreamSynchronize);
+    NEED(cuCtxPushCurrent_v2); NEED(cuCtxPopCurrent_v2); NEED(cuMemAlloc_v2); NEED(cuMemFree_v2); NEED(cuMemGetInfo_v2);
+    NEED(cuMemHostAlloc); NEED(cuMemFreeHost); NEED(cuMemcpyHtoDAsync_v2); NEED(cuMemcpyDtoHAsync_v2); NEED(cuStreamCreate);
+    NEED(cuStreamSynchronize);
     MAY(cuCtxGetCurrent); MAY(cuMemAllocManaged);
     int device, error = cuda.cuInit(0);
     if (!error) error = cuda.cuDeviceGet(&device, 0);
@@ -88,6 +91,23 @@ void gpu_make_current(bool current)
     void *popped;
     if (current) MUST(cuCtxPushCurrent_v2(primary));
     else MUST(cuCtxPopCurrent_v2(&popped));
+}
+
+void *device_take(size_t bytes)
+{
+    address at = 0;
+    const int error = cuda.cuMemAlloc_v2(&at, bytes);
+    if (error != OUT_OF_MEMORY) must(error, "cuMemAlloc");
+    return error ? NULL : (void *)(uintptr_t)at;
+}
+
+void device_give(void *memory) { MUST(cuMemFree_v2((uintptr_t)memory)); }
+
+size_t device_free(size_t *total)
+{
+    size_t bytes = 0;
+    MUST(cuMemGetInfo_v2(&bytes, total));
+    return bytes;
 }
 
 bool place_exists(enum place place) { return place != PLACE_MANAGED || cuda.cuMemAllocManaged; }
@@ -126,20 +146,22 @@ operand operand_make(enum place place, int64_t count, int64_t offset)
     return o;
 }
 
-/* Device memory is reached by the driver alone; the rest is the host's too. */
-static void copied(int result)
-{
-    must(result, "copy");
-    MUST(cuStreamSynchronize(stream));
-}
+/* Device memory is reached by the driver alone; the rest is the host's too. Where another process holds all of it for a while, the driver
+   may lack what it needs for itself. */
+#define PATIENTLY(call) do { \
+    int error; \
+    for (int tries = 0; (error = cuda.call) == OUT_OF_MEMORY && tries < 1000; tries++) usleep(10000); \
+    must(error, #call); \
+} while (0)
 
 void operand_put(operand *o)
 {
     size_t bytes = 4 * (size_t)(o->offset + o->count);
     if (o->place != PLACE_DEVICE) memcpy(o->base, o->image, bytes);
     else if (bytes) {
-        if (!stream) MUST(cuStreamCreate(&stream, 0));
-        copied(cuda.cuMemcpyHtoDAsync_v2((uintptr_t)o->base, o->image, bytes, stream));
+        if (!stream) PATIENTLY(cuStreamCreate(&stream, 0));
+        PATIENTLY(cuMemcpyHtoDAsync_v2((uintptr_t)o->base, o->image, bytes, stream));
+        MUST(cuStreamSynchronize(stream));
     }
 }
 
@@ -148,8 +170,9 @@ void operand_get(const operand *o, float *whole)
     size_t bytes = 4 * (size_t)(o->offset + o->count);
     if (o->place != PLACE_DEVICE) memcpy(whole, o->base, bytes);
     else if (bytes) {
-        if (!stream) MUST(cuStreamCreate(&stream, 0));
-        copied(cuda.cuMemcpyDtoHAsync_v2(whole, (uintptr_t)o->base, bytes, stream));
+        if (!stream) PATIENTLY(cuStreamCreate(&stream, 0));
+        PATIENTLY(cuMemcpyDtoHAsync_v2(whole, (uintptr_t)o->base, bytes, stream));
+        MUST(cuStreamSynchronize(stream));
     }
 }
 

@@ -5,6 +5,7 @@
 #define GPB_OPERAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum place { PLACE_PAGEABLE, PLACE_PINNED, PLACE_DEVICE, PLACE_MANAGED, PLACES };
@@ -28,6 +29,11 @@ void *gpu_current(void);
 void gpu_make_current(bool current);
 /* False where this libcuda has no managed memory. */
 bool place_exists(enum place place);
+
+/* Device memory for a program that may be refused it: NULL if there is not so much. Bytes free on device 0, and all it has. */
+void *device_take(size_t bytes);
+void device_give(void *memory);
+size_t device_free(size_t *total);
 
 /* count floats, the first of them `offset` floats into the allocation; contents undefined. Aborts the test if memory runs out. */
 operand operand_make(enum place place, int64_t count, int64_t offset);

@@ -358,6 +358,13 @@ static void test_summary(void **state)
     unlink(path);
 }
 
+/* So does its sample of a C without NaN, if it is large enough. */
+static double sampled(const gpb_call *q)
+{
+    uint64_t seed = 1;
+    return gpb_reference_sample(GPB_MATH_FFMA, q, c_before, sizeof c, 100 * M * N, &seed);
+}
+
 /* The reference finds what is wrong: a value off by more than the bound, a byte of padding, a lost NaN. */
 static void test_reference(void **state)
 {
@@ -368,15 +375,19 @@ static void test_reference(void **state)
         for (int64_t i = 0; i < M; i++)
             c[i + j * LDC] = (float)gpb_reference_at(&q, c_before, i, j, 0).value;
     assert_true(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    assert_true(sampled(&q) <= 1);
     float right = c[5];
     gpb_reference_element e = gpb_reference_at(&q, c_before, 5, 0, 0);
     c[5] = (float)(e.value + 1.1 * gpb_reference_bound(GPB_MATH_FFMA, &q, e));
     assert_true(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+    assert_true(sampled(&q) > 1);
     c[5] = NAN;
     assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
+    assert_true(isinf(sampled(&q)));
     c[5] = right;
     c[M] += 1;                                                /* between the columns */
     assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
+    assert_true(isinf(sampled(&q)));
     c[M] = c_before[M];
     a[5] = NAN;                                               /* row 5 has to be NaN now, and is not */
     assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
