@@ -44,6 +44,7 @@ typedef struct worker {
     pthread_t thread;
     char what[320];                      /* the call that it is in */
     _Atomic int64_t since;               /* when that began, in seconds; 0: it is done */
+    int64_t longest;                     /* that one took, in seconds */
 } worker;
 static worker workers[THREADS];
 static atomic_bool over;
@@ -176,9 +177,11 @@ static void one(worker *w)
     if (!current) gpu_make_current(false);
     describe(w, &t);
     const void *context = gpu_current();
-    w->since = now_s();
+    const int64_t begin = now_s();
+    w->since = begin;
     t.door->call(&t.call);
     w->since = 0;
+    if (now_s() - begin > w->longest) w->longest = now_s() - begin;
     const bool kept = context == gpu_current();
     if (!current) gpu_make_current(true);
     const double worst = judge(w, &t);
@@ -246,10 +249,13 @@ static int64_t resident_mib(void)
 static void watch(void)
 {
     for (int i = 0; i < THREADS; i++) {
-        const int64_t since = workers[i].since;
-        if (since == 0 || now_s() - since < HUNG_S) continue;
+        const int64_t since = workers[i].since, now = now_s();
+        if (since == 0 || now - since < HUNG_S) continue;
         printf("HUNG, more than %d s\n", HUNG_S);
-        for (int j = 0; j < THREADS; j++) printf("  thread %d: %s %s\n", j, workers[j].since ? "in" : "after", workers[j].what);
+        for (int j = 0; j < THREADS; j++) {
+            const int64_t its = workers[j].since;
+            printf("  thread %d: %s %lld s: %s\n", j, its ? "in" : "after", (long long)(its ? now - its : 0), workers[j].what);
+        }
         fflush(stdout);
         _exit(1);
     }
@@ -329,9 +335,14 @@ int main(int argc, char **argv)
     const bool pressed = pressure_end();
     const gpublas_stats_t s = stats();
     const uint64_t on_host = s.host_calls - s.failed_calls;
+    int64_t longest = 0;
+    for (int i = 0; i < THREADS; i++)
+        if (workers[i].longest > longest) longest = workers[i].longest;
+    printf("longest call %lld s\n", (long long)longest);
     printf("soak %s %llu: %d threads, %lld s: calls %llu, on the GPU %llu (%.0f GFLOP), by the host %llu, begun on the GPU and "
            "finished by the host %llu\n", argv[1], (unsigned long long)seed, THREADS, (long long)(now_s() - begin),
-           (unsigned long long)s.calls, (unsigned long long)s.gpu_calls, 1e-9 * s.gpu_flops, (unsigned long long)on_host, (unsigned long long)s.failed_calls);
+           (unsigned long long)s.calls, (unsigned long long)s.gpu_calls, 1e-9 * s.gpu_flops, (unsigned long long)on_host,
+           (unsigned long long)s.failed_calls);
     expect(s.calls == calls && s.gpu_calls + s.host_calls == s.calls, "every call counted once");
     int again = 0;
     for (int i = 0; i < AFTERWARDS && i < again + FIRST; i++) {      /* a GPU that is lost is seen soon */
