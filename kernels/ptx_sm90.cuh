@@ -85,6 +85,9 @@ static __device__ __forceinline__ void gpb_wgmma_fence() { asm volatile("wgmma.f
 static __device__ __forceinline__ void gpb_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT> static __device__ __forceinline__ void gpb_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(LEFT) : "memory"); }
 
+/* What this thread has written to shared memory is visible to wgmma (of threads that meet it at a barrier behind this). */
+static __device__ __forceinline__ void gpb_wgmma_publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 /* Descriptor of a K-major operand in the 64-byte swizzle: rows of 64 bytes, eight rows (512 bytes) to a group; `at` is a multiple of 512,
    plus 32 bytes for each 16 k. PTX ISA, "Matrix descriptor format". */
 static __device__ __forceinline__ uint64_t gpb_wgmma_operand(unsigned at)
@@ -117,7 +120,17 @@ template <int N> struct gpb_wgmma;
                      " {" GPB_LIST_64 "}, %64, %65, p, 1, 1, 0, 0;\n}"                                                             \
                      : GPB_BOUND_32(d, 0), GPB_BOUND_32(d, 32) : "l"(a), "l"(b), "r"(add));                                        \
     }
-template <> struct gpb_wgmma<64> { GPB_WGMMA_64(fp16, "f16") GPB_WGMMA_64(bf16, "bf16") };
+template <> struct gpb_wgmma<64> {
+    GPB_WGMMA_64(fp16, "f16")
+    GPB_WGMMA_64(bf16, "bf16")
+    /* A from registers: thread t holds rows t / 32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below (a[1], a[3]), k t % 4 * 2 and the next, and 8 on. */
+    static __device__ __forceinline__ void fp16(float (&d)[32], const unsigned (&a)[4], uint64_t b, int add)
+    {
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+                     " {" GPB_LIST_32 "}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
+                     : GPB_BOUND_32(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+    }
+};
 template <> struct gpb_wgmma<128> { GPB_WGMMA_128(fp16, "f16") GPB_WGMMA_128(bf16, "bf16") };
 
 #endif

@@ -5,7 +5,8 @@
    copied at once in either case and nothing is transposed:
    DOWN (X contiguous along its rows)  X(i,q) at to[q*ROWS + i]
    DEEP (along k, or neither way)      X(i,q) in row i of BK floats, its 16-byte pieces moved about: threads that read the same
-                                       piece of rows 4 apart, eight of them in a phase, then meet eight places of 16 bytes. */
+                                       piece of rows 4 apart, eight of them in a phase, then meet eight places of 16 bytes.
+   TURNED, DOWN is X(i,q) at to[q*ROWS + (i ^ gpb_turn(q))]: for threads that read the same rows at several q (split/direct.cuh). */
 #ifndef GPB_SHAPES_FEED_CUH
 #define GPB_SHAPES_FEED_CUH
 
@@ -28,7 +29,9 @@ template <int BK> static __device__ __forceinline__ int gpb_deep_place(int i, in
     return (i ^ swapped ^ (r & 1)) * BK + moved + x * BK;
 }
 
-template <int ROWS, int BK, int THREADS> struct gpb_feed {
+static __device__ __forceinline__ int gpb_turn(int q) { return (q & 3) * 8; }
+
+template <int ROWS, int BK, int THREADS, bool TURNED = false> struct gpb_feed {
     const float *from;                     /* X(first row of the tile, first k of the next slice) */
     int64_t rs, cs;
     int rows;                              /* of X that lie in the tile, at most ROWS */
@@ -64,6 +67,8 @@ private:
             DEEP ? deep_narrow<GUARD>(to, depth) : down_narrow<GUARD>(to, depth);
     }
 
+    /* Kernels that are TURNED have no registers to keep in what follows from it. */
+    static __device__ __forceinline__ unsigned index() { return TURNED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x; }
     static __device__ __forceinline__ int clamp4(int x) { return max(0, min(x, 4)); }
 
     template <bool GUARD> static __device__ __forceinline__ void piece_of_4(unsigned to, const float *x, int count)
@@ -84,8 +89,9 @@ private:
 
     template <bool GUARD> __device__ __forceinline__ void deep_wide(unsigned to, int depth) const
     {
+        const unsigned thread = index();
         constexpr int PIECES = BK / 4, STEP = THREADS / PIECES, COUNT = (ROWS + STEP - 1) / STEP;
-        const int piece = threadIdx.x % PIECES, row = threadIdx.x / PIECES, inside = clamp4(depth - 4 * piece);
+        const int piece = thread % PIECES, row = thread / PIECES, inside = clamp4(depth - 4 * piece);
         const float *x = from + row * rs + 4 * piece;
 #pragma unroll
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
@@ -98,8 +104,10 @@ private:
     /* Where BK is 16, there are more blocks to a multiprocessor, and fewer registers to a thread: hence UNROLL. */
     template <bool GUARD> __device__ __forceinline__ void deep_narrow(unsigned to, int depth) const
     {
-        constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP, UNROLL = BK < 32 ? 2 : 4;
-        const int q = threadIdx.x % BK, row = threadIdx.x / BK;
+        const unsigned thread = index();
+        constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP;
+        [[maybe_unused]] constexpr int UNROLL = BK < 32 ? 2 : 4;
+        const int q = thread % BK, row = thread / BK;
         const float *x = from + row * rs + q * cs;
 #pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
@@ -111,10 +119,12 @@ private:
 
     template <bool GUARD> __device__ __forceinline__ void down_wide(unsigned to, int depth) const
     {
+        const unsigned thread = index();
         constexpr int PIECES = ROWS / 4, STEP = THREADS / PIECES, COUNT = (BK + STEP - 1) / STEP;
-        const int i = threadIdx.x % PIECES * 4, q = threadIdx.x / PIECES, inside = clamp4(rows - i);
+        static_assert(!TURNED || STEP % 4 == 0, "a thread's pieces are turned alike");
+        const int i = thread % PIECES * 4, q = thread / PIECES, inside = clamp4(rows - i);
         const float *x = from + i + q * cs;
-        to += 4 * (q * ROWS + i);
+        to += 4 * (q * ROWS + (TURNED ? i ^ gpb_turn(q) : i));
 #pragma unroll
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
@@ -123,15 +133,18 @@ private:
 
     template <bool GUARD> __device__ __forceinline__ void down_narrow(unsigned to, int depth) const
     {
-        constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP, UNROLL = BK < 32 ? 2 : COUNT;
+        const unsigned thread = index();
+        constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP;
+        [[maybe_unused]] constexpr int UNROLL = BK < 32 ? 2 : COUNT;
         static_assert(STEP * ROWS == THREADS, "rows must share the threads evenly");
-        const int i = threadIdx.x % ROWS, q = threadIdx.x / ROWS;
+        const int i = thread % ROWS, q = thread / ROWS;
         const float *x = from + i + q * cs;
-        to += 4 * (q * ROWS + i);
+        to += 4 * q * ROWS;
 #pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
-                piece_of_1<GUARD>(to + 4 * y * STEP * ROWS, x, i < rows && q + y * STEP < depth);
+                piece_of_1<GUARD>(to + 4 * (y * STEP * ROWS + (TURNED ? i ^ gpb_turn(q + y * STEP) : i)), x,
+                                  i < rows && q + y * STEP < depth);
     }
 };
 

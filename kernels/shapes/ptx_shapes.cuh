@@ -27,6 +27,13 @@ static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *f
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
+/* The shared memory that the launch has asked for. */
+static __device__ __forceinline__ float *gpb_dynamic_memory()
+{
+    extern __shared__ __align__(1024) float gpb_dynamic[];
+    return gpb_dynamic;
+}
+
 /* The address of shared memory that instructions for it want. */
 static __device__ __forceinline__ unsigned gpb_shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 

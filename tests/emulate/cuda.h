@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/ use. One thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/ and split/direct.cuh use. One thread block at a time; what its threads share is static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "tests/emulate/emulate.h"
 
@@ -23,6 +24,7 @@
 #define blockDim  gpb_emulate_at.threads
 #define gridDim   gpb_emulate_at.grid
 
+struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float2 make_float2(float x, float y) { return { x, y }; }
@@ -48,9 +50,33 @@ static inline unsigned atomicInc(unsigned *at, unsigned most)
     return before;
 }
 
+static inline unsigned __float_as_uint(float x)
+{
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static inline int64_t min(int64_t a, long long b) { return a < b ? a : (int64_t)b; }
+
+/* All lanes, with one that differs in `bits`. */
+template <class T> static inline T __shfl_xor_sync(unsigned, T x, int bits)
+{
+    T other;
+    memcpy(&other, gpb_emulate_show(&x, sizeof x, "shfl") + (threadIdx.x % 32 ^ bits) * GPB_EMULATE_SHOWN, sizeof other);
+    return other;
+}
+
 #define GPB_PLACE_(file, line) file ":" #line
 #define GPB_PLACE(file, line) GPB_PLACE_(file, line)
 #define __syncthreads() gpb_emulate_block_barrier(GPB_PLACE(__FILE__, __LINE__))
+#define __syncthreads_or(x) gpb_emulate_any(x, GPB_PLACE(__FILE__, __LINE__))
 #define __syncwarp()    gpb_emulate_warp_barrier(GPB_PLACE(__FILE__, __LINE__))
 
 #endif

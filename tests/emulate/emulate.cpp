@@ -18,7 +18,7 @@ enum { WARP = 32, STACK = 128 << 10, TOLD = 5 };
 struct copy {
     float *to;
     const float *from;
-    int bytes;
+    int bytes, whole;
 };
 
 struct thread {
@@ -29,6 +29,7 @@ struct thread {
     std::vector<copy> copies;            /* of all groups; those before `done` have happened */
     std::vector<size_t> groups;          /* where each ends; those before `over` have been waited for */
     size_t done, over;
+    unsigned shows, votes;               /* how often it has shown something, and voted */
 };
 
 gpb_emulate_place gpb_emulate_at;
@@ -38,7 +39,8 @@ static ucontext_t scheduler;
 static size_t current;
 static std::mt19937 random_numbers(1);
 static int faults;
-alignas(16) static float origin[4];      /* of the addresses of shared memory */
+long gpb_emulate_products;
+alignas(1024) static float origin[4];      /* of the addresses of shared memory */
 
 static void fault(const char *what, const char *where)
 {
@@ -49,19 +51,26 @@ static void fault(const char *what, const char *where)
 
 static bool inside(const gpb_emulate_span &span, const char *from, int bytes) { return from >= span.low && from + bytes <= span.high; }
 
-static bool allowed(const float *to, const float *from, int bytes)
+static bool allowed(const float *to, const float *from, int bytes, int whole)
 {
     const char *at = (const char *)from;
-    const bool ours = inside(work.a, at, bytes) || inside(work.b, at, bytes), aligned = ((uintptr_t)from | (uintptr_t)to) % bytes == 0;
+    const bool ours = bytes == 0 || inside(work.a, at, bytes) || inside(work.b, at, bytes);
+    const bool aligned = (((bytes ? (uintptr_t)from : 0) | (uintptr_t)to)) % whole == 0;
     if (!ours || !aligned) fault("a copy from outside the operands, or misaligned", "cp.async");
     return ours && aligned;
 }
 
-void gpb_emulate_copy(float *to, const float *from, int bytes)
+static void perform(const copy &c)
 {
-    if (!allowed(to, from, bytes)) return;
-    if (work.early) memcpy(to, from, bytes);
-    else threads[current].copies.push_back({ to, from, bytes });
+    memset(c.to, 0, c.whole);
+    memcpy(c.to, c.from, c.bytes);
+}
+
+void gpb_emulate_copy(float *to, const float *from, int bytes, int whole)
+{
+    if (!allowed(to, from, bytes, whole)) return;
+    if (work.early) perform({ to, from, bytes, whole });
+    else threads[current].copies.push_back({ to, from, bytes, whole });
 }
 
 void gpb_emulate_commit() { threads[current].groups.push_back(threads[current].copies.size()); }
@@ -70,7 +79,7 @@ void gpb_emulate_wait(int left)
 {
     thread &t = threads[current];
     for (; t.groups.size() - t.over > (size_t)left; t.over++)
-        for (; t.done < t.groups[t.over]; t.done++) memcpy(t.copies[t.done].to, t.copies[t.done].from, t.copies[t.done].bytes);
+        for (; t.done < t.groups[t.over]; t.done++) perform(t.copies[t.done]);
 }
 
 unsigned gpb_emulate_shared_address(const float *at) { return (unsigned)((const char *)at - (const char *)origin); }
@@ -85,6 +94,25 @@ static void stop(state now, const char *place)
 
 void gpb_emulate_block_barrier(const char *place) { stop(AT_BLOCK_BARRIER, place); }
 void gpb_emulate_warp_barrier(const char *place) { stop(AT_WARP_BARRIER, place); }
+
+/* Two places by turns: who is ahead shows again only when all have seen what was shown before. */
+const char *gpb_emulate_show(const void *what, int bytes, const char *place)
+{
+    static char shown[2][1024][GPB_EMULATE_SHOWN];
+    const unsigned turn = threads[current].shows++ % 2;
+    memcpy(shown[turn][current], what, bytes);
+    gpb_emulate_warp_barrier(place);
+    return shown[turn][current / WARP * WARP];
+}
+
+bool gpb_emulate_any(bool here, const char *place)
+{
+    static bool said[2][1024];
+    const unsigned turn = threads[current].votes++ % 2;
+    said[turn][current] = here;
+    gpb_emulate_block_barrier(place);
+    return std::any_of(said[turn], said[turn] + threads.size(), [](bool x) { return x; });
+}
 
 /* ---- a block */
 
@@ -104,7 +132,7 @@ static void begin_block()
         makecontext(&t.context, start, 0);
         t.now = RUNS;
         t.copies.clear(), t.groups.clear();
-        t.done = t.over = 0;
+        t.done = t.over = t.shows = t.votes = 0;
     }
 }
 

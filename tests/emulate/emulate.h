@@ -35,11 +35,21 @@ int gpb_emulate_run(const gpb_emulate_launch &launch);
 /* For kernels. place: file and line. */
 void gpb_emulate_block_barrier(const char *place);
 void gpb_emulate_warp_barrier(const char *place);
-void gpb_emulate_copy(float *to, const float *from, int bytes);
+/* `bytes` of so many (16 or 4) that are filled; the others become 0. */
+void gpb_emulate_copy(float *to, const float *from, int bytes, int whole);
 void gpb_emulate_commit();
 void gpb_emulate_wait(int left);
 /* Shared memory has addresses of 32 bits. */
 unsigned gpb_emulate_shared_address(const float *at);
 float *gpb_emulate_shared(unsigned address);
+
+
+/* What a warp does together: each thread shows some bytes, and sees those of all 32, thread after thread, until it next does so. */
+enum { GPB_EMULATE_SHOWN = 64 };
+const char *gpb_emulate_show(const void *what, int bytes, const char *place);
+/* Whether any thread of the block says so. */
+bool gpb_emulate_any(bool here, const char *place);
+/* Products of the tensor cores so far. */
+extern long gpb_emulate_products;
 
 #endif

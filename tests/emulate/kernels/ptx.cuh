@@ -11,7 +11,12 @@ template <int N> static inline void gpb_pin(float (&)[N]) {}
 template <class T> static inline bool __isGlobal(T) { return true; }
 static inline unsigned gpb_block() { return blockIdx.x; }
 static inline unsigned gpb_thread() { return threadIdx.x; }
-static inline void gpb_cp_async4(float *to, const float *from) { gpb_emulate_copy(to, from, 4); }
+static inline float gpb_load_within(int number, int count, const float *from) { return number < count ? *from : 0; }
+static inline void gpb_store_within(int number, int count, float *to, float x)
+{
+    if (number < count) *to = x;
+}
+static inline void gpb_cp_async4(float *to, const float *from) { gpb_emulate_copy(to, from, 4, 4); }
 static inline void gpb_cp_async_commit() { gpb_emulate_commit(); }
 template <int LEFT> static inline void gpb_cp_async_wait() { gpb_emulate_wait(LEFT); }
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Instead of kernels/shapes/ptx_shapes.cuh. */
+#ifndef GPB_SHAPES_PTX_CUH
+#define GPB_SHAPES_PTX_CUH
+
+#include "kernels/ptx.cuh"
+
+static inline void gpb_cp_async16_of(unsigned to, const float *from, int bytes) { gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 16); }
+static inline void gpb_cp_async4_of(unsigned to, const float *from, int bytes) { gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 4); }
+static inline void gpb_cp_async16(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 16, 16); }
+static inline void gpb_cp_async4(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4); }
+static inline unsigned gpb_shared_address(const void *p) { return gpb_emulate_shared_address((const float *)p); }
+static inline float *gpb_dynamic_memory()
+{
+    alignas(1024) static float memory[58368];           /* 228 KB */
+    return memory;
+}
+
+#endif
