@@ -10,7 +10,8 @@
 #include "dispatch/cost.h"
 #include "dispatch/learn.h"
 
-#define LEAST_SPLIT_K 64              /* gpb_ssplit marks rows with less: all of C would be the stand-in's */
+#define LEAST_SLICED_K 64             /* rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs' */
+#define LEAST_SLICED_PART 128         /* where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
 
 static const gpb_tuned tuned[] = {
@@ -92,7 +93,8 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
 {
     const gpb_kernel *kernel = cost->kernel;
     keep(best, kernel, 1, gpb_cost_seconds(cost, 1));
-    double most = cost->slices / 2, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
+    const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;      /* slices of a part; the last may have fewer */
+    double most = cost->slices / deep, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
     double fill = 0.5 / (cost->tiles * cost->per_sm);
     if (lean || fill < 1.0 / 8 || most < 2 || gpb_cost_least_cut(cost) >= best->seconds || !can_cut(kernel, call)) return;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
@@ -168,15 +170,17 @@ static bool may_share(const gpb_policy *policy, bool lean) { return !lean && pol
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
-    const unsigned all = ~0u, strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT;
+    const unsigned strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT, sliced = 1u << GPB_MATH_FP16X3;
+    const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, lean);
     gpb_choice best;
     if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
         /* Nothing to load: nothing that another form could speed up. */
-        unsigned forms = lean || !gpb_call_multiplies(call) ? strided : call->k < LEAST_SPLIT_K ? all & ~split : all;
-        best = fastest(call, facts, allowed(policy), forms, lean, shares);
+        unsigned math = allowed(policy), forms = lean || k == 0 ? strided : ~0u;
+        if (k < LEAST_SLICED_K) math &= ~sliced, forms &= ~split;
+        best = fastest(call, facts, math, forms, lean, shares);
     }
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;

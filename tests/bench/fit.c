@@ -53,11 +53,13 @@ static int64_t tiles(const problem *p, const gpu_kernel *q)
     return ((int64_t)p->m + q->bm - 1) / q->bm * (((int64_t)p->n + q->bn - 1) / q->bn) * p->batch;
 }
 
-/* Numbers of parts that are worth a trial: some slices each, and no more than three parts for each place on the device. */
+/* Numbers of parts that are worth a trial: some slices each (128 of k for FP16X3: dispatch/kernel_pick.c), and no more than three parts for
+   each place on the device. */
 static bool worthwhile(const problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
-    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * 2 * q->bk <= p->k
+    const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
+    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->k
            && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->m * p->n * p->batch * splits <= MOST_PARTS_BYTES;
 }
 

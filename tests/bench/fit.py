@@ -23,7 +23,7 @@ STRIDED, SPLIT = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
 ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
-LEAST_SPLIT_K = 64
+LEAST_SLICED_K = 64
 ENOUGH = 0.0004                                                    # a kernel is worth a row if it makes calls this much faster, on average
 
 
@@ -61,6 +61,11 @@ def model():
     return library, names
 
 
+def slices(library, kernel):
+    """Chosen from LEAST_SLICED_K on: below, all of C would be the stand-in's, or FMAs'."""
+    return library.fit_form(kernel) == SPLIT or library.fit_math(kernel) == FP16X3
+
+
 def read(library, paths, names):
     """{shape: {(kernel, splits): row}}, the shapes' times of what was chosen and of cuBLAS, the GPU."""
     shapes, others, gpu = {}, {}, None
@@ -78,8 +83,8 @@ def read(library, paths, names):
                 others.setdefault(shape, {})[r["mode"]] = (r["kernel"], us * 1e-6)
             elif r["kernel"] in names:
                 kernel = names.index(r["kernel"])
-                if library.fit_form(kernel) == SPLIT and int(r["k"]) < LEAST_SPLIT_K:
-                    continue                                       # never chosen: all of it would be the stand-in's
+                if slices(library, kernel) and int(r["k"]) < LEAST_SLICED_K:
+                    continue
                 row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]),
                           int(r.get("batch", 1)), kernel, int(r["splits"]), us * 1e-6, 1)
                 shapes.setdefault(shape, {})[kernel, int(r["splits"])] = row
@@ -219,7 +224,7 @@ def regret(library, names, shapes, others, found, verbose):
         for shape, trials in shapes.items():
             one, splits = next(iter(trials.values())), ctypes.c_int()
             fits = {x: r.seconds for x, r in trials.items()
-                    if library.fit_math(x[0]) in ALLOWED[mode] and (library.fit_form(x[0]) != SPLIT or one.k >= LEAST_SPLIT_K)}
+                    if library.fit_math(x[0]) in ALLOWED[mode] and (not slices(library, x[0]) or one.k >= LEAST_SLICED_K)}
             if not fits:
                 continue
             chosen = library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)), splits.value

@@ -272,6 +272,14 @@ static void check_stand_in(const gpb_plan *p)
     if (q) assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0);
 }
 
+/* Kernels of FP16 slices are chosen where rows may have enough elements that count, of each part of k, too. */
+static void check_slices(const gpb_call *g, const gpb_policy *policy, const gpb_plan *p)
+{
+    if (p->kernel->math != GPB_MATH_FP16X3 || (policy->kernel && !strcmp(policy->kernel, p->kernel->name))) return;
+    assert_true(g->k >= 64 && gpb_call_multiplies(g));
+    assert_true(p->splits == 1 || policy->splits || p->splits * INT64_C(128) < g->k + p->kernel->bk);
+}
+
 /* What each mode may compute with. */
 static void modes(void **state)
 {
@@ -285,7 +293,7 @@ static void modes(void **state)
             gpb_plan tf32 = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_TF32 });
             assert_true(ieee.kernel->math == GPB_MATH_FFMA);
             assert_true(fp32.kernel->math == GPB_MATH_FFMA || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
-            assert_true(tf32.kernel->form != GPB_FORM_SPLIT || k >= 64);
+            assert_true((tf32.kernel->form != GPB_FORM_SPLIT && tf32.kernel->math != GPB_MATH_FP16X3) || k >= 64);
             check_stand_in(&fp32), check_stand_in(&ieee), check_stand_in(&tf32);
             if (n >= 2048 && k >= 2048) assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
         }
@@ -308,6 +316,12 @@ static void parts_of_k(void **state)
     assert_true(ask(gemm(64, 64, 65536), facts, ieee).splits > 8);
     assert_int_equal(ask(gemm(8192, 8192, 8192), facts, ieee).splits, 1);
     assert_int_equal(ask(gemm(64, 64, 16), facts, ieee).splits, 1);
+    for (int64_t n = 16; n <= 1024; n *= 2)
+        for (int64_t k = 1; k <= 16384; k += k / 8 + 1) {
+            const gpb_call call = gemm(n, n, k);
+            const gpb_plan plan = ask(call, facts, (gpb_policy){ 0 });
+            check_slices(&call, &(gpb_policy){ 0 }, &plan);
+        }
     gpb_call triangle = gemm(64, 64, 65536);
     triangle.uplo = 'U';
     assert_int_equal(ask(triangle, facts, ieee).splits, 1);
@@ -450,7 +464,7 @@ static void random_plans(void **state)
         bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
         assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
         assert_true(plan.splits >= 1);
-        check_stand_in(&plan);
+        check_stand_in(&plan), check_slices(&call, &policy, &plan);
         check_buffers(&call, &facts, &plan), check_forms(&call, &facts, &plan);
         assert_true(isfinite(plan.host_s) && isfinite(plan.gpu_s) && plan.gpu_s > 0 && plan.host_s > 0);
     }
