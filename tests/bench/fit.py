@@ -5,6 +5,7 @@
 Usage: fit.py fit.csv...            the regret of the model as it is: its choices against the best measured
        fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured, others that nobody measured by
                                     analogy
+       fit.py --only NAME,... fit.csv...  fits these kernels alone, and writes their rows beside the others of that GPU's generation
        --worst                      lists the worst choices too
 Needs a C compiler and nothing else. The model itself is dispatch/cost.c, compiled and loaded: here are only a search and averages."""
 import csv
@@ -213,6 +214,27 @@ def write(library, names, gpu, kernels, rows, shapes, found, paths):
         file.write(text)
 
 
+def write_only(library, names, shapes, found, wanted):
+    arch, text = found[1], open(TUNED).read()
+    begin = text.index(f"/* ---- {arch}, measured")
+    end = text.index(f"/* ---- end of {arch} ---- */")
+    lanes, ghz, memory, launch, pass_ = map(float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(","))
+    rows = {}
+    for trials in shapes.values():
+        for (kernel, _), row in trials.items():
+            rows.setdefault(kernel, []).append(row)
+    gpu = Gpu(arch, found[2], lanes, ghz, memory, launch, pass_, 0.85e6 * min(r.seconds for x in rows.values() for r in x))
+    lines = {re.search(r"TUNED\( *(\w+)", line)[1]: line for line in text[begin:end].splitlines() if line.startswith("TUNED(")}
+    for name in wanted:
+        loss, c = fit_kernel(library, rows[names.index(name)], gpu, library.fit_form(names.index(name)), None)
+        off = math.sqrt(loss / sum(r.weight for r in rows[names.index(name)]))
+        lines[name] = tuned_line(name, arch, c, f"  /* off by {100 * off:.0f} %; by itself, later */")
+    share = lambda line: -float(line.split(",")[3])
+    head = [line for line in text[begin:end].splitlines() if not line.startswith("TUNED(")]
+    with open(TUNED, "w") as file:
+        file.write(text[:begin] + "\n".join(head + sorted(lines.values(), key=share)) + "\n" + text[end:])
+
+
 def percent(regrets, share):
     return 100 * (sorted(regrets)[min(len(regrets) - 1, int(share * len(regrets)))] - 1)
 
@@ -251,7 +273,8 @@ def regret(library, names, shapes, others, found, verbose):
 
 
 def main(arguments):
-    paths = [x for x in arguments if not x.startswith("-")]
+    only = arguments[1].split(",") if arguments and arguments[0] == "--only" and len(arguments) > 1 else []
+    paths = [x for x in arguments[2 if only else 0:] if not x.startswith("-")]
     if not paths:
         sys.exit(__doc__)
     library, names = model()
@@ -259,6 +282,9 @@ def main(arguments):
     if "--write" in arguments:
         gpu, kernels, rows = fit(library, names, shapes, found)
         write(library, names, gpu, kernels, rows, shapes, found, paths)
+        library, names = model()
+    elif only:
+        write_only(library, names, shapes, found, only)
         library, names = model()
     regret(library, names, shapes, others, found, 10 if "--worst" in arguments else 0)
 
