@@ -20,7 +20,8 @@ typedef struct gpb_panel {
 
 /* Enqueues on the stream; the caller's memory is pinned or on a GPU. */
 CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream);
-/* Between memory on a GPU (with its ld) and ordinary memory (tight), whole and at once, when no lane can be had. */
+/* Between memory on a GPU (with its ld) and ordinary memory (tight), whole and at once, when no lane can be had. Tried again, also another
+   way, if the failure is one that passes. */
 CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch);
 
 #endif

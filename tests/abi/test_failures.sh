@@ -40,6 +40,13 @@ preloaded openblas ./regressions scalars 2> scalars.err; expect 'complex scalars
 for rule in '' cuMemcpyHtoDAsync:{2,5,9,30}:2 cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernel:1:209 cuModuleLoadData:1:209 cuStreamWaitEvent:1:2; do
     FAKECUDA_FAIL=$rule GPUBLAS_MEMORY=2M preloaded openblas ./regressions device 2> device.err; expect "C on the GPU, ${rule:-no failure}: wrong" 0 $?
 done
+# A second failure that passes, when the host fetches operands or brings C back.
+for first in cuLaunchKernel:1 cuLaunchKernel:3 cuEventRecord:2; do
+    for second in cuMemcpy2DAsync:{1,2,\*} cuMemcpyDtoHAsync:1:2,cuMemcpy2DAsync:1 cuMemcpyHtoDAsync:30:2,cuMemcpy2DAsync:2 cuStreamSynchronize:{4,5,6}; do
+        FAKECUDA_FAIL=$first:2,$second:2 GPUBLAS_MEMORY=2M preloaded openblas ./regressions device 2> device.err
+        expect "C on the GPU, $first:2,$second:2: wrong, unreachable" '0 0' "$? $(grep -c 'cannot be reached' device.err)"
+    done
+done
 # The same with operands in slices, and blocks of C that slices leave to other kernels.
 for rule in '' cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernelEx:{1,2,\*}:2 cuLaunchKernelEx:1:209; do
     FAKECUDA_FAIL=$rule GPUBLAS_KERNEL=fp16x3 preloaded openblas ./regressions device 2> device.err
@@ -75,7 +82,7 @@ for kernel in ffma fp16x3; do
     done
 done
 
-# Every call of the driver at every occurrence, in every form of call and place of operands: 370,000 cases, of which CI draws 2400 by the day
+# Every call of the driver at every occurrence, in every form of call and place of operands: 430,000 cases, of which CI draws 2400 by the day
 # (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?

@@ -50,12 +50,11 @@ static int take(hog *h, size_t leave)
     return refused;
 }
 
-/* The next call but a few of some function is refused. Of those that tests call, too: what operand.c is patient with. Not cuMemcpy2DAsync:
-   refused once on the way and once more when the host fetches an operand from the GPU, it leaves C as it was. */
+/* The next call but a few of some function is refused. Of those that tests call, too: what operand.c is patient with. */
 static void sabotage(hog *h)
 {
-    static const char *const functions[] = { "cuMemAlloc", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuLaunchKernel", "cuLaunchKernelEx",
-                                             "cuEventRecord", "cuStreamWaitEvent" };
+    static const char *const functions[] = { "cuMemAlloc", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpy2DAsync", "cuLaunchKernel",
+                                             "cuLaunchKernelEx", "cuEventRecord", "cuStreamWaitEvent" };
     char rule[80];
     snprintf(rule, sizeof rule, "%s:%d:2", functions[gpb_reference_draw(&h->random, sizeof functions / sizeof *functions)],
              1 + (int)gpb_reference_draw(&h->random, 30));
