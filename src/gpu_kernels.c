@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "kernels/split.h"
+#include "src/clock.h"
 #include "src/image.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,13 +63,23 @@ int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sha
     return FIRST_SPLITTER + x;
 }
 
-/* Under the lock. An image that cannot be loaded is not tried again. */
+/* Under the lock. An image that cannot be loaded is not tried again, but for want of memory, which passes: then when ten times as long has gone
+   by as the attempt took, so that calls spend a tenth of their time on it at most. */
+static CUresult load(gpb_device *device, enum gpb_image image)
+{
+    const int64_t now = gpb_clock_ns();
+    const bool later = device->missing[image] == CUDA_ERROR_OUT_OF_MEMORY && now >= device->again_ns[image];
+    if (device->module[image] || (device->missing[image] && !later)) return device->missing[image];
+    device->missing[image] = gpb_driver_open(NULL)->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    device->again_ns[image] = gpb_clock_ns() + 10 * (gpb_clock_ns() - now);
+    return device->missing[image];
+}
+
+/* Under the lock. */
 static CUresult find(gpb_device *device, const row *of, CUfunction *function)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    if (!device->module[of->image] && !device->missing[of->image])
-        device->missing[of->image] = driver->cuModuleLoadData(&device->module[of->image], gpb_images[of->image]);
-    CUresult result = device->missing[of->image];
+    CUresult result = load(device, of->image);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
     if (!result && of->smem > 48 * 1024)
         result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, of->smem);

@@ -38,7 +38,8 @@ typedef struct gpb_device {
     int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu_state.c) */
     char name[96];
     CUmodule module[GPB_IMAGES];
-    CUresult missing[GPB_IMAGES];            /* why an image could not be loaded: it is not tried again */
+    CUresult missing[GPB_IMAGES];            /* why an image could not be loaded */
+    int64_t again_ns[GPB_IMAGES];            /* if that was for want of memory: when it may be tried again */
     _Atomic(CUfunction) function[GPB_FUNCTIONS];        /* NULL until it is found, with its attributes set */
     int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
 } gpb_device;

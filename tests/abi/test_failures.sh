@@ -29,6 +29,15 @@ done
 expect "right, of $runs runs" $runs $right
 if [ $finished -ge 200 ]; then ok "in $finished of them the host finished a call"; else fail "only $finished runs had a failing call"; fi
 
+# An image that cannot be loaded: for want of memory it is tried again a moment later, else never.
+image() { FAKECUDA_FAIL=$1 FAKECUDA_LOG=$PWD/image.log GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > one.out 2> one.err; }
+for rule in 1:2 2:2 1:209 \*:2; do
+    rm -f image.log; image "cuModuleLoadData:$rule"; expect "an image not loaded, $rule: exit" 0 $?
+    gpu=$(traced one.err) loads=$(grep -c ^cuModuleLoadData image.log) well=yes
+    case $rule in [12]:2) [ "$gpu" -ge 9 ] || well=no ;; 1:209) [ "$gpu $loads" = '0 1' ] || well=no ;; *) [ "$gpu" = 0 ] || well=no ;; esac
+    expect "an image not loaded, $rule: $gpu of 12 calls on the GPU, $loads attempts to load: fine" yes $well
+done
+
 # A failure that passes, after which the driver cannot even wait: the lane may be at work still, so nothing goes to the GPU any more.
 one 'cuEventQuery:2:2,cuStreamSynchronize:*:2' ; expect 'a driver that cannot wait: exit' 0 $?
 expect 'and the GPU is given up' 1 "$(grep -c 'from now on' one.err)"
