@@ -10,30 +10,25 @@
 #include "src/host_finish.h"
 #include "src/log.h"
 
-/* A plan that fits the memory that this lane can have now, and that memory. NULL, or what stands in the way. */
+/* A plan that this lane's device can carry out, and memory for it. NULL, or what stands in the way. What others hold is waited for: a
+   smaller plan would add up in another order, and the same call is to give the same bits. There is a smaller one, or the host, only where
+   the device turns out to have less. */
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
-    int64_t most = INT64_MAX, room;      /* most: what the device turned out to have, less than the budget says */
     const gpb_device *device = lane->device;
-    do {
-        room = gpb_gpu_room(lane);
-        /* What the plan needs is there, but others hold it: a smaller plan would add up in another order, and the same call is to give the
-           same bits. */
-        const int64_t wanted = plan->gpu ? gpb_gpu_run_bytes(call, plan) : 0;
-        while (wanted > room && wanted <= device->budget && gpb_gpu_wait(lane, room)) room = gpb_gpu_room(lane);
-        if (!plan->gpu || gpb_gpu_run_bytes(call, plan) > room || facts->arch != device->arch || facts->sms != device->sms) {
-            facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = room;
+    bool fits = facts->arch == device->arch && facts->sms == device->sms && gpb_gpu_run_bytes(call, plan) <= device->budget;
+    for (int64_t most = device->budget; plan->gpu; fits = false) {
+        if (!fits) {
+            facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = most;
             *plan = gpb_plan_make(call, facts, policy);
+            if (!plan->gpu) break;
         }
-        while (plan->gpu) {
-            int64_t bytes = gpb_gpu_run_bytes(call, plan);
-            const bool shares = plan->shares && plan->bytes_parts;
-            if (gpb_gpu_arena(lane, bytes) && (!shares || gpb_gpu_counters(lane))) return NULL;
-            if (!gpb_gpu_started()) return gpb_gpu_why();
-            facts->device_bytes = most = bytes / 2;
-            *plan = gpb_plan_make(call, facts, policy);
-        }
-    } while (most == INT64_MAX && gpb_gpu_wait(lane, room));
+        const int64_t bytes = gpb_gpu_run_bytes(call, plan);
+        const bool shares = plan->shares && plan->bytes_parts;
+        if (gpb_gpu_arena(lane, bytes) && (!shares || gpb_gpu_counters(lane))) return NULL;
+        if (!gpb_gpu_started()) return gpb_gpu_why();
+        most = bytes / 2;
+    }
     return plan->why;
 }
 

@@ -37,8 +37,7 @@ CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr a
     return result;
 }
 
-/* One way or the other of the copy below, and what it waits for; plainly: column by column, by the driver's plainest copies, which ask least
-   of it. */
+/* The copy below, once, and the wait for it. plainly: column by column, by the driver's plainest copies, which ask least of it. */
 static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);

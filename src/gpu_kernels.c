@@ -63,8 +63,8 @@ int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sha
     return FIRST_SPLITTER + x;
 }
 
-/* Under the lock. An image that cannot be loaded is not tried again, but for want of memory, which passes: then when ten times as long has gone
-   by as the attempt took, so that calls spend a tenth of their time on it at most. */
+/* Under the lock. An image that cannot be loaded is not tried again, but for want of memory, which passes: then when ten times as long has
+   gone by as the attempt took, so that calls spend a tenth of their time on it at most. */
 static CUresult load(gpb_device *device, enum gpb_image image)
 {
     const int64_t now = gpb_clock_ns();

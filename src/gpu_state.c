@@ -251,23 +251,8 @@ void gpb_gpu_prepare(void)
     gpb_driver_capture_mode(&mode);
 }
 
-/* Under the lock: the budget less what other busy lanes hold. */
-static int64_t room_of(const gpb_lane *lane)
-{
-    int64_t busy = 0;
-    const gpb_lane *of = lanes[lane->device - devices];
-    for (int j = 0; j < GPB_LANES; j++)
-        if (of[j].busy && &of[j] != lane) busy += of[j].arena_bytes;
-    return lane->device->budget - busy;
-}
-
-int64_t gpb_gpu_room(const gpb_lane *lane)
-{
-    pthread_mutex_lock(&lock);
-    int64_t room = room_of(lane);
-    pthread_mutex_unlock(&lock);
-    return room;
-}
+/* ---- device memory. A call for which there is too little waits until others give theirs back, in the order in which calls ask. Nobody
+   waits for ever: who waits holds none, and who holds some waits neither for more nor for a lane before all of it is given back. */
 
 /* Under the lock. */
 static void free_arena(gpb_lane *lane)
@@ -288,40 +273,86 @@ static bool make_room(gpb_device *device, int64_t bytes)
     return device->held + bytes <= device->budget;
 }
 
-bool gpb_gpu_wait(gpb_lane *lane, int64_t room)
+/* Under the lock: who has waited longest, or NULL. */
+static const gpb_lane *first_waiting(const gpb_lane *of)
 {
-    pthread_mutex_lock(&lock);
-    free_arena(lane);       /* two that wait for each other's memory would wait for ever */
-    bool others = room_of(lane) < lane->device->budget, more = room_of(lane) > room;
-    if (others && !more && gpb_gpu_started()) pthread_cond_wait(&more_room, &lock);
-    pthread_cond_broadcast(&more_room);
-    pthread_mutex_unlock(&lock);
-    return (others || more) && gpb_gpu_started();
+    const gpb_lane *first = NULL;
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].wanted && (!first || of[j].asked < first->asked)) first = &of[j];
+    return first;
 }
+
+/* Under the lock: so many bytes for this lane keep nobody waiting who asked before. Calls that asked after the first that waits may have,
+   all together, what it leaves of the budget. So it has room when those are done that asked before it; and small calls can pass. */
+static bool is_fair(const gpb_lane *lane, int64_t bytes)
+{
+    const gpb_lane *of = lanes[lane->device - devices], *first = first_waiting(of);
+    if (!first || first == lane) return true;
+    int64_t after = bytes;
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].busy && &of[j] != lane && of[j].asked > first->asked) after += of[j].arena_bytes;
+    return after <= lane->device->budget - first->wanted;
+}
+
+static bool has_room(const gpb_lane *lane, int64_t bytes) { return is_fair(lane, bytes) && make_room(lane->device, bytes); }
 
 enum { ARENA_GRAIN = 32 << 20 };
 
-bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
+/* Under the lock, for a lane without an arena: bytes that it may allocate, at least so many. 0: the device has not as many, or the GPU is
+   given up. */
+static int64_t claim(gpb_lane *lane, int64_t bytes)
 {
     gpb_device *device = lane->device;
-    if (bytes <= lane->arena_bytes) return true;
-    const int64_t exact = bytes;
-    bytes = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough */
+    const int64_t ample = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough */
+    int64_t claimed = 0;
+    lane->wanted = bytes <= device->budget ? bytes : 0;
+    pthread_cond_broadcast(&more_room);              /* what this lane had is free */
+    while (lane->wanted && gpb_gpu_started()) {
+        claimed = has_room(lane, ample) ? ample : has_room(lane, bytes) ? bytes : 0;
+        if (claimed) break;
+        pthread_cond_wait(&more_room, &lock);
+    }
+    lane->wanted = 0;
+    lane->arena_bytes = claimed, device->held += claimed;
+    pthread_cond_broadcast(&more_room);              /* another may be the first now */
+    return claimed;
+}
+
+/* The driver has less than the budget says: what idle lanes keep is given up for it. */
+static CUresult allocate(gpb_lane *lane, int64_t bytes)
+{
+    gpb_device *device = lane->device;
+    CUresult result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
+    if (result) lane->arena = 0;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
     pthread_mutex_lock(&lock);
-    free_arena(lane);
-    bool room = make_room(device, bytes);
-    if (!room) room = make_room(device, bytes = exact);
-    if (room) device->held += bytes;
+    const int64_t before = device->held;
+    make_room(device, device->budget);
+    const bool more = device->held < before;
     pthread_mutex_unlock(&lock);
-    if (!room) return false;
-    CUdeviceptr arena = 0;
-    CUresult result = driver->cuMemAlloc(&arena, (size_t)bytes);
+    if (more) result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
+    if (result) lane->arena = 0;
+    return result;
+}
+
+bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
+{
+    static int64_t asked;
     pthread_mutex_lock(&lock);
-    if (result) device->held -= bytes;
-    else lane->arena = arena, lane->arena_bytes = bytes;
+    lane->asked = ++asked;
+    bool there = bytes <= lane->arena_bytes && is_fair(lane, lane->arena_bytes);
+    if (!there) free_arena(lane);
+    const int64_t claimed = there ? 0 : claim(lane, bytes);
+    pthread_mutex_unlock(&lock);
+    if (there || !claimed) return there || !bytes;
+    CUresult result = allocate(lane, claimed);
+    if (!result) return true;
+    pthread_mutex_lock(&lock);
+    lane->device->held -= claimed, lane->arena_bytes = 0;
+    pthread_cond_broadcast(&more_room);
     pthread_mutex_unlock(&lock);
     if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
-    return !result;
+    return false;
 }
 
 /* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.

@@ -56,7 +56,8 @@ typedef struct gpb_lane {
     char *table;                             /* pinned: GPB_TABLE_BYTES on their way to kernels */
     gpb_belt *up, *down;
     CUdeviceptr arena;
-    int64_t arena_bytes;
+    int64_t arena_bytes;                     /* this and the next two under the lock of gpu_state.c */
+    int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
     CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
     int64_t since_ns;                        /* when it was taken */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
@@ -84,15 +85,11 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes each device's first lane, whose 64 MiB of rings take the driver some 30 ms, before a call has to wait for that. */
 void gpb_gpu_prepare(void);
-/* Makes the lane's arena at least `bytes` large. False: not within the budget, or out of memory. */
+/* Makes the lane's arena at least `bytes` large; waits while calls that asked before hold the room for it. What was in it is lost. False: not
+   within the budget, out of memory, or the GPU is given up. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
 /* The lane's counters are there. False: out of memory. */
 bool gpb_gpu_counters(gpb_lane *lane);
-/* Device bytes that this lane could hold now, beside what busy lanes hold. */
-int64_t gpb_gpu_room(const gpb_lane *lane);
-
-/* Too little room for a call: gives up the lane's arena and waits until there may be more than `room`. False: no other lane holds any. */
-bool gpb_gpu_wait(gpb_lane *lane, int64_t room);
 
 /* After these the context is dead for good (CUDA driver API, CUresult). */
 bool gpb_gpu_sticky(CUresult result);

@@ -6,7 +6,10 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "include/gpublas.h"
 #include "tests/gpu/problem.h"
@@ -92,11 +95,54 @@ static void test_groups(void **state)
     operand_free(&a), operand_free(&b);
 }
 
+/* Threads whose small calls never cease, and one that wants nearly all of the memory: it gets it, time and again. The limit is far above
+   what it takes, for machines under load; without an order it never ended. */
+enum { OTHERS = 15, ENOUGH = 100, LIMIT_S = 20 };
+static atomic_bool over;
+
+static void *small_calls(void *unused)
+{
+    enum { N = 200, K = 20 };
+    float *memory = calloc(N * K + K * N + N * N, sizeof *memory);
+    while (memory && !over)
+        cblas_sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, memory, N, memory + N * K, K, 0, memory + 2 * N * K, N);
+    free(memory);
+    return unused;
+}
+
+static void *end_them(void *unused)
+{
+    for (int i = 0; i < 10 * LIMIT_S && !over; i++) usleep(100000);
+    const bool late = !over;
+    over = true;
+    return late ? &over : unused;
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    pthread_t threads[OTHERS], clock;
+    problem p = { .m = 700, .n = 600, .k = 200, .transa = 'N', .transb = 'N' };
+    void *late;
+    if (is_large()) p.m = 3000, p.n = 3000, p.k = 1000;
+    problem_make(&p), problem_fill_c(&p, 0);
+    for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, small_calls, NULL), 0);
+    assert_int_equal(pthread_create(&clock, NULL, end_them, NULL), 0);
+    for (int i = 0; i < ENOUGH && !over; i++) problem_call(&p, 1, 0);
+    over = true;
+    for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(pthread_join(clock, &late), 0);
+    assert_null(late);
+    assert_true(problem_check(&p, 1, 0, GPB_MATH_FFMA));
+    problem_free(&p);
+}
+
 int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_order) };
     return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
 }

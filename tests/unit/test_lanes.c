@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes and those who wait for them (src/gpu_state.h): who gets one, in what order. By a clock of the test's own; the driver, too, is this
-   file's, and does nothing. */
+/* Lanes and their memory, and those who wait for either (src/gpu_state.h): who gets it, in what order. By a clock of the test's own; the
+   driver, too, is this file's, and does nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "src/clock.h"
@@ -27,12 +28,18 @@ static CUresult enter(CUcontext context) { return (void)context, CUDA_SUCCESS; }
 static CUresult leave(CUcontext *context) { return *context = NULL, CUDA_SUCCESS; }
 static CUresult make_stream(CUstream *stream, unsigned flags) { return (void)flags, *stream = NULL, CUDA_SUCCESS; }
 static CUresult make_event(CUevent *event, unsigned flags) { return (void)flags, *event = NULL, CUDA_SUCCESS; }
+static atomic_int refusals;               /* of the next allocations */
+static CUresult allocate_some(CUdeviceptr *at, size_t bytes)
+{
+    return *at = bytes, refusals > 0 && refusals-- ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+static CUresult deallocate(CUdeviceptr at) { return (void)at, CUDA_SUCCESS; }
 static CUresult pin(void **memory, size_t bytes, unsigned flags) { return (void)bytes, (void)flags, *memory = NULL, CUDA_SUCCESS; }
 
 const gpb_driver *gpb_driver_open(const char **why)
 {
     static const gpb_driver driver = { .cuCtxPushCurrent = enter, .cuCtxPopCurrent = leave, .cuStreamCreate = make_stream,
-                                       .cuEventCreate = make_event, .cuMemHostAlloc = pin };
+                                       .cuEventCreate = make_event, .cuMemHostAlloc = pin, .cuMemAlloc = allocate_some, .cuMemFree = deallocate };
     (void)why;
     return &driver;
 }
@@ -193,12 +200,167 @@ static void given_up(void **state)
     gpb_gpu_give(mine);
 }
 
+/* ---- memory: of a GiB, in MiB */
+
+enum { MIB = 1 << 20 };
+
+static bool hold(gpb_lane *lane, int64_t mib) { return gpb_gpu_arena(lane, mib * MIB); }
+
+typedef struct wanter {
+    int64_t mib;
+    pthread_t thread;
+    gpb_lane *lane;
+    atomic_bool has, enough;                 /* has it got the memory; may it give that back */
+} wanter;
+
+static void *want(void *argument)
+{
+    wanter *w = argument;
+    w->lane = gpb_gpu_take(&here, false);
+    w->has = hold(w->lane, w->mib);
+    while (!w->enough) sched_yield();
+    gpb_gpu_give(w->lane);
+    return NULL;
+}
+
+static int in_want(void)
+{
+    int count = 0;
+    pthread_mutex_lock(&lock);
+    for (int j = 0; j < GPB_LANES; j++) count += lanes[0][j].wanted > 0;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static void begin_want(wanter *w)
+{
+    const int before = in_want();
+    assert_int_equal(pthread_create(&w->thread, NULL, want, w), 0);
+    while (in_want() == before) nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* It has got what it wants. */
+static void gets(wanter *w) { while (!w->has) sched_yield(); }
+
+static void end_want(wanter *w)
+{
+    w->enough = true;
+    assert_int_equal(pthread_join(w->thread, NULL), 0);
+}
+
+static void forget_arenas(void)
+{
+    pthread_mutex_lock(&lock);
+    make_room(&device, device.budget);
+    pthread_mutex_unlock(&lock);
+    assert_int_equal(device.held, 0);
+}
+
+/* Who wants much is not passed by who would take it away, though there is room for that now; only by who leaves it enough. */
+static void room_in_order(void **state)
+{
+    (void)state;
+    wanter most = { .mib = 900 }, some = { .mib = 300 };
+    gpb_lane *mine = gpb_gpu_take(&here, false), *little = gpb_gpu_take(&here, false);
+    assert_true(hold(mine, 640));
+    begin_want(&most), begin_want(&some);
+    assert_true(hold(little, 90));
+    assert_false(most.has || some.has);
+    gpb_gpu_give(mine);
+    gets(&most);
+    assert_false(some.has);
+    end_want(&most);
+    gets(&some), end_want(&some);
+    gpb_gpu_give(little);
+    forget_arenas();
+}
+
+/* What a call finds in its lane and does not need is given back for one that waits: lanes that go from hand to hand are never idle. */
+static void room_in_lanes(void **state)
+{
+    (void)state;
+    wanter most = { .mib = 1000 };
+    gpb_lane *mine = gpb_gpu_take(&here, false);
+    assert_true(hold(mine, 640) && hold(mine, 10) && mine->arena_bytes >= 640 * (int64_t)MIB);
+    begin_want(&most);
+    assert_true(hold(mine, 10));
+    gets(&most);
+    assert_true(mine->arena_bytes < 32 * (int64_t)MIB);
+    end_want(&most), gpb_gpu_give(mine);
+    forget_arenas();
+}
+
+static atomic_bool enough;
+
+static void *again_and_again(void *argument)
+{
+    while (!enough) {
+        gpb_lane *lane = gpb_gpu_take(&here, false);
+        assert_true(hold(lane, 200));
+        sched_yield();
+        gpb_gpu_give(lane);
+    }
+    return argument;
+}
+
+/* As many callers as like keep nobody waiting for ever, whether it wants all or as little as they. */
+static void room_for_all(void **state)
+{
+    (void)state;
+    pthread_t threads[2 * GPB_LANES];
+    for (int i = 0; i < 2 * GPB_LANES; i++) assert_int_equal(pthread_create(&threads[i], NULL, again_and_again, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        gpb_lane *lane = gpb_gpu_take(&here, i % 3 == 0);
+        assert_true(hold(lane, i % 2 ? 1024 : 100));
+        gpb_gpu_give(lane);
+    }
+    enough = true;
+    for (int i = 0; i < 2 * GPB_LANES; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    forget_arenas();
+}
+
+/* More than there is, or than the driver gives: no memory. Before that, idle lanes give theirs up. */
+static void no_room(void **state)
+{
+    (void)state;
+    gpb_lane *mine = gpb_gpu_take(&here, false), *other = gpb_gpu_take(&here, false);
+    assert_false(hold(mine, 1025));
+    assert_true(hold(other, 100));
+    refusals = 2;
+    assert_false(hold(mine, 200));       /* the other lane is busy: there is nothing to give up */
+    assert_int_equal(refusals, 1);
+    gpb_gpu_give(other);
+    assert_true(hold(mine, 200));
+    assert_int_equal(other->arena_bytes, 0);
+    assert_int_equal(device.held, mine->arena_bytes);
+    gpb_gpu_give(mine);
+    forget_arenas();
+}
+
+/* When the GPU is given up, nobody waits for memory either. */
+static void given_up_room(void **state)
+{
+    (void)state;
+    gpb_lane *mine = gpb_gpu_take(&here, false);
+    wanter late = { .mib = 800 };
+    assert_true(hold(mine, 640));
+    begin_want(&late);
+    started = false;
+    gpb_gpu_wake();
+    end_want(&late);
+    assert_false(late.has);
+    started = true;
+    gpb_gpu_give(mine);
+    forget_arenas();
+}
+
 int main(void)
 {
     gpb_gpu_lanes(&device, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls), cmocka_unit_test(long_turns),
-        cmocka_unit_test(given_up),
+        cmocka_unit_test(given_up), cmocka_unit_test(room_in_order), cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all),
+        cmocka_unit_test(no_room), cmocka_unit_test(given_up_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
