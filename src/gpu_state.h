@@ -85,8 +85,8 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes each device's first lane, whose 64 MiB of rings take the driver some 30 ms, before a call has to wait for that. */
 void gpb_gpu_prepare(void);
-/* Makes the lane's arena at least `bytes` large; waits while calls that asked before hold the room for it. What was in it is lost. False: not
-   within the budget, out of memory, or the GPU is given up. */
+/* Makes the lane's arena at least `bytes` large; waits while calls that asked before have the room for it. False: not within the budget,
+   out of memory, or the GPU is given up. */
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
 /* The lane's counters are there. False: out of memory. */
 bool gpb_gpu_counters(gpb_lane *lane);

@@ -51,7 +51,7 @@ for rule in '' cuMemcpyHtoDAsync:{2,5,9,30}:2 cuLaunchKernel:{1,2,3,9,\*}:2 cuLa
 done
 # A second failure that passes, when the host fetches operands or brings C back.
 for first in cuLaunchKernel:1 cuLaunchKernel:3 cuEventRecord:2; do
-    for second in cuMemcpy2DAsync:{1,2,\*} cuMemcpyDtoHAsync:1:2,cuMemcpy2DAsync:1 cuMemcpyHtoDAsync:30:2,cuMemcpy2DAsync:2 cuStreamSynchronize:{4,5,6}; do
+    for second in cuMemcpy2DAsync:{1,2,\*} cuMemcpy{DtoHAsync:1,HtoDAsync:30}:2,cuMemcpy2DAsync:1 cuStreamSynchronize:{4,5,6}; do
         FAKECUDA_FAIL=$first:2,$second:2 GPUBLAS_MEMORY=2M preloaded openblas ./regressions device 2> device.err
         expect "C on the GPU, $first:2,$second:2: wrong, unreachable" '0 0' "$? $(grep -c 'cannot be reached' device.err)"
     done
