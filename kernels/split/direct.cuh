@@ -64,8 +64,8 @@ template <int R, int N, int LANES> struct gpb_few_rows {
         }
         return good;
     }
-    /* At the end: whether every row that is not 0 has enough elements that count. */
-    __device__ __forceinline__ bool enough() const
+    /* Whether every row that is not 0 has so many elements that count. */
+    __device__ __forceinline__ bool enough(float fewest) const
     {
         bool good = true;
 #pragma unroll
@@ -74,7 +74,7 @@ template <int R, int N, int LANES> struct gpb_few_rows {
 #pragma unroll
             for (int lane = 1; lane < 32; lane *= 2)
                 if (lane & LANES) all += __shfl_xor_sync(~0u, all, lane);
-            good &= base[r] == NEVER || all >= GPB_SPLIT_FEWEST;
+            good &= base[r] == NEVER || all >= fewest;
         }
         return good;
     }
@@ -251,7 +251,9 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int z = 0; z < RESULTS; z++) sum[z] = 0;
     }
 
-    /* False: not what slices do justice to; sum is then worth nothing. Of Y the tensor cores are one chunk behind. */
+    /* False: not what slices do justice to; sum is then worth nothing. Of Y the tensor cores are one chunk behind. Rows that have not half of
+       their share of elements that count after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. */
+    static constexpr int SOON = 4;
     template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ bool with_cores(sums &sum, feed_x fx, feed_y fy, int64_t k)
     {
         const int chunks = (int)((k + BK - 1) / BK);
@@ -265,46 +267,73 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         gpb_cp_async_wait<0>();
         __syncthreads();
         bool good = cut_y<DEEPY>(y, 0, reach);
+        int chunk = 0;
 #pragma unroll 1
-        for (int chunk = 0; chunk < chunks; chunk++) {
-            gpb_cp_async_wait<0>();
-            if (__syncthreads_or(!good)) return false;                     /* the chunk after this is whole, this one's image too */
-            if (chunk + 1 < chunks) good &= cut_y<DEEPY>(y, chunk + 1, reach);
-            if (chunk + 2 < chunks) fetch<DEEPX, DEEPY>(fx, fy, chunk + 2, k);         /* behind cut_y, whose fence would wait for it */
-            gpb_cp_async_commit();
-            const unsigned thread = thread_now();
-            float raw[2][8], part[RESULTS];
-            read_x<DEEPX>(raw, stage(chunk), thread);
-            good &= x.cut(raw, reach);
-            begin(part, x, chunk);
-            go_on(part, x, chunk);
-            end(sum, part, x, chunk, thread);
+        for (int stop = min(chunks, SOON);; stop = chunks) {
+#pragma unroll 1
+            for (; chunk < stop; chunk++) {
+                gpb_cp_async_wait<0>();
+                if (__syncthreads_or(!good)) return false;                 /* the chunk after this is whole, this one's image too */
+                if (chunk + 1 < chunks) good &= cut_y<DEEPY>(y, chunk + 1, reach);
+                if (chunk + 2 < chunks) fetch<DEEPX, DEEPY>(fx, fy, chunk + 2, k);     /* behind cut_y, whose fence would wait for it */
+                gpb_cp_async_commit();
+                const unsigned thread = thread_now();
+                float raw[2][8], part[RESULTS];
+                read_x<DEEPX>(raw, stage(chunk), thread);
+                good &= x.cut(raw, reach);
+                begin(part, x, chunk);
+                go_on(part, x, chunk);
+                end(sum, part, x, chunk, thread);
+            }
+            const float fewest = stop == chunks ? GPB_SPLIT_FEWEST : GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)chunks;
+            const bool enough_x = x.enough(fewest), enough_y = y.enough(fewest);       /* all lanes ask both */
+            good &= enough_x && enough_y;
+            if (stop == chunks) break;
         }
-        const bool enough_x = x.enough(), enough_y = y.enough();           /* all lanes ask both */
         float strange = 0;                     /* NaN where a sum is no number */
 #pragma unroll
         for (int z = 0; z < RESULTS; z++) strange = fmaf(sum[z], 0, strange);
-        return !__syncthreads_or(!(good && enough_x && enough_y && strange == 0));
+        return !__syncthreads_or(!(good && strange == 0));
     }
 
     /* ---- with FMAs, in increasing k */
 
-    template <bool DEEP, int HEIGHT, int N> static __device__ __forceinline__ void read(float *x, const float *slice, int i, int k)
+    /* Four k, from k on (a multiple of 4), of N neighbouring rows of an operand with HEIGHT rows to a tile: x[r][q]. */
+    template <bool DEEP, int HEIGHT, int N> static __device__ __forceinline__ void read(float (&x)[N][4], const float *slice, int i, int k)
     {
+        if (DEEP) {
 #pragma unroll
-        for (int r = 0; r < N; r++) x[r] = slice[DEEP ? gpb_deep_place<BK>(i + r, 0, k >> 2) + (k & 3) : k * HEIGHT + ((i + r) ^ gpb_turn(k))];
+            for (int r = 0; r < N; r++) *(float4 *)x[r] = *(const float4 *)(slice + gpb_deep_place<BK>(i + r, 0, k >> 2));
+        } else {
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                const float *row = slice + (k + q) * HEIGHT + (i ^ gpb_turn(q));
+                float at_once[N];
+                if (N == 2) *(float2 *)at_once = *(const float2 *)row;
+                else *(float4 *)at_once = *(const float4 *)row;
+#pragma unroll
+                for (int r = 0; r < N; r++) x[r][q] = at_once[r];
+            }
+        }
     }
+    /* What the last four of k lack is 0 in both operands. */
     template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void add(sums &sum, const float *slice, int depth)
     {
         const unsigned thread = thread_now();
 #pragma unroll 1
-        for (int p = 0; p < depth; p++) {
-            float x[2], y[COLS / 4];
+        for (int p = 0; p < depth; p += 4) {
+            float x[2][4];
             read<DEEPX, ROWS, 2>(x, slice, row(thread), p);
 #pragma unroll
-            for (int w = 0; w < COLS / 16; w++) read<DEEPY, COLS, 4>(y + 4 * w, slice + ROWS * BK, 16 * w + col(thread), p);
+            for (int w = 0; w < COLS / 16; w++) {
+                float y[4][4];
+                read<DEEPY, COLS, 4>(y, slice + ROWS * BK, 16 * w + col(thread), p);
 #pragma unroll
-            for (int z = 0; z < RESULTS; z++) sum[z] = __fmaf_rn(x[z / 2 % 2], y[z / 4 * 2 + z % 2], sum[z]);
+                for (int q = 0; q < 4; q++)
+#pragma unroll
+                    for (int z = 8 * w; z < 8 * w + 8; z++)
+                        sum[z] = __fmaf_rn(x[z / 2 % 2][q], y[z % 8 / 4 * 2 + z % 2][q], sum[z]);
+            }
         }
     }
 
