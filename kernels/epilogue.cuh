@@ -38,7 +38,7 @@ static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c
 {
     const float4 all = gpb_blend4(to, acc, old);
     if (to.aligned && rows >= 4) {
-        *(float4 *)c = all;
+        __stwb((float4 *)c, all);          /* an assignment became four stores of 4 bytes, in half of all places */
         return;
     }
     const float each[4] = { all.x, all.y, all.z, all.w };

@@ -57,7 +57,7 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
     const gpb_target to = gpb_target_of(t);
     const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - lanes::warp_i(), cols = (int)min(to.n - at.j0, (int64_t)BN) - lanes::warp_j();
-    float *c = to.c + at.i0 + lanes::warp_i() + (at.j0 + lanes::warp_j()) * to.ldc;
+    float *c = gpb_global(to.c + at.i0 + lanes::warp_i() + (at.j0 + lanes::warp_j()) * to.ldc);
     if (!to.aligned || to.m % 4) {
         float *room = ring + gpb_thread() / 32 * gpb_round_floats<lanes>;
 #pragma unroll
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int x = 0; x < lanes::TM / 4; x++)
-                if (inside(s, x)) *at(s, x) = gpb_blend4(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]);
+                if (inside(s, x)) __stwb(at(s, x), gpb_blend4(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]));
     }
 }
 

@@ -42,6 +42,7 @@ static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
 /* Blocks come one after the other: what one has written the next sees. */
 template <class T> static inline T __ldcg(const T *from) { return *from; }
 template <class T> static inline void __stcg(T *to, T x) { *to = x; }
+template <class T> static inline void __stwb(T *to, T x) { *to = x; }
 static inline void __threadfence() {}
 static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
