@@ -7,6 +7,7 @@
 
 #include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
+#include "kernels/split.h"
 
 static const gpb_generation generations[] = {
 #define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
@@ -155,14 +156,19 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
 /* The greater of two things that go on at once; where they are close, they get in each other's way: half as much again if equal. */
 static double together(double a, double b) { return (a * a + a * b + b * b) / (a + b + 1e-30); }
 
-/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k: kernels/split/work.cuh. */
+/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k, and may then be several: kernels/split/work.cuh. fp16x3_mma
+   walks single tiles and cuts none; its figures in tuned.def, predicted ones, go with parts that go round once, as this had them. */
 static double in_clusters(const gpb_kernel_cost *c)
 {
-    double clusters = most(1, (double)((int)c->places / 2)), units = c->tiles / 2;
-    double rounds = (double)(int64_t)least(units / clusters, 1e15), rest = units - rounds * clusters, parts = 1;
-    if (rest > 0) parts = most(1, least(least((double)(int64_t)(clusters / rest), 8), (double)(int64_t)(c->slices / 2)));
-    double slices = c->slices * rounds + (rest > 0 ? whole(c->slices / parts) : 0);
-    double fixed = (rounds + (rest > 0)) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
+    const uint32_t clusters = (uint32_t)most(1, (int)c->places / GPB_SPLIT_CLUSTER), chunks = (uint32_t)least(c->slices, 1e9);
+    const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)least(units / clusters, 1e15);
+    const uint32_t rest = (uint32_t)least(units - rounds * clusters, clusters);
+    const bool once = c->kernel->image == GPB_IMAGE_sgemm_mma;
+    const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
+                                            : gpb_split_parts(rest, clusters, chunks, gpb_plan_slices(c->kernel));
+    const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds of parts */
+    double slices = c->slices * rounds + last * whole(c->slices / parts);
+    double fixed = (rounds + last) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
     return together(slices * c->slice_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
 }
 

@@ -60,7 +60,8 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
     if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->sms) : 0;
-    const int64_t tiles = INT64_C(2) * facts->sms * kernel->bm * kernel->bn * 4;
+    const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
+    const int64_t tiles = gpb_split_room((facts->sms + 1) / GPB_SPLIT_CLUSTER, most(tile, wide));
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 

@@ -26,7 +26,13 @@
 #define GPB_SPLIT_REACH    60               /* exponents that a row's largest may have, either sign */
 #define GPB_SPLIT_FEWEST   64               /* elements within 2^24 of its largest that a row must have */
 #define GPB_SPLIT_CLUSTER 2                 /* thread blocks of a SPLIT kernel's cluster */
+#define GPB_SPLIT_GROUPS 2                  /* of threads in such a block, each with half of the tile's rows and a counter of its own */
 #define GPB_SPLIT_COUNTERS 1024             /* words that gpb_ssplit sets to zero for the kernel that follows */
+/* Who cuts k of the last, incomplete round of such a kernel, and how far: see gpb_split_parts. */
+#define GPB_SPLIT_MOST_PARTS   8            /* the last part to finish adds up all of them: more would make it late */
+#define GPB_SPLIT_LEAST_CHUNKS 2            /* of k, in a part, where all parts are computed at once */
+#define GPB_SPLIT_LATE_CHUNKS  8            /* the same where clusters compute several in turn */
+#define GPB_SPLIT_ROUNDS       4            /* parts that a cluster computes at most: partial sums take a tile each */
 
 #ifdef __CUDACC__
 #define GPB_BOTH static __host__ __device__ __forceinline__
@@ -50,6 +56,39 @@ GPB_BOTH int64_t gpb_split_guard(int64_t rows, int64_t k, int slices)
 GPB_BOTH int64_t gpb_split_bytes(int64_t rows, int64_t k, int slices)
 {
     return (gpb_split_guard(rows, k, slices) + gpb_split_guards(rows) * 8 + 8 + 1023) / 1024 * 1024;
+}
+
+/* Bytes for the partial sums of a kernel's last round, whatever gpb_split_parts says, on that many clusters. */
+GPB_BOTH int64_t gpb_split_room(int64_t clusters, int64_t tile) { return GPB_SPLIT_ROUNDS * clusters * GPB_SPLIT_CLUSTER * tile * 4; }
+
+/* Parts so that each of `clusters` computes one at most; 1 <= rest < clusters. */
+GPB_BOTH uint32_t gpb_split_parts_once(uint32_t rest, uint32_t clusters, uint32_t chunks)
+{
+    const uint32_t there = clusters / rest, deep = chunks / GPB_SPLIT_LEAST_CHUNKS, few = there < deep ? there : deep;
+    return few > GPB_SPLIT_MOST_PARTS ? GPB_SPLIT_MOST_PARTS : few > 1 ? few : 1;
+}
+
+/* Parts that k is cut into for each of the `rest` units (pairs of tiles) of the last round. Up to half as many units as clusters: once
+   around. More would leave up to half of the GPU idle that way: their parts go around several times (48 units on 66 clusters: four parts,
+   192 in three rounds, three quarters of a whole round's time), as many as make rounds * (chunks of a part + what a part costs) least, and
+   less than the chunks of a unit that is not cut; of those that do, the fewest. What a part costs: on an H200 a chunk of a 128 x 128 tile
+   takes 0.65 us with two slices, adding up parts 6.4, and each tile's beginning and end 2.3 (dispatch/tuned.def), together 8.7 us for two
+   rounds and 13.3 for four; six chunks a round are 7.8 and 15.6. A chunk of one slice takes half of that or less, of three twice as long.
+   The kernel and the host's predictions compute it alike; it depends on nothing else, so the same call has the same bits. */
+GPB_BOTH uint32_t gpb_split_parts(uint32_t rest, uint32_t clusters, uint32_t chunks, int slices)
+{
+    const uint32_t cost = 12 / (uint32_t)slices;
+    uint32_t best = 1, least = chunks, rounds = 1, last = rest;            /* parts in the last of the rounds */
+    if (rest == 0 || rest > GPB_SPLIT_COUNTERS / (GPB_SPLIT_CLUSTER * GPB_SPLIT_GROUPS)) return 1;
+    if (rest <= clusters / 2) return gpb_split_parts_once(rest, clusters, chunks);
+    for (uint32_t parts = 2; parts <= GPB_SPLIT_MOST_PARTS && parts * GPB_SPLIT_LATE_CHUNKS <= chunks; parts++) {
+        last += rest;
+        if (last > clusters) last -= clusters, rounds++;
+        if (rounds > GPB_SPLIT_ROUNDS) break;
+        const uint32_t time = rounds * ((chunks + parts - 1) / parts + cost);
+        if (time < least) least = time, best = parts;
+    }
+    return best;
 }
 
 /* One operand: X(i,p) = src[i*rs + p*cs]; member l from src + l*stride, or src_items[l]; to dst + l * gpb_split_bytes.

@@ -23,7 +23,7 @@
 #include "kernels/split/work.cuh"
 
 constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
-constexpr int GPB_CONSUMERS = 2;
+constexpr int GPB_CONSUMERS = GPB_SPLIT_GROUPS;
 
 /* Chunks in a part: fewer promotions cost less power, which is what limits large products (an H200 at its 700 W: 197 TFLOP/s at n = 8192 with
    one chunk, 208 with two, 215 with four). More than one only where C is so large that nobody cuts k: cuBLAS is then 10 u off on positive
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
-    const gpb_schedule<BM, BN> schedule(g);
+    const gpb_schedule<BM, BN> schedule(g, SLICES);
     const unsigned rank = gpb_cluster_rank();
     auto rows_a = [&] { return gpb_split_rows(gpb_fresh(g.m)) * 64; };     /* bytes of a chunk's slice; not kept: registers are few here */
     auto rows_b = [&] { return gpb_split_rows(gpb_fresh(g.n)) * 64; };

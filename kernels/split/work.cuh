@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What the clusters of a SPLIT kernel compute, in which order. A unit is a pair of tiles of C, one above the other, one for each block of
    the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the last, incomplete round are cut
-   along k into as many parts as there are clusters for. Nothing depends on timing: the same call, the same bits. */
+   along k (gpb_split_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they may lie in several rounds.
+   Nothing depends on timing: the same call, the same bits. */
 #ifndef GPB_SPLIT_WORK_CUH
 #define GPB_SPLIT_WORK_CUH
 
 #include "kernels/split.h"
 #include "kernels/tile.cuh"
 
-constexpr unsigned GPB_MOST_PARTS = 8;          /* the last part to finish adds up all of them: more would make it late */
-constexpr unsigned GPB_LEAST_CHUNKS = 2;        /* of k, in a part */
 constexpr unsigned GPB_UNIT_GROUP = 8;          /* rows of pairs that are walked together: they then read about as much of A as of B */
 
 /* One block's share. The producer finds it out, and leaves it in shared memory for the consumers. */
@@ -23,14 +22,14 @@ struct gpb_unit {
 template <int BM, int BN> struct gpb_schedule {
     unsigned tiles_m, tiles_n, pairs, units, clusters, chunks, full, parts, last;
 
-    __device__ __forceinline__ gpb_schedule(const gpb_gemm_args &g)
+    __device__ __forceinline__ gpb_schedule(const gpb_gemm_args &g, int slices)
     {
         tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
         pairs = (tiles_m + 1) / 2, units = pairs * tiles_n * (unsigned)g.batch;
         clusters = gridDim.x / GPB_SPLIT_CLUSTER, chunks = (unsigned)gpb_split_chunks(g.k);
         full = units / clusters * clusters;
         const unsigned rest = units - full;
-        parts = rest ? max(min(min(clusters / rest, GPB_MOST_PARTS), chunks / GPB_LEAST_CHUNKS), 1u) : 1;
+        parts = gpb_split_parts(rest, clusters, chunks, slices);
         last = full + rest * parts;
     }
 

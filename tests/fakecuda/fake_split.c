@@ -243,7 +243,7 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
 /* The room for shared-out tiles must be there, and the counters zero; both are then spoilt. */
 static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t room = (int64_t)GPB_FAKE_CLUSTERS * GPB_SPLIT_CLUSTER * kernel->bm * kernel->bn * 4;      /* a tile a block */
+    const int64_t room = gpb_split_room(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);
     char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol);
     memset(parts, 0xFF, 256);

@@ -391,7 +391,8 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 pb = split ? (__int128)gpb_split_bytes(least(p->nc, p->sn), p->kc, slices) * p->group * ((p->nc - 1) / p->sn + 1)
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
-    __int128 tails = 8 * (__int128)f->sms * q->bm * q->bn + 4 * GPB_SPLIT_COUNTERS + 1024;
+    const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
+    __int128 tails = gpb_split_room((f->sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
     bool shared = p->shares && p->bytes_parts;
     __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->sms) : (__int128)p->mc * p->nc * p->splits * group;
     assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule by which k is shared out (dispatch/share.h), and the room that plans leave for it, on an H200 that is a struct. */
+/* The rules by which k is shared out (dispatch/share.h; of a SPLIT kernel's last round, kernels/split.h), the room that plans leave for it,
+   and what the cost model makes of it, on an H200 that is a struct. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +8,10 @@
 
 #include <cmocka.h>
 
+#include "dispatch/cost.h"
 #include "dispatch/plan.h"
 #include "dispatch/share.h"
-#include "kernels/gemm_args.h"
+#include "kernels/split.h"
 #include "tests/unit/random.h"
 
 static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(112) << 30, .up_gbs = 45, .down_gbs = 45, .dma_gbs = 50,
@@ -74,8 +76,81 @@ static void room_to_share(void **state)
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, 0);
 }
 
+/* ---- SPLIT kernels */
+
+static int64_t ceiling(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/* What gpb_split_parts says that it makes least. */
+static int64_t time_of(int64_t rest, int64_t clusters, int64_t chunks, int64_t parts, int slices)
+{
+    return parts == 1 ? chunks : ceiling(rest * parts, clusters) * (ceiling(chunks, parts) + 12 / slices);
+}
+
+static void check_last_round(int64_t rest, int64_t clusters, int64_t chunks, int slices)
+{
+    const int64_t parts = gpb_split_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices);
+    const bool counters = rest * GPB_SPLIT_CLUSTER * GPB_SPLIT_GROUPS <= GPB_SPLIT_COUNTERS;
+    const int64_t tile = 128 * 64, chosen = time_of(rest, clusters, chunks, parts, slices);
+    assert_in_range(parts, 1, GPB_SPLIT_MOST_PARTS);
+    if (parts == 1 && !rest) return;
+    if (parts > 1) {
+        assert_true(counters && ceiling(rest * parts, clusters) <= GPB_SPLIT_ROUNDS);
+        assert_true(rest * parts * GPB_SPLIT_CLUSTER * tile * 4 <= gpb_split_room(clusters, tile));
+    }
+    if (2 * rest <= clusters && counters) {       /* once around, in as many parts as there are clusters for */
+        const int64_t most = clusters / rest < 8 ? clusters / rest : 8, deep = chunks / 2 > 1 ? chunks / 2 : 1;
+        assert_int_equal(parts, most < deep ? most : deep);
+    } else if (counters) {
+        assert_true(parts == 1 || (chunks / parts >= GPB_SPLIT_LATE_CHUNKS && chosen < chunks));
+        for (int64_t other = 1; other <= 8; other++) {
+            if (other > 1 && (chunks / other < 8 || rest * other > 4 * clusters)) continue;
+            const int64_t would = time_of(rest, clusters, chunks, other, slices);
+            assert_true(chosen < would || (chosen == would && parts <= other));
+        }
+    }
+}
+
+static void last_round(void **state)
+{
+    (void)state;
+    const struct { uint32_t rest, clusters, chunks, parts; } cases[] = {
+        { 48, 66, 384, 4 }, { 50, 66, 384, 5 }, { 40, 66, 384, 3 }, { 52, 66, 2048, 5 }, { 53, 66, 2048, 1 }, { 50, 66, 40, 1 },
+        { 61, 66, 98, 1 }, { 33, 66, 128, 2 }, { 65, 66, 64, 1 }, { 34, 66, 128, 5 }, { 34, 66, 16, 1 }, { 1, 66, 64, 8 },
+        { 1, 66, 5, 2 }, { 1, 66, 1, 1 }, { 20, 66, 2048, 3 }, { 0, 66, 64, 1 }, { 0, 1, 64, 1 }, { 257, 400, 4096, 1 } };
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        assert_int_equal(gpb_split_parts(cases[i].rest, cases[i].clusters, cases[i].chunks, 2), cases[i].parts);
+    int several = 0;
+    for (int round = 0; round < 100000; round++) {
+        const int64_t clusters = 1 + below(round % 8 ? 80 : 600), rest = below(clusters), chunks = size(12);
+        const int slices = 1 + (int)below(3);
+        check_last_round(rest, clusters, chunks, slices);
+        several += 2 * rest > clusters && gpb_split_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices) > 1;
+    }
+    assert_in_range(several, 5000, 50000);
+}
+
+/* 12288 x 128 x 12288: 48 pairs of tiles on 66 clusters. */
+static void last_round_predicted(void **state)
+{
+    (void)state;
+    const gpb_tuned tuned = { .blocks = 1, .per_share = 1, .tile_us = 2, .join_us = 6 };
+    gpb_kernel_cost cost = { .kernel = gpb_kernel_table_find("fp16x3"), .tuned = &tuned, .tiles = 96, .places = 132, .slices = 384,
+                             .slice_s = 1e-6, .part_fixed_s = 6e-6 };
+    const struct { double tiles, us; } cases[] = {
+        { 96, 3 * 96 + 3 * 2 + 6 }, { 132, 384 + 2 }, { 132 + 96, 384 + 2 + 3 * 96 + 3 * 2 + 6 }, { 64, 192 + 2 + 6 }, { 120, 384 + 2 } };
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+        cost.tiles = cases[i].tiles;
+        assert_in_range((int)(gpb_cost_seconds(&cost, 1) * 1e7 + 0.5), (int)(cases[i].us * 10) - 1, (int)(cases[i].us * 10) + 1);
+    }
+    cost.kernel = gpb_kernel_table_find("fp16x3_mma"), cost.tiles = 96;     /* cuts none */
+    assert_in_range((int)(gpb_cost_seconds(&cost, 1) * 1e7 + 0.5), 3859, 3861);
+    cost.kernel = gpb_kernel_table_find("fp16x3"), cost.tiles = 1e300;      /* beyond all integers */
+    assert_true(gpb_cost_seconds(&cost, 1) > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(shared_out), cmocka_unit_test(room_to_share) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(shared_out), cmocka_unit_test(room_to_share), cmocka_unit_test(last_round),
+                                        cmocka_unit_test(last_round_predicted) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
