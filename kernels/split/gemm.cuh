@@ -22,9 +22,6 @@
 #include "kernels/split/store.cuh"
 #include "kernels/split/work.cuh"
 
-constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
-constexpr int GPB_CONSUMERS = GPB_SPLIT_GROUPS;
-
 /* Chunks in a part: fewer promotions cost less power, which is what limits large products (an H200 at its 700 W: 197 TFLOP/s at n = 8192 with
    one chunk, 208 with two, 215 with four). More than one only where C is so large that nobody cuts k: cuBLAS is then 10 u off on positive
    data at k = 2048, this 3.3; 28 at 16384, this 8. Where cuBLAS does cut k (1024 x 1024 x 2048: 2.8 u) one chunk keeps below it. */
@@ -85,26 +82,6 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     ring.wait_empty();
     ring.units[ring.stage].to = ring.units[ring.stage].from = 0;
     gpb_mbarrier_expect(ring.full + ring.stage * 8, 0);
-}
-
-/* Adds up the parts of a tile whose k was cut: the last to finish returns true, with the sum of all, in order. */
-template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
-{
-    const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
-    float *parts = g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
-#pragma unroll
-    for (int x = 0; x < N; x++) __stcg(parts + u.part * (N * GPB_GROUP) + x * GPB_GROUP, sum[x]);
-    __shared__ unsigned before[GPB_CONSUMERS];
-    __threadfence();
-    gpb_named_barrier(1 + group, GPB_GROUP);
-    if (thread == 0) before[group] = atomicAdd(g.counters + tile, 1);
-    gpb_named_barrier(1 + group, GPB_GROUP);
-    if (before[group] != u.parts - 1) return false;
-    __threadfence();
-    for (unsigned part = 0; part < u.parts; part++, parts += N * GPB_GROUP)
-#pragma unroll
-        for (int x = 0; x < N; x++) sum[x] = (part ? sum[x] : 0) + __ldcg(parts + x * GPB_GROUP);
-    return true;
 }
 
 template <int BM, int BN, int STAGES, int SLICES>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the clusters of a SPLIT kernel compute, in which order. A unit is a pair of tiles of C, one above the other, one for each block of
-   the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the last, incomplete round are cut
-   along k (gpb_split_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they may lie in several rounds.
-   Nothing depends on timing: the same call, the same bits. */
+/* What the clusters of a SPLIT kernel compute, in which order, and how parts come together. A unit is a pair of tiles of C, one above the
+   other, one for each block of the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the
+   last, incomplete round are cut along k (gpb_split_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they
+   may lie in several rounds. Nothing depends on timing: the same call, the same bits. */
 #ifndef GPB_SPLIT_WORK_CUH
 #define GPB_SPLIT_WORK_CUH
 
@@ -10,6 +10,9 @@
 #include "kernels/tile.cuh"
 
 constexpr unsigned GPB_UNIT_GROUP = 8;          /* rows of pairs that are walked together: they then read about as much of A as of B */
+
+constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
+constexpr int GPB_CONSUMERS = GPB_SPLIT_GROUPS;
 
 /* One block's share. The producer finds it out, and leaves it in shared memory for the consumers. */
 struct gpb_unit {
@@ -58,5 +61,25 @@ template <int BM, int BN> struct gpb_schedule {
         return here || there;
     }
 };
+
+/* Adds up the parts of a tile whose k was cut: the last to finish returns true, with the sum of all, in order. */
+template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
+{
+    const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
+    float *parts = g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
+#pragma unroll
+    for (int x = 0; x < N; x++) __stcg(parts + u.part * (N * GPB_GROUP) + x * GPB_GROUP, sum[x]);
+    __shared__ unsigned before[GPB_CONSUMERS];
+    __threadfence();
+    gpb_named_barrier(1 + group, GPB_GROUP);
+    if (thread == 0) before[group] = atomicAdd(g.counters + tile, 1);
+    gpb_named_barrier(1 + group, GPB_GROUP);
+    if (before[group] != u.parts - 1) return false;
+    __threadfence();
+    for (unsigned part = 0; part < u.parts; part++, parts += N * GPB_GROUP)
+#pragma unroll
+        for (int x = 0; x < N; x++) sum[x] = (part ? sum[x] : 0) + __ldcg(parts + x * GPB_GROUP);
+    return true;
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/ and split/direct.cuh use. One thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, split/direct.cuh and split/work.cuh use. One thread block at a time; what its threads share is static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
@@ -44,6 +44,12 @@ template <class T> static inline T __ldcg(const T *from) { return *from; }
 template <class T> static inline void __stcg(T *to, T x) { *to = x; }
 template <class T> static inline void __stwb(T *to, T x) { *to = x; }
 static inline void __threadfence() {}
+static inline unsigned atomicAdd(unsigned *at, unsigned more)
+{
+    const unsigned before = *at;
+    *at += more;
+    return before;
+}
 static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
     const unsigned before = *at;

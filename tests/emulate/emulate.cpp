@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
-enum state { RUNS, AT_BLOCK_BARRIER, AT_WARP_BARRIER, ENDED };
-enum { WARP = 32, STACK = 128 << 10, TOLD = 5 };
+enum state { RUNS, AT_BLOCK_BARRIER, AT_WARP_BARRIER, AT_NAMED_BARRIER, ENDED };
+enum { WARP = 32, STACK = 128 << 10, TOLD = 5, NAMES = 16 };
 
 struct copy {
     float *to;
@@ -26,6 +26,7 @@ struct thread {
     std::vector<char> stack;
     state now;
     const char *place;                   /* of the barrier */
+    unsigned number, awaited;            /* its name, and how many threads meet at it */
     std::vector<copy> copies;            /* of all groups; those before `done` have happened */
     std::vector<size_t> groups;          /* where each ends; those before `over` have been waited for */
     size_t done, over;
@@ -94,6 +95,12 @@ static void stop(state now, const char *place)
 
 void gpb_emulate_block_barrier(const char *place) { stop(AT_BLOCK_BARRIER, place); }
 void gpb_emulate_warp_barrier(const char *place) { stop(AT_WARP_BARRIER, place); }
+void gpb_emulate_named_barrier(unsigned number, unsigned count)
+{
+    if (number >= NAMES || count % WARP) fault("no such barrier", "a named barrier");
+    threads[current].number = number, threads[current].awaited = count;
+    stop(AT_NAMED_BARRIER, "a named barrier");
+}
 
 /* Two places by turns: who is ahead shows again only when all have seen what was shown before. */
 const char *gpb_emulate_show(const void *what, int bytes, const char *place)
@@ -144,10 +151,25 @@ static bool meet(size_t first, size_t end, state at)
     return true;
 }
 
+/* As many threads as a named barrier waits for, all with the same count, go on. False: not so many are there. */
+static bool release_named(unsigned number)
+{
+    std::vector<thread *> here;
+    for (thread &t : threads)
+        if (t.now == AT_NAMED_BARRIER && t.number == number) here.push_back(&t);
+    if (here.empty() || here.size() != here[0]->awaited) return false;
+    for (thread *t : here) {
+        if (t->awaited != here.size()) fault("threads that wait for different numbers of threads", "a named barrier");
+        t->now = RUNS;
+    }
+    return true;
+}
+
 /* Lets on who may go on. False: nobody. */
 static bool release(size_t ended)
 {
     bool any = false;
+    for (unsigned number = 0; number < NAMES; number++) any = release_named(number) || any;
     for (size_t warp = 0; warp < threads.size(); warp += WARP)
         if (meet(warp, warp + WARP, AT_WARP_BARRIER)) {
             for (size_t x = warp; x < warp + WARP; x++) threads[x].now = RUNS;

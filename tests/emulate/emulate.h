@@ -35,6 +35,8 @@ int gpb_emulate_run(const gpb_emulate_launch &launch);
 /* For kernels. place: file and line. */
 void gpb_emulate_block_barrier(const char *place);
 void gpb_emulate_warp_barrier(const char *place);
+/* Of so many threads, whichever; numbers below 16. */
+void gpb_emulate_named_barrier(unsigned number, unsigned threads);
 /* `bytes` of so many (16 or 4) that are filled; the others become 0. */
 void gpb_emulate_copy(float *to, const float *from, int bytes, int whole);
 void gpb_emulate_commit();
