@@ -43,6 +43,18 @@ static __device__ __forceinline__ unsigned gpb_thread()
     return x;
 }
 
+/* Of data that nobody writes: the level-2 cache fetches the 256 bytes around it, for other blocks that ask for its neighbours meanwhile. */
+static __device__ __forceinline__ float gpb_load_around(const float *from)
+{
+#if __CUDA_ARCH__ >= 800
+    float x;
+    asm volatile("ld.global.nc.L2::256B.f32 %0, [%1];" : "=f"(x) : "l"(from));
+    return x;
+#else
+    return __ldg(from);
+#endif
+}
+
 /* A load (else 0) and a store that take place if number < count, without a branch: the compiler makes one for each of many in a row, or keeps
    what it knows of all of them in registers. */
 static __device__ __forceinline__ float gpb_load_within(int number, int count, const float *from)

@@ -32,7 +32,7 @@ struct gpb_octet {
     {
 #pragma unroll
         for (int q = 0; q < 8; q++)
-            x[q] = q < left ? __ldg(from + q * step) : 0;
+            x[q] = q < left ? gpb_load_around(from + q * step) : 0;
     }
     /* The same for neighbours in memory, `from` a multiple of 16 bytes. */
     __device__ __forceinline__ void load_aligned(const float *from, int64_t left)
