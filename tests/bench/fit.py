@@ -116,8 +116,10 @@ def search(value, start, loss, rounds=60):
 
 def fit_kernel(library, rows, gpu, form, before):
     count, array, best = len(rows), (Row * len(rows))(*rows), None
-    for blocks in (1,) if form == SPLIT else (before.blocks,) if before else (1, 2, 3, 4):
+    for blocks in (1,) if form == SPLIT else (before.blocks,) if before else (1, 2, 3, 4, 6, 8):
         c = Constants(blocks, *(getattr(before, x) if before else START[x][0] for x in Constants.NAMES[1:]))
+        if not before:
+            c.alone = 1.5 * c.share / (blocks + 0.5)
         loss = search(c, START, lambda: library.fit_loss(array, count, ctypes.byref(c), ctypes.byref(gpu)))
         if best is None or loss < 0.99 * best[0]:
             best = (loss, c)
