@@ -10,7 +10,6 @@
 #include "src/gpu_kernels.h"
 
 enum { NONE = -1 };                   /* a strip's number */
-enum { READ_IN_PLACE = 2048 };        /* members whose addresses kernels fetch from pinned memory by themselves: a copy before them costs more */
 
 /* ---- memory */
 
@@ -105,16 +104,8 @@ static void put(CUdeviceptr *to, int every, const members *x, int64_t first, int
     }
 }
 
-/* Rows [first, first + count) of a table, each of `columns` addresses, behind what the lane's own pinned memory holds already. */
-static const CUdeviceptr *write_rows(gpb_run *r, const members *column, int columns, int64_t first, int64_t count)
-{
-    CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
-    for (int i = 0; i < columns; i++) put(at + i, columns, &column[i], first, count);
-    r->table_used += (size_t)count * (size_t)columns * sizeof *at;
-    return at;
-}
-
-/* A table for kernels, in device memory: as many rows at a time as there is pinned memory for. */
+/* A table for kernels, a row of `columns` addresses for each of so many members: written into the lane's own pinned memory, as many rows
+   at a time as there is room for. */
 static CUresult send_table(gpb_run *r, int which, const members *column, int columns, int64_t rows)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -127,8 +118,10 @@ static CUresult send_table(gpb_run *r, int which, const members *column, int col
             r->table_used = 0;
         }
         count = least(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
-        const CUdeviceptr *from = write_rows(r, column, columns, row, count);
-        result = driver->cuMemcpyHtoDAsync(gpb_run_table(r, which) + (CUdeviceptr)row * bytes, from, (size_t)count * bytes, r->stream);
+        CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
+        for (int i = 0; i < columns; i++) put(at + i, columns, &column[i], row, count);
+        result = driver->cuMemcpyHtoDAsync(gpb_run_table(r, which) + (CUdeviceptr)row * bytes, at, (size_t)count * bytes, r->stream);
+        r->table_used += (size_t)count * bytes;
     }
     return result;
 }
@@ -153,10 +146,6 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
     _Static_assert(sizeof(gpb_gemm_item) == 3 * sizeof(CUdeviceptr) && offsetof(gpb_gemm_item, b) == sizeof(CUdeviceptr)
                    && offsetof(gpb_gemm_item, c) == 2 * sizeof(CUdeviceptr), "a row of the table is an item");
     const members column[] = { members_of(r, &r->a, a, t), members_of(r, &r->b, b, t), members_of(r, &r->c, c, t) };
-    if (t->members <= READ_IN_PLACE && GPB_TABLE_BYTES - r->table_used >= (size_t)t->members * sizeof(gpb_gemm_item)) {
-        args->items = (const gpb_gemm_item *)(const void *)write_rows(r, column, 3, 0, t->members);
-        return CUDA_SUCCESS;
-    }
     args->items = (const gpb_gemm_item *)(uintptr_t)gpb_run_table(r, 0);
     return send_table(r, 0, column, 3, t->members);
 }
