@@ -26,7 +26,7 @@
         });                                                                                                            \
     })
 /* Blocks that a multiprocessor should hold: by the registers that so many octets a thread take. */
-#define GPB_SPLIT_RESIDENT(octets) ((octets) <= 5 ? 3 : (octets) <= 12 ? 2 : 1)
+#define GPB_SPLIT_RESIDENT(octets) ((octets) <= 4 ? 4 : (octets) <= 5 ? 3 : 2)
 #include "kernels/split.def"
 #undef SPLITTER
 #undef GPB_MINE_sgemm_split

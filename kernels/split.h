@@ -16,7 +16,7 @@
 #include "kernels/gemm_args.h"
 
 #define GPB_SPLIT_CHUNK   32                /* k of a chunk: 64 bytes of FP16 a row */
-#define GPB_SPLIT_STRIP   16                /* rows that a thread block of gpb_ssplit takes */
+#define GPB_SPLIT_STRIP   8                 /* rows that a thread block of gpb_ssplit takes */
 #define GPB_SPLIT_THREADS 256
 #define GPB_SPLIT_STRIPS(rows) (((rows) + 127) / 128 * (128 / GPB_SPLIT_STRIP))
 /* What slices do justice to: see split/slices.cuh. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit: operands into scaled FP16 (or BF16) slices (split.h), both in one launch. A block takes 16 whole rows of X: it reads them once
+/* gpb_ssplit: operands into scaled FP16 (or BF16) slices (split.h), both in one launch. A block takes 8 whole rows of X: it reads them once
    for their largest elements, and again, by then mostly from the level-2 cache, to cut them.
 
    Guard words (gemm_args.h) are set to level 2 for
@@ -28,8 +28,14 @@ struct gpb_octet {
     float x[8];
 
     /* From `from` on, `step` from one to the next. */
+    __device__ __forceinline__ void load(const float *from, int64_t step)
+    {
+#pragma unroll
+        for (int q = 0; q < 8; q++) x[q] = gpb_load_around(from + q * step);
+    }
     __device__ __forceinline__ void load(const float *from, int64_t step, int64_t left)
     {
+        if (left >= 8) return load(from, step);
 #pragma unroll
         for (int q = 0; q < 8; q++)
             x[q] = q < left ? gpb_load_around(from + q * step) : 0;
@@ -75,6 +81,22 @@ struct gpb_octet {
         for (int q = 0; q < 8; q++) x[q] = shift & 2 ? one[q + 2] : one[q];
     }
 };
+
+/* Cuts an octet none of whose elements is below 2^-24 of its row's largest: at level 0 whatever they are, for scaled they are 2^-10 and more,
+   of which 11 bits are left in `high`, and in `low` 11 of what that lacks, or 2^-36. */
+template <int SLICES> static __device__ __forceinline__ void gpb_cut_plain(const gpb_octet &o, float scale, char *to, int64_t next_slice)
+{
+    __half2 high[4], low[4];
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        const float x = o.x[2 * q] * scale, y = o.x[2 * q + 1] * scale;
+        high[q] = __floats2half2_rn(x, y);
+        const float2 h = __half22float2(high[q]);
+        low[q] = __floats2half2_rn((x - h.x) * 0x1p11f, (y - h.y) * 0x1p11f);
+    }
+    *(uint4 *)to = *(const uint4 *)high;
+    if (SLICES > 1) *(uint4 *)(to + next_slice) = *(const uint4 *)low;
+}
 
 /* Cuts an octet and stores its slices; the level of its elements. t: see above. */
 template <int SLICES> static __device__ __forceinline__ int gpb_cut(const gpb_octet &o, float scale, float t, char *to, int64_t next_slice)
@@ -142,6 +164,16 @@ static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
 #pragma unroll
     for (int q = 0; q < 8; q++) largest = max(largest, __float_as_uint(o.x[q]) & 0x7fffffff);
     return largest;
+}
+
+/* The octet's largest and smallest magnitudes, and those before. */
+static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, unsigned &largest, unsigned &smallest)
+{
+#pragma unroll
+    for (int q = 0; q < 8; q += 2) {
+        const unsigned x = __float_as_uint(o.x[q]) & 0x7fffffff, y = __float_as_uint(o.x[q + 1]) & 0x7fffffff;
+        largest = max(max(largest, x), y), smallest = min(min(smallest, x), y);
+    }
 }
 
 /* What is 2^-24 of that magnitude; the least that is not zero, if nothing is. */

@@ -74,7 +74,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     if (SHARERS > 1) gpb_cluster_sync();                                   /* all have read what the last member's conference said */
     else __syncthreads();
     gpb_octet o[OCTETS];
-    unsigned largest = 0, many = 0;
+    unsigned largest = 0, smallest = ~0u, many = 0;
     constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
     if (s.way != s.DOWN) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
@@ -83,16 +83,25 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         gpb_shift_in<OCTETS, TURN>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
     } else {
         const float *from = s.src + begin * x.cs;
+        if (s.k - begin >= (OCTETS - 1) * TURN + 8) {
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs, s.k - begin - y * TURN);
+            for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs);
+        } else {
+#pragma unroll
+            for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs, s.k - begin - y * TURN);
+        }
     }
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++) largest = max(largest, gpb_largest(o[y]));
+    for (int y = 0; y < OCTETS; y++)
+        if (begin + y * TURN < s.k) gpb_reach(o[y], largest, smallest), many += 8;
     atomicMax(&here.largest[s.row], largest);
     __syncthreads();
-    const float least = __uint_as_float(gpb_least(here.largest[s.row]));
+    const unsigned least = gpb_least(here.largest[s.row]);
+    if (smallest < least) {                                                /* else all count */
+        many = 0;
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++) many += gpb_count(o[y], least);
+        for (int y = 0; y < OCTETS; y++) many += gpb_count(o[y], __uint_as_float(least));
+    }
     atomicAdd(&here.many[s.row], many);
     __syncthreads();
     if (SHARERS > 1) {
@@ -105,11 +114,15 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance(k);
     const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
     char *to = s.place(begin);
+    constexpr int STEP = TURN / GPB_SPLIT_CHUNK;
+    if (smallest >= gpb_least(largest)) {
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++) {
-        constexpr int STEP = TURN / GPB_SPLIT_CHUNK;
-        if (y * STEP < chunks_left) level = max(level, gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64));
-        to += STEP * s.chunk_bytes();
+        for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
+            if (y * STEP < chunks_left) gpb_cut_plain<SLICES>(o[y], scale, to, s.rows * 64);
+    } else {
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
+            if (y * STEP < chunks_left) level = max(level, gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64));
     }
     gpb_mark(x, s, k, notice, level);
 }
