@@ -95,6 +95,12 @@ static __device__ __forceinline__ uint64_t gpb_wgmma_operand(unsigned at)
     return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
 }
 
+/* The same in the 128-byte swizzle: rows of 128 bytes, eight rows (1024 bytes) to a group. */
+static __device__ __forceinline__ uint64_t gpb_wgmma_operand_128(unsigned at)
+{
+    return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
 /* Registers 0 to 31 of an instruction, and on to 63; what they are bound to. */
 #define GPB_LIST_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, " \
                     "%24, %25, %26, %27, %28, %29, %30, %31"
@@ -123,11 +129,12 @@ template <int N> struct gpb_wgmma;
 template <> struct gpb_wgmma<64> {
     GPB_WGMMA_64(fp16, "f16")
     GPB_WGMMA_64(bf16, "bf16")
-    /* A from registers: thread t holds rows t / 32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below (a[1], a[3]), k t % 4 * 2 and the next, and 8 on. */
-    static __device__ __forceinline__ void fp16(float (&d)[32], const unsigned (&a)[4], uint64_t b, int add)
+    /* TF32, 8 k, the lower 13 bits of a number ignored. A from registers: thread t holds rows t / 32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below
+       (a[1], a[3]), k t % 4 and 4 on. */
+    static __device__ __forceinline__ void tf32(float (&d)[32], const unsigned (&a)[4], uint64_t b, int add)
     {
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-                     " {" GPB_LIST_32 "}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\nwgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
+                     " {" GPB_LIST_32 "}, {%32, %33, %34, %35}, %36, p, 1, 1;\n}"
                      : GPB_BOUND_32(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
     }
 };

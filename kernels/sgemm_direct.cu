@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: FP32's accuracy from FP16 tensor cores for thin and flat products, operands cut on their way. */
+/* Image: FP32's accuracy from TF32 tensor cores for thin and flat products, operands cut on their way. */
 #include "kernels/split/direct.cuh"
 
 #define GPB_MINE_sgemm_direct ~, KEEP

@@ -5,8 +5,7 @@
    high = fp16(x), low = fp16((x - high) * 2^11), to nearest. Or, in [2^30, 2^31), three BF16 slices: each of what the ones before leave of x.
    Slices lie chunk by chunk of 32 k, in a chunk slice by slice, in a slice row
    by row of 64 bytes. The four 16-byte pieces of a row are permuted: piece q lies at place q ^ (row / 2 % 4), the tensor cores'
-   64-byte swizzle. Rows are filled up with zeros to a multiple of 128, k to one of 32. (The STRIDED kernels of split/direct.cuh make such
-   images of a chunk for themselves, each row scaled chunk by chunk, and have neither what lies behind the slices nor guard words.)
+   64-byte swizzle. Rows are filled up with zeros to a multiple of 128, k to one of 32.
 
    Behind the slices: 2^e(i) as a float for each (filled-up) row, then a guard word for each GPB_GUARD rows, and one that is set if any of
    them is at level 1. A member of a batch takes gpb_split_bytes. */

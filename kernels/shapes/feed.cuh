@@ -57,6 +57,8 @@ template <int ROWS, int BK, int THREADS, bool TURNED = false> struct gpb_feed {
             copy<DEEP, true>(at, (int)min(left, (int64_t)BK));
         from += BK * cs;
     }
+    /* So many slices back. */
+    __device__ __forceinline__ void back(int slices) { from -= (int64_t)slices * BK * cs; }
 
 private:
     template <bool DEEP, bool GUARD> __device__ __forceinline__ void copy(unsigned to, int depth) const

@@ -1,137 +1,111 @@
 /* SPDX-License-Identifier: MIT */
-/* FP32's accuracy from FP16 tensor cores (wgmma) where one operand is large and the other thin: the large one is read once, so a pass that cuts
+/* FP32's accuracy from TF32 tensor cores (wgmma) where one operand is large and the other thin: the large one is read once, so a pass that cuts
    it into slices first (slices.cuh) would cost more than the product. Here a block cuts what it has copied, chunk by chunk of 32 k.
 
    X is the operand with ROWS rows to a tile, Y the other, with COLS: op(A) and op(B) transposed (thin), or the other way round (flat).
    A warp has 16 rows of X, cut in registers, where the tensor cores fetch them, and all of Y, which all warps cut together, one chunk ahead,
-   into the image of split.h in shared memory.
+   into images in shared memory.
 
-   Numerics as in gemm.cuh with sums promoted every chunk, but a row is scaled in each chunk by itself. The rules of slices.cuh hold chunk by
-   chunk (`gpb_few_rows`). A block that meets a row they forbid begins again with FMAs: no guard words, no other kernel.
+   x = big + small, TF32 numbers both: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however far below its row's largest an
+   element is, and products are summed up side by side: small big + big small, then big big on top, so that what the tensor cores cut off of
+   small ones is small. Those sums are added to FP32 ones every chunk. What slices do not do justice to, these do not: rows with few elements
+   that count; NaN, Inf, 2^+-60 and beyond; and elements below 2^-100, of which small has not 11 bits (`gpb_watch`). A block that meets such
+   begins again with FMAs: no guard words, no other kernel.
 
-   Which k a place in a fragment stands for is free, if X and Y agree: place 2q + e + 8h of the 16 from 16s on (q: lane % 4) is k = 16s + q + 4e +
-   8h, so that a thread's reads of either order (shapes/feed.cuh) meet different banks. Rows are free too: lane 4g + q has two neighbouring ones
-   of X and, for each 16 columns, four neighbouring columns of Y. */
+   Rows go where they suit: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four neighbouring columns of Y. */
 #ifndef GPB_SPLIT_DIRECT_CUH
 #define GPB_SPLIT_DIRECT_CUH
-
-#include <cuda_fp16.h>
 
 #include "kernels/epilogue.cuh"
 #include "kernels/ptx_sm90.cuh"
 #include "kernels/shapes/feed.cuh"
 #include "kernels/split.h"
 
-/* R rows of an operand, chunk after chunk; a thread has N of the 32 k of each, other lanes of its warp the others: those whose number
-   differs in the bits LANES. */
-template <int R, int N, int LANES> struct gpb_few_rows {
-    float back[R];                         /* 2^e: what undoes the scaling of the last chunk */
-    __half2 high[R][N / 2], low[R][N / 2]; /* its slices */
-    int base[R];                           /* exponent of the largest element when counting began anew, */
-    __half2 many[R];                       /* and how many were counted since: all within 2^24 of the largest so far. Above 2048 not exact */
+/* What a thread knows of R rows of an operand, of each of which it sees N of a chunk's 32 k, other threads the others. */
+template <int R, int N> struct gpb_watch {
+    float above[R];                        /* a power of two that no element so far has reached; 0: all were 0 */
+    unsigned many[R];                      /* elements not below 2^-12 of that, as far as anybody has to know */
 
-    __device__ __forceinline__ gpb_few_rows()
+    __device__ __forceinline__ gpb_watch()
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) base[r] = NEVER, many[r] = __float2half2_rn(0);
+        for (int r = 0; r < R; r++) above[r] = 0, many[r] = 0;
     }
-    /* Cuts the next chunk. reach: powers of two that an element may lie below its row's largest. False: slices do not do it justice. */
-    __device__ __forceinline__ bool cut(const float (*x)[N], int reach)
+    /* Looks at the next chunk, with all lanes of the warp. False: tensor cores do not do it justice. NaN is not seen here, but makes sums
+       that are NaN. */
+    __device__ __forceinline__ bool look(const float (&x)[R][N])
     {
-        bool good = true, all = true;
-        unsigned top[R];
+        float largest[R];
+        unsigned least = ~0u;
+        bool news = false, good = true;
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            float largest = 0;                 /* NaN is not seen here, but makes sums that are NaN */
+            largest[r] = 0;
 #pragma unroll
-            for (int y = 0; y < N; y++) largest = fmaxf(largest, fabsf(x[r][y]));
+            for (int y = 0; y < N; y++) largest[r] = fmaxf(largest[r], fabsf(x[r][y]));
 #pragma unroll
-            for (int lane = 1; lane < 32; lane *= 2)
-                if (lane & LANES) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, lane));
-            top[r] = __float_as_uint(largest == 0 ? 1 : largest) & EXPONENT;
-            good &= top[r] - LOWEST <= HIGHEST - LOWEST;
-            count(r, largest != 0, top[r]);
-            back[r] = __uint_as_float(top[r] - (GPB_SPLIT_TOP << 23));
-            all &= slice(r, x[r], __uint_as_float(2 * ONE + (GPB_SPLIT_TOP << 23) - top[r]));
+            for (int y = 0; y < N; y += 2) least = min(min(least, size(x[r][y])), size(x[r][y + 1]));
+            news |= largest[r] >= above[r] ? largest[r] > 0 : many[r] < ENOUGH;
         }
-        if (all) return good;                  /* none is even 2^24 below its row's largest */
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            unsigned least = ~0u;
-#pragma unroll
-            for (int y = 0; y < N; y++) least = min(least, 2 * __float_as_uint(x[r][y]) - 1);          /* 0 is the largest of these */
-            good &= least >= 2 * (top[r] - (reach << 23)) - 1;
-        }
-        return good;
+        if (__any_sync(~0u, news)) good = count(x, largest);
+        return good && least >= LEAST;
     }
-    /* Whether every row that is not 0 has so many elements that count. */
-    __device__ __forceinline__ bool enough(float fewest) const
+
+    static constexpr float WINDOW = 0x1p12f;
+
+private:
+    static constexpr unsigned ENOUGH = 16; /* four threads see a row of X, eight one of Y: twice GPB_SPLIT_FEWEST, should others see fewer */
+    static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
+
+    /* Orders magnitudes, but 0 is the largest. */
+    static __device__ __forceinline__ unsigned size(float x) { return 2 * __float_as_uint(x) - 1; }
+    __device__ __forceinline__ bool count(const float (&x)[R][N], const float (&largest)[R])
     {
         bool good = true;
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            float all = __low2float(many[r]) + __high2float(many[r]);
+            if (largest[r] >= above[r] && largest[r] > 0) {                /* anew; what follows may be four times as large before it is again */
+                good &= largest[r] < 2 * __uint_as_float((127 + GPB_SPLIT_REACH) << 23);
+                above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] = 0;
+            }
 #pragma unroll
-            for (int lane = 1; lane < 32; lane *= 2)
-                if (lane & LANES) all += __shfl_xor_sync(~0u, all, lane);
-            good &= base[r] == NEVER || all >= fewest;
+            for (int y = 0; y < N; y++) many[r] += fabsf(x[r][y]) * WINDOW >= above[r] && x[r][y] != 0;
         }
         return good;
-    }
-
-private:
-    static constexpr unsigned ONE = 127u << 23, EXPONENT = 0x7f800000, LOWEST = (127u - GPB_SPLIT_REACH) << 23,
-                              HIGHEST = (127u + GPB_SPLIT_REACH) << 23;
-    static constexpr int NEVER = -1000, COUNTED = 12;      /* elements are counted down to 2^-12 of base, while none exceeds 2^12 of it */
-    unsigned bar[R];                       /* two halves: what an element of the chunk must reach to be counted */
-
-    __device__ __forceinline__ void count(int r, bool any, unsigned top)
-    {
-        const int exponent = (int)(top >> 23) - 127;
-        if (any && exponent > base[r] + COUNTED) base[r] = exponent, many[r] = __float2half2_rn(0);
-        const int lowest = min(GPB_SPLIT_TOP - COUNTED + base[r] - exponent, 15);
-        bar[r] = (unsigned)(max(lowest, -14) + 15) * (0x400u * 0x10001u);
-    }
-    /* True: all elements count. */
-    __device__ __forceinline__ bool slice(int r, const float (&x)[N], float scale)
-    {
-        __half2 least, counted = __float2half2_rn(0);
-        *(unsigned *)&least = bar[r];
-#pragma unroll
-        for (int y = 0; y < N / 2; y++) {
-            const float even = x[2 * y] * scale, odd = x[2 * y + 1] * scale;
-            high[r][y] = __floats2half2_rn(even, odd);
-            const float2 h = __half22float2(high[r][y]);
-            low[r][y] = __floats2half2_rn((even - h.x) * 0x1p11f, (odd - h.y) * 0x1p11f);
-            counted = __hadd2(counted, __hge2(__habs2(high[r][y]), least));
-        }
-        many[r] = __hadd2(many[r], counted);
-        return __hbeq2(counted, __float2half2_rn(N / 2));
     }
 };
 
 template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
-    static constexpr int BK = GPB_SPLIT_CHUNK, SLICE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
-    static constexpr int IMAGE = COLS * 64, BYTES = STAGES * SLICE * 4 + 2 * (2 * IMAGE + COLS * 4);        /* of a slice of Y's chunk; of all */
-    static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES >= 3, "a warp has 16 rows of X, and eight lanes have two rows of Y");
+    static constexpr int BK = 32, SLICE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
+    static constexpr int IMAGE = COLS * BK;                                /* floats of a slice of Y's chunk */
+    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 2 * (ROWS + COLS)) * 4;
+    static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
+    static_assert(STAGES * SLICE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
     using feed_x = gpb_feed<ROWS, BK, THREADS, true>;
     using feed_y = gpb_feed<COLS, BK, THREADS, true>;
-    using rows_x = gpb_few_rows<2, 8, 3>;
-    using rows_y = gpb_few_rows<2, 4, 28>;
+    using watch_x = gpb_watch<2, 8>;
+    using watch_y = gpb_watch<2, 4>;
     using sums = float[RESULTS];               /* of the thread's two rows, as wgmma lays them out */
 
     /* This thread's two rows of X in the tile; the first four of its columns: there are four more, 16 on, and so forth. */
     static __device__ __forceinline__ int row(unsigned thread) { return (int)(thread / 32 * 16 + thread % 32 / 4 * 2); }
     static __device__ __forceinline__ int col(unsigned thread) { return (int)(thread % 4 * 4); }
     /* Result z is of row z / 2 % 2 and this column. */
-    static __device__ __forceinline__ constexpr int col_of(int z) { return z / 8 * 16 + z / 4 % 2 * 2 + z % 2; }
+    static __device__ __forceinline__ constexpr int col_of(int z) { return z / 8 * 16 + z % 2 * 2 + z / 4 % 2; }
     /* Not kept from chunk to chunk: neither it nor what is computed from it. */
     static __device__ __forceinline__ unsigned thread_now() { return (unsigned)gpb_fresh((int64_t)threadIdx.x); }
-    static __device__ __forceinline__ float *stage(int chunk) { return gpb_dynamic_memory() + chunk % STAGES * SLICE; }
-    static __device__ __forceinline__ float *image(int chunk) { return gpb_dynamic_memory() + STAGES * SLICE + chunk % 2 * (IMAGE / 2); }
-    static __device__ __forceinline__ float *undo(int chunk) { return gpb_dynamic_memory() + STAGES * SLICE + IMAGE + chunk % 2 * COLS; }
+    /* A stage of the ring goes by where it begins, in floats; one and two behind it. */
+    static __device__ __forceinline__ float *stage(int at) { return gpb_dynamic_memory() + at; }
+    static __device__ __forceinline__ int after(int at) { return at == (STAGES - 1) * SLICE ? 0 : at + SLICE; }
+    static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * SLICE : at - SLICE; }
+    static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * SLICE + which * (2 * IMAGE); }
+    static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * SLICE + 4 * IMAGE); }
 
     /* ---- with tensor cores */
+
+    /* x to 11 bits, to nearest, for 8193 x is rounded to 24; to 10 within 2^-13 below a power of two. What x has more is exact in FP32; the tensor
+       cores see 11 bits of it, too: all but one unit in x's last place (three). */
+    static __device__ __forceinline__ float big(float x) { return fmaf(x, -8192, fmaf(x, 8192, x)); }
 
     /* k = 4y + q of the thread's two rows. */
     template <bool DEEP> static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *slice, unsigned thread)
@@ -148,148 +122,166 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
 
-    /* Two rows of Y and half a piece of eight k: k = 8t + 2v + y / 2 + y % 2 * 4. Lane bits are 0, 1 the rows, 2 the half (v), 3, 4 the piece (t). */
+    /* Two rows of Y, and four k of them from 4 piece on. */
+    template <bool DEEP> static __device__ __forceinline__ int row_y(unsigned thread, int r)
+    {
+        return (int)(DEEP ? thread / 8 + 32 * r : thread % 32 * 2 + r);
+    }
+    template <bool DEEP> static __device__ __forceinline__ int piece_y(unsigned thread) { return (int)(DEEP ? thread % 8 : thread / 32); }
     template <bool DEEP> static __device__ __forceinline__ void read_y(float (&x)[2][4], const float *slice, unsigned thread)
     {
-        const int i = pair(thread), v = thread / 4 % 2, t = thread / 8 % 4;
+        const int piece = piece_y<DEEP>(thread);
         if (DEEP) {
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const float2 lower = *(const float2 *)(slice + gpb_deep_place<BK>(i + r, 0, 2 * t) + 2 * v);
-                const float2 upper = *(const float2 *)(slice + gpb_deep_place<BK>(i + r, 0, 2 * t + 1) + 2 * v);
-                x[r][0] = lower.x, x[r][1] = upper.x, x[r][2] = lower.y, x[r][3] = upper.y;
-            }
+            for (int r = 0; r < 2; r++) *(float4 *)x[r] = *(const float4 *)(slice + gpb_deep_place<BK>(row_y<DEEP>(thread, r), 0, piece));
         } else {
 #pragma unroll
             for (int y = 0; y < 4; y++) {
-                const int k = 2 * v + y / 2;                               /* what is added to it changes nothing of the turn */
-                const float2 f = *(const float2 *)(slice + (8 * t + 4 * (y % 2) + k) * COLS + (i ^ gpb_turn(k)));
-                x[0][y] = f.x, x[1][y] = f.y;
+                const float2 v = *(const float2 *)(slice + (4 * piece + y) * COLS + (row_y<DEEP>(thread, 0) ^ gpb_turn(y)));
+                x[0][y] = v.x, x[1][y] = v.y;
             }
         }
     }
-    static __device__ __forceinline__ int pair(unsigned thread) { return (int)(thread / 32 * 8 + thread % 4 * 2); }
 
-    /* Y's chunk: both slices, and what undoes the scaling. Row 16w + 4z + 2h + e of Y is row 16w + 8h + 2z + e of the image. */
-    template <bool DEEP> static __device__ __forceinline__ bool cut_y(rows_y &rows, int chunk, int reach)
+    /* Y's chunk, big, and small behind it, rows of 128 bytes, their 16-byte pieces in the tensor cores' 128-byte swizzle. Row 16w + 4z + 2h + e
+       of Y is row 16w + 8e + 2z + h of the image. */
+    template <bool DEEP> static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *slice, float *image)
     {
         const unsigned thread = thread_now();
         float x[2][4];
-        read_y<DEEP>(x, stage(chunk) + ROWS * BK, thread);
-        const bool good = rows.cut(x, reach);
-        const int i = pair(thread), z = i / 4 % 4;
-        char *to = (char *)image(chunk) + (i / 16 * 16 + i / 2 % 2 * 8 + 2 * z) * 64 + ((thread / 8 % 4 ^ z) << 4) + thread / 4 % 2 * 8;
+        read_y<DEEP>(x, slice, thread);
+        const bool good = watch.look(x);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            *(uint2 *)(to + r * 64) = *(const uint2 *)rows.high[r];
-            *(uint2 *)(to + r * 64 + IMAGE) = *(const uint2 *)rows.low[r];
+            const int i = row_y<DEEP>(thread, r), place = i / 16 * 16 + i % 2 * 8 + i / 4 % 4 * 2 + i / 2 % 2;
+            float *to = image + place * BK + ((piece_y<DEEP>(thread) ^ place % 8) << 2);
+            const float4 whole = make_float4(big(x[r][0]), big(x[r][1]), big(x[r][2]), big(x[r][3]));
+            *(float4 *)to = whole;
+            *(float4 *)(to + IMAGE) = make_float4(x[r][0] - whole.x, x[r][1] - whole.y, x[r][2] - whole.z, x[r][3] - whole.w);
         }
-        if (thread % 32 < 4) *(float2 *)(undo(chunk) + i) = make_float2(rows.back[0], rows.back[1]);
         gpb_wgmma_publish();
         return good;
     }
 
-    /* A chunk's products, of the warpgroup's 64 rows, in two steps, so that one set of registers does: low high + high low; then, on top of
-       2^-11 of that, high high. */
-    static __device__ __forceinline__ void begin(float (&part)[RESULTS], const rows_x &x, int chunk)
+    /* A chunk's products, of the warpgroup's 64 rows: small big + big small, then big big on top of that, so that what tensor cores cut off of
+       small ones is small. */
+    static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
-        const unsigned at = gpb_shared_address(image(chunk));
+        const unsigned whole = gpb_shared_address(image), rest = whole + IMAGE * 4;
+        float part[RESULTS];
+        unsigned of[2][4][4];                  /* big, small; 8 k; as wgmma takes them */
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+#pragma unroll
+            for (int z = 0; z < 4; z++) {
+                const float here = x[z % 2][2 * s + z / 2], first = big(here);
+                of[0][s][z] = __float_as_uint(first), of[1][s][z] = __float_as_uint(here - first);
+            }
         gpb_pin(part);
         gpb_wgmma_fence();
 #pragma unroll
-        for (int s = 0; s < 2; s++) {
-            gpb_wgmma<COLS>::fp16(part, pieces(x.low, s).x, gpb_wgmma_operand(at + 32 * s), s);
-            gpb_wgmma<COLS>::fp16(part, pieces(x.high, s).x, gpb_wgmma_operand(at + 32 * s + IMAGE), 1);
+        for (int s = 0; s < 4; s++) {
+            gpb_wgmma<COLS>::tf32(part, of[1][s], gpb_wgmma_operand_128(whole + 32 * s), s);
+            gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(rest + 32 * s), 1);
         }
+#pragma unroll
+        for (int s = 0; s < 4; s++) gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(whole + 32 * s), 1);
         gpb_wgmma_commit();
-    }
-    static __device__ __forceinline__ void go_on(float (&part)[RESULTS], const rows_x &x, int chunk)
-    {
-        const unsigned at = gpb_shared_address(image(chunk));
         gpb_wgmma_wait<0>();
         gpb_pin(part);
 #pragma unroll
-        for (int z = 0; z < RESULTS; z++) part[z] *= 0x1p-11f;
-        gpb_pin(part);
-        gpb_wgmma_fence();
-#pragma unroll
-        for (int s = 0; s < 2; s++) gpb_wgmma<COLS>::fp16(part, pieces(x.high, s).x, gpb_wgmma_operand(at + 32 * s), 1);
-        gpb_wgmma_commit();
+        for (int z = 0; z < RESULTS; z++) sum[z] += part[z];
     }
-    static __device__ __forceinline__ void end(sums &sum, float (&part)[RESULTS], const rows_x &x, int chunk, unsigned thread)
-    {
-        const float *back = undo(chunk) + col(thread);
-        gpb_wgmma_wait<0>();
-        gpb_pin(part);
-#pragma unroll
-        for (int w = 0; w < COLS / 16; w++) {
-            const float4 four = *(const float4 *)(back + 16 * w);
-            const float across[4] = { four.x, four.y, four.z, four.w };
-#pragma unroll
-            for (int z = 0; z < 8; z++)
-                sum[8 * w + z] = fmaf(part[8 * w + z] * x.back[z / 2 % 2], across[z / 4 * 2 + z % 2], sum[8 * w + z]);
-        }
-    }
-    /* Of 16 k, as wgmma takes it. */
-    struct words {
-        unsigned x[4];
-    };
-    static __device__ __forceinline__ words pieces(const __half2 (&slice)[2][4], int s)
-    {
-        return { { bits(slice[0][2 * s]), bits(slice[1][2 * s]), bits(slice[0][2 * s + 1]), bits(slice[1][2 * s + 1]) } };
-    }
-    static __device__ __forceinline__ unsigned bits(const __half2 &x) { return *(const unsigned *)&x; }
 
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void fetch(feed_x &fx, feed_y &fy, int chunk, int64_t k)
-    {
-        fx.template next<DEEPX>(stage(chunk), k - (int64_t)chunk * BK);
-        fy.template next<DEEPY>(stage(chunk) + ROWS * BK, k - (int64_t)chunk * BK);
-    }
+    /* k of the operands as the ring is filled with it. */
+    struct depth {
+        int chunks, full, rest;                /* the last one may have but `rest` k */
+        __device__ __forceinline__ depth(int64_t k) : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK)) {}
+        __device__ __forceinline__ int of(int chunk) const { return chunk < full ? BK : rest; }
+    };
     static __device__ __forceinline__ void clear(sums &sum)
     {
 #pragma unroll
         for (int z = 0; z < RESULTS; z++) sum[z] = 0;
     }
 
-    /* False: not what slices do justice to; sum is then worth nothing. Of Y the tensor cores are one chunk behind. Rows that have not half of
-       their share of elements that count after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. */
-    static constexpr int SOON = 4;
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ bool with_cores(sums &sum, feed_x fx, feed_y fy, int64_t k)
+    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny. What
+       a thread counted is worth nothing where it has seen only elements far below others' of the row. */
+    template <bool DEEPY> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
-        const int chunks = (int)((k + BK - 1) / BK);
-        const int reach = 26 + max(1, (31 - __clz((int)min(k, (int64_t)1 << 30))) / 2 - 2);            /* 2^26 max(2, sqrt(k) / 4) */
-        rows_x x;
-        rows_y y;
+        unsigned *above = tally(), *many = above + ROWS + COLS;            /* floats that are not negative are in order as integers, too */
+        const unsigned thread = thread_now();
+        if (thread < ROWS + COLS) above[thread] = many[thread] = 0;
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            atomicMax(&above[row(thread) + r], __float_as_uint(x.above[r]));
+            atomicMax(&above[ROWS + row_y<DEEPY>(thread, r)], __float_as_uint(y.above[r]));
+        }
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int here = row(thread) + r, there = ROWS + row_y<DEEPY>(thread, r);
+            if (x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])) atomicAdd(&many[here], x.many[r]);
+            if (y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])) atomicAdd(&many[there], y.many[r]);
+        }
+        __syncthreads();
+        return thread >= ROWS + COLS || above[thread] == 0
+               || (above[thread] > (127u - GPB_SPLIT_REACH + 3) << 23 && (float)many[thread] >= fewest);
+    }
+
+    /* One chunk, whose Y is cut already: the next one's is, and the one behind that is asked for; of that, Y is needed a chunk earlier. */
+    template <bool DEEPX, bool DEEPY>
+    static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
+    {
+        const bool more = chunk + 2 < k.chunks;
+        bool good = true;
+        if (chunk + 1 < k.chunks) good = cut_y<DEEPY>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
+        if (more) fy.template next<DEEPY>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));     /* behind cut_y, whose fence would wait for it */
+        gpb_cp_async_commit();
+        if (more) fx.template next<DEEPX>(stage(before(at)), k.of(chunk + 2));
+        gpb_cp_async_commit();
+        float raw[2][8];
+        read_x<DEEPX>(raw, stage(at), thread_now());
+        good &= x.look(raw);
+        multiply(sum, raw, image(chunk % 2));
+        gpb_cp_async_wait<1>();
+        return good;
+    }
+
+    /* False: not what tensor cores do justice to; sum is then worth nothing. Rows that have not half of their share of elements that count
+       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. fetched: slices that the feeds have gone on. */
+    static constexpr int SOON = 4;
+    template <bool DEEPX, bool DEEPY>
+    static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
+    {
+        watch_x x;
+        watch_y y;
         clear(sum);
 #pragma unroll 1
-        for (int chunk = 0; chunk < min(chunks, 2); chunk++) fetch<DEEPX, DEEPY>(fx, fy, chunk, k);
+        for (int chunk = 0; chunk < min(k.chunks, 2); chunk++) {
+            fx.template next<DEEPX>(stage(chunk * SLICE), k.of(chunk));
+            fy.template next<DEEPY>(stage(chunk * SLICE) + ROWS * BK, k.of(chunk));
+        }
         gpb_cp_async_commit();
         gpb_cp_async_wait<0>();
         __syncthreads();
-        bool good = cut_y<DEEPY>(y, 0, reach);
-        int chunk = 0;
+        bool good = cut_y<DEEPY>(y, stage(0) + ROWS * BK, image(0));
+        int chunk = 0, at = 0;
 #pragma unroll 1
-        for (int stop = min(chunks, SOON);; stop = chunks) {
+        for (int stop = min(k.chunks, SOON);; stop = k.chunks) {
 #pragma unroll 1
-            for (; chunk < stop; chunk++) {
-                gpb_cp_async_wait<0>();
-                if (__syncthreads_or(!good)) return false;                 /* the chunk after this is whole, this one's image too */
-                if (chunk + 1 < chunks) good &= cut_y<DEEPY>(y, chunk + 1, reach);
-                if (chunk + 2 < chunks) fetch<DEEPX, DEEPY>(fx, fy, chunk + 2, k);     /* behind cut_y, whose fence would wait for it */
-                gpb_cp_async_commit();
-                const unsigned thread = thread_now();
-                float raw[2][8], part[RESULTS];
-                read_x<DEEPX>(raw, stage(chunk), thread);
-                good &= x.cut(raw, reach);
-                begin(part, x, chunk);
-                go_on(part, x, chunk);
-                end(sum, part, x, chunk, thread);
+            for (; chunk < stop; chunk++, at = after(at)) {
+                if (__syncthreads_or(!good)) {                             /* else this chunk is whole, its image, and Y of the next one */
+                    fetched = min(chunk + 2, k.chunks);
+                    return false;
+                }
+                good = step<DEEPX, DEEPY>(sum, x, y, fx, fy, k, chunk, at);
             }
-            const float fewest = stop == chunks ? GPB_SPLIT_FEWEST : GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)chunks;
-            const bool enough_x = x.enough(fewest), enough_y = y.enough(fewest);       /* all lanes ask both */
-            good &= enough_x && enough_y;
-            if (stop == chunks) break;
+            good &= enough<DEEPY>(x, y, stop == k.chunks ? GPB_SPLIT_FEWEST : GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)k.chunks);
+            if (stop == k.chunks) break;
         }
+        fetched = k.chunks;
         float strange = 0;                     /* NaN where a sum is no number */
 #pragma unroll
         for (int z = 0; z < RESULTS; z++) strange = fmaf(sum[z], 0, strange);
@@ -332,32 +324,39 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
                 for (int q = 0; q < 4; q++)
 #pragma unroll
                     for (int z = 8 * w; z < 8 * w + 8; z++)
-                        sum[z] = __fmaf_rn(x[z / 2 % 2][q], y[z % 8 / 4 * 2 + z % 2][q], sum[z]);
+                        sum[z] = __fmaf_rn(x[z / 2 % 2][q], y[z % 2 * 2 + z % 8 / 4][q], sum[z]);
             }
         }
     }
 
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void with_fmas(sums &sum, feed_x fx, feed_y fy, int64_t k)
+    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void with_fmas(sums &sum, feed_x &fx, feed_y &fy, const depth &k)
     {
-        const int chunks = (int)((k + BK - 1) / BK);
         clear(sum);
         gpb_cp_async_wait<0>();
         __syncthreads();
+        int to = 0, at = SLICE;                /* two stages on, and by then back at the first */
 #pragma unroll 1
-        for (int chunk = -2; chunk < chunks; chunk++) {
-            if (chunk + 2 < chunks) fetch<DEEPX, DEEPY>(fx, fy, chunk + 2, k);
+        for (int chunk = -2; chunk < k.chunks; chunk++, to = after(to), at = after(at)) {
+            if (chunk + 2 < k.chunks) {
+                fx.template next<DEEPX>(stage(to), k.of(chunk + 2));
+                fy.template next<DEEPY>(stage(to) + ROWS * BK, k.of(chunk + 2));
+            }
             gpb_cp_async_commit();
             if (chunk < 0) continue;
             gpb_cp_async_wait<2>();
             __syncthreads();
-            add<DEEPX, DEEPY>(sum, stage(chunk), (int)min(k - (int64_t)chunk * BK, (int64_t)BK));
+            add<DEEPX, DEEPY>(sum, stage(at), k.of(chunk));
             __syncthreads();                   /* its place is the next fetch's */
         }
     }
 
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void product(sums &sum, const feed_x &fx, const feed_y &fy, int64_t k)
+    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void product(sums &sum, feed_x &fx, feed_y &fy, int64_t depth_of_k)
     {
-        if (!with_cores<DEEPX, DEEPY>(sum, fx, fy, k)) with_fmas<DEEPX, DEEPY>(sum, fx, fy, k);
+        const depth k(depth_of_k);
+        int fetched;
+        if (with_cores<DEEPX, DEEPY>(sum, fx, fy, k, fetched)) return;
+        fx.back(fetched), fy.back(fetched);
+        with_fmas<DEEPX, DEEPY>(sum, fx, fy, k);
     }
 
     /* ---- to C */
@@ -390,8 +389,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> stat
     using direct = gpb_direct<ROWS, COLS, STAGES, THREADS>;
     static_assert(SMEM == direct::BYTES, "see gemm.def");
     const gpb_gemm_args &g = t.g;
-    const typename direct::feed_x fx(FLAT ? t.b : t.a, FLAT ? g.csb : g.rsa, FLAT ? g.rsb : g.csa, FLAT ? t.j0 : t.i0, FLAT ? g.n : g.m);
-    const typename direct::feed_y fy(FLAT ? t.a : t.b, FLAT ? g.rsa : g.csb, FLAT ? g.csa : g.rsb, FLAT ? t.i0 : t.j0, FLAT ? g.m : g.n);
+    typename direct::feed_x fx(FLAT ? t.b : t.a, FLAT ? g.csb : g.rsa, FLAT ? g.rsb : g.csa, FLAT ? t.j0 : t.i0, FLAT ? g.n : g.m);
+    typename direct::feed_y fy(FLAT ? t.a : t.b, FLAT ? g.rsa : g.csb, FLAT ? g.csa : g.rsb, FLAT ? t.i0 : t.j0, FLAT ? g.m : g.n);
     typename direct::sums sum;
     if (fx.deep) {
         if (fy.deep) direct::template product<true, true>(sum, fx, fy, t.k);
@@ -403,15 +402,15 @@ template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> stat
     direct::template store<FLAT>(t, sum);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_fp16x3_thin(const gpb_tile &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_thin(const gpb_tile &t)
 {
-    static_assert(BK == GPB_SPLIT_CHUNK, "see gemm.def");
+    static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BM, BN, STAGES, THREADS, SMEM, false>(t);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_fp16x3_flat(const gpb_tile &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_flat(const gpb_tile &t)
 {
-    static_assert(BK == GPB_SPLIT_CHUNK, "see gemm.def");
+    static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BN, BM, STAGES, THREADS, SMEM, true>(t);
 }
 

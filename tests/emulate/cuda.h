@@ -50,6 +50,12 @@ static inline unsigned atomicAdd(unsigned *at, unsigned more)
     *at += more;
     return before;
 }
+static inline unsigned atomicMax(unsigned *at, unsigned x)
+{
+    const unsigned before = *at;
+    if (x > before) *at = x;
+    return before;
+}
 static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
     const unsigned before = *at;
@@ -69,15 +75,15 @@ static inline float __uint_as_float(unsigned bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 static inline int64_t min(int64_t a, long long b) { return a < b ? a : (int64_t)b; }
 
-/* All lanes, with one that differs in `bits`. */
-template <class T> static inline T __shfl_xor_sync(unsigned, T x, int bits)
+/* Of all lanes. */
+static inline int __any_sync(unsigned, int x)
 {
-    T other;
-    memcpy(&other, gpb_emulate_show(&x, sizeof x, "shfl") + (threadIdx.x % 32 ^ bits) * GPB_EMULATE_SHOWN, sizeof other);
-    return other;
+    const char *all = gpb_emulate_show(&x, sizeof x, "any");
+    bool any = false;
+    for (int lane = 0; lane < 32; lane++) any |= *(const int *)(const void *)(all + lane * GPB_EMULATE_SHOWN) != 0;
+    return any;
 }
 
 #define GPB_PLACE_(file, line) file ":" #line
