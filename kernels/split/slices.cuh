@@ -166,13 +166,13 @@ static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
     return largest;
 }
 
-/* The octet's largest and smallest magnitudes, and those before. */
-static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, unsigned &largest, unsigned &smallest)
+/* The largest and smallest magnitudes of the octet's first `left`, and those before. */
+static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, int left, unsigned &largest, unsigned &smallest)
 {
 #pragma unroll
     for (int q = 0; q < 8; q += 2) {
         const unsigned x = __float_as_uint(o.x[q]) & 0x7fffffff, y = __float_as_uint(o.x[q + 1]) & 0x7fffffff;
-        largest = max(max(largest, x), y), smallest = min(min(smallest, x), y);
+        largest = max(max(largest, x), y), smallest = min(min(smallest, q < left ? x : ~0u), q + 1 < left ? y : ~0u);
     }
 }
 

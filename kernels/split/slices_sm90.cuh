@@ -92,8 +92,11 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         }
     }
 #pragma unroll
-    for (int y = 0; y < OCTETS; y++)
-        if (begin + y * TURN < s.k) gpb_reach(o[y], largest, smallest), many += 8;
+    for (int y = 0; y < OCTETS; y++) {
+        const int left = (int)s.k - begin - y * TURN;
+        if (left >= 8) gpb_reach(o[y], 8, largest, smallest), many += 8;
+        else if (left > 0) gpb_reach(o[y], left, largest, smallest), many += left;
+    }
     atomicMax(&here.largest[s.row], largest);
     __syncthreads();
     const unsigned least = gpb_least(here.largest[s.row]);
