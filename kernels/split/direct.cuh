@@ -54,7 +54,8 @@ template <int R, int N> struct gpb_watch {
     static constexpr float WINDOW = 0x1p12f;
 
 private:
-    static constexpr unsigned ENOUGH = 16; /* four threads see a row of X, eight one of Y: twice GPB_SPLIT_FEWEST, should others see fewer */
+    static constexpr unsigned ENOUGH = 16; /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_FEWEST; eight
+                                              threads one of Y, of other warps too: twice as many, should some see fewer */
     static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
 
     /* Orders magnitudes, but 0 is the largest. */

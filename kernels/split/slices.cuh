@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit: operands into scaled FP16 (or BF16) slices (split.h), both in one launch. A block takes 8 whole rows of X: it reads them once
+/* gpb_ssplit: operands into scaled FP16 (or BF16) slices (split.h), both in one launch. A block takes whole rows of X, a strip: it reads them once
    for their largest elements, and again, by then mostly from the level-2 cache, to cut them.
 
    Guard words (gemm_args.h) are set to level 2 for
