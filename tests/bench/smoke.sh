@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# bench_smoke: every mode of the bench for a moment, on the software libcuda, with a software cuBLAS and OpenBLAS in the place of NVBLAS:
+# bench_smoke: every mode of the bench for a moment, on the software libcuda, with a stand-in for cuBLAS and OpenBLAS in the place of NVBLAS:
 # each row that table.py and the goals want is there, answers are right, no fault. Of speed it says nothing.
-# Usage: smoke.sh <libgpublas.so> <folder of the fake libcuda> <bench> <folder of the fake cuBLAS>
+# Usage: smoke.sh <libgpublas.so> <folder of the fake libcuda> <bench> <folder of the stand-in for cuBLAS>
 source "$(dirname "$0")/../abi/harness.sh"
-bench=$(realpath "${3:?the bench}") rivals=$(realpath "${4:?the folder of the fake cuBLAS}")
+bench=$(realpath "${3:?the bench}") standin=$(realpath "${4:?the folder of the stand-in for cuBLAS}")
 host=$debian/openblas-pthread/libopenblas.so.0
 need "$host"
 export GPUBLAS_CALIBRATION=off
@@ -12,7 +12,7 @@ export GPUBLAS_CALIBRATION=off
 # mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
 mode() {
     local name=$1 rows=$2; shift 2
-    if ! env LD_LIBRARY_PATH="$fake:$rivals" "$bench" "--$name" --library "$library" --host-blas "$host" --plain-blas "$host" \
+    if ! env LD_LIBRARY_PATH="$fake:$standin" "$bench" "--$name" --library "$library" --host-blas "$host" --plain-blas "$host" \
         --nvblas "$host" --csv "$name.csv" "$@" > "$name.log" 2>&1; then
         fail "$name: exit"
         tail -20 "$name.log"
@@ -56,7 +56,7 @@ rows overhead 1 '^plan_host,4096,.*,gpu$'
 mode device 24 --largest 64 --suites squares,batched,beta --seconds 1
 rows device 4 ',squares,tf32,'
 
-if env LD_LIBRARY_PATH="$fake:$rivals" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
+if env LD_LIBRARY_PATH="$fake:$standin" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
     --seconds 1 --csv regret > regret.log 2>&1; then ok 'fit: exit'; else fail 'fit: exit'; tail -20 regret.log; fi
 expect 'fit.py: three shapes in each mode' '0 3' "$($python "$here/../bench/fit.py" regret > fit.out 2> fit.err; echo $?) $(grep -c '3 shapes, regret' fit.out)"
 

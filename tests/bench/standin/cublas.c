@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A libcublas.so.13 for the software libcuda: so that what the benches say to cuBLAS is tried where there is no GPU. Right, and slow. */
+/* A stand-in for libcublas.so.13 on the software libcuda, so that what the benches say to cuBLAS is tried where there is no GPU. Right, and slow:
+   no rival, and nobody times it. */
 #include <stdint.h>
 #include <stdlib.h>
 
