@@ -9,7 +9,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "src/clock.h"
 #include "src/crowd.h"
 #include "src/option.h"
+#include "src/thread.h"
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
@@ -265,37 +265,19 @@ __attribute__((constructor)) static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* A detached worker on a stack of so many bytes; 0: as large as this process's stacks are. */
-static int create(size_t stack)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int refused = pthread_attr_init(&attributes);
-    if (refused) return refused;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (stack) pthread_attr_setstacksize(&attributes, stack);
-    refused = pthread_create(&thread, &attributes, work, NULL);
-    pthread_attr_destroy(&attributes);
-    return refused;
-}
-
 /* Creates the workers, or as many as can be had. One thread does; others do not wait for it, they help themselves. */
 static void start(void)
 {
     int none = NONE, count = 0, refused = 0;
-    sigset_t all, before;
     const int wanted = gpb_crew_size();
     if (!atomic_compare_exchange_strong(&phase, &none, STARTING)) return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (count < wanted && !refused) {
         atomic_fetch_add(&watch, LOOKING);
-        refused = create(STACK);
-        if (refused == EINVAL) refused = create(0);      /* thread-local variables of the program fill the small stack */
+        refused = gpb_thread_begin(work, STACK);
+        if (refused == EINVAL) refused = gpb_thread_begin(work, 0);      /* thread-local variables of the program fill the small stack */
         if (refused) atomic_fetch_sub(&watch, LOOKING);
         else count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store_explicit(&size, count, memory_order_relaxed);
     atomic_store_explicit(&phase, STARTED, memory_order_release);
 }

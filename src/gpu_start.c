@@ -2,7 +2,6 @@
 /* Starting the GPUs: at once, or behind the calls that the host computes meanwhile (making a context takes 0.4 s: measured/h200.md). Off
    for good after a fork or a sticky error. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "src/machine.h"
 #include "src/next.h"
 #include "src/option.h"
+#include "src/thread.h"
 
 enum state { UNTRIED, ON, OFF };
 enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last measurement; it is through */
@@ -174,22 +174,6 @@ static void *get_ready(void *unused)
     return unused;
 }
 
-/* The program's signals are not for this thread. */
-static bool begin_thread(void *(*body)(void *))
-{
-    pthread_t thread;
-    pthread_attr_t detached;
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_attr_init(&detached)) return false;
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int refused = pthread_create(&thread, &detached, body, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&detached);
-    return !refused;
-}
-
 static void *save(void *unused)
 {
     gpb_calibrate_save();
@@ -199,7 +183,7 @@ static void *save(void *unused)
 /* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
 void gpb_gpu_save(void)
 {
-    if (gpb_gpu_started() && atomic_load(&readiness) == READY) begin_thread(save);
+    if (gpb_gpu_started() && atomic_load(&readiness) == READY) gpb_thread_begin(save, 0);
 }
 
 void gpb_gpu_start_behind(void)
@@ -210,7 +194,7 @@ void gpb_gpu_start_behind(void)
     if (!atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
     atomic_store(&expected_s, gpb_gpu_started() ? CALIBRATION_S : START_S);
     atomic_store(&begun_s, gpb_clock_s());
-    if (!begin_thread(get_ready)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
+    if (gpb_thread_begin(get_ready, 0)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
 }
 
 bool gpb_gpu_await(void)

@@ -17,6 +17,7 @@
 #include "src/next.h"
 #include "src/option.h"
 #include "src/stats.h"
+#include "src/touch.h"
 #include "src/verify.h"
 
 /* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
@@ -123,6 +124,7 @@ static void leave_host(void)
 static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
 {
     const bool large = gpb_facts_large(call, facts);
+    if (plan->gpu) gpb_touch(call, facts);
     const bool alone = atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]) && plan->gpu && !gpb_gpu_starting();
     const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);

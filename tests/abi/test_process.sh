@@ -7,6 +7,7 @@ need "$debian/openblas-pthread/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
 build launch gcc $flags "$programs/launch.c" -ldl || finish
+build faults gcc $flags "$programs/faults.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
 
 checks() { # <checks> <name> <what ...>: all of them right, nothing on stderr
@@ -26,6 +27,41 @@ expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' "
 checks 3 'the current CUDA context' preloaded openblas ./process context 10
 # POSIX allows no siglongjmp out of a call; where only the host computes, it does no harm of ours.
 offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process interrupts 8
+
+# Faults that the program serves, in whichever thread; and the report of a crash, which is whole and names the thread that called.
+export GPUBLAS_THREADS=6
+for how in barrier demand truncated userfault; do
+    preloaded openblas timeout 60 ./faults $how 3 > faults.out 2> faults.err; code=$?
+    if [ $code = 2 ]; then ok "faults, $how: not to be had here"; continue; fi
+    expect "faults, $how: exit, products wrong, lines on stderr" '0 0 0' "$code $(grep -c ^WRONG faults.out) $(wc -l < faults.err)"
+done
+for how in null short gone; do
+    for which in a b c; do
+        codes='' whole=0 caller=0
+        for _ in 1 2 3 4; do
+            (preloaded openblas timeout 60 ./faults $how $which > /dev/null 2> crash.err; echo $? > crash.exit) 2> /dev/null
+            codes+="$(cat crash.exit) "
+            whole=$((whole + $(grep -c '^report: whole' crash.err))) caller=$((caller + $(grep -c '^report: in the thread that called' crash.err)))
+        done
+        expect "a bad pointer, $how $which, four times: exits, reports whole, of the caller" '139 139 139 139  4 4' "$codes $whole $caller"
+    done
+done
+if [ -x "$python" ]; then
+    whole=0
+    for _ in 1 2 3 4 5; do
+        (preloaded openblas timeout 60 $python -X faulthandler - > /dev/null 2> crash.err << 'END'
+import ctypes
+n, one, blas = ctypes.c_int(1000), ctypes.c_float(1), ctypes.CDLL("libblas.so.3")
+good = (ctypes.c_float * 1000000)()
+args = [b"N", b"N"] + [ctypes.byref(n)] * 3
+ctypes.CDLL(None).sgemm_(*args, ctypes.byref(one), ctypes.c_void_p(4096), ctypes.byref(n), good, ctypes.byref(n), ctypes.byref(one), good, ctypes.byref(n))
+END
+        ) 2> /dev/null
+        whole=$((whole + $(grep -c '^Fatal Python error: Segmentation fault' crash.err) * $(grep -c 'File "<stdin>", line 5 in <module>' crash.err)))
+    done
+    expect "Python's faulthandler says which line, five times" 5 $whole
+fi
+unset GPUBLAS_THREADS
 
 # Its way to end, other threads being in the midst of their calls.
 for how in return exit quick_exit signal atexit once; do

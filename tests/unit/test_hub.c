@@ -56,6 +56,7 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     gpb_machine_facts(call, facts);
 }
 
+void gpb_touch(const gpb_call *call, const gpb_facts *facts) { (void)call, (void)facts; }
 bool gpb_gpu_start(void) { return true; }
 void gpb_gpu_start_behind(void) { }
 bool gpb_gpu_await(void) { return true; }
