@@ -35,6 +35,13 @@ static __device__ __forceinline__ void gpb_store_row(const gpb_target &to, float
         gpb_store_within(x / 4 * 8 + x % 4, cols, c, BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
 }
 
+/* A sum scaled back by 2^e of its row and of its column. Three slices reach over 2^-90..2^30 with either: the larger first, or what leaves
+   FP32's range in between would be lost although the other brings it back. */
+template <int SLICES> static __device__ __forceinline__ float gpb_scale_back(float sum, float row, float column)
+{
+    return SLICES < 3 ? sum * row * column : sum * fmaxf(row, column) * fminf(row, column);
+}
+
 /* The strip of member l that begins at row i0 and column j0, by a warp. */
 template <int BN, int SLICES>
 static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, float (&sum)[BN / 2])
@@ -49,8 +56,9 @@ static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, u
 #pragma unroll
     for (int x = 0; x < BN / 8; x++) {
         const float2 e = __ldg((const float2 *)(across + 8 * x));
-        sum[4 * x] = to.alpha * (sum[4 * x] * upper * e.x), sum[4 * x + 1] = to.alpha * (sum[4 * x + 1] * upper * e.y);
-        sum[4 * x + 2] = to.alpha * (sum[4 * x + 2] * lower * e.x), sum[4 * x + 3] = to.alpha * (sum[4 * x + 3] * lower * e.y);
+#pragma unroll
+        for (int y = 4 * x; y < 4 * x + 4; y++)
+            sum[y] = to.alpha * gpb_scale_back<SLICES>(sum[y], y % 4 < 2 ? upper : lower, y % 2 ? e.y : e.x);
     }
     gpb_one_row(sum);
     gpb_pin(sum);
