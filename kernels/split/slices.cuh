@@ -8,8 +8,10 @@
      banded, one element above all others);
    - an element 80 or more powers of two below its row's largest: products of two such leave the range even of BF16 slices;
    and to level 1 for
-   - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or that its high slice alone does
-     by more than t 2^-12 (low times low is never formed), t = max(2, sqrt(k) / 4): the componentwise bound would not hold for every B. */
+   - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or that half a unit in the last
+     place of its high slice is more than t 2^-12 of it, whether that misses it or not (low times low is never formed; tensor cores align
+     subnormal numbers as if they were 2^-14), t = max(2, sqrt(k) / 4): the componentwise bound would not hold for every B. Of one slice
+     more is asked, t = 2: TF32's precision. */
 #ifndef GPB_SPLIT_SLICES_CUH
 #define GPB_SPLIT_SLICES_CUH
 
@@ -98,41 +100,49 @@ template <int SLICES> static __device__ __forceinline__ void gpb_cut_plain(const
     if (SLICES > 1) *(uint4 *)(to + next_slice) = *(const uint4 *)low;
 }
 
-/* Cuts an octet and stores its slices; the level of its elements. t: see above. */
-template <int SLICES> static __device__ __forceinline__ int gpb_cut(const gpb_octet &o, float scale, float t, char *to, int64_t next_slice)
+/* The smallest magnitude that is not 0 among elements, and those before; begins as GPB_NO_NEAREST. Twice the bits, less one: 0 comes last. */
+constexpr unsigned GPB_NO_NEAREST = 2 * 0x7f800000u - 1;
+static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned &nearest)
+{
+#pragma unroll
+    for (int q = 0; q < 8; q++) nearest = min(nearest, 2 * __float_as_uint(o.x[q]) - 1);
+}
+
+/* The level that the smallest element makes of its row, scaled as that is (to 0, perhaps). t: see above. */
+template <int SLICES> static __device__ __forceinline__ int gpb_level_of(unsigned nearest, float scale, float t)
+{
+    constexpr int TOP = SLICES == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP;
+    const float x = __uint_as_float(nearest / 2 + 1) * scale, least = __uint_as_float((127 + TOP - GPB_SPLIT_SPREAD) << 23);
+    return x < least ? 2 : SLICES < 3 && t * x < 0x1p-13f;
+}
+
+/* Cuts an octet and stores its slices; true if they miss one of its elements by too much. t: see above. */
+template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_octet &o, float scale, float t, char *to, int64_t next_slice)
 {
     __half2 high[4], low[4];
-    bool wide = false, far = false;
+    bool missed = false;
 #pragma unroll
     for (int q = 0; q < 4; q++) {
         const float x = o.x[2 * q] * scale, y = o.x[2 * q + 1] * scale;
-        const float least = __uint_as_float((127 + GPB_SPLIT_TOP - GPB_SPLIT_SPREAD) << 23);
-        far |= (fabsf(x) < least && o.x[2 * q] != 0) || (fabsf(y) < least && o.x[2 * q + 1] != 0);     /* also what scaling made 0 */
         high[q] = __floats2half2_rn(x, y);
+        if (SLICES == 1) continue;
         const float2 h = __half22float2(high[q]);
         const float dx = x - h.x, dy = y - h.y;
-        wide |= fabsf(dx) > t * 0x1p-12f * fabsf(x) || fabsf(dy) > t * 0x1p-12f * fabsf(y);
-        if (SLICES == 1) continue;
         low[q] = __floats2half2_rn(dx * 0x1p11f, dy * 0x1p11f);
         const float2 l = __half22float2(low[q]);
-        wide |= fabsf(dx - l.x * 0x1p-11f) > t * 0x1p-24f * fabsf(x) || fabsf(dy - l.y * 0x1p-11f) > t * 0x1p-24f * fabsf(y);
+        missed |= fabsf(dx - l.x * 0x1p-11f) > t * 0x1p-24f * fabsf(x) || fabsf(dy - l.y * 0x1p-11f) > t * 0x1p-24f * fabsf(y);
     }
     *(uint4 *)to = *(const uint4 *)high;
     if (SLICES > 1) *(uint4 *)(to + next_slice) = *(const uint4 *)low;
-    return far ? 2 : wide;
+    return missed;
 }
 
 /* Three BF16 slices of eight bits and a sign are exact: what the rounding of one leaves is for the next. */
-template <> __device__ __forceinline__ int gpb_cut<3>(const gpb_octet &o, float scale, float, char *to, int64_t next_slice)
+template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float scale, float, char *to, int64_t next_slice)
 {
     float x[8];
-    bool far = false;
 #pragma unroll
-    for (int q = 0; q < 8; q++) {
-        x[q] = o.x[q] * scale;
-        const float least = __uint_as_float((127 + GPB_SPLIT_WIDE_TOP - GPB_SPLIT_SPREAD) << 23);
-        far |= fabsf(x[q]) < least && o.x[q] != 0;
-    }
+    for (int q = 0; q < 8; q++) x[q] = o.x[q] * scale;
 #pragma unroll
     for (int s = 0; s < 3; s++, to += next_slice) {
         __nv_bfloat162 slice[4];
@@ -144,7 +154,7 @@ template <> __device__ __forceinline__ int gpb_cut<3>(const gpb_octet &o, float 
         }
         *(uint4 *)to = *(const uint4 *)slice;
     }
-    return far ? 2 : 0;
+    return false;
 }
 
 /* The largest magnitude of each row of the strip (as bits: they order as the floats do), and how many elements come within 2^24 of it: the
@@ -243,7 +253,10 @@ static __device__ __forceinline__ int gpb_row_level(unsigned largest, unsigned m
     return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
 }
 
-static __device__ __forceinline__ float gpb_tolerance(int64_t k) { return fmaxf(2, 0.25f * sqrtf((float)k)); }
+template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int64_t k)
+{
+    return SLICES == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)k));
+}
 
 /* Sets the guard word of the strip's block to the highest level that any thread found; for all threads of the block. Strips of the same
    block meet here: the higher level stays, whatever was there before. */
@@ -281,20 +294,23 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
     __syncthreads();
     largest = survey.largest[s.row];
     const float least = __uint_as_float(gpb_least(largest));
-    const float scale = gpb_scale(x, s, k, largest, s.octet == 0), t = gpb_tolerance(k);
-    int level = 0;
+    const float scale = gpb_scale(x, s, k, largest, s.octet == 0), t = gpb_tolerance<SLICES>(k);
+    unsigned nearest = GPB_NO_NEAREST;
+    bool missed = false;
     char *to = s.place(s.octet * 8);
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.chunks * GPB_SPLIT_CHUNK; p += GPB_SPLIT_STEP) {
         gpb_octet o;
         s.load(o, x, p);
         many += gpb_count(o, least);
-        level = max(level, gpb_cut<SLICES>(o, scale, t, to, s.rows * 64));
+        gpb_nearest(o, nearest);
+        missed |= gpb_cut<SLICES>(o, scale, t, to, s.rows * 64);
         to += GPB_SPLIT_STEP / GPB_SPLIT_CHUNK * s.chunk_bytes();
     }
     atomicAdd(&survey.many[s.row], many);
     __syncthreads();
-    gpb_mark(x, s, k, notice, max(level, gpb_row_level(largest, survey.many[s.row])));
+    const int level = max(gpb_row_level(largest, survey.many[s.row]), gpb_level_of<SLICES>(nearest, scale, t));
+    gpb_mark(x, s, k, notice, max(level, (int)missed));
 }
 
 /* The frame of gpb_ssplit and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */

@@ -114,7 +114,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         largest = here.largest[s.row], many = here.many[s.row];
     }
     int level = gpb_row_level(largest, many);
-    const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance(k);
+    const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance<SLICES>(k);
     const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
     char *to = s.place(begin);
     constexpr int STEP = TURN / GPB_SPLIT_CHUNK;
@@ -123,9 +123,12 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
             if (y * STEP < chunks_left) gpb_cut_plain<SLICES>(o[y], scale, to, s.rows * 64);
     } else {
+        unsigned nearest = GPB_NO_NEAREST;
+        bool missed = false;
 #pragma unroll
         for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
-            if (y * STEP < chunks_left) level = max(level, gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64));
+            if (y * STEP < chunks_left) gpb_nearest(o[y], nearest), missed |= gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64);
+        level = max(max(level, (int)missed), gpb_level_of<SLICES>(nearest, scale, t));
     }
     gpb_mark(x, s, k, notice, level);
 }

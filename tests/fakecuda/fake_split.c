@@ -70,27 +70,31 @@ static int row_level(uint32_t largest, int64_t many)
     return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
 }
 
-/* The level of a scaled element of which the high slice misses so much, and all of them. */
-static int element_level(int slices, bool zero, float x, float missed_high, float missed, float t)
+/* What slices may miss of an element, in units of half a unit in the last place: slices.cuh. */
+static float tolerance(const split *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
+
+/* The level of an element, scaled to x, of which so much is missed. zero: it was that before. */
+static int element_level(const split *of, bool zero, float x, float missed)
 {
-    if (!zero && fabsf(x) < ldexpf(1, (slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
+    const float t = tolerance(of);
+    if (zero)
+        return 0;
+    if (fabsf(x) < ldexpf(1, (of->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
         return 2;
-    return slices < 3 && (fabsf(missed_high) > t * 0x1p-12f * fabsf(x) || fabsf(missed) > t * 0x1p-24f * fabsf(x));
+    return of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x));
 }
 
-/* Element p of row i, scaled to x, into its slices; its level. zero: it was that before. */
-static int cut(const split *to, int64_t i, int64_t p, float x, bool zero, float t)
+/* Element p of row i, scaled to x, into its slices; its level. */
+static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
 {
-    float rest = x, missed_high = 0;
+    float rest = x;
     for (int s = 0; s < to->slices; s++) {
         const float up = to->slices < 3 && s ? 0x1p11f : 1;
         const uint16_t slice = to->slices == 3 ? brief_of(rest) : half_of(rest * up);
         rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) / up;
         *slice_at(to, i, p, s) = slice;
-        if (s == 0)
-            missed_high = rest;
     }
-    return element_level(to->slices, zero, x, missed_high, to->slices == 1 ? 0 : rest, t);
+    return element_level(to, zero, x, to->slices == 1 ? 0 : rest);
 }
 
 /* Row i into its slices; its level. from NULL: a row of zeros. */
@@ -108,12 +112,12 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     const int at = (int)top - 127;
     const int inside = at > GPB_SPLIT_REACH ? GPB_SPLIT_REACH : at < -GPB_SPLIT_REACH ? -GPB_SPLIT_REACH : at;
     const int exponent = largest ? inside - (to->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) : 0;
-    const float scale = ldexpf(1, -exponent), t = fmaxf(2, 0.25f * sqrtf((float)to->k));
+    const float scale = ldexpf(1, -exponent);
     int level = row_level(largest, many);
     scales_of(to)[i] = ldexpf(1, exponent);
     for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
         const float x = from && p < to->k ? from[p * step] : 0;
-        const int of = cut(to, i, p, x * scale, x == 0, t);
+        const int of = cut(to, i, p, x * scale, x == 0);
         level = of > level ? of : level;
     }
     return level;
@@ -235,7 +239,8 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
-            const float sum = (float)x->g->alpha * (sums[i + j * rows] * scales_of(&x->a)[i0 + i] * scales_of(&x->b)[j0 + j]);
+            const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j], first = x->a.slices < 3 ? up : fmaxf(up, across);
+            const float sum = (float)x->g->alpha * (sums[i + j * rows] * first * (x->a.slices < 3 ? across : fminf(up, across)));
             *to = x->g->beta == 0 ? sum : sum + (float)x->g->beta * *to;
         }
 }

@@ -184,17 +184,22 @@ static void large(void) { a[130] = 0x1p61f; }
 static void far(void) { a[130] = 0x1p-83f; }
 static void small(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] *= 0x1p-61f; }
 static void wide(void) { a[130] = 0x1p-50f; }
+static void exact_subnormal(void) { a[130] = 0x1p-38f; }      /* as FP16 it misses nothing, but is aligned as if it were 2^-14 */
+/* 0.95 2^-14 once the row's largest, within [2^-1, 1), is 2^14 and more: k = 75 would let two slices miss that much of it */
+static void hardly_subnormal(void) { a[130] = 0.95f * 0x1p-29f; }
 
 /* Each: what is done to row 130 of A, and the level that makes of its block. */
-static const struct bad { void (*spoil)(void); int level; } bads[] = {
-    { few, 2 }, { nan_, 2 }, { infinite, 2 }, { large, 2 }, { far, 2 }, { small, 2 }, { wide, 1 }
+static const struct bad { void (*spoil)(void); int level; enum gpb_math math; } bads[] = {
+    { few, 2, GPB_MATH_FP16X3 }, { nan_, 2, GPB_MATH_FP16X3 }, { infinite, 2, GPB_MATH_FP16X3 }, { large, 2, GPB_MATH_FP16X3 },
+    { far, 2, GPB_MATH_FP16X3 }, { small, 2, GPB_MATH_FP16X3 }, { wide, 1, GPB_MATH_FP16X3 }, { exact_subnormal, 1, GPB_MATH_FP16X3 },
+    { exact_subnormal, 1, GPB_MATH_TF32 }, { hardly_subnormal, 1, GPB_MATH_TF32 }
 };
 static const struct bad *bad;
 
 static int marked(void)
 {
     gpb_child_start();
-    const row *r = row_of(GPB_MATH_FP16X3);
+    const row *r = row_of(bad->math);
     gpb_call q = call_of('N', 'N');
     bad->spoil();
     state s = prepare(r, &q);
@@ -215,7 +220,7 @@ static int marked(void)
     }
     EXPECT(stand_in(&s, 2) == CUDA_SUCCESS);
     fetch(&s);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(bad->math, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
 }
 
