@@ -93,8 +93,8 @@ sample_error sample_judge(const sample *s)
     return (sample_error){ worst * 0x1p24, sqrt(square / whole) };
 }
 
-enum { DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES, SHAPES, SEED, PLAIN_BLAS,
-       WORKER, CONTENDER, PROGRAM };
+enum { DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES, SHAPES, SEED, SUSTAINED, LEAST,
+       PLAIN_BLAS, WORKER, CONTENDER, PROGRAM };
 
 static const struct argp_option arguments[] = {
     { "device", DEVICE, 0, 0, "Operands on the GPU: what the library does by itself, against cuBLAS", 0 },
@@ -112,8 +112,10 @@ static const struct argp_option arguments[] = {
     { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
     { "kernel", 'k', "NAME", 0, "This kernel alone (fit: or several, with commas)", 0 },
     { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
-    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched,beta; fit: their shapes instead of random ones", 0 },
-    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32 (default: all; tf32 for the squares alone, unless suites are named)", 0 },
+    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched,beta,data,sustained; fit: their shapes instead of random ones", 0 },
+    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and on end: fp32)", 0 },
+    { "sustained", SUSTAINED, "S", 0, "Device: seconds on end for each contender on a square (default: 2)", 0 },
+    { "least", LEAST, "N", 0, "Device: calls of each contender at least, however long they take (default: 7)", 0 },
     { "shapes", SHAPES, "N", 0, "Fit, never-slower: this many shapes (default: 200, 300)", 0 },
     { "seed", SEED, "N", 0, "Fit, never-slower: other shapes (default: 1)", 0 },
     { "largest", 'm', "N", 0, "Leave out shapes with a side above N", 0 },
@@ -133,6 +135,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case FIT: c->run = bench_fit; return 0;
     case SUITES: c->options.suites = text; return 0;
     case MODES: c->options.modes = text; return 0;
+    case SUSTAINED: c->options.sustained = atof(text); return 0;
+    case LEAST: c->options.least = atoi(text); return 0;
     case SHAPES: c->options.shapes = atoi(text); return 0;
     case SEED: c->options.seed = atoi(text); return 0;
     case END_TO_END: c->run = bench_end_to_end; return 0;
@@ -161,8 +165,8 @@ int main(int argc, char **argv)
     static const struct argp argp = { arguments, parse, NULL,
         "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time; or what an option says.",
         NULL, NULL, NULL };
-    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .plain_blas = "libopenblas.so.0", .seconds = 120, .seed = 1,
-                    .largest = 1 << 20 }, bench_ladder };
+    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .plain_blas = "libopenblas.so.0", .seconds = 120,
+                    .sustained = 2, .least = 7, .seed = 1, .largest = 1 << 20 }, bench_ladder };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);
 }

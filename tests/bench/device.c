@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* --device: the exported names on operands in device memory, as a user calls them, against cuBLAS in the same run. Ours and cuBLAS
-   by turns, on rotating operands, one completed call at a time by the host's clock; cuBLAS by events too, for information. */
+   by turns, on rotating operands, one completed call at a time by the host's clock; cuBLAS also by itself, for beside ours it finds a
+   card that we have heated: the better of the two is what we are compared with. Squares also on end, one contender after the other. */
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
+#include "tests/bench/meter.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5 };
+enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, MOST_ON_END = 1 << 17 };
 #define SHORT 1e-3                                            /* seconds */
+/* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's name and first calls. */
+#define BY_TURNS 0.55
+#define ALONE 0.15
+#define BY_EVENTS 0.05
 
 static problem problems[MOST_PROBLEMS];
 static int count;
@@ -24,7 +30,7 @@ static void add(const char *suite, int m, int n, int k, const char *pair, const 
     if (!strcmp(suite, "squares") && options->largest < k) return;
     problems[count++] = (problem){ suite, m, n, k, pair[0], pair[1], odd ? odd_ld(rows_a) : rows_a, odd ? odd_ld(rows_b) : rows_b,
                                    odd ? odd_ld(m) : m, 1, STRIDED, odd,
-                                   !strcmp(suite, "beta") };
+                                   !strcmp(suite, "beta"), NULL };
 }
 
 static void add_pairs(const char *suite, int m, int n, int k, const bench_options *options)
@@ -81,13 +87,38 @@ static void beta(const bench_options *options)
     add("beta", 8192, 8192, 16, "NN", options);
 }
 
+static void add_data(const data_kind *kind, int n, int k, const bench_options *options)
+{
+    const int before = count;
+    add("data", n, n, k, "NN", options);
+    if (count > before) problems[before].data = kind;
+}
+
+/* Squares of each kind of data; half zeros also where k is short, for slices want a least number of elements that are not zero. */
+static void data(const bench_options *options)
+{
+    static const int depths[] = { 64, 96, 128, 160, 256 };
+    const int n = options->largest < 4096 ? options->largest : 4096;
+    for (int side = n; side <= 8192; side *= 2)
+        for (int i = 0; i < data_kind_count; i++) add_data(&data_kinds[i], side, side, options);
+    for (int i = 0; i < data_kind_count; i++)
+        for (int x = 0; x < 5 && !strcmp(data_kinds[i].name, "half_zeros"); x++) add_data(&data_kinds[i], n, depths[x], options);
+}
+
+/* Two seconds of nothing else. */
+static void sustained(const bench_options *options)
+{
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2) add("sustained", n, n, n, "NN", options);
+}
+
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
     { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
-    { "beta", beta },
+    { "beta", beta }, { "data", data }, { "sustained", sustained },
 };
-/* suite: the only one, unless the command line names some. */
-static const struct { const char *name; int cublas; double slack; const char *suite; } modes[] = {
-    { "fp32", 0, 0, NULL }, { "ieee", 0, 0, NULL }, { "tf32", 3, 0x1p15, "squares" } };
+/* suites: the only ones, unless the command line names modes; "thin" is among the shapes. */
+static const struct { const char *name; int cublas; double slack; const char *suites; } modes[] = {
+    { "fp32", 0, 0, NULL }, { "ieee", 0, 0, "squares,odd,shapes,thin,batched,beta" }, { "tf32", 3, 0x1p15, "squares" } };
+enum { MODES = sizeof modes / sizeof *modes };
 
 static bool listed(const char *list, const char *name)
 {
@@ -99,40 +130,130 @@ static bool listed(const char *list, const char *name)
 
 static bool wanted(const bench_options *options, size_t mode, const problem *p)
 {
-    return listed(options->modes, modes[mode].name) && (options->suites || !modes[mode].suite || !strcmp(modes[mode].suite, p->suite));
+    return listed(options->modes, modes[mode].name) && (options->modes || listed(modes[mode].suites, p->suite));
 }
 
-typedef struct result { spread ours, cublas, events; double error, cublas_error; bool on_gpu; char kernel[64]; } result;
+typedef struct result {
+    spread ours, cublas;                                      /* by turns; on end in the suite of that name */
+    double alone, events;                                     /* medians of cuBLAS by itself, by the host's clock and by events */
+    reading now, cublas_now;                                  /* the card by turns, and with cuBLAS by itself */
+    gpu_error error, cublas_error, chain;
+    int entries;
+    bool on_gpu;
+    char kernel[64];
+} result;
 
 static spread nothing(void) { return (spread){ NAN, NAN, NAN, 0 }; }
+static bool is_sustained(const problem *p) { return !strcmp(p->suite, "sustained"); }
 
-/* As many rounds as `seconds` allow, three at least; who goes first alternates. Short calls go in runs of a few: the first finds the
-   rival's code in the caches, as no program's calls do. */
-static result measured(const problem *p, double seconds)
+/* What cuBLAS needs by itself does not depend on our mode: a problem's figures are kept for the next mode of ours with the same of its. */
+static struct kept_alone { int math; double alone, events; reading now; } kept[MOST_PROBLEMS];
+
+static int least_calls;
+
+static int rounds_in(double seconds, double once)
 {
-    static double t[2][MOST_CALLS], events[MOST_CALLS];
-    const int rivals = cublas.handle ? 2 : 1;
+    const double wanted = seconds / once;
+    return wanted < least_calls ? least_calls : wanted > MOST_CALLS ? MOST_CALLS : (int)wanted;
+}
+
+/* As many rounds as `seconds` allow, least_calls at least; who goes first alternates. Short calls go in runs of a few: the first finds the
+   rival's code in the caches, as no program's calls do. */
+static void by_turns(result *r, const problem *p, double once, double seconds)
+{
+    static double t[2][MOST_CALLS];
+    const int rivals = cublas.handle ? 2 : 1, rounds = rounds_in(seconds, once), run = once < SHORT ? RUN : 1;
     const uint64_t before = gpu_calls();
-    size_t set = 1;
-    result r = { nothing(), nothing(), nothing(), gpu_error(GPU_OURS, p), cublas.handle ? gpu_error(GPU_CUBLAS, p) : NAN, false, "" };
-    gpu_choice(p, r.kernel, sizeof r.kernel);
-    for (int who = 0; who < rivals; who++) t[who][0] = gpu_timed((enum gpu_who)who, p, set++, false);
-    double once = t[0][0] + (rivals > 1 ? t[1][0] : 0), wanted = seconds / once;
-    int rounds = wanted < 3 ? 3 : wanted > MOST_CALLS ? MOST_CALLS : (int)wanted;
-    int run = once < SHORT ? RUN : 1;
+    size_t set = 2;
+    meter_begin();
     for (int x = 0; x < rounds; x += run)
         for (int y = 0; y < rivals; y++) {
             int who = (x / run + y) % rivals;
             for (int z = x; z < x + run && z < rounds; z++) t[who][z] = gpu_timed((enum gpu_who)who, p, set++, false);
         }
-    r.on_gpu = gpu_calls() >= before + 3 + (uint64_t)rounds;
-    r.ours = spread_of(t[0], rounds);
-    if (rivals == 1) return r;
-    r.cublas = spread_of(t[1], rounds);
-    int more = cuda.cuEventElapsedTime ? 1 + rounds / 4 : 0;
-    for (int x = 0; x < more; x++) events[x] = gpu_timed(GPU_CUBLAS, p, set++, true);
-    if (more) r.events = spread_of(events, more);
+    r->now = meter_end();
+    r->on_gpu = gpu_calls() >= before + (uint64_t)rounds;
+    r->ours = spread_of(t[GPU_OURS], rounds);
+    if (rivals > 1) r->cublas = spread_of(t[GPU_CUBLAS], rounds);
+}
+
+static double median_alone(const problem *p, double once, double seconds, bool events)
+{
+    static double t[MOST_CALLS];
+    const int rounds = rounds_in(seconds, once);
+    for (int x = 0; x < rounds; x++) t[x] = gpu_timed(GPU_CUBLAS, p, (size_t)x, events);
+    return spread_of(t, rounds).median;
+}
+
+static struct kept_alone alone(const problem *p, int math, double once, double seconds)
+{
+    struct kept_alone k = { math, NAN, NAN, METER_EMPTY };
+    meter_begin();
+    k.alone = median_alone(p, once, seconds, false);
+    k.now = meter_end();
+    if (cuda.cuEventElapsedTime) k.events = median_alone(p, once, seconds * BY_EVENTS / ALONE, true);
+    return k;
+}
+
+/* One contender's calls, nothing between them, for so long. */
+static spread on_end(enum gpu_who who, const problem *p, double seconds, reading *now)
+{
+    static double t[MOST_ON_END];
+    const double start = seconds_now();
+    size_t calls = 0;
+    meter_begin();
+    do t[calls % MOST_ON_END] = gpu_timed(who, p, calls, false);
+    while (++calls < (size_t)least_calls || seconds_now() - start < seconds);
+    *now = meter_end();
+    return spread_of(t, (int)(calls < MOST_ON_END ? calls : MOST_ON_END));
+}
+
+static void measure_sustained(result *r, const problem *p, double seconds)
+{
+    const uint64_t before = gpu_calls();
+    r->ours = on_end(GPU_OURS, p, seconds, &r->now);
+    r->on_gpu = gpu_calls() >= before + (uint64_t)r->ours.count;
+    if (cublas.handle) r->cublas = on_end(GPU_CUBLAS, p, seconds, &r->cublas_now);
+    r->alone = r->cublas.median;
+}
+
+static void judge(result *r, const problem *p)
+{
+    gpu_truth(p);
+    r->entries = gpu_truth_entries();
+    r->chain = gpu_truth_chain();
+    r->error = gpu_judged(GPU_OURS, p);
+    r->cublas_error = cublas.handle ? gpu_judged(GPU_CUBLAS, p) : (gpu_error){ NAN, NAN };
+}
+
+static result measured(const problem *p, int math, double seconds, double sustained_seconds)
+{
+    result r = { .ours = nothing(), .cublas = nothing(), .alone = NAN, .events = NAN, .now = METER_EMPTY, .cublas_now = METER_EMPTY };
+    gpu_prepare(p);
+    judge(&r, p);
+    gpu_choice(p, r.kernel, sizeof r.kernel);
+    const double once = gpu_timed(GPU_OURS, p, 1, false), theirs = cublas.handle ? gpu_timed(GPU_CUBLAS, p, 1, false) : 0;
+    if (is_sustained(p)) {
+        measure_sustained(&r, p, sustained_seconds);
+        return r;
+    }
+    by_turns(&r, p, once + theirs, BY_TURNS * seconds);
+    if (!cublas.handle) return r;
+    struct kept_alone *k = &kept[p - problems];
+    if (isnan(k->alone) || k->alone == 0 || k->math != math) *k = alone(p, math, theirs, ALONE * seconds);
+    r.alone = k->alone, r.events = k->events, r.cublas_now = k->now;
     return r;
+}
+
+/* What we are compared with. */
+static double rival(const result *r) { return fmin(r->cublas.median, r->alone); }
+
+/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not exceed; the rest is chance: what two
+   samples of so many entries may differ by. */
+static bool is_right(const result *r, const problem *p, double slack)
+{
+    const double chance = 1.1 + 3 / sqrt(2.0 * r->entries);
+    return r->error.worst <= p->k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * r->chain.rms, 0.05));
 }
 
 static const char *how_name(const problem *p)
@@ -141,15 +262,33 @@ static const char *how_name(const problem *p)
     return p->batch > 1 ? names[p->how] : "one";
 }
 
+#define COLUMNS "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,cublas_ms_least," \
+    "cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u,cublas_error_u,data,cublas_alone_ms,rms_u,cublas_rms_u," \
+    "chain_rms_u,entries,sm_mhz,watts,celsius,held,cublas_sm_mhz,cublas_watts"
+
 static void write_csv(FILE *csv, const char *gpu, const char *mode, const problem *p, const result *r)
 {
     double flops = problem_flops(p);
     fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->m, p->n, p->k, p->ta, p->tb, p->batch,
             how_name(p), r->ours.count);
     fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least, 1e3 * r->ours.most,
-            1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most, 1e3 * r->events.median);
-    fprintf(csv, "%.4f,%.3f,%.3f,%s,%.3f,%.3f\n", r->cublas.median / r->ours.median, 1e-12 * flops / r->ours.median,
-            1e-12 * flops / r->cublas.median, r->kernel, r->error, r->cublas_error);
+            1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most, 1e3 * r->events);
+    fprintf(csv, "%.4f,%.3f,%.3f,%s,%.3f,%.3f,", rival(r) / r->ours.median, 1e-12 * flops / r->ours.median, 1e-12 * flops / rival(r),
+            r->kernel, r->error.worst, r->cublas_error.worst);
+    fprintf(csv, "%s,%.6f,%.4f,%.4f,%.4f,%d", data_name(p->data), 1e3 * r->alone, r->error.rms, r->cublas_error.rms, r->chain.rms,
+            r->entries);
+    meter_print(csv, &r->now);
+    meter_print_short(csv, &r->cublas_now);
+    fputc('\n', csv);
+}
+
+static void print_row(const char *mode, const problem *p, const result *r, bool right)
+{
+    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f %5.0f %s%s%s\n", p->suite, mode, p->m,
+           p->n, p->k, p->ta, p->tb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median,
+           1e-12 * problem_flops(p) / r->ours.median, 1e-12 * problem_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel,
+           r->error.worst, r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
+           right ? "" : " WRONG", r->on_gpu ? "" : " NOT ON THE GPU");
 }
 
 /* Geometric mean and least of ours/cuBLAS, a line for each suite and mode. */
@@ -166,9 +305,9 @@ static void sum_up(const char *mode, const problem *p, double ratio)
 
 static void summary(void)
 {
-    printf("\n%-8s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
+    printf("\n%-9s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
     for (struct summary *s = sums; s->suite; s++)
-        printf("%-8s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases, exp(s->logs / s->cases), s->least,
+        printf("%-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases, exp(s->logs / s->cases), s->least,
                s->below, s->at->m, s->at->n, s->at->k, s->at->ta, s->at->tb);
 }
 
@@ -190,45 +329,69 @@ const problem *device_problems(const bench_options *options, int *made)
     return problems;
 }
 
-int bench_device(const bench_options *options)
+static int left;                                              /* rows of all modes that are still to come, */
+static double end;                                            /* and when they are to be done, but for the seconds on end among them */
+
+static void count_rows(const bench_options *options)
 {
-    char gpu[256];
-    int faults = 0, left = 0;
-    if (!gpu_open(gpu, sizeof gpu)) return 77;
+    end = seconds_now() + options->seconds;
+    least_calls = options->least < MOST_CALLS ? options->least : MOST_CALLS;
+    for (size_t x = 0; x < MODES; x++)
+        for (int i = 0; i < count; i++) {
+            if (!wanted(options, x, &problems[i])) continue;
+            if (is_sustained(&problems[i])) end -= 2 * options->sustained;
+            left++;
+        }
+}
+
+/* A mode's rows; returns the faults. */
+static int run_mode(const bench_options *options, size_t x, const char *gpu, FILE *csv)
+{
+    int faults = 0;
+    gpu_option("MATH", modes[x].name);
+    if (cublas.handle) must(cublas.set_math(cublas.handle, modes[x].cublas), "cublasSetMathMode");
+    for (int i = 0; i < count; i++) {
+        const problem *p = &problems[i];
+        if (!wanted(options, x, p)) continue;
+        const double each = (end - seconds_now()) / left--;
+        const result r = measured(p, modes[x].cublas, fmax(each, 0), options->sustained);
+        if (is_sustained(p)) end += 2 * options->sustained;
+        const bool right = is_right(&r, p, modes[x].slack);
+        faults += !right || !r.on_gpu;
+        if (!isnan(rival(&r))) sum_up(modes[x].name, p, rival(&r) / r.ours.median);
+        print_row(modes[x].name, p, &r, right);
+        if (csv) write_csv(csv, gpu, modes[x].name, p, &r);
+        fflush(NULL);
+    }
+    return faults;
+}
+
+static void open_all(const bench_options *options)
+{
+    char bus[32];
+    const bool known = cuda.cuDeviceGetPCIBusId && !cuda.cuDeviceGetPCIBusId(bus, sizeof bus, 0);
+    meter_open(known ? bus : NULL);
     gpu_open_cublas();
     gpu_open_ours(options->library);
     if (options->only) gpu_option("KERNEL", options->only);
     device_problems(options, &count);
     gpu_operands(problems, count);
-    FILE *csv = bench_csv(options->csv, "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,"
-                                        "cublas_ms_least,cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u,"
-                                        "cublas_error_u");
+}
+
+int bench_device(const bench_options *options)
+{
+    char gpu[256];
+    int faults = 0;
+    if (!gpu_open(gpu, sizeof gpu)) return 77;
+    open_all(options);
+    FILE *csv = bench_csv(options->csv, COLUMNS);
     if (csv) write_peaks(csv);
-    double start = seconds_now();
-    for (size_t x = 0; x < 3; x++)
-        for (int i = 0; i < count; i++) left += wanted(options, x, &problems[i]);
-    printf("%s: median ms, TFLOP/s, cuBLAS's TFLOP/s, ratio, kernel/splits, max |e|/(|A||B|) in 2^-24: ours, cuBLAS's\n", gpu);
-    for (size_t x = 0; x < 3; x++) {
-        if (!listed(options->modes, modes[x].name)) continue;
-        gpu_option("MATH", modes[x].name);
-        if (cublas.handle) must(cublas.set_math(cublas.handle, modes[x].cublas), "cublasSetMathMode");
-        for (int i = 0; i < count; i++) {
-            const problem *p = &problems[i];
-            if (!wanted(options, x, p)) continue;
-            double each = (options->seconds - (seconds_now() - start)) / left--;
-            result r = measured(p, fmax(0.7 * each, 0));      /* the rest: errors, warming up, events */
-            bool right = r.error <= p->k + 4 + modes[x].slack;
-            faults += !right || !r.on_gpu;
-            if (!isnan(r.cublas.median)) sum_up(modes[x].name, p, r.cublas.median / r.ours.median);
-            printf("%-7s %s %5d %5d %7d %c%c %s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f%s%s\n", p->suite, modes[x].name, p->m, p->n,
-                   p->k, p->ta, p->tb, how_name(p), 1e3 * r.ours.median,
-                   1e-12 * problem_flops(p) / r.ours.median, 1e-12 * problem_flops(p) / r.cublas.median,
-                   r.cublas.median / r.ours.median, r.kernel, r.error, r.cublas_error, right ? "" : " WRONG",
-                   r.on_gpu ? "" : " NOT ON THE GPU");
-            if (csv) write_csv(csv, gpu, modes[x].name, p, &r);
-            fflush(NULL);
-        }
-    }
+    const double start = seconds_now();
+    count_rows(options);
+    printf("%s: median ms, TFLOP/s, those of cuBLAS's better figure, ratio, kernel/splits, max |e|/(|A||B|) in 2^-24: ours, cuBLAS's; rms: "
+           "ours, a chain of FMAs; SM MHz, watts, what held the clock\n", gpu);
+    for (size_t x = 0; x < MODES; x++)
+        if (listed(options->modes, modes[x].name)) faults += run_mode(options, x, gpu, csv);
     summary();
     printf("%.0f s, %d faults\n", seconds_now() - start, faults);
     if (csv) fclose(csv);

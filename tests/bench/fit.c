@@ -45,7 +45,7 @@ static void draw(problem *p, int largest)
     char ta = uniform() < 0.5 ? 'N' : 'T', tb = uniform() < 0.5 ? 'N' : 'T';
     int rows[3] = { ta == 'N' ? size[0] : size[2], tb == 'N' ? size[2] : size[1], size[0] }, ld[3];
     for (int x = 0; x < 3; x++) ld[x] = aligned ? (rows[x] + 63) / 64 * 64 : rows[x] | 1;
-    *p = (problem){ "fit", size[0], size[1], size[2], ta, tb, ld[0], ld[1], ld[2], 1, STRIDED, !aligned, 0 };
+    *p = (problem){ "fit", size[0], size[1], size[2], ta, tb, ld[0], ld[1], ld[2], 1, STRIDED, !aligned, 0, NULL };
 }
 
 static int64_t tiles(const problem *p, const gpu_kernel *q)
@@ -182,7 +182,7 @@ static int make_shapes(const bench_options *options)
         const problem *made = device_problems(options, &all);
         count = 0;
         for (int i = 0; i < all; i++)
-            if (made[i].how == STRIDED && made[i].beta == 0) shapes[count++] = made[i];
+            if (made[i].how == STRIDED && made[i].beta == 0 && !made[i].data) shapes[count++] = made[i];
     } else {
         for (int i = 0; i < count; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
     }

@@ -35,6 +35,7 @@ bool gpu_open(char *name, int size)
     LOAD(cuMemcpy2DAsync_v2); LOAD(cuStreamSynchronize);
     LOAD(cuEventCreate); LOAD(cuEventRecord); LOAD(cuEventSynchronize);
     cuda.cuEventElapsedTime = (__typeof__(cuda.cuEventElapsedTime))dlsym(library, "cuEventElapsedTime");
+    cuda.cuDeviceGetPCIBusId = (__typeof__(cuda.cuDeviceGetPCIBusId))dlsym(library, "cuDeviceGetPCIBusId");
     if (cuda.cuInit(0) || cuda.cuDeviceGet(&device, 0)) {
         fprintf(stderr, "bench: no GPU\n");
         return false;

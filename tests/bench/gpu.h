@@ -31,6 +31,7 @@ extern struct gpu_driver {
     int (*cuEventRecord)(void *, void *);
     int (*cuEventSynchronize)(void *);
     int (*cuEventElapsedTime)(float *, void *, void *);       /* the software libcuda of the tests has none: NULL */
+    int (*cuDeviceGetPCIBusId)(char *, int, int);             /* or NULL */
     int arch, sms, l2;                                        /* of the device: 90, multiprocessors, bytes */
 } cuda;
 
@@ -88,7 +89,15 @@ typedef struct problem {
     enum batch_how { STRIDED, ARRAY, SHUFFLED } how;          /* of a batch: by strides, by arrays of pointers, by such in no order */
     int shift;                                                /* floats from an aligned base */
     float beta;
+    const struct data_kind *data;                             /* what A and B hold; NULL: the pattern */
 } problem;
+
+/* Other data: see data.c. */
+typedef struct data_kind { const char *name; float (*a)(size_t, int, int, int), (*b)(size_t, int, int, int); } data_kind;
+extern const data_kind data_kinds[];
+extern const int data_kind_count;
+const char *data_name(const data_kind *kind);                 /* "normal": the pattern */
+void data_fill(const problem *p, bool is_b, float *to);       /* all of op(A) or op(B) as it lies in memory */
 
 double problem_flops(const problem *p);
 /* Sets of operands to go round: more than three times what the level-2 cache holds. */
@@ -96,16 +105,27 @@ size_t problem_sets(const problem *p);
 /* The problems of some suites of --device. */
 struct bench_options;
 const problem *device_problems(const struct bench_options *options, int *count);
-/* Device memory for the largest of some problems, A and B filled. */
+/* Device memory for the largest of some problems, A and B filled with the pattern. */
 void gpu_operands(const problem *all, int count);
+/* Before a problem's first call: if its data are not the pattern, they are put there. */
+void gpu_prepare(const problem *p);
+/* Of the first set of operands: elements of op(A) and op(B) of a member, and where a column of C begins. */
+float gpu_element_a(const problem *p, int member, int i, int q);
+float gpu_element_b(const problem *p, int member, int q, int j);
+gpu_address gpu_place_c(const problem *p, int member, int column);
 
 enum gpu_who { GPU_OURS, GPU_CUBLAS };
 /* One call on that set of operands; ours is complete when it returns, cuBLAS's is not. */
 void gpu_multiply(enum gpu_who who, const problem *p, size_t set);
 /* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
 double gpu_timed(enum gpu_who who, const problem *p, size_t set, bool events);
-/* max |e| / (|A||B|) in units of 2^-24 over some entries, poisoned before. NaN: wrong altogether. */
-double gpu_error(enum gpu_who who, const problem *p);
+/* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong altogether. */
+typedef struct gpu_error { double worst, rms; } gpu_error;
+/* Chooses entries of C and finds what they should be: for those that follow. */
+void gpu_truth(const problem *p);
+int gpu_truth_entries(void);
+gpu_error gpu_truth_chain(void);                              /* of one chain of FP32 FMAs */
+gpu_error gpu_judged(enum gpu_who who, const problem *p);     /* of one call; the entries are poisoned before */
 /* What our library says in its trace about one call: the kernel, and "/splits" if it cut k. */
 const char *gpu_choice(const problem *p, char *text, size_t size);
 

@@ -12,10 +12,11 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 
-enum { PATTERN = 16777213, MOST_SETS = 64, CHECKED = 64, CHECKED_PRODUCTS = 1 << 23 };
+enum { PATTERN = 16777213, MOST_SETS = 64 };
 
 typedef struct stretch { gpu_address device; size_t floats, first; } stretch;      /* element x is pattern[(first + x) % PATTERN] */
-static stretch a, b, c;
+static stretch filled[2], others[2], c;                       /* A and B of the pattern, and of other data */
+static struct { float *image; problem of; } kept[2];          /* one set of the other data, and the problem that it was made for */
 static float *pattern;
 static struct { const float **a, **b; float **c; gpu_address device; size_t entries; } pointers;
 
@@ -60,20 +61,27 @@ static stretch stretch_make(size_t floats, size_t first, bool filled)
     return s;
 }
 
+static void raise_to(size_t *most, size_t value)
+{
+    if (value > *most) *most = value;
+}
+
 void gpu_operands(const problem *all, int count)
 {
-    size_t most[3] = { 0, 0, 0 }, entries = 0;
+    size_t most[2][2] = { { 0 } }, most_c = 0, entries = 0;   /* of A and B: of the pattern, of other data */
     for (int i = 0; i < count; i++) {
         size_t members = problem_sets(&all[i]) * (size_t)all[i].batch;
-        size_t each[3] = { member_a(&all[i]), member_b(&all[i]), member_c(&all[i]) };
-        for (int x = 0; x < 3; x++)
-            if (members * each[x] > most[x]) most[x] = members * each[x];
-        if (all[i].how != STRIDED && members > entries) entries = members;
+        raise_to(&most[0][all[i].data != NULL], members * member_a(&all[i]));
+        raise_to(&most[1][all[i].data != NULL], members * member_b(&all[i]));
+        raise_to(&most_c, members * member_c(&all[i]));
+        if (all[i].how != STRIDED) raise_to(&entries, members);
     }
     if (!pattern) make_pattern();
-    a = stretch_make(most[0] + 256, 0, true);
-    b = stretch_make(most[1] + 256, PATTERN / 3, true);
-    c = stretch_make(most[2] + 256, 0, false);
+    for (int x = 0; x < 2; x++) {
+        filled[x] = stretch_make(most[x][0] + 256, x ? PATTERN / 3 : 0, true);
+        others[x] = stretch_make(most[x][1] + 256, 0, false);
+    }
+    c = stretch_make(most_c + 256, 0, false);
     pointers.a = bench_memory(8 * entries + 8), pointers.b = bench_memory(8 * entries + 8), pointers.c = bench_memory(8 * entries + 8);
     pointers.entries = entries;
     if (entries) MUST(cuMemAlloc_v2(&pointers.device, 3 * 8 * entries));
@@ -83,6 +91,29 @@ void gpu_operands(const problem *all, int count)
 static size_t begins(const problem *p, size_t set, size_t each) { return set * (size_t)p->batch * each + (size_t)p->shift; }
 
 static float *address(stretch s, size_t x) { return (float *)(uintptr_t)(s.device + 4 * x); }
+static stretch operand(const problem *p, bool is_b) { return p->data ? others[is_b] : filled[is_b]; }
+
+/* Have they the same A, or the same B? */
+static bool same(const problem *x, const problem *y, bool is_b)
+{
+    if (!x->data || !y->data || x->k != y->k) return false;
+    return is_b ? x->data->b == y->data->b && x->n == y->n && x->tb == y->tb && x->ldb == y->ldb
+                : x->data->a == y->data->a && x->m == y->m && x->ta == y->ta && x->lda == y->lda;
+}
+
+void gpu_prepare(const problem *p)
+{
+    for (int x = 0; x < 2 && p->data; x++) {
+        const size_t floats = x ? member_b(p) : member_a(p);
+        if (same(&kept[x].of, p, x)) continue;
+        free(kept[x].image);
+        kept[x].image = bench_memory(4 * floats);
+        kept[x].of = *p;
+        data_fill(p, x, kept[x].image);
+        for (size_t set = 0; set < problem_sets(p); set++)
+            MUST(cuMemcpyHtoD_v2(others[x].device + 4 * begins(p, set, floats), kept[x].image, 4 * floats));
+    }
+}
 
 /* cuBLAS reads the arrays of pointers on the device, ours on the host: both are there before the clock starts. */
 static void make_pointers(const problem *p)
@@ -94,8 +125,8 @@ static void make_pointers(const problem *p)
     const size_t batch = (size_t)p->batch, step = p->how == SHUFFLED ? 7 : 1;      /* no multiple of 7 among the batches */
     for (size_t at = 0; at < count; at++) {
         const size_t x = at / batch * batch + at % batch * step % batch;
-        pointers.a[at] = address(a, x * member_a(p) + (size_t)p->shift);
-        pointers.b[at] = address(b, x * member_b(p) + (size_t)p->shift);
+        pointers.a[at] = address(filled[0], x * member_a(p) + (size_t)p->shift);
+        pointers.b[at] = address(filled[1], x * member_b(p) + (size_t)p->shift);
         pointers.c[at] = address(c, x * member_c(p) + (size_t)p->shift);
     }
     MUST(cuMemcpyHtoD_v2(pointers.device, pointers.a, 8 * count));
@@ -107,7 +138,7 @@ static void by_ours(const problem *p, size_t set)
 {
     static const float one = 1;
     const int ta = p->ta == 'N' ? 111 : 112, tb = p->tb == 'N' ? 111 : 112;
-    const float *pa = address(a, begins(p, set, member_a(p))), *pb = address(b, begins(p, set, member_b(p)));
+    const float *pa = address(operand(p, false), begins(p, set, member_a(p))), *pb = address(operand(p, true), begins(p, set, member_b(p)));
     float *pc = address(c, begins(p, set, member_c(p)));
     const size_t first = set * (size_t)p->batch;
     if (p->how != STRIDED)
@@ -124,7 +155,7 @@ static void by_cublas(const problem *p, size_t set)
 {
     static const float one = 1;
     const int ta = p->ta != 'N', tb = p->tb != 'N';
-    const float *pa = address(a, begins(p, set, member_a(p))), *pb = address(b, begins(p, set, member_b(p)));
+    const float *pa = address(operand(p, false), begins(p, set, member_a(p))), *pb = address(operand(p, true), begins(p, set, member_b(p)));
     float *pc = address(c, begins(p, set, member_c(p)));
     const gpu_address first = pointers.device + 8 * set * (size_t)p->batch;
     if (p->how != STRIDED)
@@ -169,45 +200,27 @@ double gpu_timed(enum gpu_who who, const problem *p, size_t set, bool events)
     return seconds_now() - start;
 }
 
-static double element(stretch s, size_t x) { return (double)pattern[(s.first + x) % PATTERN]; }
-
-/* |e| / (|A||B|) of entry (i, j) of a member, given what was computed. */
-static double error_at(const problem *p, size_t l, size_t i, size_t j, float got)
+/* Element x of an operand as the first set has it. */
+static float element(const problem *p, bool is_b, size_t x)
 {
-    const size_t pa = l * member_a(p) + (size_t)p->shift, pb = l * member_b(p) + (size_t)p->shift;
-    const size_t lda = (size_t)p->lda, ldb = (size_t)p->ldb;
-    double value = 0, product = 0;
-    for (size_t q = 0; q < (size_t)p->k; q++) {
-        double x = element(a, pa + (p->ta == 'N' ? i + q * lda : q + i * lda));
-        double y = element(b, pb + (p->tb == 'N' ? q + j * ldb : j + q * ldb));
-        value += x * y, product += fabs(x * y);
-    }
-    return fabs((double)got - value) / product;
+    return p->data ? kept[is_b].image[x] : pattern[(filled[is_b].first + x + (size_t)p->shift) % PATTERN];
 }
 
-double gpu_error(enum gpu_who who, const problem *p)
+float gpu_element_a(const problem *p, int member, int i, int q)
 {
-    const int count = CHECKED_PRODUCTS / p->k < 4 ? 4 : CHECKED_PRODUCTS / p->k < CHECKED ? CHECKED_PRODUCTS / p->k : CHECKED;
-    const float before = p->beta == 0 ? NAN : 1;              /* of C; poison where it is not to be read */
-    size_t l[CHECKED], i[CHECKED], j[CHECKED];
-    gpu_address at[CHECKED];
-    double worst = 0;
-    for (int x = 0; x < count; x++) {                         /* corners first: the last row and column are where edges go wrong */
-        l[x] = x == 1 ? (size_t)p->batch - 1 : (size_t)(random() % p->batch);
-        i[x] = x < 2 ? (size_t)p->m - 1 : (size_t)(random() % p->m);
-        j[x] = x < 2 ? (size_t)p->n - 1 : (size_t)(random() % p->n);
-        at[x] = c.device + 4 * (l[x] * member_c(p) + (size_t)p->shift + i[x] + j[x] * (size_t)p->ldc);
-        MUST(cuMemcpyHtoD_v2(at[x], &before, 4));
-    }
-    gpu_multiply(who, p, 0);
-    MUST(cuStreamSynchronize(NULL));
-    for (int x = 0; x < count; x++) {
-        float got;
-        MUST(cuMemcpyDtoH_v2(&got, at[x], 4));
-        double error = error_at(p, l[x], i[x], j[x], got - p->beta);
-        worst = isnan(error) || isnan(worst) ? NAN : fmax(worst, error);
-    }
-    return 0x1p24 * worst;
+    const size_t x = p->ta == 'N' ? (size_t)i + (size_t)q * (size_t)p->lda : (size_t)q + (size_t)i * (size_t)p->lda;
+    return element(p, false, x + (size_t)member * member_a(p));
+}
+
+float gpu_element_b(const problem *p, int member, int q, int j)
+{
+    const size_t x = p->tb == 'N' ? (size_t)q + (size_t)j * (size_t)p->ldb : (size_t)j + (size_t)q * (size_t)p->ldb;
+    return element(p, true, x + (size_t)member * member_b(p));
+}
+
+gpu_address gpu_place_c(const problem *p, int member, int column)
+{
+    return c.device + 4 * ((size_t)member * member_c(p) + (size_t)p->shift + (size_t)column * (size_t)p->ldc);
 }
 
 const char *gpu_choice(const problem *p, char *text, size_t size)

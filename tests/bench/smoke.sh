@@ -53,8 +53,25 @@ rows overhead 8 '^plan_host,'
 rows overhead 1 '^plan_host,4,.*,host$'
 rows overhead 1 '^plan_host,4096,.*,gpu$'
 
-mode device 24 --largest 64 --suites squares,batched,beta --seconds 1
+# Once with clocks and watts, in one mode with other data and on end; without NVML those columns are empty.
+mode device 20 --largest 64 --suites squares,batched,beta --seconds 1 --least 1
 rows device 4 ',squares,tf32,'
+rows device 20 ',1234,567.8,43,power,1234,567.8$'
+mv device.csv squares.csv
+mkdir -p no_nvml && cp "$standin"/libcublas.so* no_nvml
+standin=$PWD/no_nvml mode device 13 --largest 64 --suites data,sustained --seconds 1 --least 1 --sustained 0.1
+rows device 6 ',data,.*,half_zeros,.*,,,,,,$'
+for kind in continuous one_small wide_row one_nan bf16_weights integers; do rows device 1 ",data,.*,$kind,"; done
+rows device 1 ',sustained,fp32,64,64,64,N,N,'
+mv device.csv data.csv
+mv squares.csv device.csv
+
+# Errors within the bound of k + 4, and yet no FP32: what a lost slice or promotion would look like.
+env LD_LIBRARY_PATH="$fake" "$bench" --device --library "$library" --kernel fp16x1 --largest 1024 --suites sustained --modes fp32 --least 1 \
+    --sustained 0.1 --csv coarse > coarse.log 2>&1
+expect 'device: an error beyond FP32 is noticed, below k + 4: exit' 1 $?
+expect 'device: an error beyond FP32 is noticed, below k + 4: row' 1 "$(awk -F, '$4 == 1024 && $23 < 1028' coarse | grep -c fp16x1)"
+expect 'device: an error beyond FP32 is noticed, below k + 4: told' 1 "$(grep -c '1024 .* WRONG' coarse.log)"
 
 if env LD_LIBRARY_PATH="$fake:$standin" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
     --seconds 1 --csv regret > regret.log 2>&1; then ok 'fit: exit'; else fail 'fit: exit'; tail -20 regret.log; fi
@@ -65,9 +82,10 @@ expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *
 
 for name in *.csv; do mv "$name" "2026-01-01-$name"; done
 expect 'table.py' 0 "$($python "$here/../bench/table.py" . > table.md 2> table.err; echo $?)"
-for text in 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
+for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
-expect 'goals.py' 1 "$($python "$here/../bench/goals.py" . 2> goals.err | grep -c 'goals met')"
+$python "$here/../bench/goals.py" . > goals.out 2> goals.err
+expect 'goals.py, the kinds of data' '1 7' "$(grep -c 'goals met' goals.out) $(grep -c 'fp32, .*_\|continuous\|integers' goals.out)"
 cat table.err goals.err
 finish
