@@ -4,7 +4,7 @@
 against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape. --end-to-end: milliseconds against n with the ideal, and
 the share of it by how operands lie. --never-slower: how far the library's choice is from the better of host and GPU, and from the host.
 
-Usage: plot.py bench.csv picture.png"""
+Usage: plot.py bench.csv [more.csv ...] picture.png"""
 import csv
 import re
 import sys
@@ -72,7 +72,7 @@ def band(axis, rows, column, mode, colour, label, style):
 def device(rows, peaks, figure):
     lines, ratios = figure.subplots(1, 2, width_ratios=(3, 2))
     modes = [m for m in COLOURS if any(r["mode"] == m for r in rows)]
-    for suite, style, what in (("squares", "o-", ""), ("odd", "x:", ", odd sizes")):
+    for suite, style, what in (("squares", "o-", ""), ("odd", "x:", ", odd sizes"), ("sustained", "*--", ", two seconds on end")):
         mine = [r for r in rows if r["suite"] == suite]
         for mode in modes:
             band(lines, mine, "tflops", mode, COLOURS[mode], f"{mode}{what}", style)
@@ -150,8 +150,11 @@ def never_slower(rows, figure):
         axis.grid(alpha=0.3)
 
 
-def main(source, picture):
-    rows, peaks = read(source)
+def main(picture, *sources):
+    rows, peaks = [], []
+    for source in sources:
+        some, peaks = read(source)
+        rows += some
     figure = plt.figure(figsize=(17, 8), layout="constrained")
     if "suite" in rows[0]:
         device(rows, peaks, figure)
@@ -165,6 +168,6 @@ def main(source, picture):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main(sys.argv[-1], *sys.argv[1:-1])

@@ -15,6 +15,9 @@ SUITES = {"squares": "squares, 512 to 16384, four transposition pairs", "odd": "
           "shapes": "deep, skinny and small products, four pairs", "thin": "m or n in 1, 2, 3, 4, 8, 16, four pairs",
           "batched": "batches of 64^3, 128^3, 512^3, strided, by pointers, by pointers in no order",
           "beta": "squares of 512 to 8192 and short products, beta = 1"}
+DATA = {"continuous": "normal, rounded from doubles", "one_small": "the same, one element 2^34 below its row's largest",
+        "wide_row": "one row in 128 over forty powers of two", "one_nan": "one NaN", "half_zeros": "half zeros (ReLU)",
+        "bf16_weights": "B of bf16 numbers", "integers": "integers of 16 bits"}
 HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offloaded", "nvblas": "NVBLAS as it comes",
          "nvblas_autopin": "NVBLAS, autopin", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "copy_cublas": "copy, cuBLAS, copy",
          "host": "the host's OpenBLAS, all cores"}
@@ -43,6 +46,14 @@ def newest(folder, kind):
     return paths[-1] if paths else None
 
 
+def results(folder, kind):
+    """Rows and header of the newest CSV of a kind; what --device measured of other data and on end may lie in a file of its own."""
+    path = newest(folder, kind)
+    rows, header = read(path) if path else ([], "")
+    beside = newest(folder, "data") if kind == "device" else None
+    return path, rows + (read(beside)[0] if beside and rows else []), header
+
+
 def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -68,6 +79,35 @@ def sizes_table(rows, title):
             mode = "fp32"
         if any(r["mode"] == mode for r in rows):
             lines.append(line([name] + [rate(rows, mode, n, "cublas_tflops") for n in sizes]))
+    return lines + [""]
+
+
+def sustained_table(rows):
+    """Two seconds on end beside calls by turns: pair NN of the squares, with the clock and the power of each."""
+    on_end = {int(r["n"]): r for r in rows if r["suite"] == "sustained" and r["mode"] == "fp32"}
+    burst = {int(r["n"]): r for r in rows if (r["suite"], r["mode"], r["ta"] + r["tb"]) == ("squares", "fp32", "NN")}
+    if not on_end:
+        return []
+    sizes = sorted(on_end)
+
+    def cells(of, rate, clock, watts):
+        return [f"{float(of[n][rate]):.1f} ({of[n][clock] or '-'}, {of[n][watts] or '-'})" if n in of else "-" for n in sizes]
+
+    lines = [line(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines.append(line(["ours, `fp32`, by turns with cuBLAS"] + cells(burst, "tflops", "sm_mhz", "watts")))
+    lines.append(line(["ours, `fp32`, two seconds on end"] + cells(on_end, "tflops", "sm_mhz", "watts")))
+    return lines + [line(["cuBLAS, two seconds on end"] + cells(on_end, "cublas_tflops", "cublas_sm_mhz", "cublas_watts")), ""]
+
+
+def data_table(rows):
+    rows = [r for r in rows if r["suite"] == "data" and r["mode"] == "fp32"]
+    if not rows:
+        return []
+    shapes = sorted({(int(r["m"]), int(r["k"])) for r in rows}, key=lambda x: (x[0] != x[1], x))
+    lines = [line(["other data, `fp32`, TFLOP/s (times cuBLAS)"] + [f"{m} x {m} x {k}" for m, k in shapes]), "|" + "---|" * (len(shapes) + 1)]
+    for kind in dict.fromkeys(r["data"] for r in rows):
+        mine = {(int(r["m"]), int(r["k"])): f"{float(r['tflops']):.1f} ({float(r['ratio']):.2f}x)" for r in rows if r["data"] == kind}
+        lines.append(line([DATA[kind]] + [mine.get(shape, "-") for shape in shapes]))
     return lines + [""]
 
 
@@ -179,9 +219,10 @@ def overhead(rows):
 
 
 def device(rows):
-    return (["Operands on the GPU, random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run.\n"] +
-            sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s") +
-            sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned") + ratios_table(rows))
+    how = ", by turns and by itself: the better of the two" if "cublas_alone_ms" in rows[0] else ""
+    return ([f"Operands on the GPU, random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run{how}.\n"] +
+            sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s") + sustained_table(rows) +
+            sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned") + ratios_table(rows) + data_table(rows))
 
 
 SECTIONS = {"device": device, "end-to-end": lambda rows: host_table(rows) + lying_table(rows), "out-of-core": out_of_core,
@@ -191,8 +232,7 @@ SECTIONS = {"device": device, "end-to-end": lambda rows: host_table(rows) + lyin
 def main(folder):
     said, text = None, []
     for kind, section in SECTIONS.items():
-        path = newest(folder, kind)
-        rows, header = read(path) if path else ([], "")
+        path, rows, header = results(folder, kind)
         if not rows:
             continue
         if header and header != said:
