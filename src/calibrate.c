@@ -181,12 +181,11 @@ static void learn_whole(void)
     free(memory);
 }
 
-static void measure(const gpb_device *device)
+static void measure(gpb_device *device)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    CUcontext popped;
     link l = { 0 };
-    if (driver->cuCtxPushCurrent(device->context)) return;
+    if (gpb_gpu_enter(device)) return;
     if (!open_link(driver, &l)) {
         measure_link(driver, &l);
         measure_core(&l);
@@ -195,7 +194,7 @@ static void measure(const gpb_device *device)
     measure_launch();
     const double seconds = learn_kernels(driver);
     if (seconds >= 0 && seconds < TOO_SLOW_S) learn_whole();
-    driver->cuCtxPopCurrent(&popped);
+    gpb_gpu_exit();
 }
 
 /* ---- between processes */

@@ -4,19 +4,29 @@
    one copy. */
 #include "src/gpu_belt.h"
 
+#include <string.h>
+
 #include "dispatch/numbers.h"
 
 #define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
 #define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
 
-CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
+CUresult gpb_belt_ready(gpb_belt *belt, CUdevice device, size_t size)
 {
-    CUresult result = CUDA_SUCCESS;
-    if (!belt->ring) result = driver->cuMemHostAlloc((void **)&belt->ring, belt->size = size, CU_MEMHOSTALLOC_PORTABLE);
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = gpb_pinned_ready(&belt->pinned, device, size);
+    belt->ring = belt->pinned.at, belt->size = size;
     if (!result && !belt->own) result = driver->cuStreamCreate(&belt->own, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < GPB_BELT_EVENTS && !result; i++)
         if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
     return result;
+}
+
+void gpb_belt_forget(gpb_belt *belt)
+{
+    gpb_pinned_forget(&belt->pinned);
+    belt->own = NULL;
+    memset(belt->event, 0, sizeof belt->event);
 }
 
 void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream)

@@ -11,6 +11,7 @@
 
 #include "src/crew.h"
 #include "src/driver.h"
+#include "src/gpu_pinned.h"
 
 enum {
     GPB_BELT_LOADS = GPB_CREW_JOBS,
@@ -44,7 +45,8 @@ typedef struct gpb_load {
    (there: its place is free). Down: made (on its way from the device), moved (in the ring: the crew copies it home, in jobs of
    `job_bytes`), done (home). */
 typedef struct gpb_belt {
-    char *ring;
+    gpb_pinned pinned;
+    char *ring;                      /* in it */
     size_t size;                     /* of the ring, in bytes */
     enum gpb_target first, later;    /* how the crew stores up, the first time round and then */
     CUstream own, stream;            /* its own; the one that this call's copies are queued on */
@@ -63,8 +65,10 @@ typedef struct gpb_belt {
 
 static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return &belt->load[number % GPB_BELT_LOADS]; }
 
-/* A ring of so many bytes, stream and events, as far as they are not there yet; a context is current. */
-CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size);
+/* A ring of so many bytes, stream and events, as far as they are not there yet; a context of the device is current. */
+CUresult gpb_belt_ready(gpb_belt *belt, CUdevice device, size_t size);
+/* The device was reset. */
+void gpb_belt_forget(gpb_belt *belt);
 /* An empty belt, on the stream given, or on its own (NULL). `crew`: it copies, in jobs of so many bytes, until gpb_belt_end, which waits for
    what it has in hand. */
 void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream);

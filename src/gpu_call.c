@@ -68,12 +68,11 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
         warn = !out.failure;
         if (!out.failure) out.failure = find_kernels(lane, &plan);
         if (!out.failure) result = gpb_gpu_run(lane, call, &plan, facts, &progress);
-        if (result) out.failure = gpb_driver_error(result);
+        if (result) out.failure = gpb_driver_error(result), gpb_gpu_failed(lane, result);
         gpb_gpu_give(lane);
     } else if (plan.gpu) {
         out.failure = gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
     }
-    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(out.failure);
     if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
     out.kernel = plan.kernel, out.splits = plan.splits;

@@ -64,18 +64,16 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
 CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch)
 {
     enum { TRIES = 10, FIRST_PAUSE_NS = 1000000 };
-    const gpb_driver *driver = gpb_driver_open(NULL);
     gpb_device *devices;
-    CUcontext popped;
     CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
     for (int i = 0; i < TRIES && gpb_gpu_devices(&devices) > 0; i++) {
         const bool plainly = i % 2;
         if (i && !plainly) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
-        result = driver->cuCtxPushCurrent(devices[0].context);
+        result = gpb_gpu_enter(&devices[0]);
         if (!result) {
             result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
-            driver->cuCtxPopCurrent(&popped);
+            gpb_gpu_exit();
         }
         if (!result || gpb_gpu_sticky(result)) break;
     }

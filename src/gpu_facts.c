@@ -136,17 +136,11 @@ static bool enter(void)
 {
     gpb_device *devices;
     if (!gpb_gpu_devices(&devices)) return false;
-    const CUresult result = gpb_driver_open(NULL)->cuCtxPushCurrent(devices[0].context);
+    const CUresult result = gpb_gpu_enter(&devices[0]);
     if (!result) return true;
     gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
-    gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    if (gpb_gpu_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
     return false;
-}
-
-static void leave(void)
-{
-    CUcontext popped;
-    gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
 }
 
 enum gpb_place gpb_gpu_place(const void *pointer)
@@ -155,7 +149,7 @@ enum gpb_place gpb_gpu_place(const void *pointer)
     known about;
     if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
     enum gpb_place place = place_of(pointer, 1, &device, &about);
-    leave();
+    gpb_gpu_exit();
     return place;
 }
 
@@ -211,7 +205,7 @@ static void look(const void *pointer, uint64_t now)
     CUresult result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
     if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
         result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
-        leave();
+        gpb_gpu_exit();
     }
     *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE };
 }
@@ -254,7 +248,9 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         gpb_gpu_devices(&devices);
         facts->arch = devices[0].arch, facts->sms = devices[0].sms, facts->device_bytes = devices[0].budget;
         find_operands(call, facts);
-        leave();
+        gpb_gpu_exit();
+    } else if (gpb_gpu_started()) {
+        facts->arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
     }
     facts->starting = gpb_gpu_starting();
     facts->start_s = gpb_gpu_start_left();

@@ -118,6 +118,14 @@ CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function)
     return result;
 }
 
+void gpb_gpu_forget_functions(gpb_device *device)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < GPB_FUNCTIONS; i++) atomic_store_explicit(&device->function[i], NULL, memory_order_release);
+    for (int i = 0; i < GPB_IMAGES; i++) device->module[i] = NULL, device->missing[i] = CUDA_SUCCESS;
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);

@@ -17,6 +17,9 @@ int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sha
 /* Function `which` on the device whose context is current, loading its image at first use. */
 CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function);
 
+/* The device was reset: images and functions are gone, and so is what could not be loaded. */
+void gpb_gpu_forget_functions(gpb_device *device);
+
 /* One launch: blocks x 1 x GPB_GRID_Z(members) blocks of as many threads, and as much shared memory, as the function's row says. */
 typedef struct gpb_launch {
     int which;

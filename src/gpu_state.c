@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "kernels/gemm_args.h"
@@ -22,8 +23,10 @@ void gpb_gpu_lanes(gpb_device *first, int count)
 {
     driver = gpb_driver_open(NULL);
     devices = first, device_count = count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        gpb_gpu_identify(&devices[i]);
         for (int j = 0; j < GPB_LANES; j++) lanes[i][j].device = &devices[i];
+    }
 }
 
 bool gpb_gpu_sticky(CUresult result)
@@ -49,10 +52,19 @@ static CUresult ready_events(CUevent *events, int count)
     return result;
 }
 
-static CUresult ready_belt(gpb_belt **belt, size_t bytes)
+static CUresult ready_belt(gpb_belt **belt, CUdevice device, size_t bytes)
 {
     if (!*belt) *belt = calloc(1, sizeof **belt);
-    return *belt ? gpb_belt_ready(*belt, driver, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    return *belt ? gpb_belt_ready(*belt, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The table, and behind it, in a page of its own, the word. */
+static CUresult ready_words(gpb_lane *lane)
+{
+    CUresult result = gpb_pinned_ready(&lane->words, lane->device->handle, GPB_TABLE_BYTES + sizeof *lane->notice);
+    lane->table = lane->words.at;
+    lane->notice = result ? NULL : (uint32_t *)(void *)(lane->table + GPB_TABLE_BYTES);
+    return result;
 }
 
 static int number_of(const gpb_lane *lane) { return (int)(lane - lanes[lane->device - devices]); }
@@ -62,17 +74,57 @@ static CUresult ready_lane(gpb_lane *lane)
 {
     CUresult result = CUDA_SUCCESS;
     if (lane->ready) return result;
+    lane->life = lane->device->life;
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
     if (!result) result = ready_events(&lane->after, 1);
     if (!result) result = ready_events(lane->arrived, GPB_TILE_EVENTS);
     if (!result) result = ready_events(lane->tile, GPB_TILE_EVENTS);
     if (!result) result = ready_events(lane->freed[0], 4);
     if (!result) result = ready_events(lane->home, 2);
-    if (!result && !lane->notice) result = driver->cuMemHostAlloc((void **)&lane->notice, sizeof *lane->notice, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result && !lane->table) result = driver->cuMemHostAlloc((void **)&lane->table, GPB_TABLE_BYTES, CU_MEMHOSTALLOC_PORTABLE);
-    if (!result) result = ready_belt(&lane->up, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
-    if (!result) result = ready_belt(&lane->down, number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
+    if (!result) result = ready_words(lane);
+    if (!result) result = ready_belt(&lane->up, lane->device->handle, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
+    if (!result) result = ready_belt(&lane->down, lane->device->handle, number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
     lane->ready = !result;
+    return result;
+}
+
+/* Under the lock. The device was reset: nothing is given back, for it is gone, and its handles and addresses may be another's by now. */
+static void forget(gpb_lane *lane)
+{
+    lane->stream = NULL, lane->after = NULL;
+    memset(lane->arrived, 0, sizeof lane->arrived), memset(lane->tile, 0, sizeof lane->tile);
+    memset(lane->freed, 0, sizeof lane->freed), memset(lane->home, 0, sizeof lane->home);
+    gpb_pinned_forget(&lane->words);
+    if (lane->up) gpb_belt_forget(lane->up);
+    if (lane->down) gpb_belt_forget(lane->down);
+    lane->device->held -= lane->arena_bytes;
+    lane->arena = lane->counters = 0, lane->arena_bytes = 0;
+    lane->ready = false, lane->life = lane->device->life;
+}
+
+void gpb_gpu_forget_lanes(gpb_device *device)
+{
+    gpb_lane *of = lanes[device - devices];
+    pthread_mutex_lock(&lock);
+    device->life++;
+    for (int j = 0; j < GPB_LANES; j++)
+        if (!of[j].busy) forget(&of[j]);
+    pthread_cond_broadcast(&more_room);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The lane's context is current, and what the lane has is of that context. */
+static CUresult enter_lane(gpb_lane *lane)
+{
+    CUresult result = gpb_gpu_enter(lane->device);
+    if (result) return result;
+    if (lane->life != lane->device->life) {
+        pthread_mutex_lock(&lock);
+        forget(lane);
+        pthread_mutex_unlock(&lock);
+    }
+    result = ready_lane(lane);
+    if (result) gpb_gpu_exit();
     return result;
 }
 
@@ -207,6 +259,7 @@ void gpb_gpu_wake(void)
 static void release(gpb_lane *lane)
 {
     pthread_mutex_lock(&lock);
+    if (lane->life != lane->device->life) forget(lane);
     lane->busy = false;
     hand_out();
     pthread_cond_broadcast(&more_room);
@@ -215,28 +268,22 @@ static void release(gpb_lane *lane)
 
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
 {
-    CUcontext popped;
     int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
     if (gpb_gpu_started() && !(lane = occupy(find_lane(device, large)))) lane = wait_for_lane(device, large);
     pthread_mutex_unlock(&lock);
     if (!lane) return NULL;
-    CUresult result = driver->cuCtxPushCurrent(lane->device->context);
-    if (!result) {
-        result = ready_lane(lane);
-        if (!result) return lane;
-        driver->cuCtxPopCurrent(&popped);
-    }
-    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    CUresult result = enter_lane(lane);
+    if (!result) return lane;
+    gpb_gpu_failed(lane, result);
     release(lane);
     return NULL;
 }
 
 void gpb_gpu_give(gpb_lane *lane)
 {
-    CUcontext popped;
-    driver->cuCtxPopCurrent(&popped);
+    gpb_gpu_exit();
     release(lane);
 }
 
@@ -258,7 +305,7 @@ void gpb_gpu_prepare(void)
 static void free_arena(gpb_lane *lane)
 {
     if (!lane->arena) return;
-    driver->cuMemFree(lane->arena);
+    if (lane->life == lane->device->life && gpb_gpu_same(lane->device)) driver->cuMemFree(lane->arena);
     lane->device->held -= lane->arena_bytes;
     lane->arena = 0;
     lane->arena_bytes = 0;
@@ -351,7 +398,7 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     lane->device->held -= claimed, lane->arena_bytes = 0;
     pthread_cond_broadcast(&more_room);
     pthread_mutex_unlock(&lock);
-    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    gpb_gpu_failed(lane, result);
     return false;
 }
 
@@ -367,6 +414,6 @@ bool gpb_gpu_counters(gpb_lane *lane)
     if (!result) result = driver->cuStreamSynchronize(lane->stream);      /* a call's kernels may go down the legacy stream instead */
     if (!result) lane->counters = counters;
     else if (counters) driver->cuMemFree(counters);
-    if (gpb_gpu_sticky(result)) gpb_gpu_give_up(gpb_driver_error(result));
+    gpb_gpu_failed(lane, result);
     return !result;
 }

@@ -12,6 +12,7 @@
 #include "src/driver.h"
 #include "src/gpu.h"
 #include "src/gpu_belt.h"
+#include "src/gpu_pinned.h"
 
 /* Functions of a device: the rows of gemm.def, then these (gpu_kernels.h). */
 enum {
@@ -34,6 +35,9 @@ _Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes 
 typedef struct gpb_device {
     CUdevice handle;
     CUcontext context;                       /* the primary context: shared with the program's CUDA runtime */
+    _Atomic uint64_t id;                     /* of the context, or (if there is one) of the canary: other ones after a reset; 0: unknown */
+    _Atomic CUdeviceptr canary;
+    atomic_uint life;                        /* resets that were noticed; goes up under the lock of gpu_state.c */
     int ordinal, arch, sms;
     int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu_state.c) */
     char name[96];
@@ -52,14 +56,16 @@ typedef struct gpb_lane {
     CUevent arrived[GPB_TILE_EVENTS];        /* the strips of the last so many moves have come */
     CUevent tile[GPB_TILE_EVENTS];           /* the last so many tiles of C have been computed */
     CUevent freed[2][2], home[2];            /* buffers of A and B have been read, of C have gone home */
-    uint32_t *notice;                        /* pinned: gpb_ssplit sets it if it marks a block */
-    char *table;                             /* pinned: GPB_TABLE_BYTES on their way to kernels */
+    gpb_pinned words;                        /* holds the next two: */
+    uint32_t *notice;                        /* gpb_ssplit sets it if it marks a block */
+    char *table;                             /* GPB_TABLE_BYTES on their way to kernels */
     gpb_belt *up, *down;
     CUdeviceptr arena;
     int64_t arena_bytes;                     /* this and the next two under the lock of gpu_state.c */
     int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
     CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
     int64_t since_ns;                        /* when it was taken */
+    unsigned life;                           /* the device's when what the lane has was made */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;
 
@@ -90,6 +96,19 @@ void gpb_gpu_prepare(void);
 bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes);
 /* The lane's counters are there. False: out of memory. */
 bool gpb_gpu_counters(gpb_lane *lane);
+
+/* gpu_context.c: whether the device's context is the one that our streams, functions and memory are of. */
+bool gpb_gpu_same(const gpb_device *device);
+/* Makes the context current, until gpb_gpu_exit; after a reset another one, in which all is made anew as it is needed. */
+CUresult gpb_gpu_enter(gpb_device *device);
+void gpb_gpu_exit(void);
+/* Notes by what a context that was just made is to be known. */
+void gpb_gpu_identify(gpb_device *device);
+/* A driver call for the lane, which is still taken, failed: the GPU is given up if that is for good, and not for the program's having
+   reset it since. */
+void gpb_gpu_failed(const gpb_lane *lane, CUresult result);
+/* What idle lanes have is gone with the context; what busy ones have, when they are given back. */
+void gpb_gpu_forget_lanes(gpb_device *device);
 
 /* After these the context is dead for good (CUDA driver API, CUresult). */
 bool gpb_gpu_sticky(CUresult result);

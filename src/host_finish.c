@@ -8,6 +8,7 @@
 #include "kernels/split.h"
 #include "src/gemm_abi.h"
 #include "src/gpu_copy.h"
+#include "src/host_memory.h"
 #include "src/next.h"
 
 /* One member's matrices, in memory that the host can read, and the part of k and beta that are still to be applied. */
@@ -82,7 +83,7 @@ static void leave(member *x, const gpb_move *move)
 static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, int64_t *ld, bool fetch, void **owned)
 {
     *owned = NULL;
-    if (gpb_place_on_host(place) || gpb_place_on_host(gpb_gpu_place(at))) return at;
+    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_gpu_place(at)) && gpb_host_readable(at))) return at;
     gpb_panel panel = { .rows = rows, .cols = cols, .ld = *ld, .element = sizeof(float), .uplo = 'G' };
     *owned = malloc((size_t)rows * (size_t)cols * sizeof(float));
     if (!*owned || (fetch && gpb_gpu_bounce(&panel, at, *owned, true))) return NULL;

@@ -26,8 +26,10 @@ static bool is_context(CUcontext context)
 
 static void start(CUcontext context, int device)
 {
+    static unsigned long long last_id;
     context->device = device;
     context->alive = true;
+    context->id = ++last_id;
     if (!context->null_stream)
         context->null_stream = gpb_fake_stream_new(context, false);
 }
@@ -37,6 +39,23 @@ static void stop(CUcontext context)
     gpb_fake_finish_context(context);
     gpb_fake_memory_release(context);
     gpb_fake_module_release(context);
+    context->alive = false;
+}
+
+void gpb_fake_stale(const char *what)
+{
+    if (gpb_fake_options_get()->stale)
+        gpb_fake_die("STALE HANDLE: %s of before a reset of the device", what);
+}
+
+/* All that the context had is gone, in the midst of what it was doing; who retained it has still done so. */
+static void reset(CUcontext context)
+{
+    gpb_fake_stream_reset(context);
+    gpb_fake_memory_release(context);
+    gpb_fake_memory_rewind();
+    gpb_fake_module_reset(context);
+    context->null_stream = NULL;
     context->alive = false;
 }
 
@@ -169,6 +188,7 @@ static int attribute_value(CUdevice_attribute attribute)
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
     default: return 0;
     }
@@ -196,7 +216,7 @@ static void take_time(void)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-    if (is_device(device) && !primary[device].references)
+    if (is_device(device) && !primary[device].alive)
         take_time();
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
     if (!r && !is_device(device))
@@ -204,7 +224,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     if (!r) {
         *context = &primary[device];
         (*context)->primary = true;
-        if ((*context)->references++ == 0)
+        (*context)->references++;
+        if (!(*context)->alive)
             start(*context, device);
     }
     return gpb_fake_leave(__func__, r);
@@ -217,8 +238,41 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device)
         r = CUDA_ERROR_INVALID_DEVICE;
     else if (!r && !primary[device].references)
         r = CUDA_ERROR_INVALID_CONTEXT;
-    if (!r && --primary[device].references == 0)
+    if (!r && --primary[device].references == 0 && primary[device].alive)
         stop(&primary[device]);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
+    if (!r && !is_device(device))
+        r = CUDA_ERROR_INVALID_DEVICE;
+    if (!r && primary[device].alive)
+        reset(&primary[device]);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
+    if (!r && !is_device(device))
+        r = CUDA_ERROR_INVALID_DEVICE;
+    if (!r)
+        *flags = 0, *active = primary[device].alive;
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
+    context = context ? context : gpb_fake_current();
+    if (!r && !is_context(context))
+        r = CUDA_ERROR_INVALID_CONTEXT;
+    if (!r && !context->alive)
+        r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (!r)
+        *id = context->id;
     return gpb_fake_leave(__func__, r);
 }
 

@@ -166,6 +166,8 @@ static void read_environment(void)
     options.engine = text && *text != '0';
     text = getenv("FAKECUDA_CAPTURE");
     options.capture = text && *text != '0';
+    text = getenv("FAKECUDA_STALE");
+    options.stale = text && *text != '0';
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);

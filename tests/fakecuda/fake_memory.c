@@ -165,7 +165,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place pla
         storage_free(storage, bytes);
     if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    insert((gpb_fake_block){ start, bytes, storage, place, context, next_id++ });
+    insert((gpb_fake_block){ start, bytes, storage, place, false, context, next_id++ });
     if (place == GPB_FAKE_PLACE_DEVICE)
         *total += rounded(bytes);
     *out = start;
@@ -176,7 +176,8 @@ static void discard(gpb_fake_block *block)
 {
     if (block->place == GPB_FAKE_PLACE_DEVICE)
         used[block->context->device] -= rounded(block->bytes);
-    storage_free(block->storage, block->bytes);
+    if (!block->registered)
+        storage_free(block->storage, block->bytes);
     block_count--;
     memmove(block, block + 1, (size_t)(blocks + block_count - block) * sizeof *block);
 }
@@ -187,7 +188,7 @@ static CUresult release(CUdeviceptr start, bool pinned)
     gpb_fake_block *block = gpb_fake_block_find(start);
     if (!start && !pinned)
         return CUDA_SUCCESS;
-    if (!block || block->start != start || (block->place == GPB_FAKE_PLACE_PINNED) != pinned)
+    if (!block || block->start != start || (block->place == GPB_FAKE_PLACE_PINNED) != pinned || block->registered)
         return CUDA_ERROR_INVALID_VALUE;
     gpb_fake_finish_context(block->context);
     discard(block);
@@ -200,6 +201,8 @@ void gpb_fake_memory_release(CUcontext context)
         if (blocks[i].context == context)
             discard(&blocks[i]);
 }
+
+void gpb_fake_memory_rewind(void) { cursor = reservation; }
 
 CUresult cuMemGetInfo(size_t *free_bytes, size_t *total)
 {
@@ -243,6 +246,34 @@ CUresult cuMemFreeHost(void *start)
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r)
         r = release((CUdeviceptr)start, true);
+    return gpb_fake_leave(__func__, r);
+}
+
+/* Pages are no matter here. */
+CUresult cuMemHostRegister(void *at, size_t bytes, unsigned int flags)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    const CUdeviceptr start = (CUdeviceptr)at;
+    if (!r && (!at || !bytes || flags > 15 || gpb_fake_is_device_address(at)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    const size_t next = r ? 0 : after(start);
+    if (!r && (gpb_fake_block_find(start) || (next < block_count && blocks[next].start < start + bytes)))
+        r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (!r)
+        insert((gpb_fake_block){ start, bytes, at, GPB_FAKE_PLACE_PINNED, true, gpb_fake_current(), next_id++ });
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemHostUnregister(void *at)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    gpb_fake_block *block = r ? NULL : gpb_fake_block_find((CUdeviceptr)at);
+    if (!r && (!block || block->start != (CUdeviceptr)at || !block->registered))
+        r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    if (!r) {
+        gpb_fake_finish_context(block->context);
+        discard(block);
+    }
     return gpb_fake_leave(__func__, r);
 }
 

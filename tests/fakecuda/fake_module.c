@@ -40,13 +40,16 @@ struct CUmod_st {
     CUcontext context;
     struct CUfunc_st functions[KERNELS];
 };
-static CUmodule modules;
+static CUmodule modules, graves;         /* graves: of before a reset */
 
 static CUmodule find_module(CUmodule module)
 {
     CUmodule m = modules;
     while (m && m != module)
         m = m->next;
+    for (CUmodule g = graves; g && !m; g = g->next)
+        if (g == module)
+            gpb_fake_stale("a module");
     return m;
 }
 
@@ -55,6 +58,9 @@ static bool is_function(CUfunction function)
     for (CUmodule m = modules; m; m = m->next)
         if (function >= m->functions && function < m->functions + KERNELS)
             return true;
+    for (CUmodule g = graves; g; g = g->next)
+        if (function >= g->functions && function < g->functions + KERNELS)
+            gpb_fake_stale("a function");
     return false;
 }
 
@@ -65,6 +71,20 @@ void gpb_fake_module_release(CUcontext context)
         if (m->context == context) {
             *link = m->next;
             free(m);
+        } else {
+            link = &m->next;
+        }
+    }
+}
+
+void gpb_fake_module_reset(CUcontext context)
+{
+    for (CUmodule *link = &modules; *link;) {
+        CUmodule m = *link;
+        if (m->context == context) {
+            *link = m->next;
+            m->next = graves;
+            graves = m;
         } else {
             link = &m->next;
         }

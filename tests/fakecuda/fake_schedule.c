@@ -144,7 +144,7 @@ static void sweep_destroyed(void)
 {
     for (CUstream *link = &gpb_fake_streams; *link;) {
         CUstream s = *link;
-        if (s->destroyed && !s->head) {
+        if (s->destroyed && !s->head && !s->dead) {
             *link = s->next;
             free(s);
         } else {

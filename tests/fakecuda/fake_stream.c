@@ -34,8 +34,11 @@ CUstream gpb_fake_stream_find(CUstream handle)
         return gpb_fake_current()->null_stream;
     }
     for (CUstream s = gpb_fake_streams; s; s = s->next)
-        if (s == handle && !s->destroyed)
-            return s;
+        if (s == handle) {
+            if (s->dead)
+                gpb_fake_stale("a stream");
+            return s->destroyed ? NULL : s;
+        }
     return NULL;
 }
 
@@ -51,7 +54,35 @@ static CUevent find_event(CUevent event)
     CUevent e = events;
     while (e && e != event)
         e = e->next;
-    return e;
+    if (e && e->dead)
+        gpb_fake_stale("an event");
+    return e && !e->dead ? e : NULL;
+}
+
+static void drop(CUstream stream)
+{
+    for (gpb_fake_op *op; (op = stream->head);) {
+        stream->head = op->next;
+        if (op->mark)
+            op->mark->done = true;       /* another context's stream may wait for it */
+        gpb_fake_mark_release(op->mark);
+        free(op->launch);
+        free(op->staged);
+        free(op);
+    }
+    stream->tail = NULL;
+}
+
+/* They stay where they are, and no other handle gets their addresses. */
+void gpb_fake_stream_reset(CUcontext context)
+{
+    for (CUstream s = gpb_fake_streams; s; s = s->next)
+        if (s->context == context && !s->dead) {
+            drop(s);
+            s->destroyed = s->dead = true;
+        }
+    for (CUevent e = events; e; e = e->next)
+        e->dead |= e->context == context;
 }
 
 gpb_fake_op *gpb_fake_push(CUstream stream, enum gpb_fake_kind kind)
@@ -148,7 +179,7 @@ CUresult cuEventDestroy(CUevent event)
     CUevent *link = &events;
     while (!r && *link && *link != event)
         link = &(*link)->next;
-    if (!r && !*link)
+    if (!r && (!*link || !find_event(event)))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r) {
         *link = event->next;

@@ -25,6 +25,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
    FAKECUDA_ENGINE=1      a thread in the place of the GPU runs what is queued, beside the program, and not only when a call waits
    FAKECUDA_CAPTURE=1     another thread of the program is recording a graph (fake_capture.c)
+   FAKECUDA_STALE=1       whoever uses a stream, an event, a module or a function of before a reset dies; else it is an error
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context
@@ -40,6 +41,7 @@ typedef struct gpb_fake_options {
     bool netlib;
     bool engine;
     bool capture;
+    bool stale;
 } gpb_fake_options;
 
 /* What a call needs before it may begin. */
@@ -64,10 +66,13 @@ void gpb_fake_check_legacy(void);
 struct CUctx_st {
     CUcontext next;
     int device, references;
+    unsigned long long id;               /* another one each time that it comes to life */
     bool primary, alive;
     CUstream null_stream;
 };
 CUcontext gpb_fake_current(void);
+/* What was made before a reset is no handle any more; FAKECUDA_STALE: dies. */
+void gpb_fake_stale(const char *what);
 int gpb_fake_opt_in_bytes(void);         /* shared memory that a block may ask for */
 
 /* fake_memory.c: allocations */
@@ -77,6 +82,7 @@ typedef struct gpb_fake_block {
     size_t bytes;
     char *storage;                       /* the bytes themselves; equal to start unless on the device */
     enum gpb_fake_place place;
+    bool registered;                     /* the program's own memory, pinned */
     CUcontext context;
     uint64_t id;
 } gpb_fake_block;
@@ -86,6 +92,8 @@ bool gpb_fake_is_device_address(const void *at);
    that `device` may use holds them all. NULL for an empty range. */
 void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, const char *who);
 void gpb_fake_memory_release(CUcontext context);
+/* The next addresses are the first ones again, as far as they are free. */
+void gpb_fake_memory_rewind(void);
 
 /* fake_stream.c: what is queued */
 typedef struct gpb_fake_mark {           /* one recording of an event */
@@ -128,7 +136,7 @@ typedef struct gpb_fake_op {
 struct CUstream_st {
     CUstream next;
     CUcontext context;
-    bool blocking, destroyed;            /* blocking: ordered with the NULL stream */
+    bool blocking, destroyed, dead;      /* blocking: ordered with the NULL stream; dead: of before a reset */
     gpb_fake_op *head, *tail;
     uint64_t limit;                      /* of the schedule at work: operations up to this number are wanted */
 };
@@ -136,7 +144,7 @@ struct CUstream_st {
 struct CUevent_st {
     CUevent next;
     CUcontext context;
-    bool timed;
+    bool timed, dead;
     gpb_fake_mark *mark;                 /* the latest recording, or NULL */
 };
 
@@ -145,6 +153,8 @@ CUstream gpb_fake_stream_new(CUcontext context, bool blocking);
 CUstream gpb_fake_stream_find(CUstream handle);
 gpb_fake_op *gpb_fake_push(CUstream stream, enum gpb_fake_kind kind);
 extern CUstream gpb_fake_streams;
+/* A reset: what was queued never runs, and the handles are stale. */
+void gpb_fake_stream_reset(CUcontext context);
 
 /* fake_schedule.c: when it runs */
 void gpb_fake_finish_stream(CUstream stream);
@@ -173,6 +183,7 @@ struct CUfunc_st {
 void gpb_fake_launch_run(const gpb_fake_launch *launch);
 void gpb_fake_kernels_summary(void (*line)(const char *format, ...));
 void gpb_fake_module_release(CUcontext context);
+void gpb_fake_module_reset(CUcontext context);
 
 /* fake_gemm.c: what they compute */
 typedef struct gpb_fake_matrix {

@@ -32,8 +32,7 @@ static CUresult ask_counted(unsigned count, CUpointer_attribute *attributes, voi
 
 const gpb_driver *gpb_driver_open(const char **why)
 {
-    static const gpb_driver driver = { .cuPointerGetAttributes = ask_counted, .cuCtxPushCurrent = cuCtxPushCurrent,
-                                       .cuCtxPopCurrent = cuCtxPopCurrent };
+    static const gpb_driver driver = { .cuPointerGetAttributes = ask_counted };
     (void)why;
     return &driver;
 }
@@ -43,6 +42,9 @@ bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_possible(void) { return true; }
 bool gpb_gpu_lost(void) { return false; }
+bool gpb_gpu_same(const gpb_device *of) { return (void)of, true; }
+CUresult gpb_gpu_enter(gpb_device *of) { return cuCtxPushCurrent(of->context); }
+void gpb_gpu_exit(void) { cuCtxPopCurrent(NULL); }
 void gpb_gpu_give_up(const char *why) { (void)why; }
 void gpb_log_debug(const char *format, ...) { (void)format; }
 const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }

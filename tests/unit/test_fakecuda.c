@@ -62,6 +62,49 @@ static int forks(void)
     return GPB_CHILD_OK;
 }
 
+/* A reset takes all along; the context comes back under the same handle with another number, and its memory at the same addresses. */
+static int resets(void)
+{
+    CUcontext context = gpb_child_start(), again;
+    CUstream stream, later;
+    CUevent event;
+    CUdeviceptr at, next;
+    char own[64];
+    unsigned flags;
+    int active;
+    unsigned long long before, after;
+    EXPECT(cuStreamCreate(&stream, 0) == CUDA_SUCCESS && cuEventCreate(&event, 0) == CUDA_SUCCESS && cuMemAlloc(&at, 64) == CUDA_SUCCESS);
+    EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS && cuCtxGetId(NULL, &before) == CUDA_SUCCESS);
+    EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    EXPECT(cuMemcpyDtoHAsync(own, at, sizeof own, stream) == CUDA_SUCCESS);
+    EXPECT(cuDevicePrimaryCtxReset(0) == CUDA_SUCCESS && cuDevicePrimaryCtxGetState(0, &flags, &active) == CUDA_SUCCESS && !active);
+    EXPECT(cuMemAlloc(&next, 64) == CUDA_ERROR_CONTEXT_IS_DESTROYED && cuCtxGetId(context, &after) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(cuDevicePrimaryCtxRetain(&again, 0) == CUDA_SUCCESS && again == context);
+    EXPECT(cuCtxGetId(NULL, &after) == CUDA_SUCCESS && after != before);
+    EXPECT(cuStreamSynchronize(stream) == CUDA_ERROR_INVALID_HANDLE && cuEventQuery(event) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuStreamCreate(&later, 0) == CUDA_SUCCESS && later != stream && cuMemAlloc(&next, 64) == CUDA_SUCCESS && next == at);
+    EXPECT(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS);
+    EXPECT(cuMemFreeHost(own) == CUDA_ERROR_INVALID_VALUE && cuMemHostUnregister(own) == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static int stale(void)
+{
+    CUcontext context = gpb_child_start();
+    CUstream stream;
+    EXPECT(cuStreamCreate(&stream, 0) == CUDA_SUCCESS && cuDevicePrimaryCtxReset(0) == CUDA_SUCCESS);
+    EXPECT(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    cuStreamSynchronize(stream);
+    return GPB_CHILD_OK;
+}
+
+static void test_reset(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_run(resets, NULL), GPB_CHILD_OK);
+    assert_int_equal(gpb_child_run(stale, (const char *[]){ "FAKECUDA_STALE", "1", NULL }), 86);
+}
+
 static void test_fork(void **state)
 {
     (void)state;
@@ -340,7 +383,7 @@ static void test_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init),     cmocka_unit_test(test_fork),      cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_init),     cmocka_unit_test(test_reset), cmocka_unit_test(test_fork),      cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_memory),   cmocka_unit_test(test_pointers),  cmocka_unit_test(test_copies_2d),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_log),
     };

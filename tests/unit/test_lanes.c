@@ -24,8 +24,6 @@ static gpb_device device = { .budget = INT64_C(1) << 30 };
 static atomic_bool started = true;
 static const gpb_facts here = { .device = 1 };
 
-static CUresult enter(CUcontext context) { return (void)context, CUDA_SUCCESS; }
-static CUresult leave(CUcontext *context) { return *context = NULL, CUDA_SUCCESS; }
 static CUresult make_stream(CUstream *stream, unsigned flags) { return (void)flags, *stream = NULL, CUDA_SUCCESS; }
 static CUresult make_event(CUevent *event, unsigned flags) { return (void)flags, *event = NULL, CUDA_SUCCESS; }
 static atomic_int refusals;               /* of the next allocations */
@@ -33,24 +31,36 @@ static CUresult allocate_some(CUdeviceptr *at, size_t bytes)
 {
     return *at = bytes, refusals > 0 && refusals-- ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
-static CUresult deallocate(CUdeviceptr at) { return (void)at, CUDA_SUCCESS; }
-static CUresult pin(void **memory, size_t bytes, unsigned flags) { return (void)bytes, (void)flags, *memory = NULL, CUDA_SUCCESS; }
+static atomic_int freed;
+static CUresult deallocate(CUdeviceptr at)
+{
+    (void)at, freed++;
+    return CUDA_SUCCESS;
+}
 
 const gpb_driver *gpb_driver_open(const char **why)
 {
-    static const gpb_driver driver = { .cuCtxPushCurrent = enter, .cuCtxPopCurrent = leave, .cuStreamCreate = make_stream,
-                                       .cuEventCreate = make_event, .cuMemHostAlloc = pin, .cuMemAlloc = allocate_some, .cuMemFree = deallocate };
+    static const gpb_driver driver = { .cuStreamCreate = make_stream, .cuEventCreate = make_event, .cuMemAlloc = allocate_some,
+                                       .cuMemFree = deallocate };
     (void)why;
     return &driver;
 }
-const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode) { (void)mode; }
 bool gpb_gpu_started(void) { return started; }
-void gpb_gpu_give_up(const char *why) { (void)why; }
-CUresult gpb_belt_ready(gpb_belt *belt, const gpb_driver *driver, size_t size)
+static atomic_bool same = true;
+bool gpb_gpu_same(const gpb_device *of) { return (void)of, same; }
+CUresult gpb_gpu_enter(gpb_device *of) { return (void)of, CUDA_SUCCESS; }
+void gpb_gpu_exit(void) { }
+void gpb_gpu_identify(gpb_device *of) { (void)of; }
+void gpb_gpu_failed(const gpb_lane *lane, CUresult result) { (void)lane, (void)result; }
+CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
 {
-    return (void)belt, (void)driver, (void)size, CUDA_SUCCESS;
+    static char memory[GPB_TABLE_BYTES + sizeof(uint32_t)] __attribute__((aligned(4096)));
+    return (void)of, (void)bytes, pinned->at = memory, CUDA_SUCCESS;
 }
+void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
+CUresult gpb_belt_ready(gpb_belt *belt, CUdevice of, size_t size) { return (void)belt, (void)of, (void)size, CUDA_SUCCESS; }
+void gpb_belt_forget(gpb_belt *belt) { (void)belt; }
 
 /* ---- a caller in a thread of its own */
 
@@ -354,6 +364,27 @@ static void given_up_room(void **state)
     forget_arenas();
 }
 
+/* The program has reset the device: what an idle lane had is forgotten at once, what a busy one has when it is given back; none of it is
+   freed, for its address may be another's by now. */
+static void reset(void **state)
+{
+    (void)state;
+    gpb_lane *idle = gpb_gpu_take(&here, false), *busy = gpb_gpu_take(&here, false);
+    assert_true(hold(idle, 100) && hold(busy, 100));
+    gpb_gpu_give(idle);
+    const int before = freed;
+    same = false;
+    gpb_gpu_forget_lanes(&device);
+    assert_true(!idle->ready && !idle->arena && busy->ready && busy->arena && device.held == busy->arena_bytes);
+    same = true;
+    gpb_gpu_give(busy);
+    assert_true(!busy->ready && !busy->arena && device.held == 0 && freed == before);
+    busy = gpb_gpu_take(&here, false);
+    assert_true(busy->ready && busy->life == device.life && hold(busy, 100));
+    gpb_gpu_give(busy);
+    forget_arenas();
+}
+
 int main(void)
 {
     gpb_gpu_lanes(&device, 1);
@@ -361,6 +392,7 @@ int main(void)
         cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls), cmocka_unit_test(long_turns),
         cmocka_unit_test(given_up), cmocka_unit_test(room_in_order), cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all),
         cmocka_unit_test(no_room), cmocka_unit_test(given_up_room),
+        cmocka_unit_test(reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A program that resets its GPU (cudaDeviceReset) between calls, or beside them: all of ours there is gone, under handles that stay what they
+# were. programs/reset.c. FAKECUDA_STALE: who uses something of before a reset dies.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/libblas.so.3"
+build reset gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/reset.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
+
+# resets <name> <what the program is to do ...>: right, nothing said but for one failure; and the routes, one a line
+resets() {
+    local name=$1; shift
+    GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./reset "$@" > reset.out 2> reset.err
+    expect "$name: exit, right" '0 1' "$? $(grep -c ^right: reset.out)"
+    grep ^WRONG reset.out
+}
+export FAKECUDA_STALE=1
+for driver in '' cuCtxGetId:*:801 cuCtxGetId:*:801,cuDevicePrimaryCtxGetState:*:801 cuMemHostRegister:*:801; do
+    for left in '' left; do
+        FAKECUDA_FAIL=$driver resets "four resets, ${driver:-a driver of today}${left:+, by a program that is done with its GPU}" rounds 4 $left
+        expect 'calls on the GPU' 10 "$(traced reset.err)"
+        expect 'lines that are no calls' 0 "$(grep -vc '^gpublas: sgemm_ ' reset.err)"
+    done
+done
+unset FAKECUDA_STALE
+for engine in 0 1; do
+    FAKECUDA_ENGINE=$engine resets "resets beside the calls of four threads, engine $engine" beside 40
+    expect 'the GPU computes again' yes "$([ "$(tail -40 reset.err | grep -c 'route=gpu ')" -gt 0 ] && echo yes)"
+    expect 'at most one warning' yes "$([ "$(grep -vc '^gpublas: sgemm_ ' reset.err)" -le 1 ] && echo yes)"
+done
+finish
