@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "kernels/names.h"
-#include "src/next.h"
+#include "src/linker.h"
 
 static gpb_driver driver;
 static const char *missing = "no libcuda.so.1";
@@ -15,9 +15,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_once(void)
 {
-    const int cancel = gpb_next_enter_linker();
+    const int cancel = gpb_linker_enter();
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    gpb_next_leave_linker(cancel);
+    gpb_linker_leave(cancel);
     if (!handle) return;
     static const struct { const char *name; size_t place; int needed; } entries[] = {
 #define DRIVER(function) { GPB_STR(function), offsetof(gpb_driver, function), 1 },

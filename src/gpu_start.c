@@ -13,7 +13,6 @@
 #include "src/gpu_kernels.h"
 #include "src/log.h"
 #include "src/machine.h"
-#include "src/next.h"
 #include "src/option.h"
 #include "src/thread.h"
 
@@ -100,12 +99,9 @@ static CUresult start_device(gpb_device *device, int ordinal)
     return result;
 }
 
-/* libcuda opens libraries itself while it starts: a fork must not find it inside the dynamic linker. */
 static CUresult initialise(int *count)
 {
-    const int cancel = gpb_next_enter_linker();
-    CUresult result = driver->cuInit(0);
-    gpb_next_leave_linker(cancel);
+    const CUresult result = driver->cuInit(0);
     return result ? result : driver->cuDeviceGetCount(count);
 }
 

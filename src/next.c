@@ -9,73 +9,24 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/linker.h"
 #include "src/log.h"
 #include "src/option.h"
 
 #define EMBEDDED_ONLY ((void *)1)
 #define NO_HOST ((void *)1)
 
+/* The names of the process's libraries, one after the other. */
 typedef struct objects {
-    int count, room;
-    char **name;
+    size_t size, room;
+    char *text;
 } objects;
-
-/* A fork must not find a thread of ours inside the dynamic linker: the child would wait for its locks for ever. */
-static pthread_rwlock_t linker = PTHREAD_RWLOCK_INITIALIZER;
-
-/* Of this thread: it waits for the write lock while others may fork as well; not held if a second was not enough, for the forking thread
-   itself may be in there, in a library's constructor. */
-static _Thread_local bool held __attribute__((tls_model("initial-exec")));
-
-static void before_fork(void)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec++;
-    held = pthread_rwlock_timedwrlock(&linker, &limit) == 0;
-}
-
-static void after_fork(void)
-{
-    if (held) pthread_rwlock_unlock(&linker);
-}
-
-/* Made anew: it may count readers that the child does not have. */
-static void in_child(void)
-{
-    after_fork();
-    linker = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
-}
-
-/* When the library is loaded, as in crew.c, gpu_start.c and option.c: a fork that has begun runs no handler that is registered while it
-   goes on, and beside a first call its child would find the locks as that call held them (one process in 130, with eight
-   threads forking). */
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, in_child);
-}
-
-int gpb_next_enter_linker(void)
-{
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    pthread_rwlock_rdlock(&linker);      /* readers first: a library's constructor may come here again */
-    return cancel;
-}
-
-void gpb_next_leave_linker(int cancel)
-{
-    pthread_rwlock_unlock(&linker);
-    pthread_setcancelstate(cancel, NULL);
-}
 
 static void *base_of(const void *address)
 {
@@ -147,27 +98,38 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
     objects *list = out;
-    if (list->count == list->room) {
-        int room = list->room ? 2 * list->room : 64;
-        char **name = realloc(list->name, (size_t)room * sizeof *name);
-        if (!name) return 1;
-        list->name = name;
-        list->room = room;
-    }
-    if (info->dlpi_name[0] && (list->name[list->count] = strdup(info->dlpi_name))) list->count++;
+    const size_t length = strlen(info->dlpi_name) + 1;
+    if (length == 1) return 0;
+    if (list->size + length <= list->room) memcpy(list->text + list->size, info->dlpi_name, length);
+    list->size += length;
     return 0;
 }
 
-static void forget(objects *list)
+/* Memory is taken outside of the walk: in the midst of a fork malloc waits for its end, and the linker's lock is held in the walk. */
+static objects all_objects(void)
 {
-    for (int i = 0; i < list->count; i++) free(list->name[i]);
-    free(list->name);
+    objects list = { 0, 0, NULL };
+    for (;;) {
+        list.size = 0;
+        dl_iterate_phdr(note_object, &list);
+        if (list.size <= list.room) return list;
+        free(list.text);
+        list.room = 2 * list.size;
+        list.text = malloc(list.room);
+        if (!list.text) return (objects){ 0, 0, NULL };
+    }
 }
 
-static bool is_among(const objects *list, const char *name)
+static const char *next_object(const objects *list, const char *name)
 {
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->name[i], name) == 0) return true;
+    name = name ? name + strlen(name) + 1 : list->text;
+    return list->size && name < list->text + list->size ? name : NULL;
+}
+
+static bool is_among(const objects *list, const char *wanted)
+{
+    for (const char *name = NULL; (name = next_object(list, name));)
+        if (strcmp(name, wanted) == 0) return true;
     return false;
 }
 
@@ -189,16 +151,15 @@ static bool was_opened(const char *name)
    first: dlopen inside dl_iterate_phdr would wait for a lock that it holds.) */
 static void *each_object(void *(*visit)(void *handle, const char *file, const void *with), const void *with)
 {
-    objects list = { 0, 0, NULL };
-    dl_iterate_phdr(note_object, &list);
+    const objects list = all_objects();
     void *found = NULL;
-    for (int i = 0; i < list.count && !found; i++) {
-        void *handle = was_opened(list.name[i]) ? NULL : dlopen(list.name[i], RTLD_LAZY | RTLD_NOLOAD);
+    for (const char *name = NULL; !found && (name = next_object(&list, name));) {
+        void *handle = was_opened(name) ? NULL : dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
         if (!handle) continue;
-        found = pin(visit(handle, list.name[i], with));
+        found = pin(visit(handle, name, with));
         dlclose(handle);
     }
-    forget(&list);
+    free(list.text);
     return found;
 }
 
@@ -229,17 +190,17 @@ static void *visit_wide(void *handle, const char *file, const void *unused)
    thread may have found an address in it. */
 static void *open_host(const char *name)
 {
-    objects before = { 0, 0, NULL }, after = { 0, 0, NULL };
     atomic_fetch_add(&opening, 1);
-    dl_iterate_phdr(note_object, &before);
+    const objects before = all_objects();
     void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    dl_iterate_phdr(note_object, &after);
-    for (int i = 0, slot = 0; i < after.count; i++) {
-        if (is_among(&before, after.name[i]) || was_opened(after.name[i])) continue;
-        char *none = NULL, *own = strdup(after.name[i]);
+    const objects after = all_objects();
+    int slot = 0;
+    for (const char *came = NULL; (came = next_object(&after, came));) {
+        if (is_among(&before, came) || was_opened(came)) continue;
+        char *none = NULL, *own = strdup(came);
         while (slot < MOST_OPENED && !atomic_compare_exchange_strong(&opened[slot], &none, own)) none = NULL, slot++;
     }
-    forget(&before), forget(&after);
+    free(before.text), free(after.text);
     atomic_fetch_sub(&opening, 1);
     return handle;
 }
@@ -329,10 +290,10 @@ void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
-    const int before = errno, cancel = gpb_next_enter_linker();
+    const int before = errno, cancel = gpb_linker_enter();
     address = search(symbol);
     note_threads(&gpb_symbol_rows[symbol], address);
-    gpb_next_leave_linker(cancel);
+    gpb_linker_leave(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     errno = before;
@@ -382,7 +343,9 @@ bool gpb_next_look(uint64_t now)
         return atomic_load_explicit(&libcuda, memory_order_relaxed);
     if (now) atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0, false, false };
-    const int cancel = gpb_next_enter_linker();
+    int cancel;
+    if (!now) cancel = gpb_linker_enter();
+    else if (!gpb_linker_try(&cancel)) return atomic_load(&libcuda);      /* beside a fork: at a later call */
     dl_iterate_phdr(note_changes, &l);
     if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
         dl_iterate_phdr(note_names, &l);
@@ -390,6 +353,6 @@ bool gpb_next_look(uint64_t now)
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen, l.changes);
     }
-    gpb_next_leave_linker(cancel);
+    gpb_linker_leave(cancel);
     return atomic_load(&libcuda);
 }

@@ -17,9 +17,5 @@ const char *gpb_next_file(enum gpb_symbol symbol);
 bool gpb_next_look(uint64_t now);
 /* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or nothing has gone to it yet. */
 int gpb_next_threads(void);
-/* Around what enters the dynamic linker: a fork waits for it (a second at most), and the thread is not cancelled meanwhile, for it would
-   keep the lock. What enter returns, leave wants back. */
-int gpb_next_enter_linker(void);
-void gpb_next_leave_linker(int cancel);
 
 #endif

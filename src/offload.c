@@ -12,6 +12,7 @@
 #include "src/crew.h"
 #include "src/crowd.h"
 #include "src/gpu.h"
+#include "src/linker.h"
 #include "src/log.h"
 #include "src/machine.h"
 #include "src/next.h"
@@ -222,7 +223,8 @@ static const char *turned_away(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
-    *libcuda = call->precision == 's' && when != GPB_OFFLOAD_NEVER && gpb_next_look(now);
+    *libcuda = gpb_next_look(now) && call->precision == 's' && when != GPB_OFFLOAD_NEVER;
+    if (gpb_linker_forking()) return "called by a fork's handler";
     const bool unseen = gpb_gpu_unseen(call, *libcuda);
     const char *forbidden = gpb_plan_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
     if (forbidden || when != GPB_OFFLOAD_AUTO || !is_hosts_own(call)) return forbidden;

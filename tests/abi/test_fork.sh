@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fork: children compute on the host, right and without hanging, and the parent keeps the GPU.
+# fork: children compute on the host, right and without hanging, and the parent keeps the GPU. Other libraries' fork handlers may take locks
+# under which BLAS is called, and call it themselves; so may libcuda fork while it starts. GPB_TEST_LARGE=1: 10,000 forks.
 . "$(dirname "$0")/harness.sh"
-need "$debian/openblas-pthread/libblas.so.3"
+need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
 for host in netlib openblas blis; do
     mkdir "$host"
     GPUBLAS_VERBOSE=1 preloaded $host timeout 90 "$python" "$programs/fork.py" "$PWD/$host" > "$host.out" 2> "$host.err"
@@ -13,4 +14,29 @@ for host in netlib openblas blis; do
     calls=$(cat "$host/child" "$host/grandchild" | grep -c ' route=host ')
     if [ "$calls" -ge 19 ]; then ok "$host: $calls calls of the children went to the host"; else fail "$host: $calls calls of the children"; fi
 done
+
+flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
+build liblocking.so gcc $flags -shared -fPIC -DLOCKING "$programs/atfork.c" -L"$debian/blas" -lblas -lpthread || finish
+build atfork gcc $flags "$programs/atfork.c" -L. -llocking -L"$debian/blas" -lblas -Wl,-rpath,"$PWD" || finish
+# median: of many forks, for on two busy cores any one may take long
+beside_handlers() {   # <what> <forks> <milliseconds that half of them may take> [free]
+    preloaded netlib timeout 120 ./atfork "$2" ${4:-} > atfork.out 2> atfork.err
+    expect "$1: exit" 0 $?
+    if awk -v most="$3" '{ exit !($1 < most) }' atfork.out; then ok "$1: half of $2 forks take less than $(cat atfork.out) ms"; else fail "$1: $(cat atfork.out)"; fi
+    expect "$1: lines on stderr" 0 "$(wc -l < atfork.err)"
+}
+for route in always auto never; do
+    offload=$route beside_handlers "handlers that lock and multiply, $route" $((${GPB_TEST_LARGE:-0} ? 10000 : 1000)) 10
+done
+FAKECUDA_START_MS=2000 beside_handlers 'while CUDA starts' 20 100 free        # it was a second each
+mkdir shim
+build shim/libcuda.so.1 gcc $flags -shared -fPIC -DSHIM "$programs/atfork.c" -Wl,-rpath,"$PWD/shim" -L"$fake" -Wl,--no-as-needed "$fake/libcuda.so.1" || finish
+for file in shim/libcuda.so.1 shim/libcudx.so.1; do
+    [ -e $file ] || cp "$fake/libcuda.so.1" $file
+    sed -i 's/libcuda\.so\.1/libcudx.so.1/g' $file
+done
+fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./atfork 100 free > shim.out 2> shim.err
+expect 'libcuda forks while it starts: exit' 0 $?
+took=$(sed -n 's/.*starting took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
+if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
 finish

@@ -70,6 +70,7 @@ bool gpb_gpu_none_there(const gpb_call *call, uint64_t now) { return call && now
 bool gpb_gpu_unreachable(const gpb_call *call) { return !call; }
 int gpb_next_threads(void) { return here.threads; }
 bool gpb_next_look(uint64_t now) { return now != 0; }
+bool gpb_linker_forking(void) { return false; }
 int gpb_crew_size(void) { return 13; }
 int gpb_crew_cores(void) { return 16; }
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
