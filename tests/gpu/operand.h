@@ -35,6 +35,10 @@ void *device_take(size_t bytes);
 void device_give(void *memory);
 size_t device_free(size_t *total);
 
+/* From here on a crash ends the program. cmocka would jump out of it into the next test, and leave the library's and the driver's locks held:
+   that test then waits for ever. operand_make does this, too. */
+void crash_at_once(void);
+
 /* count floats, the first of them `offset` floats into the allocation; contents undefined. Aborts the test if memory runs out. */
 operand operand_make(enum place place, int64_t count, int64_t offset);
 void operand_put(operand *o);                          /* image -> memory */

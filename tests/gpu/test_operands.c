@@ -195,6 +195,45 @@ static void test_batch_pointers(void **state)
     }
 }
 
+/* Neighbouring groups that differ in one thing each, and so must not become one call: every other group is the plain one. */
+static void test_batch_neighbours(void **state)
+{
+    (void)state;
+    enum { PLAIN, TRANSA, TRANSB, M, N, K, LDA, LDB, LDC, ALPHA, BETA, THINGS, GROUPS = 2 * THINGS, MEMBERS = 2, ROOM = 400 };
+    static float a[GROUPS * MEMBERS][ROOM], b[GROUPS * MEMBERS][ROOM], c[GROUPS * MEMBERS][ROOM], before[GROUPS * MEMBERS][ROOM];
+    const float *as[GROUPS * MEMBERS], *bs[GROUPS * MEMBERS];
+    float *cs[GROUPS * MEMBERS], alpha[GROUPS], beta[GROUPS];
+    int ta[GROUPS], tb[GROUPS], m[GROUPS], n[GROUPS], k[GROUPS], lda[GROUPS], ldb[GROUPS], ldc[GROUPS], size[GROUPS];
+    set_option("KERNEL", NULL);
+    for (int rows = 0; rows < 2; rows++) {
+        for (int g = 0; g < GROUPS; g++) {
+            const int thing = g % 2 ? g / 2 : PLAIN;
+            ta[g] = thing == TRANSA ? TRANS : NO_TRANS, tb[g] = thing == TRANSB ? TRANS : NO_TRANS;
+            m[g] = 12 - (thing == M), n[g] = 12 - (thing == N), k[g] = 12 - (thing == K), size[g] = MEMBERS;
+            lda[g] = 12 + 3 * (thing == LDA), ldb[g] = 12 + 3 * (thing == LDB), ldc[g] = 12 + 3 * (thing == LDC);
+            alpha[g] = thing == ALPHA ? -2 : 1, beta[g] = thing == BETA ? 3 : 1;
+            for (int x = g * MEMBERS; x < (g + 1) * MEMBERS; x++)
+                for (int i = 0; i < ROOM; i++) {
+                    a[x][i] = value(i + x * ROOM), b[x][i] = value(i + x * ROOM + 1), c[x][i] = before[x][i] = value(i + x * ROOM + 2);
+                    as[x] = a[x], bs[x] = b[x], cs[x] = c[x];
+                }
+        }
+        cblas_sgemm_batch(rows ? ROW_MAJOR : COLUMN_MAJOR, ta, tb, m, n, k, alpha, as, lda, bs, ldb, beta, cs, ldc, GROUPS, size);
+        for (int x = 0; x < GROUPS * MEMBERS; x++) {
+            const int g = x / MEMBERS;
+            gpb_call call = { .precision = 's', .transa = ta[g] == TRANS ? 'T' : 'N', .transb = tb[g] == TRANS ? 'T' : 'N', .uplo = 'G',
+                              .m = m[g], .n = n[g], .k = k[g], .lda = lda[g], .ldb = ldb[g], .ldc = ldc[g], .alpha = (double)alpha[g],
+                              .beta = (double)beta[g], .a = a[x], .b = b[x], .c = c[x], .batch = 1 };
+            if (rows) {
+                const gpb_call by = call;
+                call.transa = by.transb, call.transb = by.transa, call.m = by.n, call.n = by.m, call.a = by.b, call.b = by.a;
+                call.lda = by.ldb, call.ldb = by.lda;
+            }
+            assert_true(gpb_reference_check(GPB_MATH_FFMA, &call, before[x], sizeof before[x]) <= 1);
+        }
+    }
+}
+
 /* The triangle as the whole product gives it, the other untouched. */
 static void test_gemmtr(void **state)
 {
@@ -265,7 +304,8 @@ int main(void)
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places), cmocka_unit_test(test_not_referenced), cmocka_unit_test(test_fortran_letters),
-        cmocka_unit_test(test_batch_strided), cmocka_unit_test(test_batch_pointers), cmocka_unit_test(test_gemmtr),
+        cmocka_unit_test(test_batch_strided), cmocka_unit_test(test_batch_pointers), cmocka_unit_test(test_batch_neighbours),
+        cmocka_unit_test(test_gemmtr),
         cmocka_unit_test(test_in_place), cmocka_unit_test(test_context),
     };
     return cmocka_run_group_tests_name("operands", tests, NULL, NULL);

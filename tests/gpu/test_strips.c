@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Operands in ordinary memory that come in many strips and loads: three strips and more of A and of B, and operands that span more than
+   4 GiB. Each product is of rank two and of small integers, so that every result is exact, and all of C is looked at. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "tests/gpu/problem.h"
+
+/* A matrix as it is stored, in sparse pages: what lies between its columns was never written, and takes no memory. */
+typedef struct matrix {
+    int64_t rows, cols, ld;
+    size_t bytes;
+    float *at;
+} matrix;
+
+static matrix matrix_make(int64_t rows, int64_t cols, int64_t pad)
+{
+    matrix x = { .rows = rows, .cols = cols, .ld = rows + pad };
+    x.bytes = (size_t)(x.ld * cols) * sizeof *x.at;
+    x.at = mmap(NULL, x.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(x.at, MAP_FAILED);
+    return x;
+}
+
+static void matrix_free(matrix *x) { munmap(x->at, x->bytes); }
+
+/* Small integers that tell places apart: no shift by a few, by a tile or by a strip leaves them as they are. */
+static int number(int64_t i, int salt) { return (int)((uint64_t)(i * 4 + salt) * 0x9e3779b97f4a7c15u >> 61) - 4; }
+
+/* Element (i, p) of op(A), and (p, j) of op(B): of C then sums over p alone are left, the same for all of it. */
+static int of_a(int64_t i, int64_t p) { return number(i, 0) * number(p, 1) + number(i, 2) * number(p, 3); }
+static int of_b(int64_t p, int64_t j) { return number(p, 4) * number(j, 5) + number(p, 6) * number(j, 7); }
+
+static void fill(matrix *x, bool transposed, int (*of)(int64_t, int64_t))
+{
+    for (int64_t j = 0; j < x->cols; j++)
+        for (int64_t i = 0; i < x->rows; i++) x->at[i + j * x->ld] = (float)(transposed ? of(j, i) : of(i, j));
+}
+
+/* Results that are not alpha A B + beta C, C having been full of sevens. */
+static int64_t count_wrong(const matrix *c, int64_t k, int alpha, int beta)
+{
+    int64_t sum[2][2] = { { 0 } }, wrong = 0;
+    for (int64_t p = 0; p < k; p++)
+        for (int x = 0; x < 4; x++) sum[x / 2][x % 2] += number(p, x / 2 ? 3 : 1) * number(p, x % 2 ? 6 : 4);
+    for (int64_t j = 0; j < c->cols; j++)
+        for (int64_t i = 0; i < c->rows; i++) {
+            const int64_t u[2] = { number(i, 0), number(i, 2) }, v[2] = { number(j, 5), number(j, 7) };
+            int64_t product = 0;
+            for (int x = 0; x < 4; x++) product += u[x / 2] * sum[x / 2][x % 2] * v[x % 2];
+            wrong += c->at[i + j * c->ld] != (float)(alpha * product + beta * 7);
+        }
+    return wrong;
+}
+
+/* pad: added to each leading dimension. */
+static void try(int m, int n, int k, const char *trans, int64_t pad, int alpha, int beta)
+{
+    const bool ta = trans[0] == 'T', tb = trans[1] == 'T';
+    crash_at_once();
+    matrix a = matrix_make(ta ? k : m, ta ? m : k, pad), b = matrix_make(tb ? n : k, tb ? k : n, pad), c = matrix_make(m, n, pad);
+    fill(&a, ta, of_a), fill(&b, tb, of_b);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) c.at[i + j * c.ld] = 7;
+    const int64_t before = gpu_calls();
+    cblas_sgemm(COLUMN_MAJOR, ta ? TRANS : NO_TRANS, tb ? TRANS : NO_TRANS, m, n, k, (float)alpha, a.at, (int)a.ld, b.at, (int)b.ld,
+                (float)beta, c.at, (int)c.ld);
+    const int64_t wrong = count_wrong(&c, k, alpha, beta);
+    if (wrong) fprintf(stderr, "%d x %d x %d %s, ld + %lld: %lld results are wrong\n", m, n, k, trans, (long long)pad, (long long)wrong);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(gpu_calls(), before + 1);
+    matrix_free(&a), matrix_free(&b), matrix_free(&c);
+}
+
+/* By FMAs, and by slices, whose strips are cut one by one. */
+static void test_strips(void **state)
+{
+    (void)state;
+    static const char *const trans[] = { "NN", "NT", "TN", "TT" };
+    static const char *const kernels[] = { NULL, "ffma", "fp16x3" };
+    for (int i = 0; i < 12; i++) {
+        set_option("KERNEL", kernels[i % 3]);
+        if (i % 2) try(1024, 8192, 40, trans[i % 4], i % 3, 1, i % 5 - 1);
+        else try(8192, 1024, 40, trans[i % 4], i % 3, -1, i % 5 - 1);
+    }
+    set_option("KERNEL", NULL);
+}
+
+/* Each column 16 MiB from the next: 8 to 10 GiB from the first to the last, in several loads each way. */
+static void test_spans(void **state)
+{
+    (void)state;
+    static const char *const trans[] = { "NN", "TT" };
+    for (int i = 0; i < 2; i++) try(700, 600, 500, trans[i], (1 << 22) + 5 - (i ? 500 : 700), 1, i);
+}
+
+int main(void)
+{
+    if (!gpu_open()) return 77;
+    set_option("OFFLOAD", "always");
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_spans) };
+    return cmocka_run_group_tests_name("strips", tests, NULL, NULL);
+}
