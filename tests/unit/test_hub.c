@@ -27,7 +27,7 @@ static double its_s(void) { return now_s; }
 typedef struct world { double crowded; int threads; } world;
 static world here;
 static double host_worked_s = -1;            /* when the host's threads last did */
-static int on_gpu;
+static int on_gpu, asked;                    /* calls that the GPU computed; for which facts were asked */
 
 /* One size: seconds on the host, on the GPU alone. */
 typedef struct product { gpb_call call; double host_s, gpu_s; } product;
@@ -52,6 +52,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)libcuda;
+    asked++;
     *facts = (gpb_facts){ .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30 };
     gpb_machine_facts(call, facts);
 }
@@ -194,9 +195,72 @@ static void wrong_models(void **state)
     assert_true(fabs(does(&host) - host.host_s) < 1e-9 && fabs(does(&gpu) - gpu.gpu_s) < 1e-9);
 }
 
+/* ---- what is remembered of sizes that are the host's */
+
+/* Of so many calls, those that were looked at. */
+static int looked_at(const product *p, int calls)
+{
+    asked = 0;
+    for (int i = 0; i < calls; i++) does(p);
+    return asked;
+}
+
+/* Until both sides are known and nothing is learnt any more. The host takes exactly what it is thought to. */
+static product settled(void)
+{
+    product p = product_of(100, 40e-6, 200e-6);
+    forget(1, 16);
+    looked_at(&p, 256 * 64);
+    return p;
+}
+
+/* Of a size that is known to be the host's one call in 256 is looked at, no more and no fewer, whatever else is called. */
+static void remembers(void **state)
+{
+    (void)state;
+    const product p = settled(), other = product_of(101, 40e-6, 200e-6);
+    assert_int_equal(looked_at(&p, 256 * 8), 8);
+    looked_at(&other, 256 * 64);
+    const unsigned age = gpb_machine_age();
+    asked = 0;
+    for (int i = 0; i < 128 * 8; i++) does(&p), does(&other);
+    assert_int_equal(asked, 8);
+    assert_int_equal(gpb_machine_age(), age);
+}
+
+/* Anything that was learnt makes what is remembered void: of each size the next call is looked at, once. */
+static void forgets(void **state)
+{
+    (void)state;
+    const product p = settled();
+    for (int i = 0; i < 20; i++) {
+        atomic_fetch_add(&changes, 1);
+        assert_int_equal(looked_at(&p, 1), 1);
+        assert_in_range(looked_at(&p, 100), 0, 1);
+    }
+    /* A host that slows down is learnt of by the calls that are looked at, and the size goes elsewhere. */
+    product slow = p;
+    slow.host_s = 4e-3;
+    looked_at(&slow, 256 * 32);
+    on_gpu = 0;
+    looked_at(&slow, 256);
+    assert_int_equal(on_gpu, 256);
+}
+
+/* Decisions that hold for the moment alone are not remembered: a size that is too long on the host, or whose other side is still to be tried. */
+static void not_remembered(void **state)
+{
+    (void)state;
+    const product p = product_of(200, 1e-3, 20e-3);
+    forget(1, 16);
+    looked_at(&p, 256 * 8);
+    assert_int_equal(looked_at(&p, 100), 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host), cmocka_unit_test(large_beside_the_host),
-                                        cmocka_unit_test(beside_few), cmocka_unit_test(wrong_models) };
+                                        cmocka_unit_test(beside_few), cmocka_unit_test(wrong_models), cmocka_unit_test(remembers),
+                                        cmocka_unit_test(forgets), cmocka_unit_test(not_remembered) };
     return cmocka_run_group_tests_name("hub", tests, NULL, NULL);
 }
