@@ -168,6 +168,8 @@ static void read_environment(void)
     options.capture = text && *text != '0';
     text = getenv("FAKECUDA_STALE");
     options.stale = text && *text != '0';
+    text = getenv("FAKECUDA_DAWDLE");
+    options.dawdle = text && *text != '0';
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);
@@ -282,8 +284,11 @@ CUresult gpb_fake_leave(const char *function, CUresult result)
                               syscall(SYS_gettid), (int)result);
         (void)!write(log_file, line, (size_t)length);
     }
+    const bool dawdles = options.dawdle && gpb_fake_random(4) == 0;
     if (!gpb_fake_forked())
         pthread_mutex_unlock(&lock);
+    if (dawdles)
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
     return result;
 }
 

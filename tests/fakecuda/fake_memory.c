@@ -76,8 +76,34 @@ static int poison(void)
 
 static size_t mapped_size(size_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
-static char *storage_new(size_t bytes)
+/* Pinned memory lies between two forbidden pages: the program writes there by itself, and no copy of ours sees that it runs over an end. */
+static char *guarded_new(size_t bytes)
 {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
+    char *map = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *storage = map + page;
+    if (map == MAP_FAILED)
+        return NULL;
+    for (size_t at = 0; at < size; at += PIECE)
+        if (mmap(storage + at, size - at < PIECE ? size - at : PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                 poison(), 0) == MAP_FAILED)
+            gpb_fake_die("no memory for %zu pinned bytes", bytes);
+    return storage;
+}
+
+/* What is left of the last page is still poison, or somebody has written beyond the end. */
+static void guarded_free(char *storage, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
+    for (size_t at = bytes; at < size; at++)
+        if (storage[at] != (char)0xFF)
+            gpb_fake_die("OUT OF BOUNDS: byte %zu behind %zu pinned bytes was written", at - bytes, bytes);
+    munmap(storage - page, size + 2 * page);
+}
+
+static char *storage_new(size_t bytes, enum gpb_fake_place place)
+{
+    if (place == GPB_FAKE_PLACE_PINNED)
+        return guarded_new(bytes);
     if (bytes < PIECE) {                 /* from malloc: the sanitizers watch over it, too */
         void *storage = NULL;
         if (posix_memalign(&storage, 4096, bytes))
@@ -94,9 +120,11 @@ static char *storage_new(size_t bytes)
     return storage;
 }
 
-static void storage_free(char *storage, size_t bytes)
+static void storage_free(char *storage, size_t bytes, enum gpb_fake_place place)
 {
-    if (bytes < PIECE)
+    if (place == GPB_FAKE_PLACE_PINNED)
+        guarded_free(storage, bytes);
+    else if (bytes < PIECE)
         free(storage);
     else
         munmap(storage, mapped_size(bytes));
@@ -159,10 +187,10 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place pla
     if (place == GPB_FAKE_PLACE_DEVICE && (bytes > gpb_fake_options_get()->memory ||
                                            *total + rounded(bytes) > gpb_fake_options_get()->memory))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    char *storage = storage_new(bytes);
+    char *storage = storage_new(bytes, place);
     CUdeviceptr start = storage && place == GPB_FAKE_PLACE_DEVICE ? address_new(bytes) : (CUdeviceptr)storage;
     if (storage && !start)
-        storage_free(storage, bytes);
+        storage_free(storage, bytes, place);
     if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
     insert((gpb_fake_block){ start, bytes, storage, place, false, context, next_id++ });
@@ -177,7 +205,7 @@ static void discard(gpb_fake_block *block)
     if (block->place == GPB_FAKE_PLACE_DEVICE)
         used[block->context->device] -= rounded(block->bytes);
     if (!block->registered)
-        storage_free(block->storage, block->bytes);
+        storage_free(block->storage, block->bytes, block->place);
     block_count--;
     memmove(block, block + 1, (size_t)(blocks + block_count - block) * sizeof *block);
 }

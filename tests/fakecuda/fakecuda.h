@@ -24,6 +24,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_DEVICES=1     how many; 0 (and an empty CUDA_VISIBLE_DEVICES): cuInit returns CUDA_ERROR_NO_DEVICE
    FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
    FAKECUDA_ENGINE=1      a thread in the place of the GPU runs what is queued, beside the program, and not only when a call waits
+   FAKECUDA_DAWDLE=1      one call in four rests before it returns, so that other threads' calls come between a thread's
    FAKECUDA_CAPTURE=1     another thread of the program is recording a graph (fake_capture.c)
    FAKECUDA_STALE=1       whoever uses a stream, an event, a module or a function of before a reset dies; else it is an error
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
@@ -40,6 +41,7 @@ typedef struct gpb_fake_options {
     bool no_image;
     bool netlib;
     bool engine;
+    bool dawdle;
     bool capture;
     bool stale;
 } gpb_fake_options;

@@ -2,6 +2,7 @@
 /* The promises of tests/fakecuda: initialisation, contexts, memory, copies, failures, the log. Kernels and order: other files. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -232,6 +233,27 @@ static int set_past_end(void)
     return cuCtxSynchronize() == CUDA_SUCCESS ? GPB_CHILD_OK : GPB_CHILD_BROKEN;
 }
 
+/* A write of the program's own behind pinned memory: at once where it fills its pages, at the latest when it is freed. */
+static int beyond_pinned(size_t bytes)
+{
+    signal(SIGSEGV, SIG_DFL);
+    gpb_child_start();
+    volatile char *pinned = gpb_child_pinned(bytes);
+    pinned[bytes] = 1;
+    cuMemFreeHost((void *)(uintptr_t)pinned);
+    return GPB_CHILD_OK;
+}
+
+static int beyond_pages(void) { return beyond_pinned(5 << 20); }
+static int beyond_bytes(void) { return beyond_pinned(100); }
+
+static void test_beyond_pinned(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_run(beyond_pages, NULL), 128 + SIGSEGV);
+    assert_int_equal(gpb_child_run(beyond_bytes, NULL), 86);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -384,7 +406,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_init),     cmocka_unit_test(test_reset), cmocka_unit_test(test_fork),      cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_pointers),  cmocka_unit_test(test_copies_2d),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_beyond_pinned), cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_copies_2d),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
