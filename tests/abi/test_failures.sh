@@ -91,12 +91,6 @@ for kernel in ffma fp16x3; do
     done
 done
 
-# Every call of the driver at every occurrence, in every form of call and place of operands: 430,000 cases, of which CI draws 2400 by the day
-# (GPB_TEST_SEED), GPB_TEST_LARGE=1 a third of them.
-build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
-preloaded openblas ./inject "${GPB_TEST_SEED:-$(date +%j)}" $((${GPB_TEST_LARGE:-0} ? 3 : 151)) "$scratch" > inject.out 2>&1; exit=$?
-if [ $exit = 0 ]; then ok "injected faults: $(cat inject.out)"; else fail "injected faults: exit $exit, seed ${GPB_TEST_SEED:-$(date +%j)}"; head -40 inject.out; fi
-
 # Nothing of CUDA for calls that are not worth it, even where the program has libcuda; and what a mistyped option does.
 FAKECUDA_LOG=$scratch/small.log GPUBLAS_OFFLOAD=auto LD_LIBRARY_PATH=$debian/openblas-pthread:$fake LD_PRELOAD="$library $fake/libcuda.so.1" ./failures
 expect 'small calls with libcuda in the process: exit' 0 $?

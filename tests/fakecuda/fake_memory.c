@@ -74,6 +74,10 @@ static int poison(void)
     return file;
 }
 
+/* For a program that is going to fork many times: its children find the poison made. */
+__attribute__((visibility("default"))) void fakecuda_warm(void);
+void fakecuda_warm(void) { (void)poison(); }
+
 static size_t mapped_size(size_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
 /* Pinned memory lies between two forbidden pages: the program writes there by itself, and no copy of ours sees that it runs over an end. */

@@ -2,8 +2,9 @@
 /* Every driver call failing, at every occurrence, once and from then on, with errors that pass and errors that stay; in and out of core,
    every form of kernel, three betas, operands in host and device memory. Each case is a child that makes three calls; preloaded, on the
    software libcuda (fakecuda_fail). Fine: C of each call, the canaries round it, one warning at most of a kind, and no call on the GPU
-   after a sticky error. Usage: inject SEED OF [FOLDER]: one case in OF, picked by SEED, its log in FOLDER; inject CONFIGURATION RULE:
-   that one, aloud, as printed. Exits with 1 if one was wrong. */
+   after a sticky error. The parent makes the operands and what C is to be, once a configuration: children compare.
+   Usage: inject SEED SLICES [FOLDER]: one slice of all cases: as many seeds in a row are all of them; a log in FOLDER. inject CONFIGURATION
+   RULE: that one, aloud, as printed. Exits with 1 if one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,52 +36,71 @@ enum { SHAPES = sizeof shapes / sizeof *shapes, BETAS = 3, PLACES = 4, CODES = s
 
 typedef struct occurrences { char function[40]; int count; } occurrences;
 
-/* ---- in the child */
+/* ---- operands: made by the parent, whose memory the children have */
 
 typedef struct operand {
     int rows, cols;
     float *host;                     /* rows + PAD a column, what the call gets or what is to go up */
     unsigned long long device;
 } operand;
+static operand a, b, c;              /* of this configuration, C as it is before a call */
+static float *right;                 /* and after it, with all canaries */
 
-static operand make(int rows, int cols, bool up, int seed)
+static size_t bytes_of(const operand *x) { return (size_t)(x->rows + PAD) * (size_t)x->cols * sizeof(float); }
+
+static operand make(int rows, int cols, int seed)
 {
-    operand x = { .rows = rows, .cols = cols, .host = malloc((size_t)(rows + PAD) * (size_t)cols * sizeof(float)) };
+    operand x = { .rows = rows, .cols = cols };
+    x.host = malloc(bytes_of(&x));
     for (int i = 0; i < (rows + PAD) * cols; i++) x.host[i] = (float)(2 * ((i * 7 + i / 13 * 5 + seed) % 5 - 2));
-    const size_t bytes = (size_t)(rows + PAD) * (size_t)cols * sizeof(float);
-    if (up && (cuda.alloc(&x.device, bytes) || cuda.up(x.device, x.host, bytes))) _exit(90);
+    return x;
+}
+
+static float at(const operand *x, bool transposed, int i, int j) { return transposed ? x->host[j + i * (x->rows + PAD)]
+    : x->host[i + j * (x->rows + PAD)]; }
+
+static void make_operands(const struct shape *s, float beta)
+{
+    const bool ta = s->trans[0] == 'T', tb = s->trans[1] == 'T';
+    free(a.host), free(b.host), free(c.host), free(right);
+    a = make(ta ? s->k : s->m, ta ? s->m : s->k, 1), b = make(tb ? s->n : s->k, tb ? s->k : s->n, 2), c = make(s->m, s->n, 3);
+    right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
+    for (int j = 0; j < s->n; j++)
+        for (int i = 0; i < s->m; i++) {
+            float *to = &right[i + j * (c.rows + PAD)];      /* whole numbers below 2^24: exact in any order */
+            *to = beta == 0 ? 0 : beta * *to;
+            for (int p = 0; p < s->k; p++) *to += at(&a, ta, i, p) * at(&b, tb, p, j);
+        }
+}
+
+/* ---- in the child */
+
+/* On the GPU if it is to be there. A and B are only read; C is new each time. */
+static operand place_one(const operand *from, bool up, bool is_new)
+{
+    operand x = *from;
+    if (is_new) x.host = memcpy(malloc(bytes_of(from)), from->host, bytes_of(from));
+    if (up && (cuda.alloc(&x.device, bytes_of(&x)) || cuda.up(x.device, x.host, bytes_of(&x)))) _exit(90);
     return x;
 }
 
 static float *where(const operand *x) { return x->device ? (float *)(uintptr_t)x->device : x->host; }
-static float at(const operand *x, bool transposed, int i, int j) { return transposed ? x->host[j + i * (x->rows + PAD)]
-    : x->host[i + j * (x->rows + PAD)]; }
 
-/* Is C right? Of a large one, some elements are looked at, and all canaries. */
-static bool is_right(const struct shape *s, float beta, const operand *a, const operand *b, const operand *c)
+/* Is C right, and all round it? */
+static bool is_right(const operand *now)
 {
-    const int step = s->m * s->n * s->k > 2000000 ? 17 : 1;
-    const size_t count = (size_t)(c->rows + PAD) * (size_t)c->cols;
-    float *now = c->host;
-    if (c->device) {
-        now = malloc(count * sizeof *now);
-        if (!now || cuda.down(now, c->device, count * sizeof *now)) return true;      /* gone with its context: there is nothing to judge */
+    float *x = now->host;
+    if (now->device) {
+        x = malloc(bytes_of(now));
+        if (!x || cuda.down(x, now->device, bytes_of(now))) return true;      /* gone with its context: there is nothing to judge */
     }
-    const operand again = make(c->rows, c->cols, false, 3), *old = &again;
-    for (int j = 0; j < c->cols; j++)
-        for (int i = 0; i < c->rows + PAD; i++) {
-            if (i < c->rows && (i + j) % step) continue;
-            double right = (double)old->host[i + j * (c->rows + PAD)];
-            if (i < c->rows) {
-                right = beta == 0 ? 0 : (double)beta * right;
-                for (int p = 0; p < s->k; p++) right += (double)at(a, s->trans[0] == 'T', i, p) * (double)at(b, s->trans[1] == 'T', p, j);
-            }
-            if (now[i + j * (c->rows + PAD)] != (float)right) {
-                if (aloud) printf("  C(%d,%d) is %g, not %g\n", i, j, (double)now[i + j * (c->rows + PAD)], right);
-                return false;
-            }
+    if (memcmp(x, right, bytes_of(now)) == 0) return true;
+    for (int i = 0; i < (now->rows + PAD) * now->cols; i++)
+        if (x[i] != right[i]) {
+            if (aloud) printf("  C(%d,%d) is %g, not %g\n", i % (now->rows + PAD), i / (now->rows + PAD), (double)x[i], (double)right[i]);
+            return false;
         }
-    return true;
+    return true;                                                              /* zeros of the other sign */
 }
 
 static void open_driver(void)
@@ -114,16 +134,15 @@ static _Noreturn void child(const struct shape *s, float beta, const struct plac
     open_driver();
     cuda.fail(rule);
     for (int call = 0; call < CALLS; call++) {
-        const bool ta = s->trans[0] == 'T', tb = s->trans[1] == 'T';
-        operand a = make(ta ? s->k : s->m, ta ? s->m : s->k, place->a && !lost, 1);
-        operand b = make(tb ? s->n : s->k, tb ? s->k : s->n, place->b && !lost, 2), c = make(s->m, s->n, place->c && !lost, 3);
+        const operand my_a = place_one(&a, place->a && !lost, false), my_b = place_one(&b, place->b && !lost, false);
+        const operand my_c = place_one(&c, place->c && !lost, true);
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        sgemm_(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, &one, where(&a), &lda, where(&b), &ldb, &beta, where(&c), &ldc);
+        sgemm_(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, &one, where(&my_a), &lda, where(&my_b), &ldb, &beta, where(&my_c), &ldc);
         cuda.pause(1);
         if (lost && gpu_calls() != before) worst = 3;
-        if (!is_right(s, beta, &a, &b, &c)) worst = most(worst, a.device || b.device || c.device ? 2 : 1);
+        if (!is_right(&my_c)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);
         unsigned long long probe;
         lost = lost || cuda.alloc(&probe, 16);      /* memory is plenty: only a lost context refuses */
     }
@@ -135,6 +154,20 @@ static _Noreturn void child(const struct shape *s, float beta, const struct plac
 typedef struct plan { occurrences of[FUNCTIONS]; int functions; } plan;
 
 static char folder[256] = ".";
+
+/* What every child would do first: find libcuda and make its poison. */
+static void warm(void)
+{
+    void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
+    void (*make)(void);
+    if (libcuda && (*(void **)&make = dlsym(libcuda, "fakecuda_warm"))) make();
+}
+
+/* The places of a configuration have the same operands. */
+static void prepare(int configuration)
+{
+    if (!right || configuration % PLACES == 0) make_operands(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS]);
+}
 
 /* Runs a child; returns its status, its stderr in text. */
 static int run(int configuration, const char *rule, const char *log, char *text, size_t room)
@@ -206,27 +239,41 @@ static bool fine(int configuration, const char *rule)
     return good;
 }
 
+/* By its name, not by its number: how often the driver is asked whether an event is over differs from run to run. FNV-1a. */
+static unsigned slice_of(int configuration, const char *rule, unsigned slices)
+{
+    uint64_t hash = UINT64_C(14695981039346656037) ^ (uint64_t)configuration;
+    for (; *rule; rule++) hash = (hash ^ (unsigned char)*rule) * UINT64_C(1099511628211);
+    return (unsigned)((hash >> 20) % slices);
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    warm();
     aloud = argc == 3 && strchr(argv[2], ':');
-    if (aloud) return !fine(atoi(argv[1]), argv[2]);
+    if (aloud) {
+        prepare(atoi(argv[1]));
+        return !fine(atoi(argv[1]), argv[2]);
+    }
     if (argc < 3) return 2;
-    const unsigned seed = (unsigned)atoi(argv[1]), one_in = (unsigned)atoi(argv[2]);
+    const unsigned slices = (unsigned)atoi(argv[2]), slice = (unsigned)atoi(argv[1]) % slices;
     unsigned number = 0, cases = 0, wrong = 0;
     if (argc > 3) snprintf(folder, sizeof folder, "%s", argv[3]);
     for (int configuration = 0; configuration < SHAPES * BETAS * PLACES; configuration++) {
+        prepare(configuration);
         const plan p = count_calls(configuration);
         for (int f = 0; f < p.functions; f++)
             for (int occurrence = 1; occurrence <= p.of[f].count; occurrence++)
                 for (int kind = 0; kind < 2 * CODES; kind++) {
                     char rule[80];
-                    if ((++number * 2654435761u >> 8) % one_in != seed % one_in) continue;
                     snprintf(rule, sizeof rule, "%s:%d%s:%s", p.of[f].function, occurrence, kind % 2 ? "+" : "", codes[kind / 2]);
+                    number++;
+                    if (slice_of(configuration, rule, slices) != slice) continue;
                     cases++;
                     wrong += !fine(configuration, rule);
                 }
     }
-    printf("cases %u of %u, wrong %u\n", cases, number, wrong);
+    printf("slice %u of %u: cases %u of %u, wrong %u\n", slice, slices, cases, number, wrong);
     return wrong > 0;
 }
