@@ -113,7 +113,7 @@ static CUresult record(gpb_belt *belt, uint64_t upto)
     if (belt->recorded - belt->passed == GPB_BELT_EVENTS) return CUDA_SUCCESS;      /* a later one will speak for it */
     const uint64_t slot = belt->recorded++ % GPB_BELT_EVENTS;
     belt->upto[slot] = upto;
-    return gpb_driver_open(NULL)->cuEventRecord(belt->event[slot], belt->stream);
+    return gpb_driver_record(gpb_driver_open(NULL), belt->event[slot], belt->stream);
 }
 
 /* Loads whose copying by the engines is over. */

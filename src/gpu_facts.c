@@ -16,6 +16,45 @@ typedef struct known {
     size_t bytes;
 } known;
 
+/* Memory that the host cannot reach, as the driver has named it: for the time when there is no driver to ask any more. A range is a number of
+   its first page and one of 64 KiB pieces; those that fall on one place become one that holds both. */
+enum { SEEN = 64, SEEN_PAGE = 4096, SEEN_PIECE = 65536 };
+static _Atomic uint64_t seen[SEEN];
+static atomic_bool any_seen;
+
+static uint64_t seen_pieces(uintptr_t first, uintptr_t last)
+{
+    const uint64_t pieces = (last - first) / SEEN_PIECE + 1, most = (1 << 28) - 1;
+    return pieces < most ? pieces : most;
+}
+
+static uintptr_t seen_first(uint64_t range) { return (range >> 28) * SEEN_PAGE; }
+static uintptr_t seen_end(uint64_t range) { return seen_first(range) + (range & ((1 << 28) - 1)) * SEEN_PIECE; }
+
+static void note_seen(uintptr_t start, size_t bytes)
+{
+    _Atomic uint64_t *place = &seen[start / (2 << 20) % SEEN];
+    uint64_t before = atomic_load_explicit(place, memory_order_relaxed), now;
+    do {
+        uintptr_t first = start, last = start + (bytes ? bytes - 1 : 0);
+        if (before && first >= seen_first(before) && last < seen_end(before)) return;
+        if (before && seen_first(before) < first) first = seen_first(before);
+        if (before && seen_end(before) - 1 > last) last = seen_end(before) - 1;
+        now = first / SEEN_PAGE << 28 | seen_pieces(first / SEEN_PAGE * SEEN_PAGE, last);
+    } while (!atomic_compare_exchange_weak(place, &before, now));
+    atomic_store_explicit(&any_seen, true, memory_order_relaxed);
+}
+
+static bool was_on_gpu(const void *pointer)
+{
+    bool was = false;
+    for (int i = 0; i < SEEN && atomic_load_explicit(&any_seen, memory_order_relaxed); i++) {
+        const uint64_t range = atomic_load_explicit(&seen[i], memory_order_relaxed);
+        was |= (uintptr_t)pointer >= seen_first(range) && (uintptr_t)pointer < seen_end(range);
+    }
+    return was;
+}
+
 static CUresult ask(const void *pointer, known *about)
 {
     unsigned memory = 0, managed = 0;
@@ -30,6 +69,7 @@ static CUresult ask(const void *pointer, known *about)
     about->managed = managed;
     about->on_gpu = memory == CU_MEMORYTYPE_DEVICE, about->pinned = memory == CU_MEMORYTYPE_HOST;
     about->start = (uintptr_t)start;
+    if (about->on_gpu && !about->managed) note_seen(about->start, about->bytes);
     return result;
 }
 
@@ -183,7 +223,7 @@ enum { PAGES = 32, MOMENT = 80000 };     /* cycles: 20 to 40 us */
 typedef struct glance {
     uintptr_t page;
     uint64_t at;
-    bool on_gpu;
+    bool on_gpu, lost;           /* lost: not on_gpu, but that the host cannot reach it, as it was when the GPU was lost */
 } glance;
 static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
 
@@ -207,7 +247,7 @@ static void look(const void *pointer, uint64_t now)
         result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
         gpb_gpu_exit();
     }
-    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE };
+    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE, false };
 }
 
 bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
@@ -258,16 +298,31 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     pthread_setcancelstate(cancel, NULL);
 }
 
-static bool reachable(const gpb_call *call, const void *a, const void *b, const void *c)
+/* What no driver has ever called a GPU's is the program's affair, as without us: a page that it provides on demand looks just like memory
+   that is gone. Where there is still a driver to ask (a GPU that failed, or that we may not use), it is; the answer is good for a moment. */
+static bool is_gone(const void *pointer, uint64_t now)
 {
-    return gpb_host_readable(c) && (!gpb_call_multiplies(call) || (gpb_host_readable(a) && gpb_host_readable(b)));
+    if (was_on_gpu(pointer)) return !gpb_host_readable(pointer);
+    if (gpb_gpu_forked() || gpb_host_memory(&pointer, 1)) return false;
+    glance *g = glance_of(pointer);
+    if (!is_fresh(pointer, now) || !g->lost) {
+        look(pointer, now);
+        g->on_gpu = g->on_gpu && !gpb_host_readable(pointer), g->lost = true;
+    }
+    return g->on_gpu;
+}
+
+static bool any_gone(const gpb_call *call, const void *a, const void *b, const void *c, uint64_t now)
+{
+    return is_gone(c, now) || (gpb_call_multiplies(call) && (is_gone(a, now) || is_gone(b, now)));
 }
 
 bool gpb_gpu_unreachable(const gpb_call *call)
 {
     if (!gpb_gpu_lost()) return false;
-    if (!call->c_array) return !reachable(call, call->a, call->b, call->c);
+    const uint64_t now = __builtin_ia32_rdtsc();
+    if (!call->c_array) return any_gone(call, call->a, call->b, call->c, now);
     for (int64_t i = 0; i < call->batch; i++)
-        if (!reachable(call, call->a_array[i], call->b_array[i], call->c_array[i])) return true;
+        if (any_gone(call, call->a_array[i], call->b_array[i], call->c_array[i], now)) return true;
     return false;
 }

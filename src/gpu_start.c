@@ -33,6 +33,7 @@ static int device_count;
 static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
 static const gpb_driver *driver;
 static atomic_bool touched;              /* CUDA was, is being or is just about to be started: a fork from here on loses it */
+static atomic_bool forked;               /* this is the child of such a fork: there is no driver to ask */
 static atomic_bool leaving;              /* the program is ending */
 
 static void turn_off(const char *because)
@@ -44,6 +45,7 @@ static void turn_off(const char *because)
 /* CUDA does not survive a fork: the child computes on the host, and touches neither a lock nor the lanes. */
 static void in_child(void)
 {
+    atomic_store(&forked, atomic_load(&touched));
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
 }
 
@@ -215,6 +217,7 @@ double gpb_gpu_start_left(void)
     return most(expected - taken, most(taken, expected) / 10);
 }
 
+bool gpb_gpu_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
 bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && atomic_load_explicit(&present, memory_order_relaxed); }

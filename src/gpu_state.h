@@ -73,6 +73,8 @@ typedef struct gpb_lane {
 void gpb_gpu_give_up(const char *why);
 /* There are GPUs that could not be started, or are given up, or this is a forked child: what is in their memory is out of reach. */
 bool gpb_gpu_lost(void);
+/* The last of these: then the driver cannot be asked either. */
+bool gpb_gpu_forked(void);
 /* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
 double gpb_gpu_start_left(void);
 /* The program is ending: nothing new is begun. */

@@ -96,11 +96,13 @@ bool gpb_host_memory(const void *const *pointers, int count)
 }
 
 /* The kernel copies the set before it looks at what is to be done with it, which is nothing that exists: EFAULT, or EINVAL. No page of ours
-   is touched, and a container's seccomp filter lets it pass. */
+   is touched, and a container's seccomp filter lets it pass. The eight bytes around the address, so that they are of one page: an operand
+   may be the last of a mapping. */
 bool gpb_host_readable(const void *pointer)
 {
     const int before = errno;
-    const bool readable = !pointer || syscall(SYS_rt_sigprocmask, ~0, pointer, NULL, (size_t)8) == 0 || errno != EFAULT;
+    const uintptr_t at = (uintptr_t)pointer / 8 * 8;
+    const bool readable = !at || syscall(SYS_rt_sigprocmask, ~0, at, NULL, (size_t)8) == 0 || errno != EFAULT;
     errno = before;
     return readable;
 }

@@ -39,4 +39,9 @@ fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./at
 expect 'libcuda forks while it starts: exit' 0 $?
 took=$(sed -n 's/.*starting took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
 if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
+build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas || finish
+preloaded netlib timeout 60 ./edge > edge.out 2> edge.err
+expect 'operands at the edge, in a child: exit, checks right' '0 4' "$? $(grep -c ^right edge.out)"
+grep ^WRONG edge.out
+expect "lines on stderr" 0 "$(wc -l < edge.err)"
 finish

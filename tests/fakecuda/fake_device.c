@@ -280,7 +280,7 @@ static CUresult push(CUcontext context)
 {
     if (!is_context(context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context->alive)
+    if (!context->alive && !context->primary)      /* a primary one that was reset may be pushed: driver 580, H200 */
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (depth == STACK)
         gpb_fake_die("CONTEXT STACK: %d pushes without a pop", STACK);

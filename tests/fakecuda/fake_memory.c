@@ -341,9 +341,10 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     return CUDA_SUCCESS;
 }
 
+/* Answers without a current context, too, as driver 580 does (H200); not after an error that is for good. */
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **out, CUdeviceptr at)
 {
-    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    CUresult r = gpb_fake_enter(__func__, gpb_fake_current() && gpb_fake_current()->alive ? GPB_FAKE_NEED_CONTEXT : GPB_FAKE_NEED_INIT);
     for (unsigned i = 0; !r && i < count; i++)
         r = attribute(which[i], out[i], gpb_fake_block_find(at), at);
     return gpb_fake_leave(__func__, r);

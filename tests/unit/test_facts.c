@@ -26,7 +26,7 @@ static int asked;
 static CUresult ask_counted(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
 {
     const CUresult result = cuPointerGetAttributes(count, attributes, values, pointer);
-    asked += result != CUDA_ERROR_INVALID_CONTEXT;       /* then it is asked again, in a context */
+    asked++;
     return result;
 }
 
@@ -41,7 +41,9 @@ bool gpb_gpu_start(void) { return started = true; }
 bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_possible(void) { return true; }
-bool gpb_gpu_lost(void) { return false; }
+static bool lost, forked;
+bool gpb_gpu_lost(void) { return lost; }
+bool gpb_gpu_forked(void) { return forked; }
 bool gpb_gpu_same(const gpb_device *of) { return (void)of, true; }
 CUresult gpb_gpu_enter(gpb_device *of) { return cuCtxPushCurrent(of->context); }
 void gpb_gpu_exit(void) { cuCtxPopCurrent(NULL); }
@@ -241,6 +243,29 @@ static void glances(void **state)
     assert_true(none_there(&call) && asked == before + 3);
 }
 
+/* The GPU is lost: only what the driver once called a GPU's, or still does, can be out of reach, and is if the kernel agrees. */
+static void out_of_reach(void **state)
+{
+    (void)state;
+    const gpb_call host = gemm(pageable, pageable, pageable), device = gemm(pageable, (void *)(uintptr_t)memory, pageable);
+    char *none = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const gpb_call on_demand = gemm(pageable, pageable, none), edge = gemm(pageable + N * N - 1, pageable, pageable);
+    assert_int_equal(facts_of(device).b, GPB_PLACE_DEVICE);
+    assert_false(gpb_gpu_unreachable(&device));          /* it is not lost yet */
+    lost = true;
+    for (int i = 0; i < 2; i++, forked = true) {
+        assert_true(gpb_gpu_unreachable(&device));
+        assert_false(gpb_gpu_unreachable(&host) || gpb_gpu_unreachable(&on_demand) || gpb_gpu_unreachable(&edge));
+    }
+    const int before = asked;
+    for (int i = 0; i < 100; i++) assert_false(gpb_gpu_unreachable(&host));
+    assert_int_equal(asked, before);                     /* in a child there is no driver to ask */
+    mprotect(none + 4096, 4096, PROT_READ);
+    assert_true(gpb_host_readable(none + 8191) && !gpb_host_readable(none + 4095));
+    munmap(none, 8192);
+    lost = forked = false;
+}
+
 static void machine(void **state)
 {
     (void)state;
@@ -270,7 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays),
         cmocka_unit_test(equal_steps), cmocka_unit_test(surely_host),
-        cmocka_unit_test(glances), cmocka_unit_test(machine),
+        cmocka_unit_test(glances), cmocka_unit_test(out_of_reach), cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
