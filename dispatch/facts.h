@@ -9,7 +9,8 @@
 #include "dispatch/call.h"
 
 /* PINNED: host memory that the driver knows as page-locked over the operand's whole extent, copied without staging. ELSEWHERE: memory of
-   another GPU or another context, or a pointer array of several kinds. */
+   another GPU or another context, or a pointer array of several kinds. Managed memory is in place for kernels, and so DEVICE, but the host
+   reaches it as well: `managed_a`, ... say that of the operand. */
 enum gpb_place { GPB_PLACE_HOST, GPB_PLACE_PINNED, GPB_PLACE_DEVICE, GPB_PLACE_ELSEWHERE };
 
 static inline bool gpb_place_on_host(enum gpb_place place) { return place == GPB_PLACE_HOST || place == GPB_PLACE_PINNED; }
@@ -37,16 +38,22 @@ typedef struct gpb_facts {
     double host_ratio;           /* measured / modelled seconds of calls like this one; 1: as modelled */
     /* the operands */
     enum gpb_place a, b, c;
+    bool managed_a, managed_b, managed_c;         /* not on the host by the above, but all of it within its reach */
     int64_t between_a, between_b, between_c;      /* of an array of addresses: elements from a member to the next where all lie equally far apart
                                                      in one allocation; else < 0 */
     int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
 } gpb_facts;
 
-/* True if an operand is where the host cannot reach it. */
+/* True if C, or any operand, is where the host cannot reach it. */
+static inline bool gpb_facts_c_on_gpu(const gpb_facts *facts) { return !gpb_place_on_host(facts->c) && !facts->managed_c; }
+
 static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
 {
-    return !gpb_place_on_host(facts->a) || !gpb_place_on_host(facts->b) || !gpb_place_on_host(facts->c);
+    return gpb_facts_c_on_gpu(facts) || (!gpb_place_on_host(facts->a) && !facts->managed_a)
+           || (!gpb_place_on_host(facts->b) && !facts->managed_b);
 }
+
+static inline bool gpb_facts_managed(const gpb_facts *facts) { return facts->managed_a || facts->managed_b || facts->managed_c; }
 
 /* Large calls take turns (src/gpu_state.h), so a small one has at most one of them beside it: from so many bytes that go
    through rings on. */

@@ -117,10 +117,18 @@ double gpb_plan_too_few(const gpb_facts *facts)
     return facts->call_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
 }
 
+/* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they lie now is not known. */
+static double managed_s(const gpb_call *call, const gpb_facts *facts)
+{
+    const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
+    const double elements = (facts->managed_a ? m * k : 0) + (facts->managed_b ? k * n : 0) + (facts->managed_c ? m * n : 0);
+    return 4 * elements * (double)call->batch / (1e9 * facts->dma_gbs);
+}
+
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
     gpb_plan plan = { 0 };
-    const bool reads = gpb_call_multiplies(call), c_on_host = gpb_place_on_host(facts->c);
+    const bool reads = gpb_call_multiplies(call), c_on_host = !gpb_facts_c_on_gpu(facts);
     const bool on_device = !c_on_host || (reads && gpb_facts_on_gpu(facts));
     const bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
 
@@ -131,11 +139,13 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     plan.mc = call->m, plan.nc = call->n, plan.kc = call->k, plan.group = call->batch;
     plan.host_s = facts->host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
-    plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now);
+    const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;
+    plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now) + travel_s;
     if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
     if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0) return quicker_on_host(plan, facts);
 
     if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
+    plan.gpu_s += travel_s;
     if (!must && is_the_hosts(&plan, facts)) return quicker_on_host(plan, facts);
     if (!must && facts->start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 

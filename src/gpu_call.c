@@ -79,7 +79,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (progress.stood_in) out.wide = plan.wide, out.stand_in = plan.stand_in;
     out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left of C is the host's, tile by tile. */
-    bool begun = progress.tiles || progress.members || progress.cols;
+    bool begun = progress.tiles || progress.members || progress.cols || progress.steps || progress.torn || progress.adrift;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
     if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
         gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);

@@ -130,6 +130,13 @@ void gpb_gpu_exit(void)
     gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
 }
 
+bool gpb_gpu_records_graph(void)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUstreamCaptureStatus status;
+    return driver->cuStreamIsCapturing && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
 void gpb_gpu_failed(const gpb_lane *lane, CUresult result)
 {
     if (gpb_gpu_sticky(result) && lane->life == lane->device->life && gpb_gpu_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));

@@ -19,17 +19,19 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
 }
 
-/* A copy of the driver's cannot follow a triangle: column by column. */
+/* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
+   has numbers for: column by column. */
 CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
 {
     const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
-    if (panel->uplo == 'G') return copy_2d(panel, caller, arena, up, stream);
+    const bool far = panel->cols > 1 && panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+    if (panel->uplo == 'G' && !far) return copy_2d(panel, caller, arena, up, stream);
     CUresult result = CUDA_SUCCESS;
     for (int64_t col = 0; col < panel->cols && !result; col++) {
         int64_t diagonal = panel->col0 + col - panel->row0, first = 0, last = panel->rows;
         if (panel->uplo == 'L' && diagonal > 0) first = diagonal;
         if (panel->uplo == 'U' && diagonal + 1 < last) last = diagonal + 1;
-        gpb_panel part = { .rows = last - first, .cols = 1, .ld = panel->ld, .ld_arena = panel->ld_arena, .element = panel->element };
+        gpb_panel part = { .rows = last - first, .cols = 1, .ld = last - first, .ld_arena = last - first, .element = panel->element };
         if (part.rows > 0)
             result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + first) * panel->element,
                              arena + (CUdeviceptr)(col * panel->ld_arena + first) * panel->element, up, stream);
@@ -43,7 +45,9 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
     const gpb_driver *driver = gpb_driver_open(NULL);
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
-    CUresult result = CUDA_SUCCESS;
+    CUstream stream = CU_STREAM_LEGACY;
+    CUresult result = gpb_gpu_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) : CUDA_SUCCESS;
+    if (result) return result;
     if (fetch) {
         copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED, copy.srcDevice = gpu, copy.srcPitch = apart;
         copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = host, copy.dstPitch = tight;
@@ -51,12 +55,13 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
         copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host, copy.srcPitch = tight;
         copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED, copy.dstDevice = gpu, copy.dstPitch = apart;
     }
-    if (!plainly) result = driver->cuMemcpy2DAsync(&copy, CU_STREAM_LEGACY);
+    if (!plainly) result = driver->cuMemcpy2DAsync(&copy, stream);
     for (size_t col = 0; plainly && !result && col < (size_t)panel->cols; col++)
-        result = fetch ? driver->cuMemcpyDtoHAsync(host + col * tight, gpu + col * apart, tight, CU_STREAM_LEGACY)
-                       : driver->cuMemcpyHtoDAsync(gpu + col * apart, host + col * tight, tight, CU_STREAM_LEGACY);
+        result = fetch ? driver->cuMemcpyDtoHAsync(host + col * tight, gpu + col * apart, tight, stream)
+                       : driver->cuMemcpyHtoDAsync(gpu + col * apart, host + col * tight, tight, stream);
     /* Whatever was queued has the host's memory in hand. */
-    const CUresult waited = driver->cuStreamSynchronize(CU_STREAM_LEGACY);
+    const CUresult waited = driver->cuStreamSynchronize(stream);
+    if (stream != CU_STREAM_LEGACY) driver->cuStreamDestroy(stream);
     return result && !gpb_gpu_sticky(waited) ? result : waited;
 }
 
@@ -68,8 +73,8 @@ CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, boo
     CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
     for (int i = 0; i < TRIES && gpb_gpu_devices(&devices) > 0; i++) {
-        const bool plainly = i % 2;
-        if (i && !plainly) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
+        const bool plainly = i % 2 || panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+        if (i && i % 2 == 0) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
         result = gpb_gpu_enter(&devices[0]);
         if (!result) {
             result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bytes from a column to the next that cuMemcpy2D takes (CU_DEVICE_ATTRIBUTE_MAX_PITCH of all GPUs). */
+#define GPB_MOST_PITCH INT64_C(2147483647)
+
 /* rows x cols elements, column-major: ld apart at the caller's, ld_arena in the arena. Of a triangle ('U', 'L') only that part of each
    column moves; row0 and col0 say where the panel lies in the whole matrix. */
 typedef struct gpb_panel {

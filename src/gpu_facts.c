@@ -148,13 +148,18 @@ static int64_t distance(const void *const *array, int64_t batch)
 /* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
    The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
    of 1000 x 64^3 takes 30. */
-static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device, int64_t *between)
+static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device, int64_t *between, bool *managed)
 {
     known about;
     *between = -1;
-    if (!of->array) return place_of(of->base, bytes_of(of, batch), device, &about);
+    if (!of->array) {
+        const enum gpb_place one = place_of(of->base, bytes_of(of, batch), device, &about);
+        *managed = about.managed;
+        return one;
+    }
     const size_t bytes = bytes_of(of, 1);
     enum gpb_place all = place_of(of->array[0], bytes, device, &about);
+    *managed = about.managed || gpb_place_on_host(all);
     operand even = { of->array[0], NULL, of->rows, of->cols, of->ld, distance(of->array, batch) };
     if (all != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, even.base, bytes_of(&even, batch))) {
         *between = even.stride;
@@ -164,6 +169,7 @@ static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device
     for (; i < batch; i++) {
         if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
         const enum gpb_place one = place_of(of->array[i], bytes, device, &about);
+        *managed &= about.managed || gpb_place_on_host(one);
         if (one == all) continue;
         if (!gpb_place_on_host(one) || !gpb_place_on_host(all)) return GPB_PLACE_ELSEWHERE;
         all = GPB_PLACE_HOST;
@@ -193,6 +199,12 @@ enum gpb_place gpb_gpu_place(const void *pointer)
     return place;
 }
 
+CUcontext gpb_gpu_context_of(const void *pointer)
+{
+    known about;
+    return ask(pointer, &about) || about.managed ? NULL : about.context;
+}
+
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
 {
     if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
@@ -206,7 +218,7 @@ static bool might_be_on_gpu(const void *pointer)
     known about;
     if (!pointer || !gpb_driver_open(NULL)) return false;
     CUresult result = ask(pointer, &about);
-    return about.managed || about.on_gpu || result == CUDA_ERROR_INVALID_CONTEXT;
+    return (about.on_gpu && !about.managed) || result == CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static bool any_might(const gpb_call *call)
@@ -238,16 +250,16 @@ static bool is_fresh(const void *pointer, uint64_t now)
 /* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_gpu_facts to look into. */
 static void look(const void *pointer, uint64_t now)
 {
-    unsigned memory = 0;
-    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-    void *value = &memory;
+    unsigned memory = 0, managed = 0;
+    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED };
+    void *values[] = { &memory, &managed };
     const gpb_driver *driver = gpb_driver_open(NULL);
-    CUresult result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
     if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
-        result = driver->cuPointerGetAttributes(1, &attribute, &value, (CUdeviceptr)(uintptr_t)pointer);
+        result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
         gpb_gpu_exit();
     }
-    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || memory == CU_MEMORYTYPE_DEVICE, false };
+    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || (memory == CU_MEMORYTYPE_DEVICE && !managed), false };
 }
 
 bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
@@ -262,16 +274,26 @@ bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
     return !there;
 }
 
+/* Else managed memory is out of every thread's reach while any kernel is at work (WSL2; before Pascal): none of ours is, in such a call. */
+static bool concurrent_access(void)
+{
+    gpb_device *devices;
+    return !gpb_gpu_devices(&devices) || devices[0].concurrent;
+}
+
 static void find_operands(const gpb_call *call, gpb_facts *facts)
 {
     const operand a = { call->a, call->a_array, gpb_call_rows_a(call), gpb_call_cols_a(call), call->lda, call->stride_a };
     const operand b = { call->b, call->b_array, gpb_call_rows_b(call), gpb_call_cols_b(call), call->ldb, call->stride_b };
     const operand c = { call->c, (const void *const *)call->c_array, call->m, call->n, call->ldc, call->stride_c };
     int device = -1;
-    facts->c = place_of_all(&c, call->batch, &device, &facts->between_c);
-    facts->a = place_of_all(&a, call->batch, &device, &facts->between_a);
-    facts->b = place_of_all(&b, call->batch, &device, &facts->between_b);
+    facts->c = place_of_all(&c, call->batch, &device, &facts->between_c, &facts->managed_c);
+    facts->a = place_of_all(&a, call->batch, &device, &facts->between_a, &facts->managed_a);
+    facts->b = place_of_all(&b, call->batch, &device, &facts->between_b, &facts->managed_b);
     facts->device = device + 1;
+    facts->managed_a &= !gpb_place_on_host(facts->a), facts->managed_b &= !gpb_place_on_host(facts->b);
+    facts->managed_c &= !gpb_place_on_host(facts->c);
+    if (gpb_facts_managed(facts) && !concurrent_access()) facts->arch = 0;
 }
 
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)

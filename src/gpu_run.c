@@ -169,6 +169,37 @@ static CUresult pump(gpb_flow *f)
     return result;
 }
 
+/* Both streams of ours wait for what is queued on the legacy stream of that context, which is another than ours. The event is the driver's to
+   keep until that has happened. */
+static CUresult follow_context(const gpb_run *r, CUcontext context)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUcontext popped;
+    CUevent event = NULL;
+    CUresult result = driver->cuCtxPushCurrent(context);
+    if (result) return result;
+    if (!gpb_gpu_records_graph() && !(result = driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)))
+        result = driver->cuEventRecord(event, CU_STREAM_LEGACY);
+    driver->cuCtxPopCurrent(&popped);
+    if (event && !result) result = driver->cuStreamWaitEvent(r->stream, event, 0);
+    if (event && !result) result = driver->cuStreamWaitEvent(r->lane->up->stream, event, 0);
+    if (event) driver->cuEventDestroy(event);
+    return result;
+}
+
+/* An operand in another context, all of its members: work of the program's there comes first, too. */
+static CUresult follow_others(const gpb_run *r, const gpb_operand *x)
+{
+    CUcontext last = r->lane->device->context;
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t l = 0; l < r->call->batch && x->place == GPB_PLACE_ELSEWHERE && !result; l++) {
+        CUcontext context = gpb_gpu_context_of(gpb_member(x->base, x->array, x->stride, l, r->element));
+        if (context && context != last) result = follow_context(r, last = context);
+        if (!x->array) break;
+    }
+    return result;
+}
+
 /* Work that the program has queued for an operand on the device comes first, as before a kernel on the legacy stream. Where there is
    nothing but kernels to queue, and no other call whose kernels could run beside them, that stream itself will do: it saves two driver
    calls and the way from stream to stream. */
@@ -179,12 +210,15 @@ static CUresult follow_legacy(gpb_run *r)
     const bool reads = gpb_call_multiplies(call), a = r->a.place == GPB_PLACE_DEVICE, b = r->b.place == GPB_PLACE_DEVICE;
     const bool c = r->c.place == GPB_PLACE_DEVICE;
     const bool elsewhere = r->a.place == GPB_PLACE_ELSEWHERE || r->b.place == GPB_PLACE_ELSEWHERE || r->c.place == GPB_PLACE_ELSEWHERE;
-    if (!a && !b && !c && !elsewhere) return CUDA_SUCCESS;
+    CUresult result = CUDA_SUCCESS;
+    if (!a && !b && !c && !elsewhere) return result;
+    if (elsewhere && !(result = follow_others(r, &r->a)) && !(result = follow_others(r, &r->b))) result = follow_others(r, &r->c);
+    if (result || gpb_gpu_records_graph()) return result;
     if (c && (!reads || (a && b)) && !call->c_array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
         return CUDA_SUCCESS;
     }
-    CUresult result = gpb_driver_record(driver, r->lane->after, CU_STREAM_LEGACY);
+    result = gpb_driver_record(driver, r->lane->after, CU_STREAM_LEGACY);
     if (!result) result = driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
     return result || !elsewhere ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }

@@ -86,6 +86,7 @@ static CUresult start_device(gpb_device *device, int ordinal)
     if (!result) result = driver->cuDeviceGetName(device->name, sizeof device->name, device->handle);
     if (!result) result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->handle);
     if (!result) result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->handle);
+    if (!result) result = driver->cuDeviceGetAttribute(&device->concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device->handle);
     if (!result) result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->handle);
     if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
     if (result) return result;

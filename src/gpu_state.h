@@ -38,7 +38,7 @@ typedef struct gpb_device {
     _Atomic uint64_t id;                     /* of the context, or (if there is one) of the canary: other ones after a reset; 0: unknown */
     _Atomic CUdeviceptr canary;
     atomic_uint life;                        /* resets that were noticed; goes up under the lock of gpu_state.c */
-    int ordinal, arch, sms;
+    int ordinal, arch, sms, concurrent;      /* concurrent: the host may use managed memory while kernels are at work */
     int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu_state.c) */
     char name[96];
     CUmodule module[GPB_IMAGES];
@@ -81,6 +81,8 @@ double gpb_gpu_start_left(void);
 bool gpb_gpu_leaving(void);
 
 enum gpb_place gpb_gpu_place(const void *pointer);
+/* The context that an address on a GPU belongs to; NULL: none, or unknown. A context is current. */
+CUcontext gpb_gpu_context_of(const void *pointer);
 
 /* The devices that were started: makes their lanes. */
 void gpb_gpu_lanes(gpb_device *first, int count);
@@ -111,6 +113,10 @@ void gpb_gpu_identify(gpb_device *device);
 void gpb_gpu_failed(const gpb_lane *lane, CUresult result);
 /* What idle lanes have is gone with the context; what busy ones have, when they are given back. */
 void gpb_gpu_forget_lanes(gpb_device *device);
+
+/* The program records a graph from a blocking stream, in whatever thread: the legacy stream, which waits for such streams, is not to be used.
+   Nobody's work need then be followed there. A context is current. */
+bool gpb_gpu_records_graph(void);
 
 /* After these the context is dead for good (CUDA driver API, CUresult). */
 bool gpb_gpu_sticky(CUresult result);

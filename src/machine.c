@@ -27,7 +27,7 @@ static int class_of(int threads)
 
 static gpb_learn *gpu_table(const gpb_call *call, const gpb_facts *facts)
 {
-    bool device = !gpb_place_on_host(facts->c) && (!gpb_call_multiplies(call) || gpb_facts_on_gpu(facts));
+    bool device = gpb_facts_c_on_gpu(facts) && (!gpb_call_multiplies(call) || gpb_facts_on_gpu(facts));
     return &gpb_machine_here.gpu[device ? 1 : facts->crowded ? 2 : 0];
 }
 

@@ -140,7 +140,7 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
-    if (alone && !failed && !verified && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
+    if (alone && !failed && !verified && !gpb_facts_managed(facts) && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
               failed ? "gpu+host" : "gpu", &out, seconds);
@@ -238,7 +238,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     gpb_facts facts;
     gpb_plan plan = decide(call, libcuda, &user, &facts);
     /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
-    const bool there = !gpb_place_on_host(facts.c) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
+    const bool there = gpb_facts_c_on_gpu(&facts) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
         if (run_on_gpu(call, &facts, &user, &plan)) return true;

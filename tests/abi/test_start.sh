@@ -27,7 +27,7 @@ expect 'measured all the same' 1 "$(grep -c 'calibration: measured' capture.trac
 
 # A driver that fails while the machine is measured: what cannot be had is done without.
 export FAKECUDA_START_MS=0
-for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMemcpyDtoHAsync:{1,30}:700 cuStreamSynchronize:\*:999 cuMemsetD8:1:700 \
+for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMemcpyDtoHAsync:{1,30}:700 cuStreamSynchronize:\*:999 cuMemsetD8Async:1:700 \
             cuLaunchKernel:{1,\*}:719 cuModuleLoadData:\*:209 cuMemFreeHost:1:2 cuPointerGetAttributes:\*:201; do
     FAKECUDA_FAIL=$rule run calls failing; expect "$rule while it is measured: exit" 0 $?
     if [ "$(grep -c 'the GPU failed' failing.trace)" -gt 1 ]; then fail "$rule: warnings"; grep 'the GPU failed' failing.trace; fi

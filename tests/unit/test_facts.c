@@ -17,7 +17,7 @@
 #include "src/machine.h"
 #include "src/next.h"
 
-static gpb_device device = { .arch = 90, .sms = 132, .budget = 1 << 30 };
+static gpb_device device = { .arch = 90, .sms = 132, .concurrent = 1, .budget = 1 << 30 };
 static bool started = true;
 static int threads = 4, workers;
 
@@ -85,6 +85,8 @@ static gpb_facts facts_of(gpb_call call)
     return facts;
 }
 
+static bool none_there(const gpb_call *call) { return gpb_gpu_none_there(call, __builtin_ia32_rdtsc()); }
+
 static void places(void **state)
 {
     (void)state;
@@ -97,6 +99,33 @@ static void places(void **state)
     assert_true(gpb_facts_on_gpu(&facts));
     facts = facts_of(gemm(pinned, pinned, pinned));
     assert_false(gpb_facts_on_gpu(&facts));
+}
+
+/* In place for kernels, and the host's as well: nothing must go to the GPU for it. */
+static void managed_memory(void **state)
+{
+    (void)state;
+    const gpb_call call = gemm(pageable, managed, managed), mixed = gemm(managed, managed, (void *)(uintptr_t)memory);
+    gpb_facts facts = facts_of(call);
+    assert_true(facts.b == GPB_PLACE_DEVICE && facts.managed_b && facts.managed_c && !facts.managed_a);
+    assert_false(gpb_facts_on_gpu(&facts) || gpb_facts_c_on_gpu(&facts));
+    assert_true(none_there(&call) && !none_there(&mixed));
+    facts = facts_of(mixed);
+    assert_true(gpb_facts_on_gpu(&facts) && gpb_facts_c_on_gpu(&facts) && !facts.managed_c);
+    const void *a[] = { managed, pageable }, *b[] = { managed, managed + 256 };
+    void *c[] = { managed, (void *)(uintptr_t)memory };
+    gpb_call array = gemm(NULL, NULL, NULL);
+    array.m = array.n = array.k = 16, array.lda = array.ldb = array.ldc = 16, array.batch = 2;
+    array.a_array = a, array.b_array = b, array.c_array = c;
+    facts = facts_of(array);
+    assert_true(facts.managed_a && facts.managed_b && !facts.managed_c && facts.a == GPB_PLACE_ELSEWHERE && gpb_facts_c_on_gpu(&facts));
+    started = false;
+    assert_true(none_there(&call) && !none_there(&mixed));      /* no reason to start one */
+    started = true;
+    device.concurrent = 0;
+    assert_int_equal(facts_of(call).arch, 0);
+    assert_int_equal(facts_of(gemm(pageable, pinned, pageable)).arch, 90);
+    device.concurrent = 1;
 }
 
 /* Pinned only as a whole. */
@@ -121,8 +150,6 @@ static void extents(void **state)
     facts = facts_of(call);
     assert_true(facts.a == GPB_PLACE_HOST && facts.b == GPB_PLACE_HOST);
 }
-
-static bool none_there(const gpb_call *call) { return gpb_gpu_none_there(call, __builtin_ia32_rdtsc()); }
 
 static void arrays(void **state)
 {
@@ -293,7 +320,7 @@ static void machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays),
+        cmocka_unit_test(places), cmocka_unit_test(managed_memory), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays),
         cmocka_unit_test(equal_steps), cmocka_unit_test(surely_host),
         cmocka_unit_test(glances), cmocka_unit_test(out_of_reach), cmocka_unit_test(machine),
     };

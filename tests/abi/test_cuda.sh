@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Programs that use CUDA themselves: managed memory, graphs, several GPUs, device memory of their own. programs/cuda.c.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/libblas.so.3"
+build cuda gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/cuda.c" -L"$debian/openblas-pthread" -lblas -lpthread "$fake/libcuda.so.1" || finish
+export GPUBLAS_CALIBRATION=off
+
+# uses <what> <checks>: they are right, nothing is said but calls
+uses() {
+    GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./cuda "$1" > cuda.out 2> cuda.err
+    expect "$1: exit, checks right, lines that are no calls" "0 $2 0" "$? $(grep -c ^right cuda.out) $(grep -vc '^gpublas: sgemm_ ' cuda.err)"
+    grep ^WRONG cuda.out; grep -v '^gpublas: sgemm_ ' cuda.err | head -3
+}
+offload=auto uses managed 2
+expect 'small products of managed memory on the GPU' 0 "$(traced cuda.err ' m=4 ')"
+offload=always uses managed 2
+expect 'and if all calls are to be there' 603 "$(traced cuda.err)"
+FAKECUDA_CAPTURE=1 uses graph 2
+expect 'calls on the GPU beside a graph' 3 "$(traced cuda.err)"
+for seed in 1 2 3; do FAKECUDA_DEVICES=2 FAKECUDA_SEED=$seed GPUBLAS_DEVICES=0 uses elsewhere 1; done
+uses pitch 1
+expect 'on the GPU' 1 "$(traced cuda.err)"
+finish

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that uses CUDA itself, beside its BLAS; it knows nothing of libgpublas. usage: cuda WHAT; prints a line a check. Linked with libcuda. */
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "integers.h"
+
+typedef unsigned long long address;
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address);
+int cuMemAllocManaged(address *, size_t, unsigned), cuMemcpyHtoD_v2(address, const void *, size_t), cuMemcpyDtoH_v2(void *, address, size_t);
+int cuMemsetD8Async(address, unsigned char, size_t, void *), cuThreadExchangeStreamCaptureMode(int *), cuMemGetInfo_v2(size_t *, size_t *);
+int cuMemHostRegister_v2(void *, size_t, unsigned), cuStreamSynchronize(void *), cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+
+static void *enter(int device)
+{
+    void *context = NULL;
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) printf("no device %d\n", device), exit(77);
+    return context;
+}
+
+static void times(int n, const float *x, const float *y, float *z)
+{
+    const float one = 1, zero = 0;
+    sgemm_("N", "N", &n, &n, &n, &one, x, &n, y, &n, &zero, z, &n);
+}
+
+static bool all(const float *x, size_t count, float value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (x[i] != value) return false;
+    return true;
+}
+
+/* Managed memory, which the host reaches as well. */
+static void managed(void)
+{
+    enum { LARGE = 1000 };
+    address at;
+    bool small = true;
+    enter(0);
+    if (cuMemAllocManaged(&at, 3 * sizeof(float) * LARGE * LARGE, 1)) exit(77);
+    float *x = (float *)(uintptr_t)at;
+    for (int i = 0; i < 3 * LARGE * LARGE; i++) x[i] = 1;
+    for (int i = 0; i < 600; i++) times(4, x, x + 16, x + 32), small &= all(x + 32, 16, 4);
+    tell(small, "small products of managed memory");
+    for (int i = 0; i < 3 * LARGE * LARGE; i++) x[i] = 1;
+    for (int i = 0; i < 3; i++) times(LARGE, x, x + LARGE * LARGE, x + 2 * LARGE * LARGE);
+    tell(all(x + 2 * LARGE * LARGE, LARGE * LARGE, LARGE), "large products of managed memory");
+}
+
+/* While another thread records a graph (FAKECUDA_CAPTURE): operands on the device, which would follow the legacy stream, and managed ones. */
+static void graph(void)
+{
+    int mode = 2;
+    address device[3], both;
+    enter(0);
+    cuThreadExchangeStreamCaptureMode(&mode);
+    for (int i = 0; i < 3; i++)
+        if (cuMemAlloc_v2(&device[i], sizeof a)) exit(77);
+    if (cuMemAllocManaged(&both, 3 * sizeof a, 1)) exit(77);
+    cuThreadExchangeStreamCaptureMode(&mode);
+    float *x = (float *)(uintptr_t)both;
+    memcpy(x, a, sizeof a), memcpy(x + N * N, b, sizeof b);
+    times(N, x, x + N * N, x + 2 * N * N);
+    tell(is_right(x + 2 * N * N), "managed memory, beside a graph");
+    const float *p[] = { (float *)(uintptr_t)device[0], (float *)(uintptr_t)device[1] };
+    times(N, p[0], p[1], (float *)(uintptr_t)device[2]);
+    times(N, x, p[1], (float *)(uintptr_t)device[2]);
+    tell(true, "device memory, beside a graph");
+}
+
+/* Operands of another GPU, and what is queued for them there when the call comes. */
+static void elsewhere(void)
+{
+    address x, y;
+    bool right = true;
+    enter(1);
+    if (cuMemAlloc_v2(&x, sizeof a) || cuMemAlloc_v2(&y, sizeof b)) exit(77);
+    for (int round = 0; round < 30; round++) {
+        cuMemcpyHtoD_v2(x, a, sizeof a), cuMemcpyHtoD_v2(y, b, sizeof b);
+        cuMemsetD8Async(x, 0, sizeof a, NULL);
+        memset(shared_c, 0xff, sizeof shared_c);
+        times(N, (float *)(uintptr_t)x, (float *)(uintptr_t)y, shared_c);
+        right &= all(shared_c, N * N, 0);
+        cuStreamSynchronize(NULL);
+    }
+    tell(right, "what was queued on the operand's own GPU came first");
+}
+
+/* Pinned columns that lie farther apart than cuMemcpy2D has numbers for. */
+static void pitch(void)
+{
+    const int m = 64, n = 2, k = 2, ld = (1 << 29) + 16;
+    const float one = 1, zero = 0, ones[] = { 1, 1, 1, 1 };
+    const size_t bytes = sizeof(float) * ((size_t)ld + (size_t)m);
+    enter(0);
+    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), c[2 * 64];
+    if (x == MAP_FAILED || cuMemHostRegister_v2(x, bytes, 0)) exit(77);
+    for (int i = 0; i < m; i++) x[i] = 1, x[i + (size_t)ld] = 2;
+    sgemm_("N", "N", &m, &n, &k, &one, x, &ld, ones, &k, &zero, c, &m);
+    tell(all(c, 2 * 64, 3), "columns 2 GiB apart");
+}
+
+int main(int count, char **arguments)
+{
+    static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
+                                                                             { "pitch", pitch } };
+    alarm(120);
+    fill();
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        if (count > 1 && strcmp(arguments[1], what[i].name) == 0) what[i].run();
+    return wrong != 0;
+}
