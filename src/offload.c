@@ -140,7 +140,8 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
-    if (alone && !failed && !verified && !gpb_facts_managed(facts) && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
+    const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);      /* where managed pages lie is not known */
+    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
               failed ? "gpu+host" : "gpu", &out, seconds);
