@@ -3,7 +3,8 @@
    back (pressure.h): right answers, and nothing lost: no call, no memory of the host's or the device's, and not the GPU, which has to
    compute all that comes afterwards. A and B are windows into numbers that all threads read at once, read-only where they are the host's;
    C lies between canaries; each in ordinary, pinned or device memory. Linked with -lgpublas. GPB_TEST_LARGE=1: sizes for a real GPU.
-   Usage: soak SECONDS [SEED]. Exits with 1 if something was wrong, with 77 without a GPU. */
+   Usage: soak SECONDS [SEED]. Exits with 1 if something was wrong, with 77 without a GPU; the last line is for a log: seed, seconds, calls,
+   calls on the GPU, failed there, wrong. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -360,5 +361,7 @@ int main(int argc, char **argv)
     expect(grown <= most_grown, "the process grew by %lld MiB since a fifth of the time (allowed: %lld)", (long long)grown,
            (long long)most_grown);
     expect(gone <= 0, "no device memory lost (beyond what may be kept: %lld bytes)", (long long)gone);
+    printf("log %llu,%d,%llu,%llu,%llu,%llu\n", (unsigned long long)seed, atoi(argv[1]), (unsigned long long)calls,
+           (unsigned long long)s.gpu_calls, (unsigned long long)s.failed_calls, (unsigned long long)(failures && !wrong ? 1 : wrong));
     return failures > 0;
 }
