@@ -71,8 +71,9 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
         if (result) out.failure = gpb_driver_error(result), gpb_gpu_failed(lane, result);
         gpb_gpu_give(lane);
     } else if (plan.gpu) {
-        out.failure = gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
+        out.failure = gpb_gpu_leaving() ? "the program is ending" : gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
     }
+    if (out.failure && plan.gpu && gpb_gpu_leaving()) gpb_gpu_await_end();
     if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
     out.kernel = plan.kernel, out.splits = plan.splits;

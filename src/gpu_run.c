@@ -363,6 +363,7 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);
-    while (!result && !is_over(&f)) result = pump(&f);
+    const bool brief = !gpb_place_on_host(facts->c);      /* else the host can finish it, and whoever ends the program waits (gpu_start.c) */
+    while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }

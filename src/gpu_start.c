@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dispatch/numbers.h"
 #include "src/calibrate.h"
@@ -21,6 +22,7 @@ enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, fro
 
 #define START_S 0.5                      /* a little above what measured/h200.md has: 0.41 s for a context */
 #define CALIBRATION_S 0.02
+#define LEAVE_S 1.0                      /* that the end of the program waits for calls on the GPU, and calls for the end, at most */
 
 static _Atomic int state = UNTRIED, readiness = UNREADY;
 static const char *_Atomic why = "not started";
@@ -34,7 +36,10 @@ static atomic_bool present;              /* the driver has GPUs, or does not say
 static const gpb_driver *driver;
 static atomic_bool touched;              /* CUDA was, is being or is just about to be started: a fork from here on loses it */
 static atomic_bool forked;               /* this is the child of such a fork: there is no driver to ask */
-static atomic_bool leaving;              /* the program is ending */
+static atomic_bool leaving;              /* the program is ending: */
+static pthread_t ends;                   /* who ends it, */
+static double leave_until_s;             /* and until when others wait for that; both set before `leaving` */
+static atomic_bool measuring;            /* the thread behind the calls uses the driver, and soon stops if the program is ending */
 
 static void turn_off(const char *because)
 {
@@ -54,7 +59,26 @@ __attribute__((constructor)) static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-static void leave(void) { atomic_store(&leaving, true); }
+/* main has returned, or called exit, and libcuda's own end comes next. What it does with threads that are inside it, or with work that is
+   queued, nobody promises (one of 25 such ends hung, 2026-11-22, H200): so no call begins on the GPU any more, those that are on it leave
+   the rest to the host, and are waited for. Not for ever: this thread may be one of them, in a signal's handler. */
+static void leave(void)
+{
+    if (atomic_load(&leaving)) return;
+    ends = pthread_self();
+    leave_until_s = gpb_clock_s() + LEAVE_S;
+    atomic_store(&leaving, true);
+    if (!gpb_gpu_possible()) return;         /* also in a forked child: its locks may be held by nobody */
+    while ((!gpb_gpu_idle() || atomic_load(&measuring)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+}
+
+/* The host BLAS ends as well: OpenBLAS 0.3.21 dies in 1 of 20 such ends if it computes meanwhile, and in every second one if all calls come to
+   it just then. The rest of such a call is seldom missed. But whoever ends the program may wait for the thread: then it is computed. */
+void gpb_gpu_await_end(void)
+{
+    if (pthread_equal(ends, pthread_self())) return;
+    while (gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
 
 /* GPUBLAS_DEVICES: "all", or ordinals separated by commas. */
 static const char *device_list(void)
@@ -121,7 +145,7 @@ static void start(void)
     const double begin_s = gpb_clock_s();
     CUresult result = initialise(&count);
     atomic_store(&present, result ? result != CUDA_ERROR_NO_DEVICE : count > 0);
-    atexit(leave);       /* after libcuda's own: it comes before them */
+    atexit(leave);       /* after libcuda's own: it comes before them, */
     const char *list = device_list();
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
@@ -136,6 +160,7 @@ static void start(void)
         turn_off(result ? gpb_driver_error(result) : "no GPU in GPUBLAS_DEVICES");
         return;
     }
+    atexit(leave);       /* and those that came with the contexts */
     gpb_gpu_lanes(devices, device_count);
     atomic_store(&why, "");
     atomic_store(&state, ON);
@@ -165,7 +190,9 @@ static void *get_ready(void *unused)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (gpb_gpu_start()) gpb_calibrate(), gpb_gpu_prepare();
+    atomic_store(&measuring, gpb_gpu_start());
+    if (atomic_load(&measuring) && !gpb_gpu_leaving()) gpb_calibrate(), gpb_gpu_prepare();
+    atomic_store(&measuring, false);
     pthread_mutex_lock(&lock);
     atomic_store(&readiness, READY);
     pthread_cond_broadcast(&is_ready);

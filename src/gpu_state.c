@@ -224,16 +224,20 @@ static void doze(waiter *w)
     hand_out();
 }
 
+/* When the program ends, libcuda goes with whatever is on the GPU: only what the host cannot compute is begun from then on. Under the lock, or
+   gpb_gpu_idle could come between the question and the taking. */
+static bool may_begin(const gpb_facts *facts) { return gpb_gpu_started() && (!gpb_gpu_leaving() || gpb_facts_on_gpu(facts)); }
+
 /* Not on the stack: a signal's handler may leave it by a longjmp, and the next in the queue must not be handed over what is gone. */
-static gpb_lane *wait_for_lane(int device, bool large)
+static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
 {
     waiter *me = calloc(1, sizeof *me), **end = &queue;
     if (!me) return NULL;
     pthread_cond_init(&me->look, NULL);
-    me->device = device, me->large = large;
+    me->device = facts->device - 1, me->large = large;
     while (*end) end = &(*end)->next;
     *end = me;
-    while (!me->lane && gpb_gpu_started()) {
+    while (!me->lane && may_begin(facts)) {
         if (next_large() == me) doze(me);
         else pthread_cond_wait(&me->look, &lock);
     }
@@ -256,6 +260,16 @@ void gpb_gpu_wake(void)
     pthread_mutex_unlock(&lock);
 }
 
+bool gpb_gpu_idle(void)
+{
+    bool idle = true;
+    if (pthread_mutex_trylock(&lock)) return false;
+    for (int i = 0; i < device_count; i++)
+        for (int j = 0; j < GPB_LANES; j++) idle &= !lanes[i][j].busy;
+    pthread_mutex_unlock(&lock);
+    return idle;
+}
+
 static void release(gpb_lane *lane)
 {
     pthread_mutex_lock(&lock);
@@ -268,10 +282,9 @@ static void release(gpb_lane *lane)
 
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
 {
-    int device = facts->device - 1;
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&lock);
-    if (gpb_gpu_started() && !(lane = occupy(find_lane(device, large)))) lane = wait_for_lane(device, large);
+    if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large)))) lane = wait_for_lane(facts, large);
     pthread_mutex_unlock(&lock);
     if (!lane) return NULL;
     CUresult result = enter_lane(lane);

@@ -79,6 +79,8 @@ bool gpb_gpu_forked(void);
 double gpb_gpu_start_left(void);
 /* The program is ending: nothing new is begun. */
 bool gpb_gpu_leaving(void);
+/* Then: a call that the host is to compute, or to finish, waits a moment for the end to come. */
+void gpb_gpu_await_end(void);
 
 enum gpb_place gpb_gpu_place(const void *pointer);
 /* The context that an address on a GPU belongs to; NULL: none, or unknown. A context is current. */
@@ -88,9 +90,11 @@ CUcontext gpb_gpu_context_of(const void *pointer);
 void gpb_gpu_lanes(gpb_device *first, int count);
 /* Those who wait for a lane look again. */
 void gpb_gpu_wake(void);
+/* No lane is busy. False as well where that cannot be seen at once; never waits. */
+bool gpb_gpu_idle(void);
 
 /* A lane for a call of that size, on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can
-   be had. Its context is current until gpb_gpu_give. */
+   be had, or the program is ending and the host can compute as well. Its context is current until gpb_gpu_give. */
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
 void gpb_gpu_give(gpb_lane *lane);
 /* Makes each device's first lane, whose 64 MiB of rings take the driver some 30 ms, before a call has to wait for that. */

@@ -7,6 +7,7 @@ need "$debian/openblas-pthread/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
 build launch gcc $flags "$programs/launch.c" -ldl || finish
+build leave gcc $flags -rdynamic "$programs/leave.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 build faults gcc $flags "$programs/faults.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
 
@@ -77,6 +78,19 @@ done
 expect 'warnings of a GPU that is gone because the process ends' 0 "$said"
 FAKECUDA_LOG=$scratch/driver.log preloaded openblas ./process once
 expect 'no driver call after the driver has ended' 0 "$(sed '1,/^kernel /d' driver.log | grep -vc ^kernel)"
+# main returns while four threads multiply, or the GPU is starting: the driver ends when nothing of ours is queued or being copied, and no call
+# goes to a host BLAS that ends as well. (FAKECUDA_LEAVE: what libcuda takes away then.)
+for engine in 0 1; do
+    for how in 'calls 200' 'start 200'; do
+        codes=''
+        for i in $(seq 15); do
+            FAKECUDA_LEAVE=1 FAKECUDA_ENGINE=$engine FAKECUDA_SEED=$i GPUBLAS_THREADS=4 preloaded openblas timeout 60 ./leave ${how% *} "$i" 30 "${how#* }" > /dev/null 2> end.err
+            codes+="$? "
+            [ ! -s end.err ] || head -4 end.err
+        done
+        expect "15 ends beside threads, $how, engine $engine" "$(printf '0 %.0s' {1..15})" "$codes"
+    done
+done
 for pipe in closed full; do
     if [ $pipe = closed ]; then (sleep 0.2; GPUBLAS_VERBOSE=1 preloaded openblas ./process once; echo $? > pipe.exit) 2>&1 >/dev/null | true
     else GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2> /dev/full; echo $? > pipe.exit; fi

@@ -170,6 +170,8 @@ static void read_environment(void)
     options.stale = text && *text != '0';
     text = getenv("FAKECUDA_DAWDLE");
     options.dawdle = text && *text != '0';
+    text = getenv("FAKECUDA_LEAVE");
+    options.leave = text && *text != '0';
     random_state = options.seed;
     if ((text = getenv("FAKECUDA_WRONG")))
         options.wrong = atoi(text);
@@ -314,5 +316,10 @@ __attribute__((destructor)) static void end(void)
     over = true;
     if (log_file >= 0 || summary_file >= 0)
         gpb_fake_kernels_summary(summary_line);
+    for (CUstream stream = gpb_fake_streams; options.leave && stream; stream = stream->next)
+        if (stream->head && !gpb_fake_lost())
+            gpb_fake_die("AT THE END: the driver goes while the GPU has work to do");
+    if (options.leave)
+        gpb_fake_memory_end();
     pthread_mutex_unlock(&lock);
 }

@@ -227,6 +227,13 @@ static CUresult release(CUdeviceptr start, bool pinned)
     return CUDA_SUCCESS;
 }
 
+void gpb_fake_memory_end(void)
+{
+    for (size_t i = 0; i < block_count; i++)
+        if (blocks[i].place == GPB_FAKE_PLACE_PINNED && blocks[i].bytes >= PIECE)
+            mprotect(blocks[i].storage, mapped_size(blocks[i].bytes), PROT_NONE);
+}
+
 void gpb_fake_memory_release(CUcontext context)
 {
     for (size_t i = block_count; i-- > 0;)

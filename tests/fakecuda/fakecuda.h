@@ -30,6 +30,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_FAIL=rules    function:count:code, separated by commas: the count-th call of that function (17+: from there on;
                           *: every call; function "any": of all calls) returns code; after a sticky code (700, 719, ..., or
                           with a ! after it) so does every later call that needs a context
+   FAKECUDA_LEAVE=1       the end of the process unmaps large pinned memory, and dies if the GPU has work left to do
    FAKECUDA_WRONG=0       one in so many copies to the host has one wrong float
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
@@ -44,6 +45,7 @@ typedef struct gpb_fake_options {
     bool dawdle;
     bool capture;
     bool stale;
+    bool leave;
 } gpb_fake_options;
 
 /* What a call needs before it may begin. */
@@ -96,6 +98,7 @@ void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, 
 void gpb_fake_memory_release(CUcontext context);
 /* The next addresses are the first ones again, as far as they are free. */
 void gpb_fake_memory_rewind(void);
+void gpb_fake_memory_end(void);          /* whoever uses pinned memory from here on is punished */
 
 /* fake_stream.c: what is queued */
 typedef struct gpb_fake_mark {           /* one recording of an event */
