@@ -22,14 +22,6 @@
 #include "kernels/split/store.cuh"
 #include "kernels/split/work.cuh"
 
-/* Chunks in a part: fewer promotions cost less power, which is what limits large products (an H200 at its 700 W: 197 TFLOP/s at n = 8192 with
-   one chunk, 208 with two, 215 with four). More than one only where C is so large that nobody cuts k: cuBLAS is then 10 u off on positive
-   data at k = 2048, this 3.3; 28 at 16384, this 8. Where cuBLAS does cut k (1024 x 1024 x 2048: 2.8 u) one chunk keeps below it. */
-static __device__ __forceinline__ unsigned gpb_part_chunks(const gpb_gemm_args &g)
-{
-    return g.k < 2048 || g.m * g.n < 2048 * 2048 ? 1 : g.k < 8192 ? 2 : 4;
-}
-
 /* The ring of stages: a chunk of both operands each, the slices of A, then those of B; and the unit that a stage begins. */
 template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
     static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = SLICES * (A + B);
@@ -90,7 +82,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     using mma = gpb_wgmma<BN>;
     constexpr int N = BN / 2;
-    const unsigned most = gpb_part_chunks(g);
+    const unsigned most = gpb_split_part_chunks(g.m, g.n, g.k);
     __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
     const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
