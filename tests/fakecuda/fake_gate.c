@@ -162,6 +162,8 @@ static void read_environment(void)
     options.no_image = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");
     options.netlib = text && *text != '0';
+    if ((text = getenv("FAKECUDA_TENSOR")))
+        options.tensor = atoi(text);
     text = getenv("FAKECUDA_ENGINE");
     options.engine = text && *text != '0';
     text = getenv("FAKECUDA_CAPTURE");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernels compute: the reference computation, every operand translated and bounds-checked first. Products of floats are
    exact in double and are summed there, in blocks, so that a program with real sizes gets its answer in reasonable time. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
@@ -124,12 +126,81 @@ static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float
     }
 }
 
+/* Eight rows of a column of sums, each a chain of FMAs; a: eight rows side by side. */
+static inline __attribute__((always_inline)) void chains_body(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+{
+    float s[MR] = { 0 };
+    for (int64_t p = 0; p < k; p++)
+        for (int r = 0; r < MR; r++)
+            s[r] = fmaf(a[p * MR + r], b[p * step], s[r]);
+    memcpy(sum, s, sizeof s);
+}
+
+__attribute__((target("avx2,fma"), optimize("O3"))) static void chains_fma(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+{
+    chains_body(k, a, b, step, sum);
+}
+
+static void chains_any(int64_t k, const float *a, const float *b, int64_t step, float *sum) { chains_body(k, a, b, step, sum); }
+
+/* What a kernel does with its sum: alpha, then beta. */
+static void store(const gpb_gemm_args *g, float *to, float sum)
+{
+    const float x = (float)g->alpha * sum;
+    *to = g->beta == 0 ? x : x + (float)g->beta * *to;
+}
+
+static void multiply_by_fmas(const gpb_gemm_args *g, matrix a, matrix b, float *c)
+{
+    void (*chains)(int64_t, const float *, const float *, int64_t, float *) =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? chains_fma : chains_any;
+    float *panel = calloc((size_t)g->k * MR + 1, sizeof *panel), sum[MR];
+    if (!panel)
+        gpb_fake_die("no memory");
+    for (int64_t i0 = 0; i0 < g->m; i0 += MR) {
+        const int64_t rows = g->m - i0 < MR ? g->m - i0 : MR;
+        for (int64_t p = 0; p < g->k; p++)
+            for (int64_t r = 0; r < MR; r++)
+                panel[p * MR + r] = r < rows ? a.at[(i0 + r) * a.rs + p * a.cs] : 0;
+        for (int64_t j = 0; j < g->n; j++) {
+            chains(g->k, panel, b.at + j * b.cs, b.rs, sum);
+            for (int64_t r = 0; r < rows; r++)
+                store(g, c + i0 + r + j * g->ldc, sum[r]);
+        }
+    }
+    free(panel);
+}
+
+/* TF32X3 kernels: block by block. */
+static void multiply_directly(const gpb_gemm_args *g, matrix a, matrix b, float *c)
+{
+    static gpb_fake_sums sums;
+    for (int64_t j0 = 0; j0 < g->n; j0 += NC)
+        for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
+            const int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
+            const matrix down = { a.at + i0 * a.rs, a.rs, a.cs }, across = { b.at + j0 * b.cs, b.rs, b.cs };
+            gpb_gemm_args block = *g;
+            block.m = rows, block.n = columns;
+            if (!gpb_fake_direct(sums, rows, columns, g->k, down, across)) {
+                multiply_by_fmas(&block, down, across, c + i0 + j0 * g->ldc);
+                continue;
+            }
+            for (int j = 0; j < columns; j++)
+                for (int i = 0; i < rows; i++)
+                    store(g, c + i0 + i + (j0 + j) * g->ldc, sums[i][j]);
+        }
+}
+
 void gpb_fake_multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, enum gpb_fake_rounding rounding)
 {
     if (rounding == GPB_FAKE_NETLIB) {
         multiply_as_netlib(g, a, b, c);
         return;
     }
+    if (g->k && rounding == GPB_FAKE_FMA)
+        return multiply_by_fmas(g, a, b, c);
+    if (g->k && rounding == GPB_FAKE_TF32X3)
+        return multiply_directly(g, a, b, c);
     for (int64_t j0 = 0; j0 < g->n; j0 += NC)
         for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
             int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
@@ -237,6 +308,16 @@ static void multiply_parts(const gpb_fake_kernel *kernel, int device, const memb
     }
 }
 
+static enum gpb_fake_rounding rounding_of(const gpb_fake_kernel *kernel)
+{
+    const gpb_fake_options *options = gpb_fake_options_get();
+    if (kernel->math == GPB_MATH_TF32)
+        return GPB_FAKE_TF32;
+    if (options->tensor)
+        return kernel->math == GPB_MATH_FP16X3 ? GPB_FAKE_TF32X3 : GPB_FAKE_FMA;
+    return options->netlib ? GPB_FAKE_NETLIB : GPB_FAKE_ONCE;
+}
+
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
     bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C, cut = g->splits > 1;
@@ -264,8 +345,7 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
         if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
             gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
                          g->beta);
-        bool tf32 = kernel->math == GPB_MATH_TF32;
-        member x = { g, a, b, NULL, tf32 ? GPB_FAKE_TF32 : gpb_fake_options_get()->netlib ? GPB_FAKE_NETLIB : GPB_FAKE_ONCE };
+        member x = { g, a, b, NULL, rounding_of(kernel) };
         if (cut) {
             multiply_parts(kernel, device, &x, l);
             continue;

@@ -13,24 +13,32 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* To FP16, to nearest, ties to even: in units of the last place, which is 2^-24 at the least. */
+static float exact_power(int exponent)
+{
+    const uint32_t bits = (uint32_t)(127 + exponent) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* To FP16, to nearest, ties to even. */
 static uint16_t half_of(float x)
 {
     const uint16_t sign = signbit(x) ? 0x8000 : 0;
-    if (!isfinite(x) || fabsf(x) >= 65520)
+    const float size = fabsf(x);
+    if (!isfinite(x) || size >= 65520)
         return sign | (isnan(x) ? 0x7e00 : 0x7c00);
-    int exponent = (int)(bits_of(x) >> 23 & 255) - 127;
-    if (exponent < -14)
-        exponent = -14;
-    const double units = nearbyint(ldexp(fabs((double)x), 10 - exponent));
-    return (uint16_t)(sign | (((exponent + 14) << 10) + (int)units));      /* 1024 units and more carry into the exponent */
+    const uint32_t bits = bits_of(size);
+    if (size < 0x1p-14f)                                                   /* units of 2^-24, the last place of 0.5 */
+        return sign | (uint16_t)(bits_of(size + 0.5f) - bits_of(0.5f));
+    return sign | (uint16_t)(((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10));
 }
 
 static float float_of(uint16_t half)
 {
     const int exponent = half >> 10 & 31, units = half & 1023;
-    const float x = exponent == 31 ? (units ? NAN : INFINITY) : exponent ? ldexpf((float)(1024 + units), exponent - 25)
-                                                                         : ldexpf((float)units, -24);
+    const float x = exponent == 31 ? (units ? NAN : INFINITY) : exponent ? (float)(1024 + units) * exact_power(exponent - 25)
+                                                                         : (float)units * 0x1p-24f;
     return half & 0x8000 ? -x : x;
 }
 
@@ -49,17 +57,18 @@ static float float_of_brief(uint16_t brief)
     return x;
 }
 
-/* One member of an operand in the SPLIT form. */
-typedef struct split {
-    int64_t rows, k;
-    int slices;
-    char *at;
-} split;
+typedef gpb_fake_sliced split;
 
 static uint16_t *slice_at(const split *x, int64_t i, int64_t p, int slice)
 {
     const int64_t row = (p / GPB_SPLIT_CHUNK * x->slices + slice) * gpb_split_rows(x->rows) + i, piece = (p / 8 % 4) ^ (i / 2 % 4);
     return (uint16_t *)(x->at + row * 2 * GPB_SPLIT_CHUNK + piece * 16) + p % 8;
+}
+
+float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
+{
+    const uint16_t bits = *slice_at(x, i, p, slice);
+    return x->slices == 3 ? float_of_brief(bits) : float_of(bits);
 }
 
 static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
@@ -79,7 +88,7 @@ static int element_level(const split *of, bool zero, float x, float missed)
     const float t = tolerance(of);
     if (zero)
         return 0;
-    if (fabsf(x) < ldexpf(1, (of->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
+    if (fabsf(x) < exact_power((of->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
         return 2;
     return of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x));
 }
@@ -187,8 +196,8 @@ static float *join(const char *who, const split *x)
         for (int64_t p = 0; p < k; p++) {
             float value = 0;
             for (int s = x->slices - 1; s >= 0; s--) {
-                const uint16_t slice = *slice_at(x, i, p, s);
-                value += x->slices == 3 ? float_of_brief(slice) : s ? float_of(slice) * 0x1p-11f : float_of(slice);
+                const float slice = gpb_fake_slice(x, i, p, s);
+                value += x->slices == 2 && s ? slice * 0x1p-11f : slice;
             }
             if (i < x->rows && p < x->k)
                 joined[i * x->k + p] = value;
@@ -219,28 +228,41 @@ typedef struct product {
     const gpb_fake_kernel *kernel;
     const gpb_gemm_args *g;
     split a, b;
+    gpb_fake_slices of;
     float *joined_a, *joined_b;          /* NULL until a block is computed: slices that nobody needs need not be there */
     float *c;
 } product;
 
-/* A block of C: the sums of scaled operands, scaled back; then one FP32 rounding a step, as in kernels/epilogue.cuh. */
-static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
+/* The sums of a block's scaled operands. */
+static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns, gpb_fake_sums sums)
 {
-    product *x = context;
-    float sums[GPB_GUARD * GPB_GUARD];
+    static float exact[GPB_GUARD * GPB_GUARD];
     const int64_t k = x->g->k;
     const gpb_gemm_args raw = { .m = rows, .n = columns, .k = k, .ldc = rows, .alpha = 1 };
     if (!x->joined_a) {
         x->joined_a = join(x->kernel->symbol, &x->a);
         x->joined_b = join(x->kernel->symbol, &x->b);
     }
-    gpb_fake_multiply(&raw, (gpb_fake_matrix){ x->joined_a + i0 * k, k, 1 }, (gpb_fake_matrix){ x->joined_b + j0 * k, 1, k }, sums,
+    if (gpb_fake_options_get()->tensor)
+        return gpb_fake_slices_sum(&x->of, i0, rows, j0, columns, sums);
+    gpb_fake_multiply(&raw, (gpb_fake_matrix){ x->joined_a + i0 * k, k, 1 }, (gpb_fake_matrix){ x->joined_b + j0 * k, 1, k }, exact,
                       GPB_FAKE_CHUNKS);
+    for (int j = 0; j < columns; j++)
+        for (int i = 0; i < rows; i++)
+            sums[i][j] = exact[i + j * rows];
+}
+
+/* A block of C: the sums of scaled operands, scaled back; then one FP32 rounding a step, as in kernels/split/store.cuh. */
+static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
+{
+    product *x = context;
+    static gpb_fake_sums sums;
+    sum_block(x, i0, (int)rows, j0, (int)columns, sums);
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
             const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j], first = x->a.slices < 3 ? up : fmaxf(up, across);
-            const float sum = (float)x->g->alpha * (sums[i + j * rows] * first * (x->a.slices < 3 ? across : fminf(up, across)));
+            const float sum = (float)x->g->alpha * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
             *to = x->g->beta == 0 ? sum : sum + (float)x->g->beta * *to;
         }
 }
@@ -267,8 +289,9 @@ void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_ge
     use_workspace(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
         const CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        product x = { kernel, g, operand_at(kernel, device, g, true, l), operand_at(kernel, device, g, false, l), NULL, NULL,
+        product x = { kernel, g, operand_at(kernel, device, g, true, l), operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
                       gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
+        x.of = (gpb_fake_slices){ kernel, g, l, &x.a, &x.b };
         gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);
         free(x.joined_a);
         free(x.joined_b);

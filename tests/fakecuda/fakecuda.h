@@ -34,11 +34,13 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_WRONG=0       one in so many copies to the host has one wrong float
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
+   FAKECUDA_TENSOR=0      1: SPLIT and TF32X3 kernels add up as tensor cores do (fake_tensor.c), FFMA kernels in one chain of FMAs; 2, 4: the
+                          same, but sums leave the tensor cores every so many chunks of 32 k, as where C is large
    FAKECUDA_LOG=file      appends "function thread=id result=code" a call, and at exit "kernel symbol launched=n ran=n" a kernel
    FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
-    int arch, devices, start_ms, wrong;
+    int arch, devices, start_ms, wrong, tensor;
     bool no_image;
     bool netlib;
     bool engine;
@@ -199,7 +201,9 @@ enum gpb_fake_rounding {
     GPB_FAKE_ONCE,                       /* sums in double, rounded once */
     GPB_FAKE_TF32,                       /* the same of operands rounded to TF32 */
     GPB_FAKE_CHUNKS,                     /* sums of GPB_SPLIT_CHUNK products are rounded, and added up in FP32 */
-    GPB_FAKE_NETLIB                      /* as the reference BLAS does */
+    GPB_FAKE_NETLIB,                     /* as the reference BLAS does */
+    GPB_FAKE_FMA,                        /* a chain of FMAs, in increasing k */
+    GPB_FAKE_TF32X3                      /* as kernels/split/direct.cuh does */
 };
 /* C = alpha A B + beta C, sizes and scalars as in g; no address of g is looked at, a and b are read only if k > 0. */
 void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c, enum gpb_fake_rounding rounding);
@@ -223,6 +227,23 @@ void gpb_fake_pack(int device, const gpb_pack_args *g);
 void gpb_fake_unpack(int device, const gpb_unpack_args *g);
 void gpb_fake_reduce(int device, const gpb_reduce_args *g);
 
+/* fake_tensor.c: what tensor cores do. Numbers of a chunk of k, as they go in: each is mantissa * 2^exponent. */
+typedef struct gpb_fake_terms {
+    float mantissa[GPB_SPLIT_CHUNK][GPB_GUARD];
+    int32_t exponent[GPB_SPLIT_CHUNK][GPB_GUARD];
+} __attribute__((aligned(64))) gpb_fake_terms;
+typedef float gpb_fake_sums[GPB_GUARD][GPB_GUARD];          /* of a row of A and a column of B */
+typedef struct gpb_fake_cores {
+    int terms, bits;                     /* products that are added at once, a multiple of 2; bits that are kept below the largest's exponent */
+} gpb_fake_cores;
+/* x in place p, row; least: the smallest exponent that its kind has. |x| < 2^127. */
+void gpb_fake_term(gpb_fake_terms *to, int p, int row, float x, int least);
+/* to(i,j) = to(i,j) + the products of how.terms places, from `from` on, of row i of a and column j of b. (Columns are filled up to 8.) */
+void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from, gpb_fake_cores how, int rows, int columns);
+
+/* fake_direct.c: TF32X3 kernels. sums = op(A) op(B), of no more than GPB_GUARD rows and columns; false: these are for FMAs. */
+bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b);
+
 /* fake_share.c: k of the first tiles shared out */
 void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l);
@@ -230,5 +251,20 @@ void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_me
 /* fake_split.c: FP16 and BF16 slices */
 void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g);
 void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+typedef struct gpb_fake_sliced {         /* one member of an operand in the SPLIT form */
+    int64_t rows, k;
+    int slices;
+    char *at;
+} gpb_fake_sliced;
+float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice);
+
+/* fake_slices.c: the sums of a block of C, before they are scaled back, as the tensor cores have them. */
+typedef struct gpb_fake_slices {
+    const gpb_fake_kernel *kernel;
+    const gpb_gemm_args *g;
+    int64_t member;
+    const gpb_fake_sliced *a, *b;
+} gpb_fake_slices;
+void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t j0, int columns, gpb_fake_sums sums);
 
 #endif

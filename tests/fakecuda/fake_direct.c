@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* TF32X3 kernels as kernels/split/direct.cuh has them (FAKECUDA_TENSOR): each operand two TF32 numbers, three products, sums of 32 k. What
+   the kernel's `watch` finds piece by piece, this asks of whole rows; a tile that has one which tensor cores do not do justice to is FMAs. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+static const gpb_fake_cores TF32 = { 8, 25 };
+enum { FARTHEST = -100, LEAST = -126, WINDOW = 9 };     /* WINDOW: powers of two below a row's largest, within which elements count */
+
+/* Row i of x has so many elements that count, none that is tiny, and nothing that is not finite. */
+static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
+{
+    float largest = 0, least = INFINITY;
+    int many = 0;
+    for (int64_t p = 0; p < k; p++) {
+        const float size = fabsf(x.at[i * x.rs + p * x.cs]);
+        if (!(size < INFINITY))
+            return false;
+        largest = fmaxf(largest, size);
+        if (size != 0)
+            least = fminf(least, size);
+    }
+    if (largest == 0)
+        return true;
+    const int top = ilogbf(largest);
+    const float counts = ldexpf(1, top - WINDOW);
+    for (int64_t p = 0; p < k; p++)
+        many += fabsf(x.at[i * x.rs + p * x.cs]) >= counts;
+    return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SPLIT_FEWEST;
+}
+
+static bool are_fit(gpb_fake_matrix x, int rows, int64_t k)
+{
+    for (int i = 0; i < rows; i++)
+        if (!is_fit(x, i, k))
+            return false;
+    return true;
+}
+
+static float cut(float x)       /* the tensor cores see 19 of the 32 bits */
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0xffffe000;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Chunk p of x's rows: of[0] big, of[1] small. */
+static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, int64_t k)
+{
+    memset(of, 0, 2 * sizeof *of);
+    for (int q = 0; q < GPB_SPLIT_CHUNK; q++)
+        for (int i = 0; i < GPB_GUARD; i++) {
+            const float value = i < rows && p + q < k ? x.at[i * x.rs + (p + q) * x.cs] : 0;
+            const float big = fmaf(value, -8192, fmaf(value, 8192, value));
+            gpb_fake_term(&of[0], q, i, cut(big), LEAST);
+            gpb_fake_term(&of[1], q, i, cut(value - big), LEAST);
+        }
+}
+
+bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b)
+{
+    static gpb_fake_terms x[2], y[2];
+    static gpb_fake_sums part;
+    memset(sums, 0, sizeof(gpb_fake_sums));
+    const gpb_fake_matrix across = { b.at, b.cs, b.rs };
+    if (!are_fit(a, rows, k) || !are_fit(across, columns, k))
+        return false;
+    for (int64_t p = 0; p < k; p += GPB_SPLIT_CHUNK) {
+        load(x, a, rows, p, k);
+        load(y, across, columns, p, k);
+        memset(part, 0, sizeof part);
+        for (int s = 0; s < GPB_SPLIT_CHUNK; s += TF32.terms) {
+            gpb_fake_cores_add(part, &x[1], &y[0], s, TF32, rows, columns);
+            gpb_fake_cores_add(part, &x[0], &y[1], s, TF32, rows, columns);
+        }
+        for (int s = 0; s < GPB_SPLIT_CHUNK; s += TF32.terms)
+            gpb_fake_cores_add(part, &x[0], &y[0], s, TF32, rows, columns);
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++)
+                sums[i][j] += part[i][j];
+    }
+    return true;
+}
