@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum accuracy_guard { GUARD_CLEAN, GUARD_MARKED, GUARD_EITHER };
-enum accuracy_result { RESULT_BOUNDED, RESULT_FEW, RESULT_ROUNDING, RESULT_EXACT, RESULT_LIMIT };
+enum accuracy_result { RESULT_BOUNDED, RESULT_FEW, RESULT_ROUNDING, RESULT_EXACT, RESULT_LIMIT, RESULT_HOSTILE };
 typedef struct accuracy_pattern {          /* a row's element: of (row, place in k, k, the row's random number, the element's own) */
     float (*of)(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number);
     int number;
@@ -37,6 +37,7 @@ int64_t accuracy_place(int64_t size, int side, int x);
 
 typedef struct accuracy_error {
     double max, rms, frobenius;            /* of |e| / (|A||B|) in units of 2^-24; |e| / |C| in the Frobenius norm */
+    double bound, bound_tf32;              /* of what is promised: FP32's bound; the TF32 kernels' */
     int64_t wrong;                         /* places where |A||B| is 0 or exactness is demanded, and the result is not exact */
 } accuracy_error;
 /* C against the truth. exact: where to demand exactness, or NULL. */

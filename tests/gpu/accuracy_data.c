@@ -71,6 +71,54 @@ PATTERN(permutation) { UNUSED; return p == (int64_t)(row_bits % (uint64_t)k) ? 1
 PATTERN(identity) { UNUSED; return ldexpf(gauss(bits), -number) + (p == row % k ? 1.0f : 0.0f); }
 PATTERN(band) { UNUSED; return llabs(p - row % k) <= number / 2 ? gauss(bits) : 0; }
 PATTERN(triangle) { UNUSED; return p <= row ? gauss(bits) : 0; }
+
+/* ---- chosen, not drawn. A row's spikes lie at every eighth place (from 0 on in op(A), from 4 on in op(B)), where the other operand has zeros:
+   they make the row's scale, and nothing else. */
+enum { SPIKES = 8 };
+static float above(uint64_t bits) { return 1 + unit(bits); }               /* [1, 2) */
+static bool is_spike(int64_t p, bool of_b) { return p % SPIKES == (of_b ? SPIKES / 2 : 0); }
+/* A spike of 2^up, the zero that faces the other's, or small. */
+static float hide(int64_t p, bool of_b, int up, float small) { return is_spike(p, of_b) ? ldexpf(1, up) : is_spike(p, !of_b) ? 0 : small; }
+
+/* Spikes of 2^number hide normal numbers; of 2^number above what has scale 2^(-60 or 60). */
+PATTERN(hidden_a) { UNUSED; return hide(p, false, number, gauss(bits)); }
+PATTERN(hidden_b) { UNUSED; return hide(p, true, number, gauss(bits)); }
+PATTERN(low_a) { UNUSED; return hide(p, false, -60, ldexpf(above(bits), -60 - number)); }
+PATTERN(low_b) { UNUSED; return hide(p, true, -60, ldexpf(above(bits), -60 - number)); }
+PATTERN(high_a) { UNUSED; return hide(p, false, 60, ldexpf(above(bits), 60 - number)); }
+PATTERN(high_b) { UNUSED; return hide(p, true, 60, ldexpf(above(bits), 60 - number)); }
+/* 2^-38 of the spikes, an FP16 subnormal without error, once in 16, facing the other's spikes; else what hardly counts beside the product. */
+PATTERN(subnormal_a) { UNUSED; return p % 16 == 4 ? 1 : is_spike(p, true) ? 0 : hide(p, false, 38, ldexpf(above(bits), 14)); }
+PATTERN(subnormal_b) { UNUSED; return p % 16 == 4 ? 0x1p24f : is_spike(p, true) || is_spike(p, false) ? 0 : above(bits); }
+/* What the guards just let pass: high misses as much as it may, half a unit of 2^-24. */
+static float least_small(int64_t k)
+{
+    const float t = fmaxf(2, 0.25f * sqrtf((float)k));
+    return (ceilf(0x1p11f / t) + 0.5f) * 0x1p-38f;
+}
+PATTERN(small_a) { UNUSED; return hide(p, false, 0, number ? sign(bits) * least_small(k) : least_small(k)); }
+PATTERN(small_b) { UNUSED; return hide(p, true, 0, number ? sign(bits) * least_small(k) : least_small(k)); }
+/* Both slices are rounded down as far as can be, and low times low is as large as can be; number 1: beside neighbours that are exact and cancel. */
+static float worst(uint64_t bits) { return 1 + (float)(4093 - 4 * (int)(bits >> 20 & 15)) * 0x1p-23f; }
+PATTERN(worst_a) { UNUSED; return number == 1 && p % 2 ? 1 : worst(bits); }
+PATTERN(worst_b) { UNUSED; return number == 1 && p % 2 ? -1 : worst(bits); }
+/* Sums that are cut off in one direction, for `number` k, against as many of the other sign that are exact. */
+PATTERN(one_sided_a) { UNUSED; return p / number % 2 ? 1.5f : above(bits); }
+PATTERN(one_sided_b) { UNUSED; return p / number % 2 ? -1.5f : above(bits); }
+/* Only `number` neighbours of a row count; only they and their like, of 32 blocks. */
+PATTERN(block) { UNUSED; return p / number == k / number / 2 ? above(bits) : 0; }
+PATTERN(blocks) { UNUSED; return p / number % 32 == 1 ? above(bits) : 0; }
+/* Powers of two over `number` binades. */
+PATTERN(binades) { UNUSED; return sign(bits) * ldexpf(1, -(int)((bits >> 20) % (uint64_t)(number + 1))); }
+/* Counts: two of 2^number + 1 .. 2399, odd, at the same places of all rows; all others are 0 or 1. */
+PATTERN(counts)
+{
+    UNUSED;
+    return p == k / 3 || p == 2 * k / 3 ? (float)((1 << number) + 1 + (int)(bits >> 20) % 176 * 2) : (float)(bits >> 20 & 1);
+}
+/* Each row at a scale of its own, spread over the exponents that slices take; small ones are hidden behind large. */
+PATTERN(scales_a) { UNUSED; return ldexpf(hide(p, false, number, gauss(bits)), (int)(row % 5 - 2) * (60 - number) / 2); }
+PATTERN(scales_b) { UNUSED; return ldexpf(hide(p, true, number, gauss(bits)), (int)(2 - row % 5) * (60 - number) / 2); }
 PATTERN(sparse) { UNUSED; return bits >> 20 & (uint64_t)(number - 1) ? 0 : gauss(bits); }
 
 const accuracy_data accuracy_datas[] = {

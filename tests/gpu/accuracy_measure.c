@@ -106,7 +106,8 @@ void accuracy_note_exact(const accuracy_truth *t, const float *c, bool *exact)
 
 accuracy_error accuracy_measure(const accuracy_truth *t, const float *c, const bool *exact)
 {
-    accuracy_error e = { 0, 0, 0, 0 };
+    accuracy_error e = { .wrong = 0 };
+    const double steps = (double)(t->k + 4);
     double squares = 0, norm = 0, truth = 0;
     int64_t count = 0;
     for (int y = 0; y < t->side; y++)
@@ -118,7 +119,10 @@ accuracy_error accuracy_measure(const accuracy_truth *t, const float *c, const b
             truth += t->value[at] * t->value[at];
             if (t->product[at] == 0) continue;
             double u = off / t->product[at] * 0x1p24;
-            if (u > e.max) e.max = u;
+            const double promised = steps * (t->product[at] * 0x1p-24 + 0x1p-149);
+            e.max = fmax(e.max, u);
+            e.bound = fmax(e.bound, off / promised);
+            e.bound_tf32 = fmax(e.bound_tf32, off / (promised + t->product[at] * 0x1p-9));
             squares += u * u;
             count++;
         }
