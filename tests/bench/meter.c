@@ -59,7 +59,7 @@ static void take(void)
     samples.sm_mhz[x] = nvml.nvmlDeviceGetClockInfo(device, SM_CLOCK, &mhz) ? NAN : mhz;
     samples.watts[x] = watts_now();
     samples.celsius[x] = nvml.nvmlDeviceGetTemperature(device, 0, &celsius) ? NAN : celsius;
-    if (nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device, &held)) return;
+    if (!nvml.nvmlDeviceGetCurrentClocksThrottleReasons || nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device, &held)) return;
     samples.told++;
     for (int i = 0; i < REASONS; i++) samples.held[i] += (held & reasons[i].bit) != 0;
 }
@@ -75,24 +75,33 @@ static void *watch(void *of)
     return of;
 }
 
+/* Everything that is asked for is there; field values and reasons may be missing. */
+static bool load(void *library)
+{
+    bool all = true;
+#define FROM_NVML(f, needed) all = ((nvml.f = (__typeof__(nvml.f))dlsym(library, #f)) != NULL || !(needed)) && all
+    FROM_NVML(nvmlInit_v2, true);
+    FROM_NVML(nvmlDeviceGetHandleByIndex_v2, true);
+    FROM_NVML(nvmlDeviceGetHandleByPciBusId_v2, true);
+    FROM_NVML(nvmlDeviceGetClockInfo, true);
+    FROM_NVML(nvmlDeviceGetPowerUsage, true);
+    FROM_NVML(nvmlDeviceGetTemperature, true);
+    FROM_NVML(nvmlDeviceGetFieldValues, false);
+    FROM_NVML(nvmlDeviceGetCurrentClocksThrottleReasons, false);
+    return all;
+}
+
 void meter_open(const char *bus)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
     pthread_t thread;
-    if (!library) {
-        fprintf(stderr, "bench: clocks and watts are left out: %s\n", dlerror());
-        return;
-    }
-#define FROM_NVML(f) nvml.f = (__typeof__(nvml.f))bench_symbol(library, #f)
-    FROM_NVML(nvmlInit_v2); FROM_NVML(nvmlDeviceGetHandleByIndex_v2); FROM_NVML(nvmlDeviceGetHandleByPciBusId_v2);
-    FROM_NVML(nvmlDeviceGetClockInfo); FROM_NVML(nvmlDeviceGetPowerUsage); FROM_NVML(nvmlDeviceGetTemperature);
-    FROM_NVML(nvmlDeviceGetCurrentClocksThrottleReasons);
-    nvml.nvmlDeviceGetFieldValues = (__typeof__(nvml.nvmlDeviceGetFieldValues))dlsym(library, "nvmlDeviceGetFieldValues");
-    int error = nvml.nvmlInit_v2();
-    if (!error) error = bus ? nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, &device) : nvml.nvmlDeviceGetHandleByIndex_v2(0, &device);
+    int error = -1;
+    if (library && load(library)) error = nvml.nvmlInit_v2();
+    if (!error && (!bus || nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, &device))) error = nvml.nvmlDeviceGetHandleByIndex_v2(0, &device);
     if (!error) error = pthread_create(&thread, NULL, watch, NULL);
-    if (error) fprintf(stderr, "bench: clocks and watts are left out: NVML's error %d\n", error);
-    if (error) device = NULL;
+    if (!error) return;
+    fprintf(stderr, "bench: clocks and watts are left out: %s, error %d\n", library ? "NVML" : dlerror(), error);
+    device = NULL;
 }
 
 void meter_begin(void)
