@@ -56,19 +56,35 @@ typedef struct gpb_gemm_args {
 #define GPB_GUARD 128
 #define GPB_MOST_SHARERS 1024          /* the counters that a launch may ask for */
 
-/* What a guard word says. 0: FP16 slices represent the block as well as FP32's arithmetic asks for. 1: its rows reach over too many powers of
-   two; BF16 slices do. 2: neither do (NaN, Inf, extreme, few elements that count). Words are not cleared before they are written: anything
-   else is 0. 64 bits, for a stale word that happens to equal the epoch would leave a block of C to nobody. */
+/* What a guard word says; the higher mark stays. Words are not cleared before they are written: anything else is no mark. 64 bits, for a
+   stale word that happens to equal the epoch would leave a block of C to nobody.
+   none     level 0: FP16 slices represent the block as well as FP32's arithmetic asks for
+   FULL     level 0 as well; but where rows and columns both say so the product of both low slices counts (split/README.md): a SPLIT kernel of
+            two slices then forms that, too. Nobody else need know
+   WIDE     level 1: its rows reach over too many powers of two; BF16 slices do
+   EXTREME  level 2: neither do (NaN, Inf, extreme, few elements that count) */
+enum { GPB_MARK_FULL = 1, GPB_MARK_WIDE, GPB_MARK_EXTREME };
+#define GPB_GUARD_FULL(epoch)    ((epoch) ^ (uint64_t)1 << 62)
 #define GPB_GUARD_WIDE(epoch)    (epoch)
 #define GPB_GUARD_EXTREME(epoch) ((epoch) ^ (uint64_t)1 << 63)
 #ifdef __CUDACC__
-static __host__ __device__ __forceinline__
+#define GPB_GUARD_INLINE static __host__ __device__ __forceinline__
 #else
-static inline
+#define GPB_GUARD_INLINE static inline
 #endif
-int gpb_guard_level(uint64_t word, uint64_t epoch)
+GPB_GUARD_INLINE uint64_t gpb_guard_word(int mark, uint64_t epoch)
+{
+    return mark == GPB_MARK_EXTREME ? GPB_GUARD_EXTREME(epoch) : mark == GPB_MARK_WIDE ? GPB_GUARD_WIDE(epoch) : GPB_GUARD_FULL(epoch);
+}
+GPB_GUARD_INLINE int gpb_guard_level(uint64_t word, uint64_t epoch)
 {
     return word == GPB_GUARD_EXTREME(epoch) ? 2 : word == GPB_GUARD_WIDE(epoch) ? 1 : 0;
+}
+GPB_GUARD_INLINE int gpb_guard_full(uint64_t word, uint64_t epoch) { return word == GPB_GUARD_FULL(epoch); }
+GPB_GUARD_INLINE int gpb_guard_mark(uint64_t word, uint64_t epoch)
+{
+    const int level = gpb_guard_level(word, epoch);
+    return level ? level + 1 : gpb_guard_full(word, epoch);
 }
 
 /* gpb_sreduce: C = alpha (sum of the parts, in order) + beta C; beta == 0 never reads C. */

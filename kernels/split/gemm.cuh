@@ -76,13 +76,28 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     gpb_mbarrier_expect(ring.full + ring.stage * 8, 0);
 }
 
+/* low += xl yl / 2^11 of a chunk, by way of `part`, which holds nothing then. For the few blocks where that counts: nothing else is computed
+   meanwhile. */
+template <int BN> static __device__ __forceinline__ void gpb_low_low(float (&low)[BN / 2], float (&part)[BN / 2], uint64_t a, uint64_t b)
+{
+    gpb_pin(part);
+    gpb_wgmma_fence();
+    gpb_wgmma<BN>::fp16(part, a, b, 0);
+    gpb_wgmma<BN>::fp16(part, a + (32 >> 4), b + (32 >> 4), 1);
+    gpb_wgmma_commit();
+    gpb_wgmma_wait<0>();
+    gpb_pin(part);
+    gpb_pin(low);
+#pragma unroll
+    for (int y = 0; y < BN / 2; y++) low[y] = fmaf(part[y], 0x1p-11f, low[y]);
+}
+
 template <int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     using mma = gpb_wgmma<BN>;
     constexpr int N = BN / 2;
-    const unsigned most = gpb_split_part_chunks(g.m, g.n, g.k);
     __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
     const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
@@ -92,7 +107,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         __syncwarp();
         u = ring.units[ring.stage];
         __syncwarp();
-        const unsigned chunks = u.to - u.from;
+        const unsigned chunks = u.to - u.from, most = SLICES == 2 && u.full ? 0 : gpb_split_part_chunks(g.m, g.n, g.k);
         if (chunks == 0) return;
         float sum[N], part[N], low[N];
 #pragma unroll
@@ -111,13 +126,14 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
                 mma::fp16(low, a + K16, b + K16, 1);
                 gpb_wgmma_commit();
             } else if (SLICES == 2) {
+                if (most == 0) gpb_low_low<BN>(low, part, a + A, b + B);
                 gpb_pin(part);
                 gpb_wgmma_fence();
                 mma::fp16(part, a, b, inside);
                 mma::fp16(part, a + K16, b + K16, 1);
                 gpb_wgmma_commit();
                 gpb_pin(low);
-                mma::fp16(low, a + A, b, more);
+                mma::fp16(low, a + A, b, more || most == 0);
                 mma::fp16(low, a, b + B, 1);
                 mma::fp16(low, a + A + K16, b + K16, 1);
                 mma::fp16(low, a + K16, b + B + K16, 1);
@@ -135,7 +151,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
             if (SLICES < 3) gpb_wgmma_wait<1>();
             else gpb_wgmma_wait<0>();
             if (more) ring.release(held);                                  /* what was issued for the chunk before is done */
-            if (SLICES == 3 || (SLICES == 2 && (++inside == most || left == 1))) {
+            if (SLICES == 3 || (SLICES == 2 && (++inside >= most || left == 1))) {
                 inside = 0;
                 gpb_pin(part);
 #pragma unroll

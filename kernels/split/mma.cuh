@@ -35,6 +35,12 @@ template <int BM, int BN> struct gpb_mma_tile {
         const uint64_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
         return max(gpb_guard_level(down, g.epoch_a), gpb_guard_level(across, g.epoch_b)) == g.level;
     }
+    /* Low times low counts, too. */
+    __device__ __forceinline__ bool full(const gpb_gemm_args &g) const
+    {
+        return gpb_guard_full(g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], g.epoch_a)
+               && gpb_guard_full(g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD], g.epoch_b);
+    }
 };
 
 /* A team's ring of stages: a chunk of both operands each, the slices of A, then those of B. */
@@ -100,8 +106,21 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 #pragma unroll
         for (int s = 0; s < 2; s++) gpb_ldmatrix4(b[group][s], stage + from_b + s * BN * 64 + group * 512);
     }
+    /* low += xl yl / 2^11, of two column groups. */
+    static __device__ __forceinline__ void low_low(float (&low)[2][4], const unsigned (&x)[2][2][4], const unsigned (&y)[2][4],
+                                                   const unsigned (&z)[2][4])
+    {
+        const float zero[4] = { 0, 0, 0, 0 };
+        float both[2][4];
+        gpb_mma_fp16(both[0], x[1][0], y[1][0], y[1][1], zero);
+        gpb_mma_fp16(both[1], x[1][0], z[1][0], z[1][1], zero);
+        gpb_mma_fp16(both[0], x[1][1], y[1][2], y[1][3], both[0]);
+        gpb_mma_fp16(both[1], x[1][1], z[1][2], z[1][3], both[1]);
+#pragma unroll
+        for (int i = 0; i < 8; i++) low[i / 4][i % 4] = fmaf(both[i / 4][i % 4], 0x1p-11f, low[i / 4][i % 4]);
+    }
     /* sum += strip of A times two column groups, 32 k deep. Products into the same registers are three apart. */
-    __device__ __forceinline__ void multiply(float (&sum)[4 * GROUPS], int strip, int group) const
+    __device__ __forceinline__ void multiply(float (&sum)[4 * GROUPS], int strip, int group, bool full) const
     {
         const unsigned (&x)[2][2][4] = a[strip % 2], (&y)[2][4] = b[group], (&z)[2][4] = b[group + 1];
         const float zero[4] = { 0, 0, 0, 0 };
@@ -118,6 +137,7 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
         gpb_mma_fp16(low[0], x[0][1], y[1][2], y[1][3], low[0]);
         gpb_mma_fp16(low[1], x[0][1], z[1][2], z[1][3], low[1]);
         gpb_mma_fp16(part[1], x[0][1], z[0][2], z[0][3], part[1]);
+        if (full) low_low(low, x, y, z);
 #pragma unroll
         for (int i = 0; i < 8; i++) sum[4 * group + i] += fmaf(low[i / 4][i % 4], 0x1p-11f, part[i / 4][i % 4]);
     }
@@ -144,6 +164,7 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
     bool more = ring.begin(g, number, step);
     while (more) {
         float sum[GPB_MMA_STRIPS][4 * GROUPS] = {};
+        const bool full = gpb_mma_tile<BM, BN>(g, number).full(g);
         gpb_cp_async_wait<STAGES - 1>();
         gpb_named_barrier(1 + team, GPB_MMA_TEAM);
 #pragma unroll
@@ -164,7 +185,7 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
                 }
 #pragma unroll
                 for (int group = 0; group < GROUPS; group += 2) {
-                    f.multiply(sum[strip], strip, group);
+                    f.multiply(sum[strip], strip, group, full);
                     if (strip == GPB_MMA_STRIPS - 1) f.load_b(ring.from, group), f.load_b(ring.from, group + 1);
                 }
             }

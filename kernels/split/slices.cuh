@@ -108,12 +108,14 @@ static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned 
     for (int q = 0; q < 8; q++) nearest = min(nearest, 2 * __float_as_uint(o.x[q]) - 1);
 }
 
-/* The level that the smallest element makes of its row, scaled as that is (to 0, perhaps). t: see above. */
-template <int SLICES> static __device__ __forceinline__ int gpb_level_of(unsigned nearest, float scale, float t)
+/* The mark that the smallest element makes of its row, scaled as that is (to 0, perhaps). t: see above. */
+template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned nearest, float scale, float t)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP;
     const float x = __uint_as_float(nearest / 2 + 1) * scale, least = __uint_as_float((127 + TOP - GPB_SPLIT_SPREAD) << 23);
-    return x < least ? 2 : SLICES < 3 && t * x < 0x1p-13f;
+    if (x < least) return GPB_MARK_EXTREME;
+    if (SLICES < 3 && t * x < 0x1p-13f) return GPB_MARK_WIDE;
+    return SLICES == 2 && x < 0x1p-14f ? GPB_MARK_FULL : 0;
 }
 
 /* Cuts an octet and stores its slices; true if they miss one of its elements by too much. t: see above. */
@@ -158,15 +160,35 @@ template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float
 }
 
 /* The largest magnitude of each row of the strip (as bits: they order as the floats do), and how many elements come within 2^24 of it: the
-   others vanish in FP32's sums. */
+   others vanish in FP32's sums. low: an element has more than 11 bits, a high slice's; rest: more than 22, what two slices have. The highest
+   mark that any thread found. */
 struct gpb_survey {
-    unsigned largest[GPB_SPLIT_STRIP], many[GPB_SPLIT_STRIP];
+    unsigned largest[GPB_SPLIT_STRIP], many[GPB_SPLIT_STRIP], low[GPB_SPLIT_STRIP], rest[GPB_SPLIT_STRIP];
+    int mark;
 
     __device__ __forceinline__ void clear()
     {
-        if (threadIdx.x < GPB_SPLIT_STRIP) largest[threadIdx.x] = many[threadIdx.x] = 0;
+        const unsigned x = threadIdx.x;
+        if (x < GPB_SPLIT_STRIP) largest[x] = many[x] = low[x] = rest[x] = 0;
+        if (x == 0) mark = 0;
     }
+    /* bits: of all elements of a thread, one or the other. */
+    __device__ __forceinline__ void note(int row, unsigned bits)
+    {
+        if (bits & 0x1fff) low[row] = 1;
+        if (bits & 3) rest[row] = 1;
+    }
+    /* The mark of a row whose elements are cut without rest, some into two slices that are not 0: a count, say. */
+    __device__ __forceinline__ int mark_of(int row) const { return low[row] && !rest[row] ? GPB_MARK_FULL : 0; }
 };
+
+static __device__ __forceinline__ unsigned gpb_bits(const gpb_octet &o)
+{
+    unsigned bits = 0;
+#pragma unroll
+    for (int q = 0; q < 8; q++) bits |= __float_as_uint(o.x[q]);
+    return bits;
+}
 
 static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
 {
@@ -247,10 +269,10 @@ static __device__ __forceinline__ float gpb_scale(const gpb_split_operand &x, co
     return __uint_as_float((unsigned)(127 - exponent) << 23);
 }
 
-/* The level of a row as such: 2 for what FP32 has rules of its own for. */
-static __device__ __forceinline__ int gpb_row_level(unsigned largest, unsigned many)
+/* The mark of a row as such, for what FP32 has rules of its own for. */
+static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? GPB_MARK_EXTREME : 0;
 }
 
 template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int64_t k)
@@ -258,22 +280,21 @@ template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int6
     return SLICES == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)k));
 }
 
-/* Sets the guard word of the strip's block to the highest level that any thread found; for all threads of the block. Strips of the same
-   block meet here: the higher level stays, whatever was there before. */
+/* Sets the guard word of the strip's block to the highest mark that any thread found; for all threads of the block. Strips of the same
+   block meet here: the higher mark stays, whatever was there before. */
 template <int SLICES>
-static __device__ __forceinline__ void gpb_mark(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *notice, int level)
+static __device__ __forceinline__ void gpb_mark(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *notice,
+                                                gpb_survey &survey, int mark)
 {
-    const bool extreme = __syncthreads_or(level == 2), wide = __syncthreads_or(level == 1);
-    if (threadIdx.x || !(extreme || wide)) return;
+    if (mark) atomicMax(&survey.mark, mark);
+    __syncthreads();
+    mark = survey.mark;
+    if (threadIdx.x || !mark) return;
     uint64_t *guard = (uint64_t *)(s.dst + gpb_split_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
-    if (extreme) {
-        atomicExch((unsigned long long *)word, GPB_GUARD_EXTREME(x.epoch));
-    } else {
-        for (uint64_t old = *word, seen; gpb_guard_level(old, x.epoch) == 0; old = seen)
-            seen = atomicCAS((unsigned long long *)word, old, GPB_GUARD_WIDE(x.epoch));
-        guard[gpb_split_guards(x.rows)] = x.epoch;
-    }
-    if (notice) *(volatile uint32_t *)notice = 1;
+    for (uint64_t old = *word, seen; gpb_guard_mark(old, x.epoch) < mark; old = seen)
+        seen = atomicCAS((unsigned long long *)word, old, gpb_guard_word(mark, x.epoch));
+    if (mark == GPB_MARK_WIDE) guard[gpb_split_guards(x.rows)] = x.epoch;
+    if (mark >= GPB_MARK_WIDE && notice) *(volatile uint32_t *)notice = 1;
 }
 
 template <int SLICES>
@@ -283,14 +304,16 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
     const gpb_strip<SLICES> s(x, k, strip, l);
     survey.clear();
     __syncthreads();
-    unsigned largest = 0, many = 0;
+    unsigned largest = 0, many = 0, bits = 0;
 #pragma unroll 2
     for (int64_t p = s.octet * 8; p < s.k; p += GPB_SPLIT_STEP) {
         gpb_octet o;
         s.load(o, x, p);
         largest = max(largest, gpb_largest(o));
+        if (SLICES == 2) bits |= gpb_bits(o);
     }
     atomicMax(&survey.largest[s.row], largest);
+    if (SLICES == 2) survey.note(s.row, bits);
     __syncthreads();
     largest = survey.largest[s.row];
     const float least = __uint_as_float(gpb_least(largest));
@@ -309,8 +332,9 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
     }
     atomicAdd(&survey.many[s.row], many);
     __syncthreads();
-    const int level = max(gpb_row_level(largest, survey.many[s.row]), gpb_level_of<SLICES>(nearest, scale, t));
-    gpb_mark(x, s, k, notice, max(level, (int)missed));
+    int mark = max(gpb_row_mark(largest, survey.many[s.row]), gpb_mark_of<SLICES>(nearest, scale, t));
+    mark = max(mark, missed ? GPB_MARK_WIDE : survey.mark_of(s.row));
+    gpb_mark(x, s, k, notice, survey, mark);
 }
 
 /* The frame of gpb_ssplit and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */

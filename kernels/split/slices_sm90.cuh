@@ -74,7 +74,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     if (SHARERS > 1) gpb_cluster_sync();                                   /* all have read what the last member's conference said */
     else __syncthreads();
     gpb_octet o[OCTETS];
-    unsigned largest = 0, smallest = ~0u, many = 0;
+    unsigned largest = 0, smallest = ~0u, many = 0, bits = 0;
     constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
     if (s.way != s.DOWN) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
@@ -96,8 +96,10 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         const int left = (int)s.k - begin - y * TURN;
         if (left >= 8) gpb_reach(o[y], 8, largest, smallest), many += 8;
         else if (left > 0) gpb_reach(o[y], left, largest, smallest), many += left;
+        if (SLICES == 2) bits |= gpb_bits(o[y]);
     }
     atomicMax(&here.largest[s.row], largest);
+    if (SLICES == 2) here.note(s.row, bits);
     __syncthreads();
     const unsigned least = gpb_least(here.largest[s.row]);
     if (smallest < least) {                                                /* else all count */
@@ -113,7 +115,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     } else {
         largest = here.largest[s.row], many = here.many[s.row];
     }
-    int level = gpb_row_level(largest, many);
+    int mark = max(gpb_row_mark(largest, many), s.octet ? 0 : here.mark_of(s.row));
     const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance<SLICES>(k);
     const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
     char *to = s.place(begin);
@@ -128,9 +130,9 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
 #pragma unroll
         for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
             if (y * STEP < chunks_left) gpb_nearest(o[y], nearest), missed |= gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64);
-        level = max(max(level, (int)missed), gpb_level_of<SLICES>(nearest, scale, t));
+        mark = max(max(mark, missed ? GPB_MARK_WIDE : 0), gpb_mark_of<SLICES>(nearest, scale, t));
     }
-    gpb_mark(x, s, k, notice, level);
+    gpb_mark(x, s, k, notice, here, mark);
 }
 
 #endif

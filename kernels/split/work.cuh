@@ -20,6 +20,7 @@ struct gpb_unit {
     unsigned from, to;                          /* chunks of k; none: there is no more to do */
     unsigned part, parts;                       /* the tile's k is cut into parts; 0 parts: nothing to store */
     unsigned slot;                              /* number of the tile among those that are cut */
+    unsigned full;                              /* low times low counts, too */
 };
 
 template <int BM, int BN> struct gpb_schedule {
@@ -57,6 +58,7 @@ template <int BM, int BN> struct gpb_schedule {
         };
         const bool here = wanted(tile_m), there = wanted(tile_m ^ 1);
         u.i0 = (tile_m < tiles_m ? tile_m : upper) * BM;
+        u.full = gpb_guard_full(cols[u.j0 / GPB_GUARD], g.epoch_b) && gpb_guard_full(rows[u.i0 / GPB_GUARD], g.epoch_a);
         if (!here) u.parts = 0;
         return here || there;
     }

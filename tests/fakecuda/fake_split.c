@@ -73,27 +73,29 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
 
 static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
 
-/* The level (gemm_args.h) of a row by its largest element's bits and the number of elements within 2^24 of it. */
-static int row_level(uint32_t largest, int64_t many)
+/* The mark (gemm_args.h) of a row by its largest element's bits and the number of elements within 2^24 of it. */
+static int row_mark(uint32_t largest, int64_t many)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? 2 : 0;
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? GPB_MARK_EXTREME : 0;
 }
 
 /* What slices may miss of an element, in units of half a unit in the last place: slices.cuh. */
 static float tolerance(const split *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
 
-/* The level of an element, scaled to x, of which so much is missed. zero: it was that before. */
-static int element_level(const split *of, bool zero, float x, float missed)
+/* The mark of an element, scaled to x, of which so much is missed. zero: it was that before. */
+static int element_mark(const split *of, bool zero, float x, float missed)
 {
     const float t = tolerance(of);
     if (zero)
         return 0;
     if (fabsf(x) < exact_power((of->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
-        return 2;
-    return of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x));
+        return GPB_MARK_EXTREME;
+    if (of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x)))
+        return GPB_MARK_WIDE;
+    return of->slices == 2 && fabsf(x) < 0x1p-14f ? GPB_MARK_FULL : 0;
 }
 
-/* Element p of row i, scaled to x, into its slices; its level. */
+/* Element p of row i, scaled to x, into its slices; its mark. */
 static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
 {
     float rest = x;
@@ -103,17 +105,18 @@ static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
         rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) / up;
         *slice_at(to, i, p, s) = slice;
     }
-    return element_level(to, zero, x, to->slices == 1 ? 0 : rest);
+    return element_mark(to, zero, x, to->slices == 1 ? 0 : rest);
 }
 
-/* Row i into its slices; its level. from NULL: a row of zeros. */
+/* Row i into its slices; its mark. A row without rest has elements of 22 bits at most, some of more than 11. from NULL: a row of zeros. */
 static int split_row(const split *to, int64_t i, const float *from, int64_t step)
 {
-    uint32_t largest = 0;
+    uint32_t largest = 0, all = 0;
     int64_t many = 0;
     for (int64_t p = 0; from && p < to->k; p++) {
         const uint32_t bits = bits_of(from[p * step]) & 0x7fffffff;
         largest = bits > largest ? bits : largest;
+        all |= bits;
     }
     const uint32_t least = largest > 24u << 23 ? largest - (24u << 23) : 1;
     for (int64_t p = 0; from && p < to->k; p++) many += (bits_of(from[p * step]) & 0x7fffffff) >= least;
@@ -122,23 +125,25 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     const int inside = at > GPB_SPLIT_REACH ? GPB_SPLIT_REACH : at < -GPB_SPLIT_REACH ? -GPB_SPLIT_REACH : at;
     const int exponent = largest ? inside - (to->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) : 0;
     const float scale = ldexpf(1, -exponent);
-    int level = row_level(largest, many);
+    int mark = row_mark(largest, many);
+    if (to->slices == 2 && !mark && (all & 0x1fff) && !(all & 3))
+        mark = GPB_MARK_FULL;
     scales_of(to)[i] = ldexpf(1, exponent);
     for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
         const float x = from && p < to->k ? from[p * step] : 0;
         const int of = cut(to, i, p, x * scale, x == 0);
-        level = of > level ? of : level;
+        mark = of > mark ? of : mark;
     }
-    return level;
+    return mark;
 }
 
-/* Sets the guard word of row i's block to the higher of what it says and `level`, and the word behind all of them. */
-static void mark(const split *of, int64_t i, int level, uint64_t epoch)
+/* Sets the guard word of row i's block to the higher of what it says and `mark`, and the word behind all of them. */
+static void set_mark(const split *of, int64_t i, int mark, uint64_t epoch)
 {
     uint64_t *guard = (uint64_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
-    if (level > gpb_guard_level(*word, epoch))
-        *word = level == 2 ? GPB_GUARD_EXTREME(epoch) : GPB_GUARD_WIDE(epoch);
-    if (level == 1)
+    if (mark > gpb_guard_mark(*word, epoch))
+        *word = gpb_guard_word(mark, epoch);
+    if (mark == GPB_MARK_WIDE)
         guard[gpb_split_guards(of->rows)] = epoch;
 }
 
@@ -164,9 +169,9 @@ static void split_operand(const char *who, int device, const gpb_split_args *g, 
         const split to = { x->rows, g->k, g->slices,
                            gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0, bytes, who) };
         for (int64_t i = 0; i < gpb_split_rows(x->rows) && is_wanted(who, device, g, l); i++) {
-            const int level = split_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
-            mark(&to, i, level, x->epoch);
-            if (level && g->notice)
+            const int mark = split_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
+            set_mark(&to, i, mark, x->epoch);
+            if (mark >= GPB_MARK_WIDE && g->notice)
                 *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->notice, 0, 4, who) = 1;
         }
     }

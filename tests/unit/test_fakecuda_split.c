@@ -188,6 +188,12 @@ static void exact_subnormal(void) { a[130] = 0x1p-38f; }      /* as FP16 it miss
 /* 0.95 2^-14 once the row's largest, within [2^-1, 1), is 2^14 and more: k = 75 would let two slices miss that much of it */
 static void hardly_subnormal(void) { a[130] = 0.95f * 0x1p-29f; }
 
+static void count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(2049 + 7 * p % 350); }     /* cut without rest */
+static void short_count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(p % 5 - 1024); }      /* nor low slices */
+static void mixed_count(void) { count(), a[130 + 5 * LDA] = 0.3f; }
+static void at_the_edge(void) { a[130] = 0x1p-29f; }
+static void below_the_edge(void) { a[130] = 0x1p-29f - 0x1p-35f; }
+
 /* Each: what is done to row 130 of A, and the level that makes of its block. */
 static const struct bad { void (*spoil)(void); int level; enum gpb_math math; } bads[] = {
     { few, 2, GPB_MATH_FP16X3 }, { nan_, 2, GPB_MATH_FP16X3 }, { infinite, 2, GPB_MATH_FP16X3 }, { large, 2, GPB_MATH_FP16X3 },
@@ -222,6 +228,36 @@ static int marked(void)
     fetch(&s);
     EXPECT(gpb_reference_check(bad->math, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
+}
+
+/* What is done to row 130, and whether the product of low slices then counts. No level, no notice, nothing for others to do. */
+static const struct unusual { void (*spoil)(void); bool full; } unusuals[] = {
+    { count, true }, { short_count, false }, { mixed_count, false }, { at_the_edge, false }, { below_the_edge, true }
+};
+static const struct unusual *unusual;
+
+static int full(void)
+{
+    gpb_child_start();
+    const row *r = row_of(GPB_MATH_FP16X3);
+    gpb_call q = call_of('N', 'N');
+    unusual->spoil();
+    state s = prepare(r, &q);
+    uint64_t words[3];
+    EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
+    fetch(&s);
+    EXPECT(gpb_guard_full(words[1], 7) == unusual->full && !gpb_guard_full(words[0], 7) && gpb_guard_level(words[1], 7) == 0);
+    EXPECT(words[2] != 7 && *s.notice == 0);
+    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    return GPB_CHILD_OK;
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    for (unusual = unusuals; unusual < unusuals + sizeof unusuals / sizeof *unusuals; unusual++)
+        assert_int_equal(gpb_child_run(full, NULL), GPB_CHILD_OK);
 }
 
 static void test_marks(void **state)
@@ -319,7 +355,7 @@ static void test_broken_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks), cmocka_unit_test(test_full), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_broken_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
