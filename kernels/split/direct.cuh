@@ -9,8 +9,9 @@
    x = big + small, TF32 numbers both: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however far below its row's largest an
    element is, and products are summed up side by side: small big + big small, then big big on top, so that what the tensor cores cut off of
    small ones is small. Those sums are added to FP32 ones every chunk. What slices do not do justice to, these do not: rows with few elements
-   that count; NaN, Inf, 2^+-60 and beyond; and elements below 2^-100, of which small has not 11 bits (`gpb_watch`). A block that meets such
-   begins again with FMAs: no guard words, no other kernel.
+   that count; NaN, Inf, 2^+-60 and beyond; elements below 2^-100, of which small has not 11 bits; and rows that are cut without rest in both
+   operands, where the product of the small parts, which is not formed, may be what makes the sum exact (`gpb_watch`). A block that meets
+   such begins again with FMAs: no guard words, no other kernel.
 
    Rows go where they suit: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four neighbouring columns of Y. */
 #ifndef GPB_SPLIT_DIRECT_CUH
@@ -25,11 +26,12 @@
 template <int R, int N> struct gpb_watch {
     float above[R];                        /* a power of two that no element so far has reached; 0: all were 0 */
     unsigned many[R];                      /* elements not below 2^-12 of that, as far as anybody has to know */
+    unsigned bits[R];                      /* of all elements, one or the other */
 
     __device__ __forceinline__ gpb_watch()
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) above[r] = 0, many[r] = 0;
+        for (int r = 0; r < R; r++) above[r] = 0, many[r] = bits[r] = 0;
     }
     /* Looks at the next chunk, with all lanes of the warp. False: tensor cores do not do it justice. NaN is not seen here, but makes sums
        that are NaN. */
@@ -45,6 +47,8 @@ template <int R, int N> struct gpb_watch {
             for (int y = 0; y < N; y++) largest[r] = fmaxf(largest[r], fabsf(x[r][y]));
 #pragma unroll
             for (int y = 0; y < N; y += 2) least = min(min(least, size(x[r][y])), size(x[r][y + 1]));
+#pragma unroll
+            for (int y = 0; y < N; y++) bits[r] |= __float_as_uint(x[r][y]);
             news |= largest[r] >= above[r] ? largest[r] > 0 : many[r] < ENOUGH;
         }
         if (__any_sync(~0u, news)) good = count(x, largest);
@@ -52,6 +56,10 @@ template <int R, int N> struct gpb_watch {
     }
 
     static constexpr float WINDOW = 0x1p12f;
+
+    /* For all threads of a row together: an element has a small part; one has more than both hold. */
+    static constexpr unsigned SMALL = 1u << 30, REST = 1u << 31;
+    __device__ __forceinline__ unsigned kind(int r) const { return (bits[r] & 0x1fff ? SMALL : 0) | (bits[r] & 3 ? REST : 0); }
 
 private:
     static constexpr unsigned ENOUGH = 16; /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_FEWEST; eight
@@ -79,7 +87,7 @@ private:
 template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static constexpr int BK = 32, SLICE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
     static constexpr int IMAGE = COLS * BK;                                /* floats of a slice of Y's chunk */
-    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 2 * (ROWS + COLS)) * 4;
+    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 3 * (ROWS + COLS)) * 4;
     static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
     static_assert(STAGES * SLICE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
     using feed_x = gpb_feed<ROWS, BK, THREADS, true>;
@@ -206,13 +214,15 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int z = 0; z < RESULTS; z++) sum[z] = 0;
     }
 
-    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny. What
-       a thread counted is worth nothing where it has seen only elements far below others' of the row. */
+    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny; and
+       not both have one that is cut without rest. What a thread counted is worth nothing where it has seen only elements far below others' of
+       the row. */
     template <bool DEEPY> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
         unsigned *above = tally(), *many = above + ROWS + COLS;            /* floats that are not negative are in order as integers, too */
+        unsigned *kinds = many + ROWS + COLS;
         const unsigned thread = thread_now();
-        if (thread < ROWS + COLS) above[thread] = many[thread] = 0;
+        if (thread < ROWS + COLS) above[thread] = many[thread] = kinds[thread] = 0;
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -225,8 +235,11 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             const int here = row(thread) + r, there = ROWS + row_y<DEEPY>(thread, r);
             if (x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])) atomicAdd(&many[here], x.many[r]);
             if (y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])) atomicAdd(&many[there], y.many[r]);
+            atomicOr(&kinds[here], x.kind(r)), atomicOr(&kinds[there], y.kind(r));
         }
         __syncthreads();
+        const bool whole = thread < ROWS + COLS && kinds[thread] == watch_x::SMALL;
+        if (__syncthreads_or(whole && thread < ROWS) && __syncthreads_or(whole && thread >= ROWS)) return false;
         return thread >= ROWS + COLS || above[thread] == 0
                || (above[thread] > (127u - GPB_SPLIT_REACH + 3) << 23 && (float)many[thread] >= fewest);
     }

@@ -56,6 +56,12 @@ static inline unsigned atomicMax(unsigned *at, unsigned x)
     if (x > before) *at = x;
     return before;
 }
+static inline unsigned atomicOr(unsigned *at, unsigned x)
+{
+    const unsigned before = *at;
+    *at |= x;
+    return before;
+}
 static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
     const unsigned before = *at;
