@@ -20,7 +20,8 @@ typedef struct member {
     float beta;
 } member;
 
-/* C(i.., j..) of one member, by the host. Integers as wide as the caller's: they hold, and a host of the caller's own kind serves. */
+/* C(i.., j..) of one member, by a host of the caller's own kind. The integers are 64 bits wide in memory for any: of two libraries in a
+   process a name may be the other one's, and one of 32 bits reads the lower halves, which hold a 32-bit caller's sizes. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
@@ -31,17 +32,9 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
         a = x->a + (g->transa == 'N' ? i + x->p * x->lda : i * x->lda + x->p);
         b = x->b + (g->transb == 'N' ? j * x->ldb + x->p : j + x->p * x->ldb);
     }
-    if (g->width == 64) {
-        void (*gemm)(GPB_F77_GEMM_PARAMS(float, int64_t), size_t, size_t);
-        *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_64_);
-        gemm(&g->transa, &g->transb, &rows, &cols, &x->k, &alpha, a, &x->lda, b, &x->ldb, &x->beta, c, &x->ldc, 1, 1);
-    } else {
-        void (*gemm)(GPB_F77_GEMM_PARAMS(float, int32_t), size_t, size_t);
-        const int32_t m = (int32_t)rows, n = (int32_t)cols, k = (int32_t)x->k;
-        const int32_t lda = (int32_t)x->lda, ldb = (int32_t)x->ldb, ldc = (int32_t)x->ldc;
-        *(void **)&gemm = gpb_next(GPB_SYMBOL_sgemm_);
-        gemm(&g->transa, &g->transb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &x->beta, c, &ldc, 1, 1);
-    }
+    void (*gemm)(GPB_F77_GEMM_PARAMS(float, int64_t), size_t, size_t);
+    *(void **)&gemm = gpb_next(g->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_);
+    gemm(&g->transa, &g->transb, &rows, &cols, &x->k, &alpha, a, &x->lda, b, &x->ldb, &x->beta, c, &x->ldc, 1, 1);
 }
 
 /* The columns of a tile from `from` on; of a triangle, only its part of each column. */

@@ -11,6 +11,9 @@
 void *gpb_next(enum gpb_symbol symbol);
 /* The file the function above lives in, for people; "embedded" for our own. */
 const char *gpb_next_file(enum gpb_symbol symbol);
+/* The host's function with 64-bit integers, if the library that calls the plain name from there would have found one such without us; else
+   NULL. */
+void *gpb_next_wide(enum gpb_symbol symbol, const void *caller);
 /* Looks for libraries that changed since the last call: libcuda mapped by the program, a BLAS whose plain names take 64-bit integers
    (then we stand aside). `now`: the processor's cycles; it looks only if the last look is some time ago, at 0 at once. Returns true if
    libcuda is in the process. */

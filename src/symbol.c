@@ -32,40 +32,59 @@ const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS] = {
 #include "src/symbols.h"
 };
 
-extern _Atomic(void *) gpb_slots[GPB_SYMBOLS];      /* trampoline.S */
+/* trampoline.S: where each name goes, and what it holds at first, which asks here. */
+extern _Atomic(void *) gpb_slots[GPB_SYMBOLS];
+extern void *const gpb_lazies[GPB_SYMBOLS];
 
-static atomic_bool aside;
+/* Who the plain names are for: 32-bit callers, whoever needs the library that they are from, the host alone. */
+enum aside { NOBODY, BY_CALLER, EVERYBODY };
+static atomic_int aside;
 
-/* sgemm_, cblas_sgemm: the names that mean 64-bit integers in an ILP64 build of the same name. */
-static bool plain(const gpb_symbol_row *row)
+bool gpb_symbol_plain(enum gpb_symbol symbol)
 {
-    return row->width == 32 && strncmp(row->name, "scipy_", 6) != 0;
+    return gpb_symbol_rows[symbol].width == 32 && strncmp(gpb_symbol_rows[symbol].name, "scipy_", 6) != 0;
 }
 
-void *gpb_symbol_bind(unsigned number)
+bool gpb_symbol_standing_aside(void) { return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY; }
+
+static void *target_of(unsigned number)
 {
-    const gpb_symbol_row *row = &gpb_symbol_rows[number];
-    const int before = errno;                           /* the caller's: to it this is a BLAS call */
+    void *door = gpb_symbol_rows[number].door;
+    return door && !(gpb_symbol_plain(number) && gpb_symbol_standing_aside()) ? door : gpb_next(number);
+}
+
+/* A slot that is settled by the caller stays as it was. */
+static void *settle(unsigned number, const void *caller)
+{
+    const bool plain = gpb_symbol_plain(number);
+    if (plain && atomic_load(&aside) == BY_CALLER) {
+        gpb_next_look(__builtin_ia32_rdtsc());
+        void *wide = gpb_next_wide(number, caller);
+        return wide ? wide : target_of(number);
+    }
     gpb_next_look(0);
-    bool ours = row->door && !(plain(row) && gpb_symbol_standing_aside());
-    void *target = ours ? row->door : gpb_next(number);
+    const int before = atomic_load(&aside);
+    if (plain && before == BY_CALLER) return settle(number, caller);
+    void *target = target_of(number);
     atomic_store(&gpb_slots[number], target);
-    if (ours && plain(row) && gpb_symbol_standing_aside())      /* meanwhile, in another thread */
-        atomic_store(&gpb_slots[number], target = gpb_next(number));
+    if (!plain || atomic_load(&aside) == before) return target;
+    atomic_store(&gpb_slots[number], gpb_lazies[number]);      /* meanwhile, in another thread */
+    return settle(number, caller);
+}
+
+void *gpb_symbol_bind(unsigned number, const void *caller)
+{
+    const int before = errno;                           /* the caller's: to it this is a BLAS call */
+    void *target = settle(number, caller);
     errno = before;
     return target;
 }
 
-bool gpb_symbol_standing_aside(void)
+void gpb_symbol_stand_aside(const char *because_of, bool all)
 {
-    return atomic_load_explicit(&aside, memory_order_relaxed);
-}
-
-void gpb_symbol_stand_aside(const char *because_of)
-{
-    if (atomic_exchange(&aside, true)) return;
-    gpb_log_warn("standing aside: %s uses the plain BLAS names with 64-bit integers", because_of);
+    const int to = all ? EVERYBODY : BY_CALLER;
+    if (atomic_exchange(&aside, to) == to) return;
+    gpb_log_warn("standing aside%s: %s uses the plain BLAS names with 64-bit integers", all ? "" : " for who needs it", because_of);
     for (unsigned number = 0; number < GPB_SYMBOLS; number++)
-        if (gpb_symbol_rows[number].door && plain(&gpb_symbol_rows[number]))
-            atomic_store_explicit(&gpb_slots[number], gpb_next(number), memory_order_release);
+        if (gpb_symbol_plain(number)) atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
 }

@@ -13,6 +13,7 @@
 #define GEMM(stem) GPB_PLAIN_F77(stem, DOOR_) GPB_PLAIN_C(stem, DOOR_) GPB_WHEELS(stem, DOOR_)
 #define DOOR(stem) GPB_PLAIN_F77(stem, DOOR_) GPB_PLAIN_C(stem, DOOR_)
 #define BOTH(stem) GPB_PLAIN_F77(stem, NONE_) GPB_PLAIN_C(stem, NONE_)
+#define PROBE(stem) SYMBOL(stem##_, stem, F77, 32, DOOR_) SYMBOL(stem##_64_, stem, F77, 64, NONE_) GPB_PLAIN_C(stem, NONE_)
 #define F77(stem)  GPB_PLAIN_F77(stem, NONE_)
 #define C(stem)    GPB_PLAIN_C(stem, NONE_)
 
@@ -21,6 +22,7 @@
 #undef GEMM
 #undef DOOR
 #undef BOTH
+#undef PROBE
 #undef F77
 #undef C
 #undef GPB_PLAIN_F77

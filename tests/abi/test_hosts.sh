@@ -81,4 +81,96 @@ aside xblat3s sblat3.in 12
 aside xscblat3 sin3 18
 aside xblat3d dblat3.in 12
 aside xblat3s sblat3.in 12 1
+
+# 6 a host of the other width: all of netlib's 32-bit testers on a host with 64-bit integers, 64-bit names on one with 32-bit ones
+wide=$debian/openblas64-pthread/libblas64.so.3
+mkdir widened
+for p in s d c z; do
+    for level in 1 2 3; do
+        input=/dev/null lines=$(case $p in s | d) echo 13 ;; *) echo 10 ;; esac)
+        if [ $level != 1 ]; then input=$debian/blas/${p}blat$level.in lines=$((2 * $(grep -c 'PUT F FOR NO TEST' "$input"))); fi
+        rm -f widened/*
+        (cd widened && GPUBLAS_HOST_BLAS=$wide LD_PRELOAD=$library GPUBLAS_VERBOSE=2 "$debian/blas/xblat$level$p" < "$input" > stdout 2> ../widened.err)
+        cat widened/* > widened.result
+        expect "64-bit host, xblat$level$p: lines of success" "$lines" "$(grep -cE -e '----- PASS -----|PASSED THE .*(ERROR-EXITS|COMPUTATIONAL TESTS)' widened.result)"
+        if grep -E '\*\*\*\*|FAIL|SUSPECT' widened.result; then fail "64-bit host, xblat$level$p"; fi
+        expect "64-bit host, xblat$level$p: names of another host" 0 "$(sed -n 's/^gpublas: .* of the host is in //p' widened.err | grep -cvF "$wide")"
+    done
+done
+build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
+for host in "$debian/blas/libblas.so.3" "$wide"; do
+    GPUBLAS_HOST_BLAS=$host GPUBLAS_VERBOSE=2 ./values > values.out 2> values.err
+    expect "names of both widths on ${host##*/}: checks" "$(grep -c snrm2_ values.out)" "$(grep -c FAIL values.out)"      # OpenBLAS's own: steps below 0
+    grep FAIL values.out | grep -v snrm2_
+    for name in sgemm_ sgemm_64_ dznrm2_64_ zdotu_; do
+        expect "$name on ${host##*/}" "$host" "$(sed -n "s/^gpublas: $name of the host is in //p" values.err)"
+    done
+done
+
+# 7 callers of both widths in one process: each gets the library it would have found without us, whoever came first; the one whose caller
+# brings none gets what is there, and no second BLAS
+flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
+ours="$library -Wl,-rpath,$(dirname "$library")"
+build narrow_user.so gcc $flags -shared -fPIC -DUSER=int "$programs/widths.c" -L"$debian/blas" -lblas -Wl,-rpath,"$debian/blas" || finish
+build wide_user.so gcc $flags -shared -fPIC -DUSER=int64_t "$programs/widths.c" "$wide" -Wl,-rpath,"${wide%/*}" || finish
+build widths gcc $flags "$programs/widths.c" || finish
+build widths_calls gcc $flags -DCALLS "$programs/widths.c" $ours || finish
+of_widths() {   # <what> <libraries wanted> <command> ...
+    local what=$1 wanted=$2; shift 2
+    timeout 60 "$@" > widths.out 2> widths.err
+    expect "$what: exit" 0 $?
+    cat widths.err | grep -v 'standing aside'
+    [ "$wanted" = any ] || expect "$what: libraries" "$wanted" "$(hosts widths.out)"
+}
+for route in never always; do
+    export GPUBLAS_OFFLOAD=$route LD_LIBRARY_PATH=$fake
+    for order in "narrow_user.so wide_user.so" "wide_user.so narrow_user.so" "$wide narrow_user.so" "narrow_user.so $wide" "wide_user.so"; do
+        of_widths "callers, $route: $(echo "$order" | sed "s|[^ ]*/||g")" any env LD_PRELOAD="$library" ./widths $(for file in $order; do realpath "$file"; done)
+    done
+    of_widths "a 32-bit caller where the one BLAS has 64, $route" openblas ./widths_calls "$wide"
+    of_widths "32-bit and 64-bit callers, one BLAS of 64, $route" openblas ./widths_calls "$PWD/wide_user.so"
+done
+unset LD_LIBRARY_PATH
+
+# 8 hosts that say nothing by their names: plain names of 64 bits (libmwblas.so); finishing on one what a GPU began, for a caller of 32 bits
+build libmwblas.so gcc $flags -shared -fPIC -DWIDE "$programs/mimic.c" -Wl,-soname,libmwblas.so || finish
+build libwheel.so gcc $flags -shared -fPIC -DWHEEL "$programs/mimic.c" -Wl,-soname,libwheel.so || finish
+build wide_program gcc $flags -DUSER=int64_t -DCALLS -DNO_DOT "$programs/widths.c" -L. -lmwblas -Wl,-rpath,"$PWD" || finish
+build scipy_program gcc $flags -DSCIPY "$programs/widths.c" -Wl,--no-as-needed -L. -lwheel -lmwblas -Wl,-rpath,"$PWD" || finish
+broken() { env GPUBLAS_OFFLOAD=always GPUBLAS_MEMORY=2M LD_LIBRARY_PATH="$fake" LD_PRELOAD="$library" FAKECUDA_FAIL=${1:-cuMemcpyDtoHAsync:3+:1} GPUBLAS_VERBOSE=1 timeout 100 ./"$2"; }
+broken '' wide_program > mimic.out 2> mimic.err
+expect 'libmwblas.so: exit' 0 $?
+expect 'libmwblas.so: we stand aside' 1 "$(grep -c 'standing aside: .*libmwblas.so' mimic.err)"
+broken '' scipy_program > mimic.out 2> mimic.err
+expect 'a 32-bit call finished by a 64-bit host: exit' 0 $?
+if grep -q 'route=gpu+host' mimic.err; then ok 'the host finished it'; else fail 'the host finished nothing'; tail -3 mimic.err; fi
+expect 'a 32-bit call finished by a 64-bit host: sizes that are none' 0 "$(grep -c 'sizes that are none' mimic.err)"
+unset GPUBLAS_OFFLOAD
+GPUBLAS_VERIFY=1 FAKECUDA_WRONG=1 broken cuMemFree_v2:1000000:1 scipy_program > mimic.out 2> mimic.err
+expect 'a 32-bit call repaired by a 64-bit host: exit, sizes that are none' '0 0' "$? $(grep -c 'sizes that are none' mimic.err)"
+if grep -q 'answer replaces it' mimic.err; then ok 'VERIFY repaired it'; else fail 'VERIFY repaired nothing'; tail -3 mimic.err; fi
+export GPUBLAS_OFFLOAD=never
+
+# 9 libraries that forward to us are no hosts: FlexiBLAS's kind, and libblastrampoline's, which may forward to us later
+build libforwarder.so gcc $flags -shared -fPIC -DFORWARDER "$programs/mimic.c" || finish
+build liblate.so gcc $flags -shared -fPIC -DFORWARDER -DLATE "$programs/mimic.c" || finish
+for name in forwarder late; do build $name gcc $flags -DCALLS -DNO_DOT "$programs/widths.c" -Wl,--no-as-needed -L. -l$name -Wl,-rpath,"$PWD" || finish; done
+for route in never always; do
+    export GPUBLAS_OFFLOAD=$route
+    LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "a forwarder to us, $route" any ./forwarder
+    LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "a forwarder to us, beside a BLAS, $route" any ./forwarder "$debian/blas/libblas.so.3"
+    LD_LIBRARY_PATH=$debian/blas:$fake LD_PRELOAD=$library BACKEND=$debian/blas/libblas.so.3 of_widths "a forwarder to a host, $route" netlib ./forwarder
+    LD_LIBRARY_PATH=$debian/blas:$fake of_widths "lbt_forward, $route" any ./late "forward:$library"
+    LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$debian/blas/libblas.so.3 of_widths "lbt_forward, from a host to us, $route" netlib ./late "forward:$library"
+done
+export GPUBLAS_OFFLOAD=never
+
+# 10 MKL by its soname: complex results as the caller expects them
+mkdir mkl
+build mkl/libmkl_rt.so.2 gcc $flags -shared -fPIC -DHIDDEN "$programs/mimic.c" -Wl,-soname,libmkl_rt.so.2 || finish
+build dot gcc $flags -DCALLS -DNO_DOT -DDOT "$programs/widths.c" $ours || finish
+for name in libopenblas.so.0 libblis.so.4; do echo 'int no_blas;' | gcc -shared -fPIC -xc - -o mkl/$name; done
+LD_LIBRARY_PATH=mkl GPUBLAS_VERBOSE=2 timeout 20 ./dot > dot.out 2> dot.err
+expect 'MKL by its soname: exit' 0 $?
+expect 'MKL by its soname: sgemm_ and zdotu_' 'mkl/libmkl_rt.so.2 embedded' "$(sed -n 's/^gpublas: [sz][a-z]*_ of the host is in //p' dot.err | tr '\n' ' ' | sed 's/ $//')"
 finish
