@@ -123,6 +123,10 @@ def accuracy(rows):
     judged = [r for r in mine if result[r["data"]] not in ("LIMIT", "ROUNDING", "HOSTILE")]
     if not judged:
         return
+    plain = {(r["data"], r["k"], r["m"], r["n"]): float(r["max_u"]) for r in where(rows, who="ffma")}
+    bounds = [max(int(r["k"]) + 4, plain.get((r["data"], r["k"], r["m"], r["n"]), 0)) for r in mine]      # underflow: FMAs are no better
+    most("accuracy, the library's choice, any data: error of the bound of k + 4 units, worst", 1,
+         max(float(r["max_u"]) / bound for r, bound in zip(mine, bounds)))
     most("accuracy, the library's choice: rms of one chain of FMAs', worst", 1.02, max(float(r["rms_to_ffma"]) for r in judged))
     most("accuracy, the library's choice: largest error of one chain of FMAs', worst", 1.3, max(float(r["max_to_ffma"]) for r in judged))
     most("accuracy, the library's choice: entries not exact where FP32 is", 0,
