@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, MOST_ON_END = 1 << 17 };
+enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, LONG = 512, MOST_ON_END = 1 << 17 };
 #define SHORT 1e-3                                            /* seconds */
 /* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's name and first calls. */
 #define BY_TURNS 0.55
@@ -248,12 +248,14 @@ static result measured(const problem *p, int math, double seconds, double sustai
 /* What we are compared with. */
 static double rival(const result *r) { return fmin(r->cublas.median, r->alone); }
 
-/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not exceed; the rest is chance: what two
-   samples of so many entries may differ by. */
+/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not exceed; FP16X3 kernels have a third
+   of it or less on dense normal numbers, if their sums leave the tensor cores as often as they are to. The rest is chance: what two samples
+   of so many entries may differ by. */
 static bool is_right(const result *r, const problem *p, double slack)
 {
-    const double chance = 1.1 + 3 / sqrt(2.0 * r->entries);
-    return r->error.worst <= p->k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * r->chain.rms, 0.05));
+    const bool in_slices = !p->data && p->k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
+    const double chance = 1.1 + 3 / sqrt(2.0 * r->entries), share = in_slices ? 0.45 : 1;
+    return r->error.worst <= p->k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
 }
 
 static const char *how_name(const problem *p)
