@@ -10,6 +10,7 @@
 
 #include "kernels/gemm_args.h"
 #include "src/clock.h"
+#include "src/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more_room = PTHREAD_COND_INITIALIZER;
@@ -260,14 +261,27 @@ void gpb_gpu_wake(void)
     pthread_mutex_unlock(&lock);
 }
 
+static bool sweeping;                        /* under the lock: a thread is about that gives idle memory back; and it is just doing so */
+static bool freeing;
+
 bool gpb_gpu_idle(void)
 {
-    bool idle = true;
     if (pthread_mutex_trylock(&lock)) return false;
+    bool idle = !freeing;
     for (int i = 0; i < device_count; i++)
         for (int j = 0; j < GPB_LANES; j++) idle &= !lanes[i][j].busy;
     pthread_mutex_unlock(&lock);
     return idle;
+}
+
+enum { SWEEPER_STACK = 256 << 10 };          /* the driver's part of it is not known */
+static void *sweep_idle(void *unused);
+
+static void stop_sweeping(void)
+{
+    pthread_mutex_lock(&lock);
+    sweeping = false;
+    pthread_mutex_unlock(&lock);
 }
 
 static void release(gpb_lane *lane)
@@ -275,9 +289,13 @@ static void release(gpb_lane *lane)
     pthread_mutex_lock(&lock);
     if (lane->life != lane->device->life) forget(lane);
     lane->busy = false;
+    lane->until_ns = gpb_clock_ns();
+    const bool first = lane->arena && !sweeping;
+    sweeping |= first;
     hand_out();
     pthread_cond_broadcast(&more_room);
     pthread_mutex_unlock(&lock);
+    if (first && gpb_thread_begin(sweep_idle, SWEEPER_STACK)) stop_sweeping();
 }
 
 gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
@@ -413,6 +431,63 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     pthread_mutex_unlock(&lock);
     gpb_gpu_failed(lane, result);
     return false;
+}
+
+/* ---- device memory that nobody uses any more. Whatever waits for the driver here, cuMemFree for all kernels of the process, does so without
+   the lock. The thread ends when there is nothing left, so that it is no reason for a process not to end. */
+
+/* An idle lane's arena that is due, which then is nobody's; else *wait_ns: until the next is, 0 if there is none. */
+static CUdeviceptr take_due(gpb_device **device, int64_t *bytes, unsigned *life, int64_t *wait_ns)
+{
+    CUdeviceptr arena = 0;
+    *wait_ns = 0;
+    pthread_mutex_lock(&lock);
+    const int64_t now = gpb_clock_ns();
+    for (int x = 0; x < device_count * GPB_LANES && !arena && !gpb_gpu_leaving(); x++) {
+        gpb_lane *lane = &lanes[x / GPB_LANES][x % GPB_LANES];
+        if (lane->busy || !lane->arena) continue;
+        const int64_t left = lane->until_ns + GPB_IDLE_NS - now;
+        if (left > 0 && (!*wait_ns || left < *wait_ns)) *wait_ns = left;
+        if (left > 0) continue;
+        arena = lane->arena, *bytes = lane->arena_bytes, *device = lane->device, *life = lane->life;
+        lane->arena = 0, lane->arena_bytes = 0;
+    }
+    if (!arena && !*wait_ns) sweeping = false;
+    freeing = arena != 0;
+    pthread_mutex_unlock(&lock);
+    return arena;
+}
+
+/* Gives back what is due. Nanoseconds until something else will be, 0: nothing, and another thread is to be begun then. */
+static int64_t sweep(void)
+{
+    gpb_device *device;
+    unsigned life;
+    int64_t bytes, wait_ns;
+    for (CUdeviceptr arena; (arena = take_due(&device, &bytes, &life, &wait_ns));) {
+        if (gpb_gpu_started() && !gpb_gpu_enter(device)) {
+            if (life == device->life) driver->cuMemFree(arena);
+            gpb_gpu_exit();
+        }
+        pthread_mutex_lock(&lock);
+        device->held -= bytes, freeing = false;
+        pthread_cond_broadcast(&more_room);
+        pthread_mutex_unlock(&lock);
+    }
+    return wait_ns;
+}
+
+static void *sweep_idle(void *unused)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    gpb_driver_capture_mode(&mode);
+    for (int64_t wait_ns = GPB_IDLE_NS; wait_ns > 0; wait_ns = sweep()) {
+        wait_ns += 10000000;
+        nanosleep(&(struct timespec){ wait_ns / 1000000000, wait_ns % 1000000000 }, NULL);
+    }
+    return unused;
 }
 
 /* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.

@@ -27,6 +27,9 @@ enum {
    takes longer than GPB_TURN_NS, they take the next two as well, but never the others: a small one does not wait for a large one's end. */
 enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
 #define GPB_TURN_NS INT64_C(100000000)
+/* Device memory that no call has used for so long goes back: the program, or another process, may want it. To have it again costs 1.8 ms
+   (28 GiB: H200). */
+#define GPB_IDLE_NS INT64_C(2000000000)
 /* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms (H200: 2026-11-21-sweeps.log). */
 enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20 };
 _Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
@@ -64,7 +67,7 @@ typedef struct gpb_lane {
     int64_t arena_bytes;                     /* this and the next two under the lock of gpu_state.c */
     int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
     CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
-    int64_t since_ns;                        /* when it was taken */
+    int64_t since_ns, until_ns;              /* when it was taken, and given back */
     unsigned life;                           /* the device's when what the lane has was made */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;

@@ -21,4 +21,6 @@ expect 'calls on the GPU beside a graph' 3 "$(traced cuda.err)"
 for seed in 1 2 3; do FAKECUDA_DEVICES=2 FAKECUDA_SEED=$seed GPUBLAS_DEVICES=0 uses elsewhere 1; done
 uses pitch 1
 expect 'on the GPU' 1 "$(traced cuda.err)"
+FAKECUDA_MEMORY=128M uses hold 4
+expect 'on the GPU' 2 "$(traced cuda.err)"
 finish

@@ -102,10 +102,36 @@ static void pitch(void)
     tell(all(c, 2 * 64, 3), "columns 2 GiB apart");
 }
 
+/* Device memory that a call has used and no call needs any more: the program can have it. */
+static void hold(void)
+{
+    enum { LARGE = 2500, DEEP = 16 };
+    const int n = LARGE, k = DEEP;
+    const float one = 1, zero = 0;
+    const size_t wanted = (size_t)100 << 20;
+    float *x = malloc(sizeof(float) * LARGE * DEEP), *z = malloc(sizeof(float) * LARGE * LARGE);
+    size_t before, after, total;
+    address own;
+    enter(0);
+    cuMemGetInfo_v2(&before, &total);
+    for (int i = 0; i < LARGE * DEEP; i++) x[i] = 1;
+    sgemm_("N", "N", &n, &n, &k, &one, x, &n, x, &k, &zero, z, &n);
+    tell(all(z, (size_t)LARGE * LARGE, DEEP), "a product");
+    cuMemGetInfo_v2(&after, &total);
+    tell(after < before && cuMemAlloc_v2(&own, wanted) != 0, "which leaves the program too little device memory");
+    for (int i = 0; i < 50 && cuMemAlloc_v2(&own, wanted); i++) nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+    cuMemFree_v2(own);
+    cuMemGetInfo_v2(&after, &total);
+    tell(before - after < 64 << 10, "until it has been idle for two seconds");
+    sgemm_("N", "N", &n, &n, &k, &one, x, &n, x, &k, &zero, z, &n);
+    tell(all(z, (size_t)LARGE * LARGE, DEEP), "and another product");
+}
+
 int main(int count, char **arguments)
 {
     static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
-                                                                             { "pitch", pitch } };
+                                                                             { "pitch", pitch },
+                                                                             { "hold", hold } };
     alarm(120);
     fill();
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)

@@ -48,6 +48,12 @@ const gpb_driver *gpb_driver_open(const char **why)
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode) { (void)mode; }
 bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_leaving(void) { return false; }
+static int begun;
+int gpb_thread_begin(void *(*body)(void *), size_t stack)
+{
+    (void)body, (void)stack, begun++;
+    return 0;
+}
 static atomic_bool same = true;
 bool gpb_gpu_same(const gpb_device *of) { return (void)of, same; }
 CUresult gpb_gpu_enter(gpb_device *of) { return (void)of, CUDA_SUCCESS; }
@@ -386,6 +392,37 @@ static void reset(void **state)
     forget_arenas();
 }
 
+/* Memory that no call has used for two seconds goes back, that of a busy lane does not; one thread sees to it as long as there is any. */
+static void idle_memory(void **state)
+{
+    (void)state;
+    const int64_t second = INT64_C(1000000000);
+    now += 10 * second;
+    (void)sweep();                                    /* what the tests before have left to be done */
+    begun = 0;
+    gpb_lane *early = gpb_gpu_take(&here, false), *late = gpb_gpu_take(&here, false), *busy = gpb_gpu_take(&here, false);
+    assert_true(hold(early, 100) && hold(late, 200) && hold(busy, 50));
+    gpb_gpu_give(early);
+    now += second;
+    gpb_gpu_give(late);
+    assert_int_equal(begun, 1);
+    assert_int_equal(sweep(), second);
+    assert_true(early->arena && late->arena);
+    now += second;
+    const int before = freed;
+    assert_int_equal(sweep(), second);
+    assert_true(!early->arena && early->arena_bytes == 0 && late->arena && busy->arena && freed == before + 1);
+    assert_int_equal(device.held, late->arena_bytes + busy->arena_bytes);
+    now += second;
+    assert_int_equal(sweep(), 0);                     /* nothing is idle now: the thread ends, the next to give a lane back begins one */
+    assert_true(!late->arena && busy->arena && device.held == busy->arena_bytes);
+    gpb_gpu_give(busy);
+    assert_int_equal(begun, 2);
+    now += 3 * second;
+    assert_int_equal(sweep(), 0);
+    assert_int_equal(device.held, 0);
+}
+
 int main(void)
 {
     gpb_gpu_lanes(&device, 1);
@@ -393,7 +430,7 @@ int main(void)
         cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls), cmocka_unit_test(long_turns),
         cmocka_unit_test(given_up), cmocka_unit_test(room_in_order), cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all),
         cmocka_unit_test(no_room), cmocka_unit_test(given_up_room),
-        cmocka_unit_test(reset),
+        cmocka_unit_test(reset), cmocka_unit_test(idle_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
