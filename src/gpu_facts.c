@@ -302,7 +302,9 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
-    if (gpb_gpu_possible() && !gpb_gpu_started() && libcuda && any_might(call)) gpb_gpu_start();
+    const bool unstarted = gpb_gpu_possible() && !gpb_gpu_started() && libcuda;
+    if (unstarted) gpb_gpu_note_device();
+    if (unstarted && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
         facts->arch = 0;
     } else if (enter()) {

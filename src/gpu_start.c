@@ -35,6 +35,7 @@ static int device_count;
 static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
 static const gpb_driver *driver;
 static atomic_bool touched;              /* CUDA was, is being or is just about to be started: a fork from here on loses it */
+static _Atomic int noted;                /* 1 + the device of a context that the program has current; 0: none */
 static atomic_bool forked;               /* this is the child of such a fork: there is no driver to ask */
 static atomic_bool leaving;              /* the program is ending: */
 static pthread_t ends;                   /* who ends it, */
@@ -80,18 +81,46 @@ void gpb_gpu_await_end(void)
     while (gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 }
 
-/* GPUBLAS_DEVICES: "all", or ordinals separated by commas. */
+/* GPUBLAS_DEVICES: "auto", "all", or ordinals separated by commas. */
 static const char *device_list(void)
 {
     const char *list = gpb_option_text(GPB_OPTION_DEVICES);
-    if (strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
-    gpb_log_warn("GPUBLAS_DEVICES=%s: not all, nor ordinals separated by commas; using 0", list);
-    return "0";
+    if (strcmp(list, "auto") == 0 || strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
+    gpb_log_warn("GPUBLAS_DEVICES=%s: not auto, nor all, nor ordinals separated by commas; using auto", list);
+    return "auto";
+}
+
+void gpb_gpu_note_device(void)
+{
+    CUdevice device;
+    const gpb_driver *open = gpb_driver_open(NULL);
+    if (open && !atomic_load(&noted) && !open->cuCtxGetDevice(&device)) atomic_store(&noted, device + 1);
+}
+
+/* The program, or another library in it, has a context there that it uses, and so memory and the right to the device. */
+static bool is_active(CUdevice device)
+{
+    unsigned flags;
+    int active = 0;
+    return driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
+}
+
+/* Where the program computes: a rank that has chosen its GPU does not want work of its on everybody's first. */
+static int programs_own(int count)
+{
+    CUdevice device;
+    int active = 0;
+    for (int ordinal = count - 1; ordinal >= 0; ordinal--) {
+        if (driver->cuDeviceGet(&device, ordinal)) continue;
+        if (atomic_load(&noted) == device + 1) return ordinal;
+        if (is_active(device)) active = ordinal;
+    }
+    return active;
 }
 
 static bool wanted(const char *list, int ordinal)
 {
-    if (strcmp(list, "all") == 0) return true;
+    if (*list == 'a') return true;      /* auto, until one is had; all */
     for (const char *at = list; *at; at += *at == ',') {
         char *end;
         if (strtol(at, &end, 10) == ordinal && end != at) return true;
@@ -100,7 +129,16 @@ static bool wanted(const char *list, int ordinal)
     return false;
 }
 
-static CUresult start_device(gpb_device *device, int ordinal)
+/* A device in exclusive mode serves one process. If this one has no context there yet, it may be meant for a child or another process, which our
+   context would lock out: only the user's word, a list or GPUBLAS_OFFLOAD=always, takes it. */
+static bool is_free(CUdevice device, bool active, bool named)
+{
+    int mode = CU_COMPUTEMODE_DEFAULT;
+    const CUresult result = driver->cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device);
+    return result || mode == CU_COMPUTEMODE_DEFAULT || (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && (active || named));
+}
+
+static CUresult start_device(gpb_device *device, int ordinal, bool named)
 {
     int major = 0, minor = 0;
     size_t bytes_free = 0, total = 0;
@@ -112,6 +150,8 @@ static CUresult start_device(gpb_device *device, int ordinal)
     if (!result) result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->handle);
     if (!result) result = driver->cuDeviceGetAttribute(&device->concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device->handle);
     if (!result) result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->handle);
+    const bool active = !result && is_active(device->handle);
+    if (!result && !is_free(device->handle, active, named)) result = CUDA_ERROR_NOT_PERMITTED;
     if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
     if (result) return result;
     result = driver->cuCtxPushCurrent(device->context);
@@ -121,7 +161,8 @@ static CUresult start_device(gpb_device *device, int ordinal)
     }
     if (result) driver->cuDevicePrimaryCtxRelease(device->handle);
     device->arch = major * 10 + minor;
-    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = (int64_t)(bytes_free / 5 * 4);
+    /* Who has a context has plans for the memory, too. */
+    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = active ? (int64_t)(bytes_free / 2) : (int64_t)(bytes_free / 5 * 4);
     device->budget = asked && asked < most ? asked : most;
     return result;
 }
@@ -149,9 +190,12 @@ static void start(void)
     const char *list = device_list();
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    for (int ordinal = 0; !result && ordinal < count && device_count < GPB_DEVICES; ordinal++) {
+    const bool one = strcmp(list, "auto") == 0, named = *list != 'a' || gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_ALWAYS;
+    const int first = one && !result ? programs_own(count) : 0;
+    for (int i = 0; !result && i < count && device_count < (one ? 1 : GPB_DEVICES); i++) {
+        const int ordinal = (first + i) % count;
         if (!wanted(list, ordinal)) continue;
-        CUresult refused = start_device(&devices[device_count], ordinal);
+        CUresult refused = start_device(&devices[device_count], ordinal, named);
         if (refused) gpb_log_debug("GPU %d refused: %s", ordinal, gpb_driver_error(refused));
         else device_count++;
     }

@@ -78,6 +78,8 @@ void gpb_gpu_give_up(const char *why);
 bool gpb_gpu_lost(void);
 /* The last of these: then the driver cannot be asked either. */
 bool gpb_gpu_forked(void);
+/* Before the GPU is started: this thread's context, if it has one, says which one the program uses. */
+void gpb_gpu_note_device(void);
 /* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
 double gpb_gpu_start_left(void);
 /* The program is ending: nothing new is begun. */

@@ -21,6 +21,22 @@ expect 'calls on the GPU beside a graph' 3 "$(traced cuda.err)"
 for seed in 1 2 3; do FAKECUDA_DEVICES=2 FAKECUDA_SEED=$seed GPUBLAS_DEVICES=0 uses elsewhere 1; done
 uses pitch 1
 expect 'on the GPU' 1 "$(traced cuda.err)"
+# Which GPU is ours: the one that the program uses; one in exclusive mode only if it is the program's already, or the user says so.
+gpu() { # <what> <checks> <wanted GPU, or none>
+    GPUBLAS_VERBOSE=2 preloaded openblas timeout 60 ./cuda "$1" > gpu.out 2> gpu.err
+    expect "$1, devices ${GPUBLAS_DEVICES:-auto}, mode ${FAKECUDA_MODE:-0}: exit, checks right, GPU" "0 $2 $3" \
+           "$? $(grep -c ^right gpu.out) $(sed -n 's/^gpublas: GPU \([0-9]\): .*/\1/p' gpu.err | tr '\n' ' ' | sed 's/ $//')"
+}
+export FAKECUDA_DEVICES=3
+gpu later 2 0
+gpu own 1 1; gpu others 1 1
+GPUBLAS_DEVICES=2 gpu own 1 2; GPUBLAS_DEVICES=0,2 gpu own 1 '0 2'; GPUBLAS_DEVICES=all gpu own 1 '0 1 2'
+expect 'MiB for us beside a context of the program'"'"'s, and where there is none' '819 512 819 ' "$(sed -n 's/.*budget \([0-9]*\) MiB$/\1/p' gpu.err | tr '\n' ' ')"
+unset FAKECUDA_DEVICES
+FAKECUDA_MODE=3 gpu later 2 0
+doctor() { LD_LIBRARY_PATH=$fake "$@" "$library" | grep -cE '^GPU +none'; }
+expect 'no GPU: default mode, exclusive, exclusive and listed, prohibited and listed' '0 1 0 1' \
+       "$(FAKECUDA_MODE=0 doctor env) $(FAKECUDA_MODE=3 doctor env) $(FAKECUDA_MODE=3 doctor env GPUBLAS_DEVICES=0) $(FAKECUDA_MODE=2 doctor env GPUBLAS_DEVICES=0)"
 FAKECUDA_MEMORY=128M uses hold 4
 expect 'on the GPU' 2 "$(traced cuda.err)"
 finish

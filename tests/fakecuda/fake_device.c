@@ -171,6 +171,7 @@ static int attribute_value(CUdevice_attribute attribute)
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return arch / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return arch % 10;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return GPB_FAKE_SMS;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: return gpb_fake_options_get()->mode;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return 1024;
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: return 1024;
     case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return 2147483647;
@@ -221,6 +222,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
     if (!r && !is_device(device))
         r = CUDA_ERROR_INVALID_DEVICE;
+    if (!r && gpb_fake_options_get()->mode == CU_COMPUTEMODE_PROHIBITED)
+        r = CUDA_ERROR_DEVICE_UNAVAILABLE;
     if (!r) {
         *context = &primary[device];
         (*context)->primary = true;

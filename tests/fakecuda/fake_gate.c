@@ -154,6 +154,8 @@ static void read_environment(void)
         options.devices = atoi(text);
     if (options.devices < 0 || options.devices > GPB_FAKE_DEVICES)
         gpb_fake_die("bad FAKECUDA_DEVICES: %s", text);
+    if ((text = getenv("FAKECUDA_MODE")))
+        options.mode = atoi(text);
     if ((text = getenv("FAKECUDA_START_MS")))
         options.start_ms = atoi(text);
     if ((text = getenv("CUDA_VISIBLE_DEVICES")) && (!*text || *text == '-'))

@@ -22,6 +22,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_MEMORY=1G     bytes of each device, with K, M or G
    FAKECUDA_ARCH=90       compute capability
    FAKECUDA_DEVICES=1     how many; 0 (and an empty CUDA_VISIBLE_DEVICES): cuInit returns CUDA_ERROR_NO_DEVICE
+   FAKECUDA_MODE=0        compute mode: 0 default, 2 prohibited, 3 exclusive process
    FAKECUDA_START_MS=0    how long it takes to make a device's first primary context
    FAKECUDA_ENGINE=1      a thread in the place of the GPU runs what is queued, beside the program, and not only when a call waits
    FAKECUDA_DAWDLE=1      one call in four rests before it returns, so that other threads' calls come between a thread's
@@ -40,7 +41,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_SUMMARY=file  appends those last lines only */
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
-    int arch, devices, start_ms, wrong, tensor;
+    int arch, devices, mode, start_ms, wrong, tensor;
     bool no_image;
     bool netlib;
     bool engine;

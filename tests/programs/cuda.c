@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that uses CUDA itself, beside its BLAS; it knows nothing of libgpublas. usage: cuda WHAT; prints a line a check. Linked with libcuda. */
+#include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,11 +128,40 @@ static void hold(void)
     tell(all(z, (size_t)LARGE * LARGE, DEEP), "and another product");
 }
 
+static void *computes(void *unused)
+{
+    tell(multiply(shared_c), "a product");
+    return unused;
+}
+
+/* The program has chosen its second GPU: by this thread's context, or by one that is another thread's. */
+static void own(void)
+{
+    enter(1);
+    computes(NULL);
+}
+
+static void others(void)
+{
+    pthread_t thread;
+    enter(1);
+    if (pthread_create(&thread, NULL, computes, NULL)) abort();
+    pthread_join(thread, NULL);
+}
+
+/* It has none yet, and gets one after the product. */
+static void later(void)
+{
+    void *context;
+    computes(NULL);
+    tell(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&context, 0) == 0, "the GPU is there for the program");
+}
+
 int main(int count, char **arguments)
 {
     static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
                                                                              { "pitch", pitch },
-                                                                             { "hold", hold } };
+                                                                             { "hold", hold }, { "own", own }, { "others", others }, { "later", later } };
     alarm(120);
     fill();
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)

@@ -44,6 +44,7 @@ bool gpb_gpu_possible(void) { return true; }
 static bool lost, forked;
 bool gpb_gpu_lost(void) { return lost; }
 bool gpb_gpu_forked(void) { return forked; }
+void gpb_gpu_note_device(void) { }
 bool gpb_gpu_same(const gpb_device *of) { return (void)of, true; }
 CUresult gpb_gpu_enter(gpb_device *of) { return cuCtxPushCurrent(of->context); }
 void gpb_gpu_exit(void) { cuCtxPopCurrent(NULL); }

@@ -57,7 +57,7 @@ static int defaults(void)
     for (int i = 0; i < 3; i++)                      /* asked again, warned no more */
         if (gpb_option_number(GPB_OPTION_OFFLOAD) || gpb_option_number(GPB_OPTION_MATH) || gpb_option_number(GPB_OPTION_MEMORY)
             || gpb_option_number(GPB_OPTION_VERBOSE) || gpb_option_text(GPB_OPTION_HOST_BLAS)
-            || gpb_option_text(GPB_OPTION_KERNEL) || strcmp(gpb_option_text(GPB_OPTION_DEVICES), "0") != 0) return 0;
+            || gpb_option_text(GPB_OPTION_KERNEL) || strcmp(gpb_option_text(GPB_OPTION_DEVICES), "auto") != 0) return 0;
     return 1;
 }
 
@@ -104,7 +104,7 @@ static void set_and_get(void **state)
         { "OFFLOAD", "never", "never" }, { "gpublas_offload", "AUTO", "auto" }, { "Verbose", "1", "1" }, { "verbose", "", "0" },
         { "MEMORY", "1024", "1K" }, { "MEMORY", "1536m", "1536M" }, { "MEMORY", "1000", "1000" }, { "MEMORY", "2T", "2T" },
         { "MEMORY", NULL, "0" },
-        { "KERNEL", "naive", "naive" }, { "KERNEL", NULL, "" }, { "GPUBLAS_DEVICES", "all", "all" }, { "DEVICES", NULL, "0" },
+        { "KERNEL", "naive", "naive" }, { "KERNEL", NULL, "" }, { "GPUBLAS_DEVICES", "all", "all" }, { "DEVICES", NULL, "auto" },
     };
     static const struct { const char *name, *value; } bad[] = {
         { "OFFLOAD", "alway" }, { "OFFLOAD", "always|never" }, { "OFFLOAD", "alwaysx" }, { "VERBOSE", "3" }, { "VERBOSE", "-1" },
