@@ -30,6 +30,8 @@ bool gpb_gpu_none_there(const gpb_call *call, uint64_t now);
 /* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
+/* One kind of warning, and so one a process: of which routine, why, and what became of C. */
+#define GPB_GPU_UNREACHED "%s: an operand in GPU memory %s, C is %s"
 /* The GPUs are lost and an operand is where the host would crash on it. */
 bool gpb_gpu_unreachable(const gpb_call *call);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed tile by tile, so the host BLAS
    can always finish what is left. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -82,8 +83,11 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left of C is the host's, tile by tile. */
     bool begun = progress.tiles || progress.members || progress.cols || progress.steps || progress.torn || progress.adrift;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
+    errno = 0;                       /* gpb_offload keeps the caller's */
     if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
-        gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+        gpb_log_warn(GPB_GPU_UNREACHED, call->symbol,
+                     errno == ENOMEM ? "is more than there is host memory for" : "cannot be reached any more",
+                     begun && !gpb_place_on_host(facts->c) ? "begun and not computed: it is no result, nor as it was" : "not computed");
     free(progress.marks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);

@@ -19,6 +19,15 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
 }
 
+/* The rows of a column that are the panel's. */
+static void rows_of(const gpb_panel *panel, int64_t col, int64_t *first, int64_t *last)
+{
+    const int64_t diagonal = panel->col0 + col - panel->row0;
+    *first = 0, *last = panel->rows;
+    if (panel->uplo == 'L' && diagonal > 0) *first = diagonal;
+    if (panel->uplo == 'U' && diagonal + 1 < *last) *last = diagonal + 1;
+}
+
 /* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
    has numbers for: column by column. */
 CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
@@ -28,9 +37,8 @@ CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr a
     if (panel->uplo == 'G' && !far) return copy_2d(panel, caller, arena, up, stream);
     CUresult result = CUDA_SUCCESS;
     for (int64_t col = 0; col < panel->cols && !result; col++) {
-        int64_t diagonal = panel->col0 + col - panel->row0, first = 0, last = panel->rows;
-        if (panel->uplo == 'L' && diagonal > 0) first = diagonal;
-        if (panel->uplo == 'U' && diagonal + 1 < last) last = diagonal + 1;
+        int64_t first, last;
+        rows_of(panel, col, &first, &last);
         gpb_panel part = { .rows = last - first, .cols = 1, .ld = last - first, .ld_arena = last - first, .element = panel->element };
         if (part.rows > 0)
             result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + first) * panel->element,
@@ -56,9 +64,14 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
         copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED, copy.dstDevice = gpu, copy.dstPitch = apart;
     }
     if (!plainly) result = driver->cuMemcpy2DAsync(&copy, stream);
-    for (size_t col = 0; plainly && !result && col < (size_t)panel->cols; col++)
-        result = fetch ? driver->cuMemcpyDtoHAsync(host + col * tight, gpu + col * apart, tight, stream)
-                       : driver->cuMemcpyHtoDAsync(gpu + col * apart, host + col * tight, tight, stream);
+    for (int64_t col = 0; plainly && !result && col < panel->cols; col++) {
+        int64_t first, last;
+        rows_of(panel, col, &first, &last);
+        char *at = host + (size_t)col * tight + (size_t)first * panel->element;
+        const CUdeviceptr there = gpu + (CUdeviceptr)col * apart + (CUdeviceptr)first * panel->element;
+        const size_t bytes = first < last ? (size_t)(last - first) * panel->element : 0;
+        if (bytes) result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream) : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
+    }
     /* Whatever was queued has the host's memory in hand. */
     const CUresult waited = driver->cuStreamSynchronize(stream);
     if (stream != CU_STREAM_LEGACY) driver->cuStreamDestroy(stream);
@@ -73,7 +86,7 @@ CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, boo
     CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
     for (int i = 0; i < TRIES && gpb_gpu_devices(&devices) > 0; i++) {
-        const bool plainly = i % 2 || panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+        const bool plainly = i % 2 || panel->uplo != 'G' || panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
         if (i && i % 2 == 0) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
         result = gpb_gpu_enter(&devices[0]);
         if (!result) {

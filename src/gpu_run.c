@@ -231,7 +231,7 @@ static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard,
 {
     uint64_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words };
+    const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words, .uplo = 'G' };
     for (int64_t l = 0; l < t->members && !result; l++) {
         result = gpb_gpu_bounce(&panel, guard + l * stride, words, true);
         for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;

@@ -114,7 +114,8 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         leave(&x, &begun->next);
     }
     if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
-    gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = 'G' };
+    /* Of a triangle the other one may be another thread's by now. */
+    gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = call->uplo };
     if (ok && owned[2]) ok = gpb_gpu_bounce(&home, at_c, owned[2], false) == CUDA_SUCCESS;
     for (int i = 0; i < 3; i++) free(owned[i]);
     return ok;

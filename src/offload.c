@@ -265,7 +265,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
     if (gpb_gpu_unreachable(call)) {
-        gpb_log_warn("%s: an operand in GPU memory cannot be reached any more, C is not computed", call->symbol);
+        gpb_log_warn(GPB_GPU_UNREACHED, call->symbol, "cannot be reached any more", "not computed");
         return true;
     }
     if (call->precision == 's' && !gpb_call_multiplies(call)) {

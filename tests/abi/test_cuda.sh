@@ -3,7 +3,7 @@
 # Programs that use CUDA themselves: managed memory, graphs, several GPUs, device memory of their own. programs/cuda.c.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
-build cuda gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/cuda.c" -L"$debian/openblas-pthread" -lblas -lpthread "$fake/libcuda.so.1" || finish
+build cuda gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/cuda.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl "$fake/libcuda.so.1" || finish
 export GPUBLAS_CALIBRATION=off
 
 # uses <what> <checks>: they are right, nothing is said but calls
@@ -37,6 +37,15 @@ FAKECUDA_MODE=3 gpu later 2 0
 doctor() { LD_LIBRARY_PATH=$fake "$@" "$library" | grep -cE '^GPU +none'; }
 expect 'no GPU: default mode, exclusive, exclusive and listed, prohibited and listed' '0 1 0 1' \
        "$(FAKECUDA_MODE=0 doctor env) $(FAKECUDA_MODE=3 doctor env) $(FAKECUDA_MODE=3 doctor env GPUBLAS_DEVICES=0) $(FAKECUDA_MODE=2 doctor env GPUBLAS_DEVICES=0)"
+build libhost.so gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Wno-unused -DHOST -shared -fPIC "$programs/cuda.c" || finish
+beside=$PWD/libhost.so GPUBLAS_HOST_BLAS=$PWD/libhost.so FAKECUDA_FAIL=cuLaunchKernel:1+:2,cuLaunchKernelEx:1+:2 GPUBLAS_VERBOSE=1 preloaded openblas ./cuda triangle > triangle.out 2> triangle.err
+expect 'a triangle that the host finishes: exit, checks right' '0 2' "$? $(grep -c ^right triangle.out)"
+expect 'finished by the host' 1 "$(grep -c 'route=gpu+host' triangle.err)"
+for rule in cuStreamSynchronize:1+:719 cuCtxPushCurrent:1+:719; do
+    beside=$PWD/libhost.so GPUBLAS_HOST_BLAS=$PWD/libhost.so FAKECUDA_FAIL=$rule preloaded openblas ./cuda triangle > triangle.out 2>> begun.err
+done
+expect 'C on a GPU that is lost: told to be begun, and to be as it was' '1 1' \
+       "$(grep -c 'begun and not computed' begun.err) $(grep -c 'any more, C is not computed' begun.err)"
 FAKECUDA_MEMORY=128M uses hold 4
 expect 'on the GPU' 2 "$(traced cuda.err)"
 finish

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that uses CUDA itself, beside its BLAS; it knows nothing of libgpublas. usage: cuda WHAT; prints a line a check. Linked with libcuda. */
+/* A program that uses CUDA itself, beside its BLAS; it knows nothing of libgpublas. usage: cuda WHAT; prints a line a check. Linked with libcuda. With HOST
+   defined: a host BLAS whose sgemm_ calls host_hook first. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -7,11 +9,33 @@
 
 #include "integers.h"
 
+#ifdef HOST
+void (*host_hook)(void);
+int isamax_(const int *n, const float *x, const int *step) { return (void)x, (void)step, *n > 0; }
+
+void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *x, const int *ldx,
+            const float *y, const int *ldy, const float *beta, float *c, const int *ldc)
+{
+    if (host_hook) host_hook();
+    host_hook = NULL;
+    for (int j = 0; j < *n; j++)
+        for (int i = 0; i < *m; i++) {
+            float sum = 0;
+            for (int p = 0; p < *k; p++)
+                sum += x[*ta == 'N' ? i + p * *ldx : p + i * *ldx] * y[*tb == 'N' ? p + j * *ldy : j + p * *ldy];
+            c[i + j * *ldc] = *alpha * sum + (*beta == 0 ? 0 : *beta * c[i + j * *ldc]);
+        }
+}
+#else
 typedef unsigned long long address;
 int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address);
 int cuMemAllocManaged(address *, size_t, unsigned), cuMemcpyHtoD_v2(address, const void *, size_t), cuMemcpyDtoH_v2(void *, address, size_t);
 int cuMemsetD8Async(address, unsigned char, size_t, void *), cuThreadExchangeStreamCaptureMode(int *), cuMemGetInfo_v2(size_t *, size_t *);
 int cuMemHostRegister_v2(void *, size_t, unsigned), cuStreamSynchronize(void *), cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+
+/* Not every BLAS has it. */
+typedef void triangular(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *,
+                        const float *, const int *, const float *, float *, const int *);
 
 static void *enter(int device)
 {
@@ -157,14 +181,47 @@ static void later(void)
     tell(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&context, 0) == 0, "the GPU is there for the program");
 }
 
+/* A triangle on the device that the host finishes (FAKECUDA_FAIL), while another thread, here the host BLAS itself, writes the other one. */
+static address triangle_c;
+static void other_triangle(void)
+{
+    const float seven = 7;
+    for (int j = 1; j < N; j++)
+        for (int i = 0; i < j; i++) cuMemcpyHtoD_v2(triangle_c + sizeof(float) * (size_t)(i + j * N), &seven, sizeof seven);
+}
+
+static void triangle(void)
+{
+    const int n = N;
+    const float one = 1, zero = 0;
+    void (**hook)(void) = (void (**)(void))dlsym(RTLD_DEFAULT, "host_hook");
+    triangular *sgemmtr;
+    *(void **)&sgemmtr = dlsym(RTLD_DEFAULT, "sgemmtr_");
+    enter(0);
+    if (!hook || !sgemmtr || cuMemAlloc_v2(&triangle_c, sizeof a)) exit(77);
+    *hook = other_triangle;
+    sgemmtr("L", "N", "N", &n, &n, &one, a, &n, b, &n, &zero, (float *)(uintptr_t)triangle_c, &n);
+    cuMemcpyDtoH_v2(shared_c, triangle_c, sizeof shared_c);
+    bool lower = true, upper = true;
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            if (i >= j) lower &= shared_c[i + j * N] == (float)exact[i + j * N];
+            else upper &= shared_c[i + j * N] == 7;
+        }
+    tell(lower, "the triangle");
+    tell(upper, "the other one, as another thread has written it meanwhile");
+}
+
 int main(int count, char **arguments)
 {
     static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
                                                                              { "pitch", pitch },
-                                                                             { "hold", hold }, { "own", own }, { "others", others }, { "later", later } };
+                                                                             { "hold", hold }, { "triangle", triangle },
+                                                                             { "own", own }, { "others", others }, { "later", later } };
     alarm(120);
     fill();
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)
         if (count > 1 && strcmp(arguments[1], what[i].name) == 0) what[i].run();
     return wrong != 0;
 }
+#endif
