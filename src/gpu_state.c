@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes: who computes with what. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it but
-   freeing memory. */
+/* Lanes: who computes with what. One lock guards what lanes share (who is busy, who holds how much); nothing slow happens under it. */
 #include "src/gpu_state.h"
 
 #include <pthread.h>
@@ -332,17 +331,24 @@ void gpb_gpu_prepare(void)
 /* ---- device memory. A call for which there is too little waits until others give theirs back, in the order in which calls ask. Nobody
    waits for ever: who waits holds none, and who holds some waits neither for more nor for a lane before all of it is given back. */
 
-/* Under the lock. */
+/* Under the lock, which it gives up for a moment: cuMemFree waits for all kernels of the process, the program's as well, and calls that need
+   no memory must not wait for those. */
 static void free_arena(gpb_lane *lane)
 {
-    if (!lane->arena) return;
-    if (lane->life == lane->device->life && gpb_gpu_same(lane->device)) driver->cuMemFree(lane->arena);
-    lane->device->held -= lane->arena_bytes;
-    lane->arena = 0;
-    lane->arena_bytes = 0;
+    gpb_device *device = lane->device;
+    const CUdeviceptr arena = lane->arena;
+    const int64_t bytes = lane->arena_bytes;
+    const bool lives = lane->life == device->life;
+    if (!arena) return;
+    lane->arena = 0, lane->arena_bytes = 0;
+    pthread_mutex_unlock(&lock);
+    if (lives && gpb_gpu_same(device)) driver->cuMemFree(arena);
+    pthread_mutex_lock(&lock);
+    device->held -= bytes;
+    pthread_cond_broadcast(&more_room);
 }
 
-/* Under the lock: frees what idle lanes of this device hold until `bytes` more fit. */
+/* Under the lock, but while it frees: frees what idle lanes of this device hold until `bytes` more fit. */
 static bool make_room(gpb_device *device, int64_t bytes)
 {
     gpb_lane *of = lanes[device - devices];

@@ -32,9 +32,12 @@ static CUresult allocate_some(CUdeviceptr *at, size_t bytes)
     return *at = bytes, refusals > 0 && refusals-- ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 static atomic_int freed;
+static atomic_bool watched, locked;        /* nobody else takes the lock: is it held while memory is freed? */
 static CUresult deallocate(CUdeviceptr at)
 {
     (void)at, freed++;
+    if (watched && pthread_mutex_trylock(&lock)) locked = true;
+    else if (watched) pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
@@ -343,6 +346,7 @@ static void no_room(void **state)
     gpb_lane *mine = gpb_gpu_take(&here, false), *other = gpb_gpu_take(&here, false);
     assert_false(hold(mine, 1025));
     assert_true(hold(other, 100));
+    watched = true;
     refusals = 2;
     assert_false(hold(mine, 200));       /* the other lane is busy: there is nothing to give up */
     assert_int_equal(refusals, 1);
@@ -350,6 +354,8 @@ static void no_room(void **state)
     assert_true(hold(mine, 200));
     assert_int_equal(other->arena_bytes, 0);
     assert_int_equal(device.held, mine->arena_bytes);
+    assert_false(locked);                /* cuMemFree may wait for the program's kernels */
+    watched = false;
     gpb_gpu_give(mine);
     forget_arenas();
 }
