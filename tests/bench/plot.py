@@ -82,7 +82,7 @@ def device(rows, peaks, figure):
     for name, rate in peaks:
         lines.axhline(rate, color="red", linewidth=0.8, linestyle="--")
         lines.text(512, rate, name, color="red", fontsize=8, va="bottom")
-    powers(lines, sorted({int(r["n"]) for r in rows if r["suite"] == "squares"}))
+    powers(lines, sorted({int(r["n"]) for r in rows if r["suite"] in ("squares", "sustained")}))
     lines.set(xlabel="n (n x n x n); bands: the four transposition pairs", ylabel="TFLOP/s",
               title=f"{rows[0]['gpu']}: cblas_sgemm, operands on the device, one completed call")
     lines.legend(fontsize=8)

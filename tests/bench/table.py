@@ -91,7 +91,8 @@ def sustained_table(rows):
     sizes = sorted(on_end)
 
     def cells(of, rate, clock, watts):
-        return [f"{float(of[n][rate]):.1f} ({of[n][clock] or '-'}, {of[n][watts] or '-'})" if n in of else "-" for n in sizes]
+        whole = lambda value: f"{float(value):.0f}" if value else "-"
+        return [f"{float(of[n][rate]):.1f} ({whole(of[n][clock])}, {whole(of[n][watts])})" if n in of else "-" for n in sizes]
 
     lines = [line(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
     lines.append(line(["ours, `fp32`, by turns with cuBLAS"] + cells(burst, "tflops", "sm_mhz", "watts")))
