@@ -148,10 +148,10 @@ static void test_batch_strided(void **state)
     };
     for (int i = 0; i < KERNELS; i++) {
         set_option("KERNEL", kernels[i]);
-        for (int j = 0; j < 16; j++) {
+        for (int j = 0; j < 19; j++) {
             int which = j % 4;
             batch t = batch_make(cases[which].m, cases[which].n, cases[which].k, cases[which].count,
-                                 j & 4 ? PLACE_DEVICE : PLACE_PAGEABLE, j & 8);
+                                 j >= 16 ? PLACE_PINNED : j & 4 ? PLACE_DEVICE : PLACE_PAGEABLE, j & 8);
             int64_t before = gpu_calls();
             cblas_sgemm_batch_strided(COLUMN_MAJOR, NO_TRANS, NO_TRANS, t.m, t.n, t.k, 0.75f, t.a.address, t.m, t.stride_a,
                                       t.b.address, t.k, t.stride_b, -0.5f, t.c.address, t.m, t.stride_c, t.count);
@@ -238,20 +238,21 @@ static void test_batch_neighbours(void **state)
 static void test_gemmtr(void **state)
 {
     (void)state;
-    for (int i = 0; i < 8 * KERNELS; i++) {
+    for (int i = 0; i < 12 * KERNELS; i++) {
         set_option("KERNEL", kernels[i % KERNELS]);
-        bool upper = i & 1, rows = i & 2;
+        const bool upper = i & 1, rows = i & 2, pinned = i >= 8 * KERNELS;      /* beta = 0: then the driver writes C */
+        const float beta = pinned ? 0 : -1;
         problem p = { .m = 141, .n = 141, .k = 50, .transa = 'N', .transb = 'T', .row_major = rows, .pad = 2,
-                      .at = { PLACE_PAGEABLE, PLACE_PAGEABLE, i & 4 ? PLACE_DEVICE : PLACE_PAGEABLE } };
+                      .at = { PLACE_PAGEABLE, PLACE_PAGEABLE, pinned ? PLACE_PINNED : i & 4 ? PLACE_DEVICE : PLACE_PAGEABLE } };
         problem_make(&p);
         problem_fill_c(&p, 1);
         float *whole = malloc(4 * (size_t)p.c.count), *triangle = malloc(4 * (size_t)p.c.count);
-        problem_call(&p, 0.5f, -1);
+        problem_call(&p, 0.5f, beta);
         operand_get(&p.c, whole);
         operand_put(&p.c);
         int64_t before = gpu_calls();
         cblas_sgemmtr(rows ? ROW_MAJOR : COLUMN_MAJOR, upper ? UPPER : LOWER, NO_TRANS, TRANS, p.n, p.k, 0.5f, p.a.address, p.lda,
-                      p.b.address, p.ldb, -1, p.c.address, p.ldc);
+                      p.b.address, p.ldb, beta, p.c.address, p.ldc);
         assert_int_equal(gpu_calls(), before + 1);
         operand_get(&p.c, triangle);
         for (int64_t at = 0; at < p.c.count; at++) {

@@ -94,6 +94,35 @@ static void test_groups(void **state)
     operand_free(&a), operand_free(&b);
 }
 
+void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
+                   float beta, float *c, int ldc);
+
+/* Triangles in panels: some of these are crossed by the diagonal, some lie beyond it. Integers: each sum is exact. */
+static void test_triangles(void **state)
+{
+    (void)state;
+    enum { N = 900, K = 30 };
+    float *a = malloc(N * K * sizeof *a), *b = malloc(K * N * sizeof *b), *c = malloc(N * N * sizeof *c);
+    assert_true(a && b && c);
+    for (int i = 0; i < N * K; i++) a[i] = (float)(i % 13 - 6), b[i] = (float)(i % 11 - 5);
+    for (int upper = 0; upper < 2; upper++) {
+        int wrong = 0;
+        for (int i = 0; i < N * N; i++) c[i] = (float)(i % 7);
+        cblas_sgemmtr(COLUMN_MAJOR, upper ? UPPER : LOWER, NO_TRANS, NO_TRANS, N, K, 1, a, N, b, K, 2, c, N);
+        for (int i = 0; i < N * N; i++) {
+            const int row = i % N, col = i / N;
+            float sum = (float)(i % 7);
+            if (upper ? row <= col : row >= col) {
+                sum *= 2;
+                for (int p = 0; p < K; p++) sum += a[row + p * N] * b[p + col * K];
+            }
+            wrong += c[i] != sum;
+        }
+        assert_int_equal(wrong, 0);
+    }
+    free(a), free(b), free(c);
+}
+
 /* Threads whose small calls never cease, and one that wants nearly all of the memory: it gets it, time and again. Without an order there came a
    call, sooner or later, that did not end while others called; nor would this test. */
 enum { OTHERS = 15, ENOUGH = 30 };
@@ -129,7 +158,7 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups), cmocka_unit_test(test_triangles),
                                        cmocka_unit_test(test_order) };
     return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
 }
