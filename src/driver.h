@@ -4,6 +4,7 @@
 #define GPB_DRIVER_H
 
 #include <cuda.h>
+#include <stddef.h>
 
 typedef struct gpb_driver {
 #define DRIVER(function) __typeof__(&function) function;
@@ -19,12 +20,24 @@ const gpb_driver *gpb_driver_open(const char **why);
    not recorded it is to be CU_STREAM_CAPTURE_MODE_RELAXED, or they spoil that graph: cuMemAlloc or cuEventQuery would, anywhere in the
    process. CUDA is initialised. */
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode);
-/* cuEventRecord. Of an event from before the program reset the device it crashes (driver 580, H200), where cuEventQuery says what is wrong, as all
-   its other calls do. */
-static inline CUresult gpb_driver_record(const gpb_driver *driver, CUevent event, CUstream stream)
+/* The number of the current context, another one after each reset; 0: unknown (before CUDA 12). */
+static inline unsigned long long gpb_driver_context(const gpb_driver *driver)
 {
-    const CUresult result = driver->cuEventQuery(event);
-    return result && result != CUDA_ERROR_NOT_READY ? result : driver->cuEventRecord(event, stream);
+    unsigned long long number = 0;
+#if CUDA_VERSION >= 12000
+    if (!driver->cuCtxGetId || driver->cuCtxGetId(NULL, &number)) number = 0;
+#else
+    (void)driver;
+#endif
+    return number;
+}
+/* cuEventRecord of an event made in that context. After the program has reset the device that crashes (driver 580, H200), where all other calls
+   are refused: so the number is compared (10 ns), or the event asked. */
+static inline CUresult gpb_driver_record(const gpb_driver *driver, unsigned long long made_in, CUevent event, CUstream stream)
+{
+    const CUresult asked = made_in ? CUDA_SUCCESS : driver->cuEventQuery(event);
+    if (made_in && gpb_driver_context(driver) != made_in) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return asked && asked != CUDA_ERROR_NOT_READY ? asked : driver->cuEventRecord(event, stream);
 }
 /* CUDA's own name of a result: "CUDA_ERROR_OUT_OF_MEMORY". */
 const char *gpb_driver_error(CUresult result);

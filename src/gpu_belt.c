@@ -16,6 +16,7 @@ CUresult gpb_belt_ready(gpb_belt *belt, CUdevice device, size_t size)
     const gpb_driver *driver = gpb_driver_open(NULL);
     CUresult result = gpb_pinned_ready(&belt->pinned, device, size);
     belt->ring = belt->pinned.at, belt->size = size;
+    belt->made_in = gpb_driver_context(driver);
     if (!result && !belt->own) result = driver->cuStreamCreate(&belt->own, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < GPB_BELT_EVENTS && !result; i++)
         if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
@@ -27,6 +28,12 @@ void gpb_belt_forget(gpb_belt *belt)
     gpb_pinned_forget(&belt->pinned);
     belt->own = NULL;
     memset(belt->event, 0, sizeof belt->event);
+}
+
+void gpb_belt_free(gpb_belt *belt)
+{
+    gpb_pinned_free(&belt->pinned);
+    belt->ring = NULL;
 }
 
 void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream)
@@ -113,7 +120,7 @@ static CUresult record(gpb_belt *belt, uint64_t upto)
     if (belt->recorded - belt->passed == GPB_BELT_EVENTS) return CUDA_SUCCESS;      /* a later one will speak for it */
     const uint64_t slot = belt->recorded++ % GPB_BELT_EVENTS;
     belt->upto[slot] = upto;
-    return gpb_driver_record(gpb_driver_open(NULL), belt->event[slot], belt->stream);
+    return gpb_driver_record(gpb_driver_open(NULL), belt->made_in, belt->event[slot], belt->stream);
 }
 
 /* Loads whose copying by the engines is over. */

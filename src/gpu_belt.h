@@ -49,6 +49,7 @@ typedef struct gpb_belt {
     char *ring;                      /* in it */
     size_t size;                     /* of the ring, in bytes */
     enum gpb_target first, later;    /* how the crew stores up, the first time round and then */
+    unsigned long long made_in;      /* the context of stream and events (gpb_driver_record) */
     CUstream own, stream;            /* its own; the one that this call's copies are queued on */
     CUevent event[GPB_BELT_EVENTS];
     uint64_t upto[GPB_BELT_EVENTS];  /* made or moved when the event was recorded */
@@ -69,6 +70,8 @@ static inline gpb_load *gpb_belt_load(gpb_belt *belt, uint64_t number) { return 
 CUresult gpb_belt_ready(gpb_belt *belt, CUdevice device, size_t size);
 /* The device was reset. */
 void gpb_belt_forget(gpb_belt *belt);
+/* The ring is given back. */
+void gpb_belt_free(gpb_belt *belt);
 /* An empty belt, on the stream given, or on its own (NULL). `crew`: it copies, in jobs of so many bytes, until gpb_belt_end, which waits for
    what it has in hand. */
 void gpb_belt_begin(gpb_belt *belt, bool crew, size_t job_bytes, CUstream stream);

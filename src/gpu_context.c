@@ -8,8 +8,39 @@
 
 #include "src/gpu_kernels.h"
 #include "src/log.h"
+#include "src/thread.h"
 
 static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int inside;                /* gpb_gpu_enter without gpb_gpu_exit, of all threads */
+static atomic_bool let_go;
+enum { LAST_STACK = 256 << 10 };
+
+/* ---- the end of it: a GPU that is given up holds nothing of the machine's any more. By a thread of its own: a driver in distress may take its
+   time. */
+
+static void *give_back(void *unused)
+{
+    gpb_gpu_let_lanes_go();
+    return unused;
+}
+
+/* When nobody is inside any more, nobody comes in again, and no call has a lane. A program that is ending leaves it to the driver. */
+void gpb_gpu_let_go(void)
+{
+    if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving() || atomic_exchange(&let_go, true)) return;
+    gpb_thread_begin(give_back, LAST_STACK);
+}
+
+static void leave(void)
+{
+    if (atomic_fetch_sub(&inside, 1) == 1) gpb_gpu_let_go();
+}
+
+static void pop(void)
+{
+    CUcontext popped;
+    gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
+}
 
 /* ---- is it the same one? */
 
@@ -77,7 +108,7 @@ void gpb_gpu_identify(gpb_device *device)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) identify(device), gpb_gpu_exit();
+    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) identify(device), pop();
     gpb_driver_capture_mode(&mode);
 }
 
@@ -95,7 +126,7 @@ static CUresult renew(gpb_device *device)
     result = driver->cuCtxPushCurrent(context);
     if (result) return result;
     identify(device);
-    gpb_gpu_exit();
+    pop();
     gpb_log_debug("GPU %d was reset by the program: all that we had there is made anew", device->ordinal);
     return result;
 }
@@ -113,7 +144,7 @@ static CUresult renew_once(gpb_device *device)
 }
 
 /* Between the question and the push the program may reset the device once more. */
-CUresult gpb_gpu_enter(gpb_device *device)
+static CUresult push(gpb_device *device)
 {
     enum { TRIES = 4 };
     CUresult result = CUDA_SUCCESS;
@@ -124,10 +155,18 @@ CUresult gpb_gpu_enter(gpb_device *device)
     return result;
 }
 
+CUresult gpb_gpu_enter(gpb_device *device)
+{
+    atomic_fetch_add(&inside, 1);
+    const CUresult result = gpb_gpu_started() ? push(device) : CUDA_ERROR_NOT_PERMITTED;
+    if (result) leave();
+    return result;
+}
+
 void gpb_gpu_exit(void)
 {
-    CUcontext popped;
-    gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
+    pop();
+    leave();
 }
 
 bool gpb_gpu_records_graph(void)

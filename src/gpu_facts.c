@@ -185,7 +185,7 @@ static bool enter(void)
     const CUresult result = gpb_gpu_enter(&devices[0]);
     if (!result) return true;
     gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
-    if (gpb_gpu_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    if (gpb_gpu_started() && gpb_gpu_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
     return false;
 }
 

@@ -55,7 +55,7 @@ static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
     CUresult result = CUDA_SUCCESS;
     if (f->guarded && w->tiles < f->guarded_from) {
         result = gpb_run_stand_in(&f->run, &w->move);
-        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
+        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
     }
     if (result || one_stream) return result;
     return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
@@ -96,7 +96,7 @@ CUresult gpb_walk_fetch(gpb_flow *f, bool *busy)
         gpb_walk_advance(w);
         *busy = true;
         if (f->run.c.buffers > 1 && (w->ended || w->move.panel[2] != block))
-            result = gpb_driver_record(f->driver, f->run.lane->home[block % 2], f->run.lane->down->stream);
+            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2], f->run.lane->down->stream);
     }
     return result;
 }

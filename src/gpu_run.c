@@ -83,7 +83,7 @@ static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
     else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
     if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
         /* A staged strip is queued when it is packed, perhaps behind others that were queued at once: an event of now is behind them all. */
-        if (f->staged_strip) result = gpb_driver_record(f->driver, arrived, lane->up->stream);
+        if (f->staged_strip) result = gpb_driver_record(f->driver, lane->made_in, arrived, lane->up->stream);
         else arrived = f->direct_strip;
         if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
         f->staged_strip = false, f->direct_strip = NULL;
@@ -99,7 +99,7 @@ static CUresult release(gpb_flow *f, const gpb_move *before)
     CUresult result = CUDA_SUCCESS;
     for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
         if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && (x ? f->run.b.buffers : f->run.a.buffers) > 1)
-            result = gpb_driver_record(f->driver, f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
+            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
     return result;
 }
 
@@ -116,7 +116,7 @@ static CUresult launch(gpb_flow *f, bool *busy)
             result = gpb_walk_copy_c(f, &before, l, 0, before.tile.cols, true);
         if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
         if (!result && f->home && gpb_walk_ends_tile(&before) && r->lane->down->stream != r->stream)
-            result = gpb_driver_record(f->driver, r->lane->tile[w->tiles % GPB_WALK_AHEAD], r->stream);
+            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_WALK_AHEAD], r->stream);
         if (result) break;
         if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
         gpb_walk_advance(w);
@@ -218,7 +218,7 @@ static CUresult follow_legacy(gpb_run *r)
         r->stream = CU_STREAM_LEGACY;
         return CUDA_SUCCESS;
     }
-    result = gpb_driver_record(driver, r->lane->after, CU_STREAM_LEGACY);
+    result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
     if (!result) result = driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
     return result || !elsewhere ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }

@@ -300,6 +300,7 @@ void gpb_gpu_give_up(const char *because)
 {
     turn_off(because);
     gpb_gpu_wake();
+    gpb_gpu_let_go();
 }
 
 int gpb_gpu_devices(gpb_device **first)

@@ -74,7 +74,7 @@ static CUresult ready_lane(gpb_lane *lane)
 {
     CUresult result = CUDA_SUCCESS;
     if (lane->ready) return result;
-    lane->life = lane->device->life;
+    lane->life = lane->device->life, lane->made_in = gpb_driver_context(driver);
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
     if (!result) result = ready_events(&lane->after, 1);
     if (!result) result = ready_events(lane->arrived, GPB_TILE_EVENTS);
@@ -494,6 +494,39 @@ static void *sweep_idle(void *unused)
         nanosleep(&(struct timespec){ wait_ns / 1000000000, wait_ns % 1000000000 }, NULL);
     }
     return unused;
+}
+
+/* ---- the end: the context goes with all that is in it, unless the program has it, too */
+
+static void let_lane_go(gpb_lane *lane)
+{
+    if (lane->arena) driver->cuMemFree(lane->arena);
+    gpb_pinned_free(&lane->words);
+    if (lane->up) gpb_belt_free(lane->up);
+    if (lane->down) gpb_belt_free(lane->down);
+    lane->arena = 0, lane->arena_bytes = 0, lane->ready = false;
+}
+
+static void set_freeing(bool now)
+{
+    pthread_mutex_lock(&lock);
+    freeing = now;
+    pthread_mutex_unlock(&lock);
+}
+
+void gpb_gpu_let_lanes_go(void)
+{
+    CUcontext popped;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
+    set_freeing(true);
+    for (int i = 0; i < device_count; i++) {
+        const bool entered = !driver->cuCtxPushCurrent(devices[i].context);
+        for (int j = 0; j < GPB_LANES && entered; j++) let_lane_go(&lanes[i][j]);
+        if (entered) driver->cuCtxPopCurrent(&popped);
+        driver->cuDevicePrimaryCtxRelease(devices[i].handle);
+    }
+    set_freeing(false);
 }
 
 /* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.

@@ -68,6 +68,7 @@ typedef struct gpb_lane {
     int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
     CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
     int64_t since_ns, until_ns;              /* when it was taken, and given back */
+    unsigned long long made_in;              /* the context of streams and events (gpb_driver_record) */
     unsigned life;                           /* the device's when what the lane has was made */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
 } gpb_lane;
@@ -120,6 +121,10 @@ void gpb_gpu_identify(gpb_device *device);
 /* A driver call for the lane, which is still taken, failed: the GPU is given up if that is for good, and not for the program's having
    reset it since. */
 void gpb_gpu_failed(const gpb_lane *lane, CUresult result);
+/* Given up: what is held of the machine is given back as soon as nobody is at work in it; never in a child or at the program's end. */
+void gpb_gpu_let_go(void);
+/* That, of all lanes and devices; nobody has one. */
+void gpb_gpu_let_lanes_go(void);
 /* What idle lanes have is gone with the context; what busy ones have, when they are given back. */
 void gpb_gpu_forget_lanes(gpb_device *device);
 

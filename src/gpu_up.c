@@ -48,7 +48,7 @@ static CUresult copy_up(gpb_flow *f, const gpb_walker *w, const gpb_operand *x, 
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
     if (result || r->lane->up->stream == r->stream) return result;
-    return gpb_driver_record(f->driver, r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
+    return gpb_driver_record(f->driver, r->lane->made_in, r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
 }
 
 static bool offer(gpb_flow *f, gpb_walker *w, const gpb_operand *x, const gpb_stored *s)

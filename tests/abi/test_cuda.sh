@@ -46,6 +46,9 @@ for rule in cuStreamSynchronize:1+:719 cuCtxPushCurrent:1+:719; do
 done
 expect 'C on a GPU that is lost: told to be begun, and to be as it was' '1 1' \
        "$(grep -c 'begun and not computed' begun.err) $(grep -c 'any more, C is not computed' begun.err)"
+FAKECUDA_FAIL=cuMemcpyHtoDAsync:3:719 FAKECUDA_LOG=$PWD/lost.log preloaded openblas timeout 60 ./cuda lost > lost.out 2> lost.err
+expect 'a GPU that is given up: exit, checks right, warnings, pinned memory that is kept' '0 5 1 0' \
+       "$? $(grep -c ^right lost.out) $(wc -l < lost.err) $(($(grep -c '^cuMemHostRegister ' lost.log) - $(grep -c '^cuMemHostUnregister ' lost.log)))"
 FAKECUDA_MEMORY=128M uses hold 4
 expect 'on the GPU' 2 "$(traced cuda.err)"
 finish

@@ -212,11 +212,25 @@ static void triangle(void)
     tell(upper, "the other one, as another thread has written it meanwhile");
 }
 
+/* A GPU that is given up (FAKECUDA_FAIL) in a program that does not use it: nothing of it is kept. */
+static void lost(void)
+{
+    int active = 1;
+    unsigned flags;
+    for (int i = 0; i < 3; i++) computes(NULL);
+    for (int i = 0; i < 50 && active; i++) {
+        nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+        if (cuInit(0) || cuDevicePrimaryCtxGetState(0, &flags, &active)) break;
+    }
+    tell(!active, "the context is gone, and all that was in it");
+    computes(NULL);
+}
+
 int main(int count, char **arguments)
 {
     static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
                                                                              { "pitch", pitch },
-                                                                             { "hold", hold }, { "triangle", triangle },
+                                                                             { "hold", hold }, { "lost", lost }, { "triangle", triangle },
                                                                              { "own", own }, { "others", others }, { "later", later } };
     alarm(120);
     fill();

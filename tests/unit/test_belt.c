@@ -22,6 +22,7 @@ static bool chance(int64_t of) { return below(of) == 0; }
 
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice device, size_t bytes) { return (void)pinned, (void)device, (void)bytes, CUDA_SUCCESS; }
 void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
+void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
 
 /* ---- the crew: jobs wait until they are asked for */
 

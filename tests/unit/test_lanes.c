@@ -69,8 +69,10 @@ CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
     return (void)of, (void)bytes, pinned->at = memory, CUDA_SUCCESS;
 }
 void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
+void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
 CUresult gpb_belt_ready(gpb_belt *belt, CUdevice of, size_t size) { return (void)belt, (void)of, (void)size, CUDA_SUCCESS; }
 void gpb_belt_forget(gpb_belt *belt) { (void)belt; }
+void gpb_belt_free(gpb_belt *belt) { (void)belt; }
 
 /* ---- a caller in a thread of its own */
 
