@@ -87,6 +87,13 @@ static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
     return facts->start_s + plan->gpu_s < MARGIN * plan->host_s;
 }
 
+/* A start that takes longer than it should is waited for until the host could as well have computed: twice what the better choice had taken,
+   at most. */
+static double longest_wait(const gpb_plan *plan, bool must)
+{
+    return must ? GPB_PLAN_LONGEST_START_S : MARGIN * plan->host_s - plan->gpu_s;
+}
+
 /* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon, or the program has run so long
    that it loses less than 5 % should it end now. */
 static bool pays(double credit_s, const gpb_facts *facts)
@@ -150,6 +157,7 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     if (!must && facts->start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 
     plan.gpu = true;
+    plan.wait_s = facts->start_s > 0 ? longest_wait(&plan, must) : 0;
     plan.tries = !must && slower_on_gpu(&plan);
     plan.why = is_other(&plan, policy) ? "on the GPU, but GPUBLAS_KERNEL names none that can do this here"
              : plan.tries ? "tried on the GPU"

@@ -13,6 +13,10 @@
 /* Where slices may lie: at multiples of so many bytes (split.h). */
 #define GPB_PLAN_ALIGNED 1024
 
+/* What calls wait for a start if nothing else limits it: eight GPUs without persistence mode need half of it. Nobody waits for one that takes
+   longer, until it is there. */
+#define GPB_PLAN_LONGEST_START_S 30.0
+
 enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };
 enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
 
@@ -55,6 +59,7 @@ typedef struct gpb_plan {
     int64_t bytes_parts;                   /* arena: partial sums of k cut or shared out. Each of these is a multiple of 256; of
                                               GPB_PLAN_ALIGNED for a SPLIT kernel, whose arena is begun at one, too */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
+    double wait_s;               /* if gpu and the GPU is not started: the call waits so long at most, then it is the host's */
 } gpb_plan;
 
 /* What of the arena the plan names; beside it come address tables. */

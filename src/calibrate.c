@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dispatch/numbers.h"
 #include "include/gpublas.h"
@@ -15,6 +16,7 @@
 #include "src/log.h"
 #include "src/machine_file.h"
 #include "src/option.h"
+#include "src/thread.h"
 
 enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
 #define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this long nothing larger is tried */
@@ -214,16 +216,48 @@ void gpb_calibrate_save(void)
     gpb_log_debug("calibration: %s %s", path, failure ? failure : "saved");
 }
 
-void gpb_calibrate(void)
+/* The file's text, in time or not. */
+enum { UNREAD, READING, READ };
+static atomic_int reading = UNREAD;
+static char *text;
+static size_t length;
+#define READ_S 0.25                      /* from the start's end on: it takes as many microseconds where nothing hangs */
+
+static void *read_file(void *unused)
 {
-    char path[4096], key[GPB_MACHINE_KEY_BYTES];
+    char path[4096];
+    if (gpb_option_calibration(path, sizeof path)) text = gpb_machine_read(path, &length);
+    atomic_store(&reading, READ);
+    return unused;
+}
+
+void gpb_calibrate_read(void)
+{
+    atomic_store(&reading, READING);
+    if (gpb_thread_begin(read_file, 0)) atomic_store(&reading, UNREAD);
+}
+
+static bool is_known(const char *key)
+{
+    const double until_s = gpb_clock_s() + READ_S;
+    while (atomic_load(&reading) == READING && gpb_clock_s() < until_s) nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+    if (atomic_load(&reading) != READ || !text) return false;
+    const bool known = gpb_machine_parse(&gpb_machine_here, key, text, length);
+    free(text);
+    text = NULL;
+    return known;
+}
+
+bool gpb_calibrate(void)
+{
+    char key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
-    if (!gpb_gpu_devices(&devices)) return;
+    if (!gpb_gpu_devices(&devices)) return false;
     const double begin_s = gpb_clock_s();
     name_machine(&devices[0], key, sizeof key);
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    const bool loaded = gpb_option_calibration(path, sizeof path) && gpb_machine_load(&gpb_machine_here, key, path);
+    const bool loaded = is_known(key);
     if (loaded) learn_whole();
     else measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
@@ -231,5 +265,5 @@ void gpb_calibrate(void)
     gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
                   1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);
-    if (!loaded) gpb_calibrate_save();
+    return !loaded;
 }

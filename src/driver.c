@@ -37,6 +37,14 @@ static void open_once(void)
     missing = NULL;
 }
 
+void gpb_driver_pass_linker(void)
+{
+    const int cancel = gpb_linker_enter();
+    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    if (program) dlclose(program);
+    gpb_linker_leave(cancel);
+}
+
 const gpb_driver *gpb_driver_open(const char **why)
 {
     pthread_once(&once, open_once);

@@ -14,6 +14,8 @@ typedef struct gpb_driver {
 #undef DRIVER
 } gpb_driver;
 
+/* Returns when no other thread is inside dlopen: opening libcuda, and its start, must wait for that. */
+void gpb_driver_pass_linker(void);
 /* The entry points; NULL where there is no libcuda, or one that lacks some of them (why, if not NULL, gets a phrase). Opened once. */
 const gpb_driver *gpb_driver_open(const char **why);
 /* Exchanges how this thread's calls and a graph that the program is recording (in any thread) bear on one another. Around calls that are

@@ -10,10 +10,11 @@
 
 /* Starts the GPUs if that has not been tried yet, or waits for who is at it. False: there is none to be had, gpb_gpu_why() says why. */
 bool gpb_gpu_start(void);
-/* In a thread of its own: starts the GPUs, loads what calls need most, measures the machine. Once a process. */
+/* In a thread of its own: starts the GPUs, loads what calls need most, measures the machine (and then saves what it found). Once a process. */
 void gpb_gpu_start_behind(void);
-/* The same, and waits for it. */
-bool gpb_gpu_await(void);
+/* The same, and waits for it, or (not `measured`) for the GPUs' start alone, in a thread of its own as well; but no longer than so many seconds,
+   and not where this thread may be what holds it up. True: they are started. */
+bool gpb_gpu_await(bool measured, double most_s);
 /* That thread is at it. */
 bool gpb_gpu_starting(void);
 bool gpb_gpu_started(void);

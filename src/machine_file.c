@@ -181,18 +181,18 @@ static size_t read_file(int file, char *text, size_t size)
     return used;
 }
 
-bool gpb_machine_load(gpb_machine *machine, const char *key, const char *path)
+char *gpb_machine_read(const char *path, size_t *length)
 {
     struct stat about;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool good = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid()
-                && !(about.st_mode & (S_IWGRP | S_IWOTH)) && about.st_size < GPB_MACHINE_FILE_BYTES;
+    const bool good = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid()
+                      && !(about.st_mode & (S_IWGRP | S_IWOTH)) && about.st_size < GPB_MACHINE_FILE_BYTES;
     char *text = good ? malloc(GPB_MACHINE_FILE_BYTES) : NULL;
-    const size_t length = text ? read_file(file, text, GPB_MACHINE_FILE_BYTES) : 0;
-    good = length > 0 && length < GPB_MACHINE_FILE_BYTES && gpb_machine_parse(machine, key, text, length);
-    free(text);
+    *length = text ? read_file(file, text, GPB_MACHINE_FILE_BYTES) : 0;
     if (file >= 0) close(file);
-    return good;
+    if (*length > 0 && *length < GPB_MACHINE_FILE_BYTES) return text;
+    free(text);
+    return NULL;
 }
 
 static bool write_file(int file, const char *text, size_t length)
@@ -227,11 +227,11 @@ const char *gpb_machine_save(gpb_machine *machine, const char *key, const char *
     char temporary[4096];
     char *text = malloc(GPB_MACHINE_FILE_BYTES);
     const size_t length = text ? gpb_machine_print(machine, key, text, GPB_MACHINE_FILE_BYTES) : 0;
-    const int named = snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);      /* new each time: what a killed process left blocks nobody */
     const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary ? "too long" : NULL;
     if (!failure) {
         make_folders(path);
-        int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int file = mkostemp(temporary, O_CLOEXEC);
         if (file < 0) failure = "cannot be created";
         else if (!write_file(file, text, length)) failure = "cannot be written";
         if (file >= 0 && close(file) && !failure) failure = "cannot be written";

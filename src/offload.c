@@ -60,9 +60,11 @@ static void print_predicted(char *text, size_t size, double host_s, double gpu_s
     else snprintf(text, size, "-");
 }
 
-static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *out, double seconds)
+/* With all that the caller waited for. */
+static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *out)
 {
     const gpb_call *g = visit->call;
+    const double seconds = visit->came_s > 0 ? gpb_clock_s() - visit->came_s : 0;
     char splits[24] = "", predicted[64];
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     print_predicted(predicted, sizeof predicted, visit->host_s, visit->gpu_s);
@@ -122,7 +124,7 @@ static void leave_host(void)
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
-static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan)
+static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan, double came_s)
 {
     const bool large = gpb_facts_large(call, facts);
     if (plan->gpu) gpb_touch(call, facts);
@@ -143,8 +145,8 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);      /* where managed pages lie is not known */
     if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
-        trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s },
-              failed ? "gpu+host" : "gpu", &out, seconds);
+        trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
+              failed ? "gpu+host" : "gpu", &out);
     return true;
 }
 
@@ -160,10 +162,10 @@ static void scale(const gpb_call *g)
     }
 }
 
-static void count_host(const gpb_visit *visit, double seconds)
+static void count_host(const gpb_visit *visit)
 {
     gpb_stats_host();
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 }, seconds);
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 });
 }
 
 /* Sizes that the host was found to be faster at, as hashes: facts and plan cost half a microsecond. What was learnt since is part of the
@@ -214,7 +216,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
         if (plan.starts || unmeasured) gpb_gpu_start_behind();
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->start_s == 0 || waited) return plan;
-        if (!(user->offload == GPB_OFFLOAD_ALWAYS ? gpb_gpu_start() : gpb_gpu_await())) return plan;
+        if (!gpb_gpu_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) return plan;
     }
 }
 
@@ -242,7 +244,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     const bool there = gpb_facts_c_on_gpu(&facts) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
-        if (run_on_gpu(call, &facts, &user, &plan)) return true;
+        if (run_on_gpu(call, &facts, &user, &plan, visit->came_s)) return true;
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
     }
@@ -261,6 +263,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->came_s = gpb_clock_s();
     visit->why = turned_away(call, &libcuda);
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
@@ -270,10 +273,10 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
     }
     if (call->precision == 's' && !gpb_call_multiplies(call)) {
         scale(call);
-        count_host(visit, 0);
+        count_host(visit);
         return true;
     }
-    if (visit->modelled_s > 0 || gpb_option_number(GPB_OPTION_VERBOSE)) visit->begin_s = gpb_clock_s();
+    if (visit->modelled_s > 0) visit->begin_s = gpb_clock_s();
     enter_host(call);
     inside = frame;
     return false;
@@ -295,5 +298,5 @@ void gpb_offload_done(const gpb_visit *visit)
     leave_host();
     const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
     if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
-    count_host(visit, seconds);
+    count_host(visit);
 }

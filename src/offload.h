@@ -14,7 +14,8 @@ typedef struct gpb_visit {
     double host_s, gpu_s;        /* as predicted; 0: the call's size told enough */
     double modelled_s;           /* host_s as the model has it, without what was learnt; 0: nothing is to be learnt from this call */
     int threads;                 /* of the host, in the prediction */
-    double begin_s;              /* set only when timed: to be learnt from, or traced */
+    double came_s;               /* set only when traced: when the call came */
+    double begin_s;              /* set only when it is to be learnt from: when the host began */
 } gpb_visit;
 
 /* True: C is done. False: hand the caller's own arguments to the host BLAS, under the same name, then call gpb_offload_done.

@@ -5,7 +5,13 @@
 . "$(dirname "$0")/harness.sh"
 need "$debian/blas/libblas.so.3"
 build start gcc -std=c11 -O2 -I"$here/../.." "$programs/start.c" -L"$debian/blas" -lblas || finish
+build wait gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
+build constructor.so gcc -std=c11 -D_GNU_SOURCE -O2 -shared -fPIC -DLIBRARY=3700 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas || finish
+build small.so gcc -std=c11 -D_GNU_SOURCE -O2 -shared -fPIC -DLIBRARY=300 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas || finish
 export GPUBLAS_CALIBRATION=off FAKECUDA_START_MS=300
+
+# A driver that hangs, for a program that insists (it waits 30 s): beside all the rest.
+(FAKECUDA_START_MS=600000 GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./wait 100 3 > always.out 2> always.trace; echo $? > always.exit) &
 
 # run <mode> <name>: the calls of that program, decided by the library
 run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1" > "$2.out" 2> "$2.trace"; }
@@ -33,6 +39,28 @@ for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMem
     if [ "$(grep -c 'the GPU failed' failing.trace)" -gt 1 ]; then fail "$rule: warnings"; grep 'the GPU failed' failing.trace; fi
 done
 
+# Nothing that hangs keeps a call: the driver; the dynamic linker, held by who opens a library whose constructor multiplies; the home folder.
+GPUBLAS_VERBOSE=2 FAKECUDA_START_MS=600000 offload=auto preloaded openblas timeout 120 ./wait 2200 5 > hang.out 2> hang.trace
+expect 'a driver that hangs: exit (124: so does the program)' 0 $?
+why hang 'starting the GPU takes too long'
+GPUBLAS_VERBOSE=2 offload=auto preloaded openblas timeout 120 ./wait ./constructor.so > constructor.out 2> constructor.trace
+expect 'a constructor that multiplies, auto: exit' 0 $?
+why constructor 'starting the GPU takes too long'
+GPUBLAS_VERBOSE=2 preloaded openblas timeout 20 ./wait ./small.so > constructor.out 2> constructor.trace
+expect 'a constructor that multiplies, always: exit, calls on the GPU' '0 1' "$? $(traced constructor.trace)"
+gcc -shared -fPIC -D_GNU_SOURCE -x c -o hangs.so - -ldl << 'END'
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+static void wait_for(const char *path) { if (strstr(path, "hanging")) sleep(600); }
+int open(const char *path, int flags, int mode) { static int (*real)(const char *, int, int); if (!real) real = dlsym(RTLD_NEXT, "open"); wait_for(path); return real(path, flags, mode); }
+int mkostemp(char *path, int flags) { static int (*real)(char *, int); if (!real) real = dlsym(RTLD_NEXT, "mkostemp"); wait_for(path); return real(path, flags); }
+int mkdir(const char *path, mode_t mode) { static int (*real)(const char *, mode_t); if (!real) real = dlsym(RTLD_NEXT, "mkdir"); wait_for(path); return real(path, mode); }
+END
+GPUBLAS_CALIBRATION=$PWD/hanging/file beside=$PWD/hangs.so run gpu home; expect 'a home folder that hangs, until a call is on the GPU: exit' 0 $?
+expect 'and measured' 1 "$(grep -c 'calibration: measured' home.trace)"
+
 # The file: made, used, and refused.
 export GPUBLAS_CALIBRATION=$PWD/deep/down/file
 known() { run gpu "$1"; expect "$1: exit" 0 $?; expect "$1: calibration" "$2" "$(grep -oE 'calibration: (loaded|measured)' "$1.trace" | cut -d' ' -f2)"; }
@@ -50,5 +78,9 @@ rm deep/down/file; mkfifo deep/down/file; known a-pipe measured
 export GPUBLAS_CALIBRATION=/dev/null/file; known nowhere measured
 expect 'nothing left over' 'file real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
 unset GPUBLAS_CALIBRATION; export XDG_CACHE_HOME=$PWD/cache; known by-default measured
+for _ in $(seq 100); do [ -f cache/gpublas/calibration ] && break; sleep 0.02; done
 if [ -f cache/gpublas/calibration ]; then ok 'in the user'"'"'s cache folder'; else fail 'no file in the user'"'"'s cache folder'; fi
+
+wait
+expect 'a driver that hangs, always: exit, calls of the host, warnings' '0 3 1' "$(cat always.exit) $(grep -c 'route=host why="starting the GPU takes too long"' always.trace) $(grep -c 'has not started in 30 s' always.trace)"
 finish

@@ -60,7 +60,7 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 void gpb_touch(const gpb_call *call, const gpb_facts *facts) { (void)call, (void)facts; }
 bool gpb_gpu_start(void) { return true; }
 void gpb_gpu_start_behind(void) { }
-bool gpb_gpu_await(void) { return true; }
+bool gpb_gpu_await(bool measured, double most_s) { return (void)measured, (void)most_s, true; }
 bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_started(void) { return true; }
 void gpb_gpu_save(void) { }

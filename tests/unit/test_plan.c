@@ -219,11 +219,13 @@ static void start_must_pay(void **state)
     assert_true(!during.gpu && during.waits && !during.starts);
     assert_string_equal(during.why, "starting the GPU");
     cold.start_s = saved / 2;
-    assert_true(ask(call, cold, (gpb_policy){ 0 }).gpu);
+    gpb_plan waits = ask(call, cold, (gpb_policy){ 0 });        /* not for ever: until it would not pay any more */
+    assert_true(waits.gpu && waits.wait_s > cold.start_s && waits.wait_s + waits.gpu_s < waits.host_s && warm.wait_s == 0);
     cold.credit_s = 0, cold.starting = false;       /* this call by itself is worth the start */
     assert_true(ask(call, cold, (gpb_policy){ 0 }).gpu);
     cold.start_s = saved * 2.5;
-    assert_true(ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
+    waits = ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+    assert_true(waits.gpu && waits.wait_s == GPB_PLAN_LONGEST_START_S);
     assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
 }
 
