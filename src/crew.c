@@ -4,18 +4,16 @@
 #include "src/crew.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/clock.h"
 #include "src/crowd.h"
 #include "src/option.h"
+#include "src/quota.h"
 #include "src/thread.h"
 
 enum {
@@ -210,25 +208,12 @@ static void *work(void *unused)
     return unused;
 }
 
-/* Cores by the quota of this cgroup, as containers set it; INT_MAX: none that can be read. */
-static int quota(void)
-{
-    char text[64];
-    long long granted, period;
-    int file = open("/sys/fs/cgroup/cpu.max", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
-    if (file >= 0) close(file);
-    text[length > 0 ? length : 0] = 0;
-    if (sscanf(text, "%lld %lld", &granted, &period) != 2 || granted < 1 || period < 1) return INT_MAX;       /* "max 100000" */
-    return granted / period < INT_MAX ? (int)((granted + period - 1) / period) : INT_MAX;
-}
-
 int gpb_crew_cores(void)
 {
     int count = atomic_load_explicit(&cores, memory_order_relaxed);
     if (count) return count;
     cpu_set_t set;
-    const int granted = quota();
+    const int granted = gpb_quota_cores("");
     count = widest(&set);
     if (!count) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (count > granted) count = granted;

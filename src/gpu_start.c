@@ -310,8 +310,8 @@ static void start_apart(void)
     static atomic_flag begun = ATOMIC_FLAG_INIT;
     if (gpb_gpu_starting() || atomic_load(&state) != UNTRIED) return;
     note_begin();
-    if (atomic_flag_test_and_set(&begun)) return;
     atomic_store(&touched, true);
+    if (atomic_flag_test_and_set(&begun)) return;
     if (gpb_thread_begin(start_alone, 0)) gpb_gpu_start();
 }
 

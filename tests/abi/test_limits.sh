@@ -40,6 +40,7 @@ for offload in always auto never; do
     for room in 512 4096 40960 400000; do short "$room KiB of addresses left, $offload" 1 preloaded netlib ./limits as $room; done
 done
 offload=always
+short 'a stack of 40 KiB' 1 preloaded netlib ./limits stack 40
 short 'stack, embedded' 0 env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/blas" ./limits stack
 for memory in 1 1K 64K 300K 1M 5M; do GPUBLAS_MEMORY=$memory short "GPUBLAS_MEMORY=$memory" 1 preloaded openblas ./failures; done
 for memory in 1K 64K 1M 16M; do FAKECUDA_MEMORY=$memory short "a GPU of $memory" 1 preloaded openblas ./failures; done

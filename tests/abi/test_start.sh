@@ -13,8 +13,8 @@ export GPUBLAS_CALIBRATION=off FAKECUDA_START_MS=300
 # A driver that hangs, for a program that insists (it waits 30 s): beside all the rest.
 (FAKECUDA_START_MS=600000 GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./wait 100 3 > always.out 2> always.trace; echo $? > always.exit) &
 
-# run <mode> <name>: the calls of that program, decided by the library
-run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1" > "$2.out" 2> "$2.trace"; }
+# run <mode> <name> [file]: the calls of that program, decided by the library; it ends when the file has been replaced
+run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1" ${3:-} > "$2.out" 2> "$2.trace"; }
 why() { if grep -q " why=\"$2\"" "$1.trace"; then ok "$1: a call for which '$2'"; else fail "$1: no call for which '$2'"; fi; }
 
 run gpu gpu; expect 'until a call is on the GPU: exit' 0 $?
@@ -63,22 +63,22 @@ expect 'and measured' 1 "$(grep -c 'calibration: measured' home.trace)"
 
 # The file: made, used, and refused.
 export GPUBLAS_CALIBRATION=$PWD/deep/down/file
-known() { run gpu "$1"; expect "$1: exit" 0 $?; expect "$1: calibration" "$2" "$(grep -oE 'calibration: (loaded|measured)' "$1.trace" | cut -d' ' -f2)"; }
-known first measured
+known() { # <name> <loaded|measured> [the file that it then replaces]
+    run gpu "$1" "${3:-}"; expect "$1: exit" 0 $?; expect "$1: calibration" "$2" "$(grep -oE 'calibration: (loaded|measured)' "$1.trace" | cut -d' ' -f2)"; }
+known first measured deep/down/file
 expect 'the file is the owner'"'"'s alone' '600 700' "$(stat -c %a deep/down/file) $(stat -c %a deep/down)"
 known second loaded
-chmod g+w deep/down/file; known writable-by-others measured
+chmod g+w deep/down/file; known writable-by-others measured deep/down/file
 expect 'which is replaced' 600 "$(stat -c %a deep/down/file)"
-mv deep/down/file deep/down/real; ln -s real deep/down/file; known a-link measured
+mv deep/down/file deep/down/real; ln -s real deep/down/file; known a-link measured deep/down/file
 expect 'which is replaced' 'regular file' "$(stat -c %F deep/down/file)"
-sed -i 's/^launch_ns .*/launch_ns -1/' deep/down/file; known out-of-bounds measured
-sed -i 's/^machine .*/machine another/' deep/down/file; known another-machine measured
-printf 'x' >> deep/down/file; known longer measured
-rm deep/down/file; mkfifo deep/down/file; known a-pipe measured
+sed -i 's/^launch_ns .*/launch_ns -1/' deep/down/file; known out-of-bounds measured deep/down/file
+sed -i 's/^machine .*/machine another/' deep/down/file; known another-machine measured deep/down/file
+printf 'x' >> deep/down/file; known longer measured deep/down/file
+rm deep/down/file; mkfifo deep/down/file; known a-pipe measured deep/down/file
 export GPUBLAS_CALIBRATION=/dev/null/file; known nowhere measured
 expect 'nothing left over' 'file real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
-unset GPUBLAS_CALIBRATION; export XDG_CACHE_HOME=$PWD/cache; known by-default measured
-for _ in $(seq 100); do [ -f cache/gpublas/calibration ] && break; sleep 0.02; done
+unset GPUBLAS_CALIBRATION; export XDG_CACHE_HOME=$PWD/cache; known by-default measured cache/gpublas/calibration
 if [ -f cache/gpublas/calibration ]; then ok 'in the user'"'"'s cache folder'; else fail 'no file in the user'"'"'s cache folder'; fi
 
 wait

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The first product, and more, of a process that is short of something. Knows nothing of libgpublas.
-   Usage: limits memlock|nofile|nproc|as [KIB]|stack|seccomp. Exits with 1 if a product was wrong, 2 if the limit cannot be set here. */
+   Usage: limits memlock|nofile|nproc|as [KIB]|stack [KIB]|seccomp. Exits with 1 if a product was wrong, 2 if the limit cannot be set here. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -30,12 +30,12 @@ static void *compute(void *unused)
 }
 
 /* 128 KiB hold musl's and many thread pools' stacks. */
-static void small_stacks(void)
+static void small_stacks(int kib)
 {
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 128 << 10);
+    pthread_attr_setstacksize(&attributes, (size_t)kib << 10);
     if (pthread_create(&thread, &attributes, compute, NULL)) exit(2);
     pthread_join(thread, NULL);
 }
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "as") == 0) set = no_more_addresses(argc > 2 ? atoi(argv[2]) : 512);
     if (strcmp(what, "seccomp") == 0) set = as_docker();
     if (!set) return 2;
-    if (threads) small_stacks();
+    if (threads) small_stacks(argc > 2 ? atoi(argv[2]) : 128);
     for (int i = 0; i < 3 && !threads; i++) tell(multiply(shared_c), what);
     return wrong > 0;
 }

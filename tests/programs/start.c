@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with one thread that multiplies, and knows when a library starts another thread behind it. usage: start gpu|exit|fork|calls
+/* A program with one thread that multiplies, and knows when a library starts another thread behind it. usage: start gpu|exit|fork|calls [FILE]
    calls: multiplies thirty times; gpu: multiplies until a product was computed on a GPU; exit: ends as soon as there is a second thread;
    fork: forks then, and lets the children multiply before it goes on as `gpu`. Exit 0: every product was right, and what was waited for
-   came. */
+   came. FILE: ends when that has been replaced. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,21 @@ static int on_gpu(void)
     return ask && !ask(&stats, sizeof stats) && stats.gpu_calls > 0;
 }
 
+static struct timespec written(const char *file)
+{
+    struct stat about;
+    return lstat(file, &about) ? (struct timespec){ 0 } : about.st_mtim;
+}
+
+static void wait_for(const char *file, struct timespec before)
+{
+    for (int i = 0; i < 20000; i++) {
+        const struct timespec now = written(file);
+        if (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec) return;
+        usleep(1000);
+    }
+}
+
 static int children_are_right(void)
 {
     int right = 1, status;
@@ -70,6 +86,8 @@ static int children_are_right(void)
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "gpu";
+    const char *file = count > 2 ? arguments[2] : NULL;
+    const struct timespec before = file ? written(file) : (struct timespec){ 0 };
     int forked = 0;
     for (int calls = 0; calls < MOST; calls++) {
         if (!is_right(N)) return printf("call %d is wrong\n", calls), 1;
@@ -82,7 +100,9 @@ int main(int count, char **arguments)
             forked = 1;
             if (!children_are_right()) return printf("a child is wrong, or hung\n"), 1;
         }
-        if (on_gpu()) return strcmp(mode, "exit") == 0 || (strcmp(mode, "fork") == 0 && !forked);
+        if (!on_gpu()) continue;
+        if (file) wait_for(file, before);
+        return strcmp(mode, "exit") == 0 || (strcmp(mode, "fork") == 0 && !forked);
     }
     return printf("%d calls, none on a GPU\n", MOST), 1;
 }
