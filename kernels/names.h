@@ -19,7 +19,7 @@ enum gpb_math {
     GPB_MATH_FFMA,    /* FP32 fused multiply-add, one rounding a step: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
     GPB_MATH_TF32,    /* operands rounded to TF32's 11 significant bits, FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
     GPB_MATH_FP16X3,  /* each operand two numbers of 11 bits (FP16; TF32 in STRIDED kernels), three products on tensor cores, sums promoted to
-                         FP32 every 32 to 128 k: |e| as FFMA's for k >= 64; blocks of rows and columns for which this would not hold are
+                         FP32 every 16 to 128 k: |e| as FFMA's for k >= 64; blocks of rows and columns for which this would not hold are
                          left to others (split.h), or, by STRIDED kernels, computed with FMAs */
     GPB_MATH_BF16X6   /* each operand three BF16 numbers, six products: |e| as FFMA's for k >= 64 and rows that reach over 80 powers of two */
 };

@@ -8,7 +8,7 @@
 
    x = big + small, TF32 numbers both: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however far below its row's largest an
    element is, and products are summed up side by side: small big + big small, then big big on top, so that what the tensor cores cut off of
-   small ones is small. Those sums are added to FP32 ones every chunk. What slices do not do justice to, these do not: rows with few elements
+   small ones is small. Those sums are added to FP32 ones every chunk, or twice. What slices do not do justice to, these do not: rows with few elements
    that count; NaN, Inf, 2^+-60 and beyond; elements below 2^-100, of which small has not 11 bits; and rows that are cut without rest in both
    operands, where the product of the small parts, which is not formed, may be what makes the sum exact (`gpb_watch`). A block that meets
    such begins again with FMAs: no guard words, no other kernel.
@@ -172,29 +172,29 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         return good;
     }
 
-    /* A chunk's products, of the warpgroup's 64 rows: small big + big small, then big big on top of that, so that what tensor cores cut off of
-       small ones is small. */
-    static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
+    /* Products of the 8 STEPS k of a chunk from 8 FIRST on, of the warpgroup's 64 rows, added to FP32 sums: small big + big small, then big big on
+       top of that, so that what tensor cores cut off of small ones is small. */
+    template <int FIRST, int STEPS> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
-        const unsigned whole = gpb_shared_address(image), rest = whole + IMAGE * 4;
+        const unsigned whole = gpb_shared_address(image) + 32 * FIRST, rest = whole + IMAGE * 4;
         float part[RESULTS];
-        unsigned of[2][4][4];                  /* big, small; 8 k; as wgmma takes them */
+        unsigned of[2][STEPS][4];              /* big, small; 8 k; as wgmma takes them */
 #pragma unroll
-        for (int s = 0; s < 4; s++)
+        for (int s = 0; s < STEPS; s++)
 #pragma unroll
             for (int z = 0; z < 4; z++) {
-                const float here = x[z % 2][2 * s + z / 2], first = big(here);
+                const float here = x[z % 2][2 * (FIRST + s) + z / 2], first = big(here);
                 of[0][s][z] = __float_as_uint(first), of[1][s][z] = __float_as_uint(here - first);
             }
         gpb_pin(part);
         gpb_wgmma_fence();
 #pragma unroll
-        for (int s = 0; s < 4; s++) {
+        for (int s = 0; s < STEPS; s++) {
             gpb_wgmma<COLS>::tf32(part, of[1][s], gpb_wgmma_operand_128(whole + 32 * s), s);
             gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(rest + 32 * s), 1);
         }
 #pragma unroll
-        for (int s = 0; s < 4; s++) gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(whole + 32 * s), 1);
+        for (int s = 0; s < STEPS; s++) gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(whole + 32 * s), 1);
         gpb_wgmma_commit();
         gpb_wgmma_wait<0>();
         gpb_pin(part);
@@ -258,7 +258,11 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         float raw[2][8];
         read_x<DEEPX>(raw, stage(at), thread_now());
         good &= x.look(raw);
-        multiply(sum, raw, image(chunk % 2));
+        if (gpb_split_direct_sum(k.chunks) < BK) {
+            multiply<0, 2>(sum, raw, image(chunk % 2));
+            multiply<2, 2>(sum, raw, image(chunk % 2));
+        } else
+            multiply<0, 4>(sum, raw, image(chunk % 2));
         gpb_cp_async_wait<1>();
         return good;
     }

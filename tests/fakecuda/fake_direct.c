@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* TF32X3 kernels as kernels/split/direct.cuh has them (FAKECUDA_TENSOR): each operand two TF32 numbers, three products, sums of 32 k. What
-   the kernel's `watch` finds piece by piece, this asks of whole rows; a tile that has one which tensor cores do not do justice to is FMAs. */
+/* TF32X3 kernels as kernels/split/direct.cuh has them (FAKECUDA_TENSOR): each operand two TF32 numbers, three products, sums of 16 or 32 k.
+   What the kernel's `watch` finds piece by piece, this asks of whole rows; a tile that has one which tensor cores do not do justice to is FMAs. */
 #include <math.h>
 #include <string.h>
 
@@ -61,27 +61,35 @@ static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, i
         }
 }
 
+/* Of `depth` k from q on, small ones first. */
+static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q, int depth, int rows, int columns)
+{
+    static gpb_fake_sums part;
+    memset(part, 0, sizeof part);
+    for (int s = q; s < q + depth; s += TF32.terms) {
+        gpb_fake_cores_add(part, &x[1], &y[0], s, TF32, rows, columns);
+        gpb_fake_cores_add(part, &x[0], &y[1], s, TF32, rows, columns);
+    }
+    for (int s = q; s < q + depth; s += TF32.terms)
+        gpb_fake_cores_add(part, &x[0], &y[0], s, TF32, rows, columns);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            sums[i][j] += part[i][j];
+}
+
 bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b)
 {
     static gpb_fake_terms x[2], y[2];
-    static gpb_fake_sums part;
     memset(sums, 0, sizeof(gpb_fake_sums));
     const gpb_fake_matrix across = { b.at, b.cs, b.rs };
     if (!are_fit(a, rows, k) || !are_fit(across, columns, k))
         return false;
+    const int depth = gpb_split_direct_sum(gpb_split_chunks(k));
     for (int64_t p = 0; p < k; p += GPB_SPLIT_CHUNK) {
         load(x, a, rows, p, k);
         load(y, across, columns, p, k);
-        memset(part, 0, sizeof part);
-        for (int s = 0; s < GPB_SPLIT_CHUNK; s += TF32.terms) {
-            gpb_fake_cores_add(part, &x[1], &y[0], s, TF32, rows, columns);
-            gpb_fake_cores_add(part, &x[0], &y[1], s, TF32, rows, columns);
-        }
-        for (int s = 0; s < GPB_SPLIT_CHUNK; s += TF32.terms)
-            gpb_fake_cores_add(part, &x[0], &y[0], s, TF32, rows, columns);
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++)
-                sums[i][j] += part[i][j];
+        for (int q = 0; q < GPB_SPLIT_CHUNK; q += depth)
+            add_products(sums, x, y, q, depth, rows, columns);
     }
     return true;
 }
