@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_sreduce: the parts of a product whose k was cut, added up in the order of k, then alpha and beta. Parts lie densely, so outputs are
-   walked as one array. With few parts a thread takes one output; with many, eight groups of threads take a stretch of the parts each, and
-   their sums are added in order: the same bits every time. */
+/* gpb_sreduce: the parts of a product whose k was cut, added up, then alpha and beta. Parts lie densely, so outputs are walked as one array. With
+   few parts a thread takes one output; with many, eight groups of threads take a stretch of the parts each, and their sums are added by pairs. The
+   order depends on the number of parts alone: the same bits every time. */
 #ifndef GPB_REDUCE_CUH
 #define GPB_REDUCE_CUH
 
 #include "kernels/epilogue.cuh"
 
 constexpr int GPB_REDUCE_GROUPS = GPB_REDUCE_THREADS / GPB_REDUCE_FEW;
+static_assert(GPB_REDUCE_GROUPS == 8, "added up by pairs");
 
-/* The parts from `from` to `to`; the loads of several are under way at once. */
+/* The parts from `from` to `to`, every fourth to a sum of its own: each is the sum of many products by now, and 16 of them added up one after the
+   other were off by as much as those. The loads of several are under way at once. */
 static __device__ __forceinline__ float gpb_sum_parts(const float *part, int64_t size, unsigned from, unsigned to)
 {
-    float sum = 0;
+    float sum[4] = {};
     part += from * size;
-#pragma unroll 8
-    for (unsigned s = from; s < to; s++, part += size) sum += __ldcg(part);
-    return sum;
+#pragma unroll 2
+    for (; from + 4 <= to; from += 4, part += 4 * size)
+#pragma unroll
+        for (int x = 0; x < 4; x++) sum[x] += __ldcg(part + x * size);
+#pragma unroll
+    for (int x = 0; x < 3; x++)
+        if (from + x < to) sum[x] += __ldcg(part + x * size);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMBOL(s)(const __grid_constant__ gpb_reduce_args g)
@@ -33,9 +40,7 @@ extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMB
         if (many) {
             sums[group][x] = sum;
             __syncthreads();
-            sum = 0;
-#pragma unroll
-            for (int y = 0; y < GPB_REDUCE_GROUPS; y++) sum += sums[y][x];
+            sum = ((sums[0][x] + sums[1][x]) + (sums[2][x] + sums[3][x])) + ((sums[4][x] + sums[5][x]) + (sums[6][x] + sums[7][x]));
             __syncthreads();
         }
         if (at < size && group == 0) {
