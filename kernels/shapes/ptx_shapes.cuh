@@ -27,7 +27,8 @@ static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *f
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
-/* The shared memory that the launch has asked for. */
+/* The shared memory that the launch has asked for: by name, and by a function, of which the compiler makes other code. */
+extern __shared__ __align__(16) float gpb_slab_memory[];
 static __device__ __forceinline__ float *gpb_dynamic_memory()
 {
     extern __shared__ __align__(1024) float gpb_dynamic[];

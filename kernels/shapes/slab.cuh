@@ -172,8 +172,6 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile &t, 
         }
 }
 
-extern __shared__ __align__(16) float gpb_slab_memory[];
-
 /* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (DOWN: four neighbouring rows
    lie in four registers), back and forth: the other one stays in the operand cache. */
 template <bool ALONG_N, int TM, int TN>
@@ -191,6 +189,19 @@ static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], cons
             }
 }
 
+/* Where a thread has no more than 32 results there are registers for totals: its FMAs, one after the other, before their sum goes there. With 64
+   results totals lay in local memory, and 16384 x 16 x 16384 took a quarter longer: such kernels go by parts of k (dispatch/kernel_pick.c). */
+constexpr int GPB_SLAB_CHAIN = 64;
+
+/* total += acc, acc = 0. */
+template <int N, int M> static __device__ __forceinline__ void gpb_slab_bank(float (&total)[N][M], float (&acc)[N][M])
+{
+#pragma unroll
+    for (int x = 0; x < N; x++)
+#pragma unroll
+        for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
+}
+
 /* acc[s][r]: the sums of this thread's group. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool DEEPA, bool DEEPB>
 static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
@@ -198,7 +209,10 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
     constexpr int SLICE = (BM + BN) * BK;
+    constexpr bool BANKS = TM * TN <= 32 && BM != BN;
     const int i = shape::row(), j = shape::col();
+    float total[BANKS ? TN : 1][BANKS ? TM : 1] = {};
+    int slices = 0;
     int64_t ahead = t.k, left = t.k;       /* k not yet asked for; not yet multiplied */
     float *in = gpb_slab_memory;
     const float *out = gpb_slab_memory;
@@ -226,7 +240,10 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_
         }
         out = out == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : out + SLICE;
         left -= BK;
+        if constexpr (BANKS)
+            if (++slices % (GPB_SLAB_CHAIN * shape::KS / BK) == 0) gpb_slab_bank(total, acc);
     }
+    if constexpr (BANKS) gpb_slab_bank(acc, total);
     gpb_cp_async_wait<0>();
 }
 

@@ -19,6 +19,16 @@ template <int W> static __device__ __forceinline__ void gpb_stream_few(float (&y
     for (int w = 0; w < W; w++) y[w] = __ldg(from[w] + offset);
 }
 
+/* FMAs one after the other, before their sum goes to a total: what a thread adds up by itself may be thousands long. */
+constexpr int GPB_STREAM_CHAIN = 64;
+template <int N, int M> static __device__ __forceinline__ void gpb_stream_bank(float (&total)[N][M], float (&acc)[N][M])
+{
+#pragma unroll
+    for (int x = 0; x < N; x++)
+#pragma unroll
+        for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
+}
+
 /* X contiguous along its rows: a thread has four of ROWS rows (neighbours if WIDE), and every GROUPS-th k, U of them on their way. */
 template <int ROWS, int W, int THREADS, int U, bool WIDE>
 static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
@@ -30,8 +40,9 @@ static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s,
     int row[4];
 #pragma unroll
     for (int r = 0; r < 4; r++) row[r] = WIDE ? r : min(lane + r * LANES, s.rows - 1) - lane;
-    float acc[W][4] = {};
+    float acc[W][4] = {}, total[W][4] = {};
     int64_t p = group;
+    int rounds = 0;
     auto load = [&](float (&to)[4]) {
         if (WIDE) {
             const float4 v = __ldcs((const float4 *)x);
@@ -57,6 +68,7 @@ static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s,
         for (int u = 0; u < U; u++) gpb_stream_few<W>(y[u], from, (p + u * GROUPS) * ys);
 #pragma unroll
         for (int u = 0; u < U; u++) add(v[u], y[u]);
+        if (++rounds % (GPB_STREAM_CHAIN / U) == 0) gpb_stream_bank(total, acc);
     }
 #pragma unroll 1
     for (; p < k; p += GROUPS) {
@@ -65,10 +77,11 @@ static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s,
         gpb_stream_few<W>(y, from, p * ys);
         add(v, y);
     }
+    gpb_stream_bank(total, acc);
 #pragma unroll
     for (int w = 0; w < W; w++)
 #pragma unroll
-        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (WIDE ? 4 * lane + r : lane + r * LANES)] = acc[w][r];
+        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (WIDE ? 4 * lane + r : lane + r * LANES)] = total[w][r];
     __syncthreads();
     for (int e = threadIdx.x; e < ROWS * W; e += THREADS) {
         float sum = sums[e];
@@ -88,10 +101,13 @@ static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s,
     const float *x[R];
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = s.x + min(warp * R + r, s.rows - 1) * s.rs;
-    float acc[R][W] = {};
+    constexpr bool BANKS = W == 1;         /* of more there are no registers; for the rest the same chains are shorter than cuBLAS's */
+    float acc[R][W] = {}, total[BANKS ? R : 1][W] = {};
     int64_t p = 0;
 #pragma unroll 1
     for (; p + 128 <= k; p += 128) {
+        if constexpr (BANKS)
+            if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_stream_bank(total, acc);
         float v[R][4], y[4][W];
 #pragma unroll
         for (int r = 0; r < R; r++)
@@ -128,6 +144,7 @@ static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s,
 #pragma unroll
             for (int w = 0; w < W; w++) acc[r][w] = fmaf(x[r][p * s.cs], y[w], acc[r][w]);
     }
+    if constexpr (BANKS) gpb_stream_bank(acc, total);
 #pragma unroll
     for (int r = 0; r < R; r++)
 #pragma unroll

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/, split/direct.cuh and split/work.cuh use. One thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, split/direct.cuh and split/work.cuh use. One thread block at a time; what its threads share is static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
@@ -41,6 +41,8 @@ static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
 
 /* Blocks come one after the other: what one has written the next sees. */
 template <class T> static inline T __ldcg(const T *from) { return *from; }
+template <class T> static inline T __ldcs(const T *from) { return *from; }
+template <class T> static inline T __ldg(const T *from) { return *from; }
 template <class T> static inline void __stcg(T *to, T x) { *to = x; }
 template <class T> static inline void __stwb(T *to, T x) { *to = x; }
 static inline void __threadfence() {}
@@ -90,6 +92,15 @@ static inline int __any_sync(unsigned, int x)
     bool any = false;
     for (int lane = 0; lane < 32; lane++) any |= *(const int *)(const void *)(all + lane * GPB_EMULATE_SHOWN) != 0;
     return any;
+}
+
+/* Of the lane whose number differs in those bits. */
+static inline float __shfl_xor_sync(unsigned, float x, int lanes)
+{
+    const char *all = gpb_emulate_show(&x, sizeof x, "shfl");
+    float there;
+    memcpy(&there, all + (threadIdx.x % 32 ^ (unsigned)lanes) * GPB_EMULATE_SHOWN, sizeof there);
+    return there;
 }
 
 #define GPB_PLACE_(file, line) file ":" #line

@@ -10,10 +10,7 @@ static inline void gpb_cp_async4_of(unsigned to, const float *from, int bytes) {
 static inline void gpb_cp_async16(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 16, 16); }
 static inline void gpb_cp_async4(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4); }
 static inline unsigned gpb_shared_address(const void *p) { return gpb_emulate_shared_address((const float *)p); }
-static inline float *gpb_dynamic_memory()
-{
-    alignas(1024) static float memory[58368];           /* 228 KB */
-    return memory;
-}
+alignas(1024) static float gpb_slab_memory[58368];      /* 228 KB */
+static inline float *gpb_dynamic_memory() { return gpb_slab_memory; }
 
 #endif
