@@ -48,6 +48,8 @@ expect 'a constructor that multiplies, auto: exit' 0 $?
 why constructor 'starting the GPU takes too long'
 GPUBLAS_VERBOSE=2 preloaded openblas timeout 20 ./wait ./small.so > constructor.out 2> constructor.trace
 expect 'a constructor that multiplies, always: exit, calls on the GPU' '0 1' "$? $(traced constructor.trace)"
+FAKECUDA_START_MS=400 GPUBLAS_VERBOSE=1 preloaded openblas timeout 60 ./wait 100 1 2> waited.trace
+expect 'the trace counts what a call waited for' 1 "$(grep ' route=gpu ' waited.trace | grep -cE ' ms=([4-9][0-9]{2}|[0-9]{4,})\.')"
 gcc -shared -fPIC -D_GNU_SOURCE -x c -o hangs.so - -ldl << 'END'
 #include <dlfcn.h>
 #include <string.h>
