@@ -86,7 +86,8 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     return result;
 }
 
-/* Clusters of a SPLIT kernel that the device holds at once: not all multiprocessors of a group may find partners. */
+/* Clusters of a SPLIT kernel that the device holds at once: not all multiprocessors of a group may find partners. 0: none fits (a slice of
+   one multiprocessor, shared memory that others have). */
 static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
 {
     int clusters = device->sms / GPB_SPLIT_CLUSTER;
@@ -97,8 +98,7 @@ static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUf
                                     .blockDimX = (unsigned)kernel->threads, .blockDimY = 1, .blockDimZ = 1,
                                     .sharedMemBytes = (unsigned)kernel->smem, .attrs = &size, .numAttrs = 1 };
     int held = 0;
-    if (driver->cuOccupancyMaxActiveClusters && !driver->cuOccupancyMaxActiveClusters(&held, function, &config) && held > 0
-        && held < clusters)
+    if (driver->cuOccupancyMaxActiveClusters && !driver->cuOccupancyMaxActiveClusters(&held, function, &config) && held < clusters)
         clusters = held;
 #endif
     return clusters;
@@ -111,8 +111,10 @@ CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function)
     const row of = row_of(which);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
-    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SPLIT)
+    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SPLIT) {
         device->clusters[which] = most_clusters(device, &gpb_kernels[which], *function);
+        if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;      /* not to be asked for again */
+    }
     if (!result) atomic_store_explicit(&device->function[which], *function, memory_order_release);
     pthread_mutex_unlock(&lock);
     return result;
@@ -134,6 +136,7 @@ CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *l
     const unsigned smem = (unsigned)of.smem;
     void *params[] = { launch->args };
     CUfunction function;
+    if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* what a grid may have */
     CUresult result = gpb_gpu_function(device, launch->which, &function);
     if (result) return result;
 #if CUDA_VERSION >= 11080

@@ -4,9 +4,12 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "dispatch/numbers.h"
 #include "kernels/split.h"
+#include "src/clock.h"
 #include "src/gpu_kernels.h"
 
 enum { NONE = -1 };                   /* a strip's number */
@@ -231,11 +234,20 @@ static CUresult pack(gpb_run *r, gpb_operand *x, const gpb_move *move)
         .members = t->members, .args = &args });
 }
 
-/* A number that no other launch of gpb_ssplit in this process has, nor stale memory: multiples of a large odd number, 64 bits. */
+/* Where a process's epochs begin: device memory may still hold what another process wrote there. Not 0. */
+static uint64_t first_epoch(void)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (uint64_t)gpb_clock_ns() ^ (uint64_t)getpid() << 40;
+    return seed ? seed : 1;
+}
+
+/* A number that no other launch of gpb_ssplit in this process has, nor stale memory: 64 bits, a large odd number apart. */
 static uint64_t next_epoch(void)
 {
     static _Atomic uint64_t last;
-    uint64_t epoch;
+    uint64_t epoch = atomic_load_explicit(&last, memory_order_relaxed);
+    if (epoch == 0) atomic_compare_exchange_strong_explicit(&last, &epoch, first_epoch(), memory_order_relaxed, memory_order_relaxed);
     do epoch = atomic_fetch_add_explicit(&last, 0x9e3779b97f4a7c15, memory_order_relaxed) + 0x9e3779b97f4a7c15;
     while (epoch == 0);
     return epoch;
