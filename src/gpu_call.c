@@ -53,6 +53,15 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     return result ? gpb_driver_error(result) : NULL;
 }
 
+/* Kernels on slices that cannot be had, as where no cluster of theirs fits: FMAs serve. NULL, or what stands in the way. */
+static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
+{
+    const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE, .splits = policy->splits };
+    *plan = gpb_plan_make(call, facts, &plain);
+    const char *why = plan->gpu ? provide(lane, call, facts, &plain, plan) : plan->why;
+    return why ? why : find_kernels(lane, plan);
+}
+
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
@@ -68,6 +77,8 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
         out.failure = provide(lane, call, facts, policy, &plan);
         warn = !out.failure;
         if (!out.failure) out.failure = find_kernels(lane, &plan);
+        if (out.failure && warn && plan.kernel->form == GPB_FORM_SPLIT && gpb_gpu_started())
+            out.failure = do_without_slices(lane, call, facts, policy, &plan);
         if (!out.failure) result = gpb_gpu_run(lane, call, &plan, facts, &progress);
         if (result) out.failure = gpb_driver_error(result), gpb_gpu_failed(lane, result);
         gpb_gpu_give(lane);

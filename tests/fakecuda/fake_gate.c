@@ -162,6 +162,8 @@ static void read_environment(void)
         options.devices = 0;
     text = getenv("FAKECUDA_NO_IMAGE");
     options.no_image = text && *text != '0';
+    text = getenv("FAKECUDA_NO_CLUSTERS");
+    options.no_clusters = text && *text != '0';
     text = getenv("FAKECUDA_NETLIB");
     options.netlib = text && *text != '0';
     if ((text = getenv("FAKECUDA_TENSOR")))

@@ -306,7 +306,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const 
                c->attrs[0].value.clusterDim.x != GPB_SPLIT_CLUSTER || (int)c->sharedMemBytes > function->dynamic_limit))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
-        *clusters = GPB_FAKE_CLUSTERS;
+        *clusters = gpb_fake_options_get()->no_clusters ? 0 : GPB_FAKE_CLUSTERS;
     return gpb_fake_leave(__func__, r);
 }
 #endif

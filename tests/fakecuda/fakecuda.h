@@ -34,6 +34,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
    FAKECUDA_LEAVE=1       the end of the process unmaps large pinned memory, and dies if the GPU has work left to do
    FAKECUDA_WRONG=0       one in so many copies to the host has one wrong float
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
+   FAKECUDA_NO_CLUSTERS=1 no cluster of thread blocks fits anywhere
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit, instead of once a result
    FAKECUDA_TENSOR=0      1: SPLIT and TF32X3 kernels add up as tensor cores do (fake_tensor.c), FFMA kernels in one chain of FMAs; 2, 4: the
                           same, but sums leave the tensor cores every so many chunks of 32 k, as where C is large
@@ -42,7 +43,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };   /*
 typedef struct gpb_fake_options {
     uint64_t seed, memory;
     int arch, devices, mode, start_ms, wrong, tensor;
-    bool no_image;
+    bool no_image, no_clusters;
     bool netlib;
     bool engine;
     bool dawdle;
