@@ -31,6 +31,26 @@ static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
     return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SPLIT_FEWEST;
 }
 
+/* Row i is cut without rest, some of it into two numbers: the product of the small ones, which is not formed, may make the sum exact. */
+static bool is_whole(gpb_fake_matrix x, int64_t i, int64_t k)
+{
+    uint32_t all = 0;
+    for (int64_t p = 0; p < k; p++) {
+        uint32_t bits;
+        memcpy(&bits, &x.at[i * x.rs + p * x.cs], sizeof bits);
+        all |= bits;
+    }
+    return (all & 0x1fff) && !(all & 3);
+}
+
+static bool any_whole(gpb_fake_matrix x, int rows, int64_t k)
+{
+    for (int i = 0; i < rows; i++)
+        if (is_whole(x, i, k))
+            return true;
+    return false;
+}
+
 static bool are_fit(gpb_fake_matrix x, int rows, int64_t k)
 {
     for (int i = 0; i < rows; i++)
@@ -51,9 +71,8 @@ static float cut(float x)       /* the tensor cores see 19 of the 32 bits */
 /* Chunk p of x's rows: of[0] big, of[1] small. */
 static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, int64_t k)
 {
-    memset(of, 0, 2 * sizeof *of);
     for (int q = 0; q < GPB_SPLIT_CHUNK; q++)
-        for (int i = 0; i < GPB_GUARD; i++) {
+        for (int i = 0; i < (rows + 7) / 8 * 8; i++) {
             const float value = i < rows && p + q < k ? x.at[i * x.rs + (p + q) * x.cs] : 0;
             const float big = fmaf(value, -8192, fmaf(value, 8192, value));
             gpb_fake_term(&of[0], q, i, cut(big), LEAST);
@@ -82,7 +101,7 @@ bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_f
     static gpb_fake_terms x[2], y[2];
     memset(sums, 0, sizeof(gpb_fake_sums));
     const gpb_fake_matrix across = { b.at, b.cs, b.rs };
-    if (!are_fit(a, rows, k) || !are_fit(across, columns, k))
+    if (!are_fit(a, rows, k) || !are_fit(across, columns, k) || (any_whole(a, rows, k) && any_whole(across, columns, k)))
         return false;
     const int depth = gpb_split_direct_sum(gpb_split_chunks(k));
     for (int64_t p = 0; p < k; p += GPB_SPLIT_CHUNK) {

@@ -17,14 +17,15 @@ typedef struct block {
     int64_t i0, j0;
     int rows, columns;
     gpb_fake_cores cores;
+    bool full;                           /* low times low counts, too */
 } block;
 
+/* Rows are filled up to 8. */
 static void load(gpb_fake_terms *to, const gpb_fake_sliced *x, int64_t row, int rows, int64_t chunk)
 {
-    memset(to, 0, (size_t)x->slices * sizeof *to);
     for (int s = 0; s < x->slices; s++)
         for (int p = 0; p < GPB_SPLIT_CHUNK; p++)
-            for (int i = 0; i < GPB_GUARD; i++)
+            for (int i = 0; i < (rows + 7) / 8 * 8; i++)
                 gpb_fake_term(&to[s], p, i, i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SPLIT_CHUNK + p, s) : 0,
                               x->slices == 3 ? BF16_LEAST : FP16_LEAST);
 }
@@ -41,6 +42,12 @@ static void promote(gpb_fake_sums to, const gpb_fake_sums from, const block *x)
     for (int i = 0; i < x->rows; i++)
         for (int j = 0; j < x->columns; j++)
             to[i][j] += from[i][j];
+}
+
+static void clear(gpb_fake_sums what, const block *x)
+{
+    for (int i = 0; i < x->rows; i++)
+        memset(what[i], 0, sizeof what[i]);
 }
 
 static void add_low(gpb_fake_sums to, const block *x)
@@ -60,16 +67,30 @@ static void add_chunk(const block *x)
     }
 }
 
+/* low += xl yl / 2^11 of a chunk. */
+static void add_low_low(const block *x)
+{
+    static gpb_fake_sums both;
+    clear(both, x);
+    for (int p = 0; p < GPB_SPLIT_CHUNK; p += 16)
+        add(both, x, 1, 1, p);
+    for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->columns; j++)
+            low[i][j] = fmaf(both[i][j], 0x1p-11f, low[i][j]);
+}
+
 static void sum_two(gpb_fake_sums to, const block *x, int64_t from, int64_t end, int64_t most)
 {
     for (int64_t chunk = from; chunk < end; chunk++) {
         load(terms_a, x->of->a, x->i0, x->rows, chunk);
         load(terms_b, x->of->b, x->j0, x->columns, chunk);
+        if (x->full)
+            add_low_low(x);
         add_chunk(x);
-        if ((chunk - from + 1) % most && chunk < end - 1)
+        if (!x->full && (chunk - from + 1) % most && chunk < end - 1)
             continue;
         promote(to, part, x);
-        memset(part, 0, sizeof part);
+        clear(part, x);
     }
     add_low(to, x);
 }
@@ -81,10 +102,12 @@ static void sum_two_by_chunks(gpb_fake_sums to, const block *x, int64_t chunks)
         load(terms_a, x->of->a, x->i0, x->rows, chunk);
         load(terms_b, x->of->b, x->j0, x->columns, chunk);
         add_chunk(x);
+        if (x->full)
+            add_low_low(x);
         add_low(part, x);
         promote(to, part, x);
-        memset(part, 0, sizeof part);
-        memset(low, 0, sizeof low);
+        clear(part, x);
+        clear(low, x);
     }
 }
 
@@ -107,7 +130,7 @@ static void sum_three(gpb_fake_sums to, const block *x, int64_t from, int64_t en
         for (int z = 0; z < 12; z++)
             add(part, x, of_a[z / 2], of_b[z / 2], z % 2 * 16);
         promote(to, part, x);
-        memset(part, 0, sizeof part);
+        clear(part, x);
     }
 }
 
@@ -116,7 +139,7 @@ static void sum_chunks(gpb_fake_sums to, const block *x, int64_t from, int64_t e
 {
     const gpb_gemm_args *g = x->of->g;
     const int forced = gpb_fake_options_get()->tensor, slices = x->of->a->slices;
-    memset(to, 0, sizeof part), memset(part, 0, sizeof part), memset(low, 0, sizeof low);
+    clear(to, x), clear(part, x), clear(low, x);
     if (slices == 3)
         sum_three(to, x, from, end);
     else if (slices == 1)
@@ -151,16 +174,27 @@ static gpb_fake_cores cores_now(void)
     return gpb_fake_options_get()->arch >= 90 ? (gpb_fake_cores){ 16, 25 } : (gpb_fake_cores){ 8, 24 };
 }
 
+/* True if both guard words of the block say that low times low counts. */
+static bool is_full(const gpb_fake_slices *of, int64_t i0, int64_t j0)
+{
+    const gpb_gemm_args *g = of->g;
+    const CUdeviceptr down = (CUdeviceptr)(g->guard_a + of->member * g->stride_guard_a + i0 / GPB_GUARD);
+    const CUdeviceptr across = (CUdeviceptr)(g->guard_b + of->member * g->stride_guard_b + j0 / GPB_GUARD);
+    return of->a->slices == 2 && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, down, 0, 8, of->kernel->symbol), g->epoch_a)
+           && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, across, 0, 8, of->kernel->symbol), g->epoch_b);
+}
+
 void gpb_fake_slices_sum(const gpb_fake_slices *of, int64_t i0, int rows, int64_t j0, int columns, gpb_fake_sums sums)
 {
     static gpb_fake_sums tile;
     const bool clusters = of->kernel->bm == GPB_GUARD && of->kernel->threads == 384;
     for (int at = 0; at < columns; at += of->kernel->bn) {
-        const block x = { of, i0, j0 + at, rows, columns - at < of->kernel->bn ? columns - at : of->kernel->bn, cores_now() };
+        const block x = { of, i0, j0 + at, rows, columns - at < of->kernel->bn ? columns - at : of->kernel->bn, cores_now(),
+                          is_full(of, i0, j0) };
         if (clusters) {
             sum_tile(&x, tile);
         } else {
-            memset(tile, 0, sizeof tile), memset(part, 0, sizeof part), memset(low, 0, sizeof low);
+            clear(tile, &x), clear(part, &x), clear(low, &x);
             sum_two_by_chunks(tile, &x, gpb_split_chunks(of->g->k));
         }
         for (int i = 0; i < rows; i++)

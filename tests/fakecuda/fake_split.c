@@ -296,7 +296,7 @@ void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_ge
         const CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
         product x = { kernel, g, operand_at(kernel, device, g, true, l), operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
                       gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
-        x.of = (gpb_fake_slices){ kernel, g, l, &x.a, &x.b };
+        x.of = (gpb_fake_slices){ kernel, device, g, l, &x.a, &x.b };
         gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);
         free(x.joined_a);
         free(x.joined_b);

@@ -263,6 +263,7 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice);
 /* fake_slices.c: the sums of a block of C, before they are scaled back, as the tensor cores have them. */
 typedef struct gpb_fake_slices {
     const gpb_fake_kernel *kernel;
+    int device;
     const gpb_gemm_args *g;
     int64_t member;
     const gpb_fake_sliced *a, *b;
