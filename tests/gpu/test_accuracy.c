@@ -20,7 +20,7 @@
    1/(2 ln N) = 6 %, a ratio of two by 8 %, and there are hundreds of points: 1.3 is where chance ends. */
 static const double RMS_NOISE = 1.02, MAX_NOISE = 1.3;
 static const double AMPERE_RMS = 1.6;      /* 24 bits, eight products at once: positive data at k = 64 (by the model of fake_tensor.c, 1.53) */
-static const double ROUNDING_RMS = 0.6, ROUNDING_RATIO = 2;
+static const double ROUNDING_RMS = 0.6, ROUNDING_RATIO = 2, ROUNDING_FREE = 0.1;
 static const double CUBLAS_RMS = 1.2, CUBLAS_MAX = 1.5, CUBLAS_MEAN = 0.8;
 
 static const struct row { const char *name, *image; enum gpb_math math; enum gpb_form form; } rows[] = {
@@ -128,7 +128,7 @@ static void judge(contender *who, const accuracy_data *data, const accuracy_erro
 {
     double rms = ratio(e->rms, plain->rms), max = ratio(e->max, plain->max);
     bool judged = data->result != RESULT_LIMIT && data->result != RESULT_HOSTILE, above = judged && is_above(rms, max, rms_limit(), MAX_NOISE);
-    if (data->result == RESULT_ROUNDING) above = above && is_above(e->rms, rms, ROUNDING_RMS, ROUNDING_RATIO);
+    if (data->result == RESULT_ROUNDING) above = above && e->rms > ROUNDING_FREE && is_above(e->rms, rms, ROUNDING_RMS, ROUNDING_RATIO);
     who->points++;
     who->failures += above;
     who->rms_logs += log(fmax(rms, 1e-3));
