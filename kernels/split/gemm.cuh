@@ -76,90 +76,105 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     gpb_mbarrier_expect(ring.full + ring.stage * 8, 0);
 }
 
-/* low += xl yl / 2^11 of a chunk, by way of `part`, which holds nothing then. For the few blocks where that counts: nothing else is computed
-   meanwhile. */
-template <int BN> static __device__ __forceinline__ void gpb_low_low(float (&low)[BN / 2], float (&part)[BN / 2], uint64_t a, uint64_t b)
+/* A chunk's products are issued: `low` of two slices is not waited for. inside: chunks that `part` holds; more: `low` holds something. FULL:
+   low times low, too, by way of `part`, which holds nothing then; nothing else is computed meanwhile. */
+template <int BM, int BN, int SLICES, bool FULL>
+static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], uint64_t a, uint64_t b, int inside, int more)
 {
-    gpb_pin(part);
-    gpb_wgmma_fence();
-    gpb_wgmma<BN>::fp16(part, a, b, 0);
-    gpb_wgmma<BN>::fp16(part, a + (32 >> 4), b + (32 >> 4), 1);
-    gpb_wgmma_commit();
-    gpb_wgmma_wait<0>();
-    gpb_pin(part);
-    gpb_pin(low);
+    using mma = gpb_wgmma<BN>;
+    constexpr unsigned K16 = 32 >> 4, A = BM * 64 >> 4, B = BN * 64 >> 4;      /* steps of the descriptors, which never carry */
+    auto at = [](uint64_t first, unsigned on) { return (first & ~(uint64_t)0xffffffff) | ((unsigned)first + on); };
+    if (SLICES == 1) {
+        gpb_pin(low);
+        gpb_wgmma_fence();
+        mma::fp16(low, a, b, more);
+        mma::fp16(low, at(a, K16), at(b, K16), 1);
+        gpb_wgmma_commit();
+    } else if (SLICES == 2) {
+        if (FULL) {
+            gpb_pin(part);
+            gpb_wgmma_fence();
+            mma::fp16(part, at(a, A), at(b, B), 0);
+            mma::fp16(part, at(a, A + K16), at(b, B + K16), 1);
+            gpb_wgmma_commit();
+            gpb_wgmma_wait<0>();
+            gpb_pin(part);
+            gpb_pin(low);
 #pragma unroll
-    for (int y = 0; y < BN / 2; y++) low[y] = fmaf(part[y], 0x1p-11f, low[y]);
+            for (int y = 0; y < BN / 2; y++) low[y] = fmaf(part[y], 0x1p-11f, low[y]);
+        }
+        gpb_pin(part);
+        gpb_wgmma_fence();
+        mma::fp16(part, a, b, inside);
+        mma::fp16(part, at(a, K16), at(b, K16), 1);
+        gpb_wgmma_commit();
+        gpb_pin(low);
+        mma::fp16(low, at(a, A), b, FULL ? 1 : more);
+        mma::fp16(low, a, at(b, B), 1);
+        mma::fp16(low, at(a, A + K16), at(b, K16), 1);
+        mma::fp16(low, at(a, K16), at(b, B + K16), 1);
+        gpb_wgmma_commit();
+    } else {
+        gpb_pin(part);
+        gpb_wgmma_fence();
+#pragma unroll
+        for (int z = 0; z < 12; z++) {
+            constexpr int of_a[6] = { 0, 2, 1, 1, 0, 0 }, of_b[6] = { 2, 0, 1, 0, 1, 0 };
+            mma::bf16(part, at(a, of_a[z / 2] * A + z % 2 * K16), at(b, of_b[z / 2] * B + z % 2 * K16), z > 0);
+        }
+        gpb_wgmma_commit();
+    }
+}
+
+/* All chunks of a unit; most: of them in a part. Afterwards `low` is still at work, and the last stage, `held`, not released. */
+template <int BM, int BN, int STAGES, int SLICES, bool FULL>
+static __device__ __forceinline__ void gpb_walk(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
+                                                float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
+{
+    using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
+    const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
+    unsigned inside = 0;                                                   /* chunks that part holds */
+    held = ring.stage;
+    for (unsigned left = chunks; left; left--) {
+        const uint64_t a = gpb_wgmma_operand(ring.at() + rows), b = gpb_wgmma_operand(ring.at() + SLICES * ring_t::A);
+        const int more = left < chunks;
+        ring.wait_full();
+        gpb_multiply<BM, BN, SLICES, FULL>(part, low, a, b, FULL ? 0 : inside, more);
+        if (SLICES < 3) gpb_wgmma_wait<1>();
+        else gpb_wgmma_wait<0>();
+        if (more) ring.release(held);                                      /* what was issued for the chunk before is done */
+        if (SLICES == 3 || FULL || (SLICES == 2 && (++inside == most || left == 1))) {
+            inside = 0;
+            gpb_pin(part);
+#pragma unroll
+            for (int y = 0; y < BN / 2; y++) sum[y] += part[y];
+        }
+        held = ring.stage;
+        ring.next();
+    }
 }
 
 template <int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
-    using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
-    using mma = gpb_wgmma<BN>;
     constexpr int N = BN / 2;
+    const unsigned most = (unsigned)gpb_fresh((int64_t)gpb_split_part_chunks(g.m, g.n, g.k));      /* kept, not computed again for each chunk */
     __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
-    const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
     auto row = [&] { return (threadIdx.x / 32 - GPB_GROUP / 32) * 16; };   /* of the tile: this warp's first */
     for (;;) {
         ring.wait_full();
         __syncwarp();
         u = ring.units[ring.stage];
         __syncwarp();
-        const unsigned chunks = u.to - u.from, most = SLICES == 2 && u.full ? 0 : gpb_split_part_chunks(g.m, g.n, g.k);
+        const unsigned chunks = u.to - u.from;
         if (chunks == 0) return;
         float sum[N], part[N], low[N];
 #pragma unroll
         for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;        /* all: or they would be alive, for nothing, while C is written */
-        unsigned held = ring.stage;
-        unsigned inside = 0;                                               /* chunks that part holds */
-        for (unsigned left = chunks; left; left--) {
-            const uint64_t a = gpb_wgmma_operand(ring.at() + rows), b = gpb_wgmma_operand(ring.at() + SLICES * ring_t::A);
-            constexpr uint64_t K16 = 32 >> 4, A = ring_t::A >> 4, B = ring_t::B >> 4;          /* steps of the descriptors */
-            const int more = left < chunks;
-            ring.wait_full();
-            if (SLICES == 1) {
-                gpb_pin(low);
-                gpb_wgmma_fence();
-                mma::fp16(low, a, b, more);
-                mma::fp16(low, a + K16, b + K16, 1);
-                gpb_wgmma_commit();
-            } else if (SLICES == 2) {
-                if (most == 0) gpb_low_low<BN>(low, part, a + A, b + B);
-                gpb_pin(part);
-                gpb_wgmma_fence();
-                mma::fp16(part, a, b, inside);
-                mma::fp16(part, a + K16, b + K16, 1);
-                gpb_wgmma_commit();
-                gpb_pin(low);
-                mma::fp16(low, a + A, b, more || most == 0);
-                mma::fp16(low, a, b + B, 1);
-                mma::fp16(low, a + A + K16, b + K16, 1);
-                mma::fp16(low, a + K16, b + B + K16, 1);
-                gpb_wgmma_commit();
-            } else {
-                gpb_pin(part);
-                gpb_wgmma_fence();
-#pragma unroll
-                for (int z = 0; z < 12; z++) {
-                    constexpr int of_a[6] = { 0, 2, 1, 1, 0, 0 }, of_b[6] = { 2, 0, 1, 0, 1, 0 };
-                    mma::bf16(part, a + of_a[z / 2] * A + z % 2 * K16, b + of_b[z / 2] * B + z % 2 * K16, z > 0);
-                }
-                gpb_wgmma_commit();
-            }
-            if (SLICES < 3) gpb_wgmma_wait<1>();
-            else gpb_wgmma_wait<0>();
-            if (more) ring.release(held);                                  /* what was issued for the chunk before is done */
-            if (SLICES == 3 || (SLICES == 2 && (++inside >= most || left == 1))) {
-                inside = 0;
-                gpb_pin(part);
-#pragma unroll
-                for (int y = 0; y < N; y++) sum[y] += part[y];
-            }
-            held = ring.stage;
-            ring.next();
-        }
+        unsigned held;
+        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_walk<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
+        else gpb_walk<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
         gpb_wgmma_wait<0>();
         ring.release(held);
         if (SLICES < 3) {

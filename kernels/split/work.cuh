@@ -18,7 +18,7 @@ constexpr int GPB_CONSUMERS = GPB_SPLIT_GROUPS;
 struct gpb_unit {
     unsigned l, i0, j0;                         /* member; the tile's first row (the other tile's, where there is none) and column */
     unsigned from, to;                          /* chunks of k; none: there is no more to do */
-    unsigned part, parts;                       /* the tile's k is cut into parts; 0 parts: nothing to store */
+    unsigned short part, parts;                 /* the tile's k is cut into parts; 0 parts: nothing to store */
     unsigned slot;                              /* number of the tile among those that are cut */
     unsigned full;                              /* low times low counts, too */
 };
@@ -43,7 +43,7 @@ template <int BM, int BN> struct gpb_schedule {
         u.parts = 1, u.part = 0, u.slot = 0;
         if (x >= full) {
             const unsigned rest = units - full, late = x - full;
-            u.parts = parts, u.part = late / rest, u.slot = late % rest * GPB_SPLIT_CLUSTER + rank;
+            u.parts = (unsigned short)parts, u.part = (unsigned short)(late / rest), u.slot = late % rest * GPB_SPLIT_CLUSTER + rank;
             x = full + late % rest;
         }
         u.from = (unsigned)((uint64_t)chunks * u.part / u.parts), u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);
@@ -52,13 +52,16 @@ template <int BM, int BN> struct gpb_schedule {
         const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2, tile_m = upper + rank;
         const uint64_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
         u.j0 = place / height * BN;
-        const int across = gpb_guard_level(cols[u.j0 / GPB_GUARD], g.epoch_b);
+        const uint64_t across = cols[u.j0 / GPB_GUARD];
+        uint64_t down = 0;
         auto wanted = [&](unsigned tile) {
-            return tile < tiles_m && max(across, gpb_guard_level(rows[tile * BM / GPB_GUARD], g.epoch_a)) == g.level;
+            if (tile >= tiles_m) return false;
+            down = rows[tile * BM / GPB_GUARD];
+            return max(gpb_guard_level(across, g.epoch_b), gpb_guard_level(down, g.epoch_a)) == g.level;
         };
-        const bool here = wanted(tile_m), there = wanted(tile_m ^ 1);
+        const bool there = wanted(tile_m ^ 1), here = wanted(tile_m);      /* in this order: `down` is of the tile itself */
         u.i0 = (tile_m < tiles_m ? tile_m : upper) * BM;
-        u.full = gpb_guard_full(cols[u.j0 / GPB_GUARD], g.epoch_b) && gpb_guard_full(rows[u.i0 / GPB_GUARD], g.epoch_a);
+        u.full = here && gpb_guard_full(across, g.epoch_b) && gpb_guard_full(down, g.epoch_a);
         if (!here) u.parts = 0;
         return here || there;
     }
