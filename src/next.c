@@ -42,8 +42,17 @@ static bool has_own(void *handle, const char *name, const void *base)
     return address && base_of(address) == base;
 }
 
-/* In this library, in another copy of it, or in libblastrampoline, whose names lead to whatever a program (Julia) chose, perhaps us later:
-   all would only come back to a door. */
+/* The program's own scope has this library: it was preloaded or linked, not opened by somebody. */
+static bool is_global(void)
+{
+    void *program = dlopen(NULL, RTLD_LAZY);
+    const bool global = program && has_own(program, "gpublas_version", base_of((void *)gpb_next));
+    if (program) dlclose(program);
+    return global;
+}
+
+/* In this library, in another copy of it, in libblastrampoline, whose names lead to whatever a program (Julia) chose, perhaps us later, or in
+   a FlexiBLAS that may have opened us: all would only come back to a door, and FlexiBLAS may not be asked while it opens a library. */
 static bool ours(const void *address)
 {
     Dl_info info;
@@ -51,7 +60,8 @@ static bool ours(const void *address)
     if (info.dli_fbase == base_of((void *)gpb_next)) return true;
     void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return false;
-    const bool back = has_own(handle, "gpublas_version", info.dli_fbase) || has_own(handle, "lbt_forward", info.dli_fbase);
+    const bool back = has_own(handle, "gpublas_version", info.dli_fbase) || has_own(handle, "lbt_forward", info.dli_fbase)
+                      || (has_own(handle, "flexiblas_avail", info.dli_fbase) && !is_global());
     dlclose(handle);
     return back;
 }
@@ -62,7 +72,7 @@ static void *lookup(void *handle, const char *name)
     return address && !ours(address) ? address : NULL;
 }
 
-/* A library that forwards BLAS to us (FlexiBLAS, if it was told to) is no host: a probe of its isamax_ comes in by our door. */
+/* Nor is another library that forwards BLAS to us a host: a probe of its isamax_ comes in by our door. */
 static _Thread_local bool probing __attribute__((tls_model("initial-exec")));
 static _Thread_local bool came_back __attribute__((tls_model("initial-exec")));
 
@@ -418,28 +428,35 @@ void *gpb_next_wide(enum gpb_symbol symbol, const void *caller)
 }
 
 typedef struct look {
-    unsigned long long adds, changes;
-    bool libcuda;
+    unsigned long long adds, changes, here, older;      /* libraries: so many came, came or went, are here, were when last looked */
+    bool libcuda, blas_came;
 } look;
 
 static int note_changes(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
-    ((look *)out)->adds = info->dlpi_adds;
-    ((look *)out)->changes = info->dlpi_adds + info->dlpi_subs;
+    look *l = out;
+    l->adds = info->dlpi_adds;
+    l->changes = info->dlpi_adds + info->dlpi_subs;
+    l->here = info->dlpi_adds - info->dlpi_subs;
     return 1;
 }
 
-static int note_libcuda(struct dl_phdr_info *info, size_t size, void *out)
+static int note_names(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
+    look *l = out;
     const char *name = strrchr(info->dlpi_name, '/');
-    if (strncmp(name ? name + 1 : info->dlpi_name, "libcuda.so", 10) == 0) *(bool *)out = true;
+    name = name ? name + 1 : info->dlpi_name;
+    if (strncmp(name, "libcuda.so", 10) == 0) l->libcuda = true;
+    if (l->older) l->older--;
+    else if (strstr(name, "blas") || strstr(name, "blis") || strstr(name, "mkl")) l->blas_came = true;
     return 0;
 }
 
 /* Plain names with 64-bit integers: those of the next library are everybody's; those of a library that the program loaded beside others
-   are for who needs it. */
+   are for who needs it. It asks the dynamic linker, which a thread may hold that waits for this one (a constructor): at a name's first call
+   that is done anyway, later only if a BLAS is among the libraries that came, by its name. */
 static void look_for_wide(unsigned long long came)
 {
     Dl_info info;
@@ -464,8 +481,10 @@ bool gpb_next_look(uint64_t now)
     else if (!gpb_linker_try(&cancel)) return atomic_load(&libcuda);      /* beside a fork: at a later call */
     dl_iterate_phdr(note_changes, &l);
     if (l.changes != atomic_load(&seen) && !atomic_load(&opening)) {
-        dl_iterate_phdr(note_libcuda, &l.libcuda);
-        if (!gpb_symbol_standing_aside()) look_for_wide(l.adds - atomic_load(&seen_adds));
+        const unsigned long long came = l.adds - atomic_load(&seen_adds);
+        l.older = l.here > came ? l.here - came : 0;
+        dl_iterate_phdr(note_names, &l);
+        if ((!now || l.blas_came) && !gpb_symbol_standing_aside()) look_for_wide(came);
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen_adds, l.adds);
         atomic_store(&seen, l.changes);

@@ -151,15 +151,18 @@ expect 'a 32-bit call repaired by a 64-bit host: exit, sizes that are none' '0 0
 if grep -q 'answer replaces it' mimic.err; then ok 'VERIFY repaired it'; else fail 'VERIFY repaired nothing'; tail -3 mimic.err; fi
 export GPUBLAS_OFFLOAD=never
 
-# 9 libraries that forward to us are no hosts: FlexiBLAS's kind, and libblastrampoline's, which may forward to us later
+# 9 libraries that forward to us are no hosts: any, FlexiBLAS, and libblastrampoline, which may forward to us later
 build libforwarder.so gcc $flags -shared -fPIC -DFORWARDER "$programs/mimic.c" || finish
+build libflexi.so gcc $flags -shared -fPIC -DFORWARDER -DFLEXI "$programs/mimic.c" || finish
 build liblate.so gcc $flags -shared -fPIC -DFORWARDER -DLATE "$programs/mimic.c" || finish
-for name in forwarder late; do build $name gcc $flags -DCALLS -DNO_DOT "$programs/widths.c" -Wl,--no-as-needed -L. -l$name -Wl,-rpath,"$PWD" || finish; done
+for name in forwarder flexi late; do build $name gcc $flags -DCALLS -DNO_DOT "$programs/widths.c" -Wl,--no-as-needed -L. -l$name -Wl,-rpath,"$PWD" || finish; done
 for route in never always; do
     export GPUBLAS_OFFLOAD=$route
     LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "a forwarder to us, $route" any ./forwarder
     LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "a forwarder to us, beside a BLAS, $route" any ./forwarder "$debian/blas/libblas.so.3"
     LD_LIBRARY_PATH=$debian/blas:$fake LD_PRELOAD=$library BACKEND=$debian/blas/libblas.so.3 of_widths "a forwarder to a host, $route" netlib ./forwarder
+    LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "FlexiBLAS to us, $route" any ./flexi
+    LD_LIBRARY_PATH=$debian/blas:$fake LD_PRELOAD=$library BACKEND=$debian/blas/libblas.so.3 of_widths "FlexiBLAS to a host, $route" netlib ./flexi
     LD_LIBRARY_PATH=$debian/blas:$fake of_widths "lbt_forward, $route" any ./late "forward:$library"
     LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$debian/blas/libblas.so.3 of_widths "lbt_forward, from a host to us, $route" netlib ./late "forward:$library"
 done

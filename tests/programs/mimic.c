@@ -3,8 +3,9 @@
    -DWIDE: libmwblas.so (MATLAB): plain names with 64-bit integers, and nothing in the file's name says so; it speaks up when it is given
    32-bit ones. -DWHEEL: a wheel's own names with 32-bit integers. -DHIDDEN: libmkl_rt.so.2: plain names with 32-bit integers, complex
    results through a hidden first argument.
-   -DFORWARDER: libblastrampoline's and FlexiBLAS's kind, names that jump to a library chosen at run time: the one that the variable
-   BACKEND names, or (-DLATE, with libblastrampoline's mark) later the one that lbt_forward is given. */
+   -DFORWARDER: names that jump to a library chosen at run time: the one that the variable BACKEND names; -DLATE, with
+   libblastrampoline's mark: or later the one that lbt_forward is given; -DFLEXI, with FlexiBLAS's: it asks that one before its own names work,
+   and dies of a call meanwhile. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
@@ -49,12 +50,19 @@ void lbt_forward(const char *path);
 void lbt_forward(const char *path) { load(path); }
 #endif
 
+#ifdef FLEXI
+int flexiblas_avail(void);
+int flexiblas_avail(void) { return 1; }
+#endif
+
 __attribute__((constructor)) static void choose(void) { if (getenv("BACKEND")) load(getenv("BACKEND")); }
 
 integer isamax_(const integer *n, const float *x, const integer *incx)
 {
 #ifdef LATE
     if (!backend) fprintf(stderr, "no backend\n");
+#elif defined(FLEXI)
+    if (!backend) abort();
 #endif
     return backend ? its_isamax(n, x, incx) : 0;
 }
