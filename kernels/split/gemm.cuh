@@ -6,12 +6,10 @@
    copies for the next tile go on while this one's results are written. Blocks come in clusters of two, one above the other; each fetches
    half of their common part of op(B) for both.
 
-   With two slices, x y = xh yh + (xl yh + xh yl) / 2^11; xl yl, below 2^-22 of it, is left out. Three sums, all in registers:
-   part    xh yh of one chunk of 32 k, or of two or four where k is long. Tensor cores cut sums off instead of rounding them (towards zero, at
-           25 bits of the largest term; research/kernels.md B1), so sums that grow in them drift away from the true ones: by about 1.5 u for
-           each chunk, u = 2^-24 |A||B|, on positive data, against 0.23 sqrt(k) u of FP32's own roundings.
+   With two slices, x y = xh yh + (xl yh + xh yl) / 2^11 + xl yl / 2^22. Three sums, all in registers (ACCURACY.md says how accurate they are):
+   part    xh yh of one chunk of 32 k, or of two or four where k is long (gpb_split_part_chunks): tensor cores cut sums off.
    sum     of all parts, by FADD: rounded to nearest.
-   low     xl yh + xh yl. Its drift counts 2^-11 of theirs: it stays in the tensor cores.
+   low     xl yh + xh yl, which stays in the tensor cores; and xl yl, in blocks that are FULL (README.md) alone.
    While the tensor cores are at `low` of a chunk, its `part` is added to `sum`.
 
    With three, x = x0 + x1 + x2 exactly; x y is taken as x0 y2 + x2 y0 + x1 y1 + x1 y0 + x0 y1 + x0 y0, the small ones first, all in `part`. */

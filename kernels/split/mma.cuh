@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The SPLIT kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32), sm_80 and later.
 
-   Numerics as in gemm.cuh, x y = xh yh + (xl yh + xh yl) / 2^11, but every chunk of 32 k is promoted, both sums of it: the tensor cores of
-   sm_80, 86 and 89 add in groups of 8 and keep 24 bits, one fewer than Hopper's (research/kernels.md B1), so a part of 64 k would already
-   be less accurate than FP32 (B3). The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
+   Numerics as in gemm.cuh, but every chunk of 32 k is promoted, both sums of it: the tensor cores of sm_80, 86 and 89 keep a bit less than
+   Hopper's (ACCURACY.md), so a part of 64 k would already be less accurate than FP32. The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
 
    A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. It is
    persistent, without clusters; any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next

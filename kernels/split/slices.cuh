@@ -7,11 +7,13 @@
    - a row with fewer than 64 elements within 2^24 of its largest: FP32 rounds few products fewer times than slices are inexact (identity,
      banded, one element above all others);
    - an element 80 or more powers of two below its row's largest: products of two such leave the range even of BF16 slices;
-   and to level 1 for
+   to level 1 (WIDE) for
    - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or that half a unit in the last
-     place of its high slice is more than t 2^-12 of it, whether that misses it or not (low times low is never formed; tensor cores align
-     subnormal numbers as if they were 2^-14), t = max(2, sqrt(k) / 4): the componentwise bound would not hold for every B. Of one slice
-     more is asked, t = 2: TF32's precision. */
+     place of its high slice is more than t 2^-12 of it, whether that misses it or not, t = max(2, sqrt(k) / 4). Of one slice more is asked,
+     t = 2: TF32's precision;
+   and to FULL (gemm_args.h), at level 0, for
+   - an element whose high slice is subnormal, and a row that is cut without rest, some element into two slices that are not 0.
+   What these limits are worth: ACCURACY.md. */
 #ifndef GPB_SPLIT_SLICES_CUH
 #define GPB_SPLIT_SLICES_CUH
 
