@@ -19,7 +19,7 @@ variant() {
         address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
         # Not what has one thread, or computes for minutes what others compute in threads, too: ThreadSanitizer makes it 10 times as slow.
         thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread few=GPB_TEST_FEW=1
-                 not+='|rectangle|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_split|kernels_fake|special|accuracy' ;;
+                 not+='|rectangle|belt|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_split|kernels_fake|special|accuracy' ;;
         no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 ;;
         *)       fail "no variant $name"; return ;;
     esac

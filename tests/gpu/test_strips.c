@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "tests/gpu/problem.h"
@@ -91,15 +92,20 @@ static void test_strips(void **state)
     thin_from = INT64_MAX;
     static const char *const trans[] = { "NN", "NT", "TN", "TT" };
     static const char *const kernels[] = { NULL, "ffma", "fp16x3" };
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < (getenv("GPB_TEST_FEW") ? 3 : 12); i++) {
         set_option("KERNEL", kernels[i % 3]);
         if (i % 2) try(1024, 8192, 40, trans[i % 4], i % 3, 1, i % 5 - 1);
         else try(8192, 1024, 40, trans[i % 4], i % 3, -1, i % 5 - 1);
     }
+    set_option("KERNEL", NULL);
+    try(8192, 1024, 256, "NN", 0, 1, 1);           /* both operands in strips */
+    try(40, 60, 20000, "TN", 1, 1, 1);             /* columns of several loads */
     set_option("KERNEL", "fp16x3");
-    thin_from = 5000;
-    try(8192, 1024, 128, "NN", 0, 1, 1);
-    try(1024, 8192, 128, "TT", 1, 1, 0);
+    for (int i = 0; i < 4; i++) {
+        static const int size[][2] = { { 8192, 1024 }, { 2048, 2000 }, { 512, 6000 }, { 6000, 300 } };
+        thin_from = i % 2 ? 1300 : 5000;
+        try(size[i][0], size[i][1], i ? 128 : 256, trans[i], i, 1, i % 2);
+    }
     thin_from = INT64_MAX;
     set_option("KERNEL", NULL);
 }

@@ -192,10 +192,13 @@ static void long_arrays(void **state)
         assert_int_equal(facts.c, odd < 0 ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE);
     }
     for (int i = 0; i < MEMBERS; i++) a[i] = pinned + 64 * i;
-    a[MEMBERS - 1] = pinned + N * N - 63;                      /* ends one element after the allocation */
-    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
-    a[MEMBERS - 1] = pinned + N * N - 64;
-    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+    for (int last = 1; last < MEMBERS; last++) {
+        a[last] = pinned + N * N - 63;                         /* ends one element after the allocation */
+        assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+        a[last] = pinned + N * N - 64;
+        assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+        a[last] = pinned + 64 * last;
+    }
 }
 
 /* Equally far apart or not: the one that is a few bytes off is found wherever it is; so is a step that is no whole number of elements. */
