@@ -15,14 +15,15 @@ static_assert(GPB_REDUCE_GROUPS == 8, "added up by pairs");
 static __device__ __forceinline__ float gpb_sum_parts(const float *part, int64_t size, unsigned from, unsigned to)
 {
     float sum[4] = {};
+    const unsigned count = to - from;
     part += from * size;
 #pragma unroll 2
-    for (; from + 4 <= to; from += 4, part += 4 * size)
+    for (unsigned y = 0; y < count / 4; y++, part += 4 * size)
 #pragma unroll
         for (int x = 0; x < 4; x++) sum[x] += __ldcg(part + x * size);
 #pragma unroll
-    for (int x = 0; x < 3; x++)
-        if (from + x < to) sum[x] += __ldcg(part + x * size);
+    for (unsigned x = 0; x < 3; x++)
+        if (x < count % 4) sum[x] += __ldcg(part + x * size);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
