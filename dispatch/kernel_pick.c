@@ -12,6 +12,8 @@
 
 #define LEAST_SLICED_K 64             /* rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs' */
 #define LEAST_SLICED_PART 128         /* where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros */
+#define LONG_CHAINS 45000             /* k of a part times the tile's columns: FMAs one after the other are as many / 64 (thin16, thin32) */
+#define LONG_CHAINS_COST 1.05         /* see weighed() */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
 
 static const gpb_tuned tuned[] = {
@@ -81,32 +83,71 @@ static int rounded(double parts)
     return x / last * last;
 }
 
+/* Long chains of FMAs are less accurate than cuBLAS's where C has few columns, for it cuts k there (an H200, 16384 x 16 x 16384 of U(0,1): 3.6 u in
+   two parts, 1.2 in eight, which take 313 us and not 322, cuBLAS 1.6; with few rows it has 14): shorter ones are worth some time. For the
+   number of parts alone. */
+static bool has_chains(const gpb_kernel *kernel)
+{
+    return kernel->image == GPB_IMAGE_sgemm_shapes && kernel->bm > kernel->bn && !GPB_BANKS(kernel->bm, kernel->bn);
+}
+
+static double weighed(const gpb_kernel_cost *cost, const gpb_call *call, int splits, double seconds)
+{
+    const bool is_long = has_chains(cost->kernel) && call->k * cost->kernel->bn > (int64_t)splits * LONG_CHAINS;
+    return is_long ? seconds * LONG_CHAINS_COST : seconds;
+}
+
 static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double seconds)
 {
     if (best->kernel && seconds >= best->seconds) return;
     *best = (gpb_choice){ .kernel = kernel, .splits = splits, .seconds = seconds };
 }
 
-/* One kernel with k whole; and, where its tiles are few, in as many parts as make half as many blocks as there are multiprocessors, as
-   many, twice, four times, eight times, until that gets slower. */
+/* A number of parts, its seconds, and what it is chosen by. */
+typedef struct parts_choice { int splits; double seconds, weight; } parts_choice;
+
+static parts_choice parts_of(const gpb_kernel_cost *cost, const gpb_call *call, int splits)
+{
+    const double seconds = gpb_cost_seconds(cost, splits);
+    return (parts_choice){ splits, seconds, weighed(cost, call, splits, seconds) };
+}
+
+/* As many parts as make half as many blocks as there are multiprocessors, as many, twice, four times, eight times, until that gets slower; for
+   kernels with chains as many as fill one round of all places, and two: thin16 and thin32 are 14 % faster so than by as many as there are
+   multiprocessors, twice, which the model has alike. */
+static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call, parts_choice whole, double most)
+{
+    parts_choice best = whole;
+    double fill = 0.5 / (cost->tiles * cost->per_sm), last = INFINITY;
+    for (int x = 0, before = 1; x < 5; x++, fill *= 2) {
+        const int splits = rounded(fill < most ? fill : most);
+        if (splits <= before) continue;
+        const parts_choice now = parts_of(cost, call, splits);
+        if (now.weight < best.weight) best = now;
+        if (now.seconds > last) break;
+        before = splits, last = now.seconds;
+    }
+    for (int rounds = 1; has_chains(cost->kernel) && rounds <= 4; rounds *= 2) {
+        const double splits = rounds * cost->places / cost->tiles;
+        if (splits < 2 || splits > most) continue;
+        const parts_choice now = parts_of(cost, call, rounded(splits));
+        if (now.weight < best.weight) best = now;
+    }
+    return best;
+}
+
+/* One kernel with k whole; and, where its tiles are few, in parts. */
 static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
 {
     const gpb_kernel *kernel = cost->kernel;
-    keep(best, kernel, 1, gpb_cost_seconds(cost, 1));
+    parts_choice chosen = parts_of(cost, call, 1);
     const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;      /* slices of a part; the last may have fewer */
     double most = cost->slices / deep, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
-    double fill = 0.5 / (cost->tiles * cost->per_sm);
-    if (lean || fill < 1.0 / 8 || most < 2 || gpb_cost_least_cut(cost) >= best->seconds || !can_cut(kernel, call)) return;
+    const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
+    const bool few = cost->tiles * cost->per_sm <= 4;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
-    double last = INFINITY;
-    for (int x = 0, before = 1; x < 5; x++, fill *= 2) {
-        int splits = rounded(fill < most ? fill : most);
-        if (splits <= before) continue;
-        double seconds = gpb_cost_seconds(cost, splits);
-        keep(best, kernel, splits, seconds);
-        if (seconds > last) return;
-        before = splits, last = seconds;
-    }
+    if (!lean && few && most >= 2 && gpb_cost_least_cut(cost) < limit && can_cut(kernel, call)) chosen = best_parts(cost, call, chosen, most);
+    keep(best, kernel, chosen.splits, chosen.seconds);
 }
 
 /* Bits 1 << GPB_MATH_x: what a call may be computed with. */

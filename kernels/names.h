@@ -64,6 +64,9 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
    than the usual 128 registers. The host counts on so many where k is shared out (ffma/share.cuh). */
 #define GPB_FFMA_BLOCKS(bm, bn, threads) (65536 / ((bm) * (bn) / (threads) < 64 ? 168 : 256) / (threads))
 
+/* Kernels of shapes/ whose threads have registers for totals of what they add up, 64 FMAs at a time. */
+#define GPB_BANKS(bm, bn) ((bm) * (bn) <= 512)
+
 /* GPB_ONLY(image)(text): the text where the including .cu has said `#define GPB_MINE_<image> ~, KEEP`, else nothing. */
 #define GPB_SECOND_(first, second, ...) second
 #define GPB_SECOND(...) GPB_SECOND_(__VA_ARGS__)

@@ -209,7 +209,7 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
     constexpr int SLICE = (BM + BN) * BK;
-    constexpr bool BANKS = TM * TN <= 32 && BM != BN;
+    constexpr bool BANKS = GPB_BANKS(BM, BN);
     const int i = shape::row(), j = shape::col();
     float total[BANKS ? TN : 1][BANKS ? TM : 1] = {};
     int slices = 0;

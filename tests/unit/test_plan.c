@@ -170,6 +170,20 @@ static gpb_plan ask(gpb_call call, gpb_facts facts, gpb_policy policy)
     return gpb_plan_make(&call, &facts, &policy);
 }
 
+/* thin16 and thin32 have no registers for totals: chains of FMAs, k of a part * columns / 64, are kept short by parts of k, as cuBLAS does. */
+static void short_chains(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = { { 16384, 16, 16384 }, { 16384, 32, 16384 }, { 16384, 32, 4096 }, { 4096, 16, 65536 }, { 8192, 32, 8192 } };
+    for (int i = 0; i < COUNT(sizes); i++) {
+        gpb_facts facts = *h200;
+        facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+        const gpb_plan plan = ask(gemm(sizes[i][0], sizes[i][1], sizes[i][2]), facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+        assert_memory_equal(plan.kernel->name, "thin", 4);
+        assert_true(sizes[i][2] * plan.kernel->bn <= INT64_C(720) * 64 * plan.splits);
+    }
+}
+
 static void order_of_the_rules(void **state)
 {
     (void)state;
@@ -573,6 +587,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
+        cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
