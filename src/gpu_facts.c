@@ -231,11 +231,11 @@ static bool any_might(const gpb_call *call)
 
 /* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to
    unmap it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
-enum { PAGES = 32, MOMENT = 80000 };     /* cycles: 20 to 40 us */
+enum { PAGES = 16, MOMENT = 80000 };     /* cycles: 20 to 40 us. No more pages: glibc keeps some 1.6 KB for static TLS of all that is opened */
 typedef struct glance {
-    uintptr_t page;
+    uintptr_t page : 62;
+    bool on_gpu : 1, lost : 1;   /* lost: not on_gpu, but that the host cannot reach it, as it was when the GPU was lost */
     uint64_t at;
-    bool on_gpu, lost;           /* lost: not on_gpu, but that the host cannot reach it, as it was when the GPU was lost */
 } glance;
 static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
 
@@ -259,7 +259,8 @@ static void look(const void *pointer, uint64_t now)
         result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
         gpb_gpu_exit();
     }
-    *glance_of(pointer) = (glance){ (uintptr_t)pointer / 4096, now, result || (memory == CU_MEMORYTYPE_DEVICE && !managed), false };
+    *glance_of(pointer) = (glance){ .page = (uintptr_t)pointer / 4096, .at = now,
+                                       .on_gpu = result || (memory == CU_MEMORYTYPE_DEVICE && !managed) };
 }
 
 bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)

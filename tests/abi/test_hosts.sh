@@ -131,6 +131,9 @@ for route in never always; do
     of_widths "32-bit and 64-bit callers, one BLAS of 64, $route" openblas ./widths_calls "$PWD/wide_user.so"
 done
 unset LD_LIBRARY_PATH
+for wheel in "$here"/../../build/venv/lib/python3*/site-packages/numpy.libs/libscipy_openblas64_*; do      # its names end in 64_
+    [ ! -e "$wheel" ] || of_widths "a 32-bit caller beside NumPy's wheel" openblas env OPENBLAS_NUM_THREADS=2 ./widths_calls "$(realpath "$wheel")"
+done
 
 # 8 hosts that say nothing by their names: plain names of 64 bits (libmwblas.so); finishing on one what a GPU began, for a caller of 32 bits
 build libmwblas.so gcc $flags -shared -fPIC -DWIDE "$programs/mimic.c" -Wl,-soname,libmwblas.so || finish
