@@ -121,6 +121,16 @@ PATTERN(counts)
 PATTERN(tie) { UNUSED; return (number ? sign(bits) : 1) * ldexpf(p % 16 == 3 ? above(bits) : 1 + 0x1p-11f, -(int)(p % 4)); }
 PATTERN(cut_most_a) { UNUSED; return p % 2 ? 1 + 3 * 0x1p-12f : p % 4 ? 2 + 0x1p-9f : 1 + 0x1p-10f; }
 PATTERN(cut_most_b) { UNUSED; return p % 4 ? 2 - 0x1p-10f : 1.25f; }
+enum { FOUND_K = 64 };
+typedef struct found { float x; int drawn; } found;
+static const struct { found a, b; } founds[] = {
+#define FOUND(a, drawn_a, b, drawn_b) { { a, drawn_a }, { b, drawn_b } },
+#include "tests/gpu/accuracy_found.def"
+#undef FOUND
+};
+static float found_element(found f, uint64_t bits) { return f.x * (f.drawn & 1 ? sign(bits) : 1) * (f.drawn & 2 ? above(bits) : 1); }
+PATTERN(found_a) { UNUSED; return found_element(founds[number * FOUND_K + p % FOUND_K].a, bits); }
+PATTERN(found_b) { UNUSED; return found_element(founds[number * FOUND_K + p % FOUND_K].b, bits); }
 /* Each row at a scale of its own, spread over the exponents that slices take; small ones are hidden behind large. */
 PATTERN(scales_a) { UNUSED; return ldexpf(hide(p, false, number, gauss(bits)), (int)(row % 5 - 2) * (60 - number) / 2); }
 PATTERN(scales_b) { UNUSED; return ldexpf(hide(p, true, number, gauss(bits)), (int)(2 - row % 5) * (60 - number) / 2); }

@@ -133,7 +133,7 @@ static void show(const char *name, const gene *row, int k)
     for (int p = 0, count; p < k; p += count) {
         for (count = 1; p + count < k && !memcmp(&row[p], &row[p + count], sizeof *row); count++) {}
         if (row[p].exponent > 0) printf(" %dx0", count);
-        else printf(" %dx%s%.7g*2^%d", count, row[p].sign == SIGNS ? "+-" : row[p].sign ? "-" : "", row[p].mantissa == DRAWN ? 0. :
+        else printf(" %dx%s%a*2^%d", count, row[p].sign == SIGNS ? "+-" : row[p].sign ? "-" : "", row[p].mantissa == DRAWN ? 0. :
                     (double)mantissas[(int)row[p].mantissa], row[p].exponent);
     }
     printf("\n");
