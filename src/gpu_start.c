@@ -141,6 +141,14 @@ static bool is_free(CUdevice device, bool active, bool named)
     return result || mode == CU_COMPUTEMODE_DEFAULT || (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && (active || named));
 }
 
+/* Pools came with CUDA 11.2, and not to every device. */
+static bool has_pool(CUdevice device)
+{
+    int there = 0;
+    const CUresult result = driver->cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device);
+    return !result && there && driver->cuMemAllocAsync && driver->cuMemFreeAsync;
+}
+
 static CUresult start_device(gpb_device *device, int ordinal, bool named)
 {
     int major = 0, minor = 0;
@@ -164,6 +172,7 @@ static CUresult start_device(gpb_device *device, int ordinal, bool named)
     }
     if (result) driver->cuDevicePrimaryCtxRelease(device->handle);
     device->arch = major * 10 + minor;
+    device->pooled = active && has_pool(device->handle);
     /* Who has a context has plans for the memory, too. */
     int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = active ? (int64_t)(bytes_free / 2) : (int64_t)(bytes_free / 5 * 4);
     device->budget = asked && asked < most ? asked : most;

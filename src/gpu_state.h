@@ -42,6 +42,7 @@ typedef struct gpb_device {
     _Atomic CUdeviceptr canary;
     atomic_uint life;                        /* resets that were noticed; goes up under the lock of gpu_state.c */
     int ordinal, arch, sms, concurrent;      /* concurrent: the host may use managed memory while kernels are at work */
+    bool pooled;                             /* arenas come from the device's pool: see gpu_state.c */
     int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu_state.c) */
     char name[96];
     CUmodule module[GPB_IMAGES];

@@ -269,6 +269,33 @@ CUresult cuMemFree(CUdeviceptr start)
     return gpb_fake_leave(__func__, r);
 }
 
+/* In the order of a stream; what the caller sees of it comes at once, for nobody else is given the memory meanwhile. Freeing waits for that
+   stream alone, and gives a pool's memory back to the device, as where its threshold is 0. */
+CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream handle)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && !gpb_fake_stream_find(handle))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r)
+        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE);
+    return gpb_fake_leave(__func__, r);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr start, CUstream handle)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    CUstream stream = r ? NULL : gpb_fake_stream_find(handle);
+    gpb_fake_block *block = stream ? gpb_fake_block_find(start) : NULL;
+    if (!r)
+        r = !stream ? CUDA_ERROR_INVALID_HANDLE
+            : !block || block->start != start || block->place != GPB_FAKE_PLACE_DEVICE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!r) {
+        gpb_fake_finish_stream(stream);
+        discard(gpb_fake_block_find(start));
+    }
+    return gpb_fake_leave(__func__, r);
+}
+
 CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
