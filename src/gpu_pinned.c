@@ -38,14 +38,19 @@ static void drop_pages(gpb_pinned *pinned)
     *pinned = (gpb_pinned){ 0 };
 }
 
+/* Another thread's reset came between. That is no reason to take the driver's memory instead, which the next one would take from under us. */
+static bool is_reset(CUresult result) { return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT; }
+
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice device, size_t bytes)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     if (pinned->known) return CUDA_SUCCESS;
     if (!pinned->at && may_be_own(device) && (pinned->at = own_pages(bytes))) pinned->own = true, pinned->bytes = bytes;
     if (pinned->own) {
-        pinned->known = !driver->cuMemHostRegister(pinned->at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        const CUresult refused = driver->cuMemHostRegister(pinned->at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        pinned->known = !refused || refused == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;      /* forgotten for a reset that was earlier */
         if (pinned->known) return CUDA_SUCCESS;
+        if (is_reset(refused)) return refused;
         drop_pages(pinned);
     }
     CUresult result = driver->cuMemHostAlloc(&pinned->at, bytes, CU_MEMHOSTALLOC_PORTABLE);
