@@ -16,6 +16,21 @@ def right(_=None):
     return bool(np.array_equal(a @ b, exact))
 
 
+def emptied():
+    """KiB that a child of this process gets empty, and how many KiB of them are in memory."""
+    size = inside = 0
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            words = line.split()
+            if words[0] == "Size:":
+                here = int(words[1])
+            elif words[0] == "Rss:":
+                present = int(words[1])
+            elif words[0] == "VmFlags:" and "wf" in words:
+                size, inside = size + here, inside + present
+    return size, inside
+
+
 def log_to(name):
     os.dup2(os.open(os.path.join(sys.argv[1], name), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
 
@@ -33,6 +48,12 @@ def child():
 signal.alarm(60)    # a hang is a failure
 log_to("parent")
 print("parent", right())
+size, inside = emptied()
+process = os.fork()
+if process == 0:
+    size, inside = emptied()
+    os._exit(0 if size and not inside else 1)
+print("pinned", os.waitpid(process, 0)[1] == 0 and size > 0 and inside > 0)
 process = os.fork()
 if process == 0:
     child()
