@@ -245,7 +245,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     }
 
     /* One chunk, whose Y is cut already: the next one's is, and the one behind that is asked for; of that, Y is needed a chunk earlier. */
-    template <bool DEEPX, bool DEEPY>
+    template <bool DEEPX, bool DEEPY, int SUM>
     static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
     {
         const bool more = chunk + 2 < k.chunks;
@@ -258,19 +258,16 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         float raw[2][8];
         read_x<DEEPX>(raw, stage(at), thread_now());
         good &= x.look(raw);
-        if (gpb_split_direct_sum(k.chunks) < BK) {
-            multiply<0, 2>(sum, raw, image(chunk % 2));
-            multiply<2, 2>(sum, raw, image(chunk % 2));
-        } else
-            multiply<0, 4>(sum, raw, image(chunk % 2));
+        multiply<0, SUM / 8>(sum, raw, image(chunk % 2));
+        if constexpr (SUM < BK) multiply<SUM / 8, SUM / 8>(sum, raw, image(chunk % 2));
         gpb_cp_async_wait<1>();
         return good;
     }
 
     /* False: not what tensor cores do justice to; sum is then worth nothing. Rows that have not half of their share of elements that count
-       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. fetched: slices that the feeds have gone on. */
+       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. SUM: k of a sum of the tensor cores. fetched: slices that the feeds have gone on. */
     static constexpr int SOON = 4;
-    template <bool DEEPX, bool DEEPY>
+    template <bool DEEPX, bool DEEPY, int SUM>
     static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
     {
         watch_x x;
@@ -294,7 +291,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
                     fetched = min(chunk + 2, k.chunks);
                     return false;
                 }
-                good = step<DEEPX, DEEPY>(sum, x, y, fx, fy, k, chunk, at);
+                good = step<DEEPX, DEEPY, SUM>(sum, x, y, fx, fy, k, chunk, at);
             }
             good &= enough<DEEPY>(x, y, stop == k.chunks ? GPB_SPLIT_FEWEST : GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)k.chunks);
             if (stop == k.chunks) break;
@@ -372,7 +369,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     {
         const depth k(depth_of_k);
         int fetched;
-        if (with_cores<DEEPX, DEEPY>(sum, fx, fy, k, fetched)) return;
+        const bool half = gpb_split_direct_sum(k.chunks) < BK;             /* a loop of its own: as a branch in the loop it cost 4 to 6 % */
+        if (half ? with_cores<DEEPX, DEEPY, BK / 2>(sum, fx, fy, k, fetched) : with_cores<DEEPX, DEEPY, BK>(sum, fx, fy, k, fetched)) return;
         fx.back(fetched), fy.back(fetched);
         with_fmas<DEEPX, DEEPY>(sum, fx, fy, k);
     }
