@@ -6,7 +6,6 @@
 #include "dispatch/kernel_pick.h"
 #include "dispatch/panels.h"
 #include "dispatch/schedule.h"
-#include "kernels/gemm_args.h"
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
 /* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30 us, 58 to 98 were predicted, and 80
@@ -131,11 +130,6 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
     const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
     const double elements = (facts->managed_a ? m * k : 0) + (facts->managed_b ? k * n : 0) + (facts->managed_c ? m * n : 0);
     return 4 * elements * (double)call->batch / (1e9 * facts->dma_gbs);
-}
-
-bool gpb_plan_few(const gpb_kernel *stand_in, int sms, int64_t blocks)
-{
-    return blocks * (GPB_GUARD / stand_in->bm) * (GPB_GUARD / stand_in->bn) <= sms;
 }
 
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)

@@ -89,10 +89,5 @@ const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, b
    cost. Such calls are turned away before anything else is asked. */
 double gpb_plan_too_few(const gpb_facts *facts);
 gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
-/* So few marked blocks of C (GPB_GUARD x GPB_GUARD) that the stand-in computes those at level 1, too: all its tiles are under way at once.
-   The wide kernel has to cut both operands anew, whatever few rows it is for: with one row of blocks marked that is 1.3 ms at 8192, 0.37 at
-   4096, 0.13 at 2048 (H200), the stand-in's one round 42 ns for each k: 0.35, 0.17, 0.09. Where m + n is less, cutting is quicker. */
-bool gpb_plan_few(const gpb_kernel *stand_in, int sms, int64_t blocks);
-#define GPB_PLAN_FEW_LEAST 4096                  /* of m + n */
 
 #endif

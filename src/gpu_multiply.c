@@ -78,32 +78,11 @@ static CUresult multiply_wide(gpb_run *r, const gpb_piece *piece, gpb_gemm_args 
     return result ? result : launch_clusters(r, r->plan->wide, &args);
 }
 
-/* Of so many guard words, those at level 1 or above; all, if they cannot be read. */
-static int64_t count_marked(const uint64_t *guard, uint64_t epoch, int64_t count)
+/* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one, the others by the
+   stand-in. args: of the SPLIT kernel on this piece, whose count is 1. */
+static CUresult stand_in(gpb_run *r, const gpb_piece *piece, gpb_gemm_args args, const gpb_view *c)
 {
-    enum { MOST = 256 };               /* 32768 rows: the stack is the program's */
-    uint64_t words[MOST];
-    int64_t marked = 0;
-    const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .uplo = 'G', .element = sizeof *words };
-    if (count > MOST || gpb_gpu_bounce(&panel, guard, words, true)) return count;
-    for (int64_t i = 0; i < count; i++) marked += gpb_guard_level(words[i], epoch) > 0;
-    return marked;
-}
-
-/* The marked blocks are known by now, and few: see gpb_plan_few. */
-static bool few_are_marked(const gpb_run *r, const gpb_gemm_args *args)
-{
-    if (args->batch > 1 || args->m + args->n < GPB_PLAN_FEW_LEAST) return false;
-    const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
-    const int64_t down = count_marked(args->guard_a, args->epoch_a, rows), across = count_marked(args->guard_b, args->epoch_b, cols);
-    return gpb_plan_few(r->plan->stand_in, r->lane->device->sms, down * cols + across * rows - down * across);
-}
-
-/* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one and they are not few, the
-   others by the stand-in. args: of the SPLIT kernel on this piece, whose count is 1. seen: that kernel has ended. */
-static CUresult stand_in(gpb_run *r, const gpb_piece *piece, gpb_gemm_args args, const gpb_view *c, bool seen)
-{
-    const bool wide = r->plan->wide && !(seen && few_are_marked(r, &args)) && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
+    const bool wide = r->plan->wide && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
     const gpb_view a = gpb_run_ab(r, &r->a, false, piece), b = gpb_run_ab(r, &r->b, false, piece);
     args.level = wide ? 2 : 1;
     r->last = args;
@@ -115,7 +94,7 @@ static CUresult stand_in(gpb_run *r, const gpb_piece *piece, gpb_gemm_args args,
 }
 
 /* One rectangle after the other: this is for data that is seldom seen. */
-static CUresult stand_in_each(gpb_run *r, const gpb_piece *pieces, gpb_gemm_args args, const gpb_view *c, bool seen)
+static CUresult stand_in_each(gpb_run *r, const gpb_piece *pieces, gpb_gemm_args args, const gpb_view *c)
 {
     CUresult result = CUDA_SUCCESS;
     gpb_piece piece = *pieces;
@@ -124,7 +103,7 @@ static CUresult stand_in_each(gpb_run *r, const gpb_piece *pieces, gpb_gemm_args
     piece.count = 1;
     args.batch = batch;
     for (int64_t x = 0; x < pieces->count && !result; x++) {
-        result = stand_in(r, &piece, args, &at, seen);
+        result = stand_in(r, &piece, args, &at);
         piece.strip_a += pieces->along == 'a', piece.strip_b += pieces->along == 'b';
         args.guard_a += args.stride_guard_a, args.guard_b += args.stride_guard_b;
         at.at += (CUdeviceptr)c->between * r->element;
@@ -199,7 +178,7 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_piece *piec
     if (result) return result;
     if (!slices || !move->operand) return multiply_in_parts(r, slices ? r->plan->stand_in : r->plan->kernel, &args);
     result = launch_clusters(r, r->plan->kernel, &args);
-    return result || !guarded ? result : stand_in_each(r, piece, args, &c, false);
+    return result || !guarded ? result : stand_in_each(r, piece, args, &c);
 }
 
 CUresult gpb_run_multiply(gpb_run *r, const gpb_move *move, bool guarded)
@@ -225,7 +204,7 @@ CUresult gpb_run_stand_in(gpb_run *r, const gpb_move *move)
         gpb_gemm_args args = { .k = move->k1, .alpha = r->call->alpha, .beta = beta_of(r, move) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
-        if (!result) result = stand_in_each(r, &pieces[i], args, &c, true);
+        if (!result) result = stand_in_each(r, &pieces[i], args, &c);
     }
     return result;
 }

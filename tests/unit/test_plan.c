@@ -571,15 +571,6 @@ static void same_bits(void **state)
     }
 }
 
-/* As many tiles as there are multiprocessors, of 128 x 64 and of 128 x 128. */
-static void few_marked(void **state)
-{
-    const gpb_kernel halves = { .bm = GPB_GUARD, .bn = GPB_GUARD / 2 }, whole = { .bm = GPB_GUARD, .bn = GPB_GUARD };
-    (void)state;
-    assert_true(gpb_plan_few(&halves, 132, 66) && !gpb_plan_few(&halves, 132, 67));
-    assert_true(gpb_plan_few(&whole, 132, 132) && !gpb_plan_few(&whole, 132, 133));
-}
-
 int main(int count, char **arguments)
 {
     golden_print(print_plans, count, arguments);
@@ -598,7 +589,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(schedule),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
-        cmocka_unit_test(few_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
