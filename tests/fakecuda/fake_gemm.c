@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) void chains_body(int64_t k, const f
     memcpy(sum, s, sizeof s);
 }
 
-__attribute__((target("avx2,fma"), optimize("O3"))) static void chains_fma(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+__attribute__((target("avx2,fma"))) static void chains_fma(int64_t k, const float *a, const float *b, int64_t step, float *sum)
 {
     chains_body(k, a, b, step, sum);
 }
