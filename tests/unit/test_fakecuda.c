@@ -69,11 +69,11 @@ static int resets(void)
     CUcontext context = gpb_child_start(), again;
     CUstream stream, later;
     CUevent event;
-    CUdeviceptr at, next;
+    CUdeviceptr at = 0, next = 0;
     char own[64];
     unsigned flags;
     int active;
-    unsigned long long before, after;
+    unsigned long long before = 0, after = 0;
     EXPECT(cuStreamCreate(&stream, 0) == CUDA_SUCCESS && cuEventCreate(&event, 0) == CUDA_SUCCESS && cuMemAlloc(&at, 64) == CUDA_SUCCESS);
     EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS && cuCtxGetId(NULL, &before) == CUDA_SUCCESS);
     EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
