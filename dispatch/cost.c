@@ -5,26 +5,10 @@
 
 #include <math.h>
 
-#include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
+#include "dispatch/packing.h"
+#include "dispatch/plan.h"
 #include "kernels/split.h"
-
-static const gpb_generation generations[] = {
-#define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
-#define TUNED(...)
-#define STAND_IN(...)
-#include "dispatch/tuned.def"
-#undef GPU
-#undef TUNED
-#undef STAND_IN
-};
-
-const gpb_generation *gpb_cost_generation(int arch)
-{
-    int i = sizeof generations / sizeof *generations - 1;
-    while (i > 0 && generations[i].arch > arch) i--;
-    return &generations[i];
-}
 
 /* ceil, of x >= 0. */
 static double whole(double x)
@@ -129,7 +113,7 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
 {
     const gpb_call *call = on->call;
     const bool split = kernel->form == GPB_FORM_SPLIT;
-    const gpb_packing packs = gpb_kernel_packing(kernel, call, on->facts);
+    const gpb_packing packs = gpb_packing_of(kernel, call, on->facts);
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SPLIT kernel's tiles come in pairs, one above the other: kernels/split/work.cuh. */
     const double rows = split ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);

@@ -6,17 +6,8 @@
 
 #include "dispatch/call.h"
 #include "dispatch/facts.h"
+#include "dispatch/generation.h"
 #include "dispatch/share.h"
-
-/* A generation of GPUs: a row GPU of tuned.def. */
-typedef struct gpb_generation {
-    int arch;                    /* its first compute capability */
-    int lanes;                   /* FP32 FMA lanes of a multiprocessor */
-    double ghz;                  /* a usual clock */
-    double memory_gbs;           /* what a copy kernel reaches */
-    double launch_us;            /* one more kernel in a call */
-    double pass;                 /* share of memory_gbs that packing, splitting and adding up parts reach */
-} gpb_generation;
 
 /* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone, load and store instead of their inverses: a
    choice has no time for divisions. */
@@ -43,9 +34,6 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts);
 /* Until the first bytes of an operand are on the device, or from when its last ones leave until they are home. */
 double gpb_cost_reach(double bytes, enum gpb_place place);
-/* The newest generation that is not newer than this GPU. */
-const gpb_generation *gpb_cost_generation(int arch);
-
 /* A call on a GPU, as every kernel's cost has it: worked out once for all of them. */
 typedef struct gpb_case {
     const gpb_call *call;

@@ -9,6 +9,7 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/learn.h"
+#include "dispatch/packing.h"
 
 #define LEAST_SLICED_K 64             /* rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs' */
 #define LEAST_SLICED_PART 128         /* where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros */
@@ -34,32 +35,6 @@ static const enum gpb_kernel_row stand_ins[] = {
 #undef TUNED
 #undef STAND_IN
 };
-
-static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to it */
-{
-    return (size & (tile - 1)) == 0;
-}
-
-/* An operand that PADDED kernels can read where it lies on the device: stored as op(X), aligned to 256 bytes at every panel and member. */
-static bool aligned(const void *base, const void *const *array, int64_t ld, int64_t stride, int64_t batch)
-{
-    return !array && (uintptr_t)base % 256 == 0 && multiple(ld, 64) && (batch == 1 || multiple(stride, 64));
-}
-
-gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
-{
-    bool reads = gpb_call_multiplies(call), split = reads && kernel->form == GPB_FORM_SPLIT;
-    bool padded = reads && (kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C), deep = multiple(call->k, kernel->bk);
-    bool whole_a = call->transa == 'N' && deep && multiple(call->m, kernel->bm);
-    bool whole_b = call->transb == 'N' && deep && multiple(call->n, kernel->bn);
-    bool here_a = facts->a != GPB_PLACE_DEVICE || aligned(call->a, call->a_array, call->lda, call->stride_a, call->batch);
-    bool here_b = facts->b != GPB_PLACE_DEVICE || aligned(call->b, call->b_array, call->ldb, call->stride_b, call->batch);
-    return (gpb_packing){
-        .a = split || (padded && !(whole_a && here_a)),
-        .b = split || (padded && !(whole_b && here_b)),
-        .c = kernel->form == GPB_FORM_PADDED_C || (call->uplo != 'G' && facts->c == GPB_PLACE_DEVICE),
-    };
-}
 
 /* What is known of a kernel here; a kernel that nobody listed is slow. */
 static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
@@ -164,7 +139,7 @@ static unsigned allowed(const gpb_policy *policy)
    need no closer look. */
 static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean, bool shares)
 {
-    const gpb_generation *gpu = gpb_cost_generation(facts->arch);
+    const gpb_generation *gpu = gpb_generation_of(facts->arch);
     gpb_case on = gpb_cost_case(call, facts, gpu);
     bool runs[GPB_IMAGES];
     double least[TUNED_COUNT];
@@ -198,8 +173,8 @@ static const gpb_kernel *stand_in(int arch)
 
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
 {
-    const gpb_tuned known = tuned_for(kernel, gpb_cost_generation(facts->arch)->arch);
-    gpb_case on = gpb_cost_case(call, facts, gpb_cost_generation(facts->arch));
+    const gpb_tuned known = tuned_for(kernel, gpb_generation_of(facts->arch)->arch);
+    gpb_case on = gpb_cost_case(call, facts, gpb_generation_of(facts->arch));
     on.shares = shares;
     const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
@@ -246,10 +221,10 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 /* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be expected. */
 static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
-    const gpb_case on = gpb_cost_case(g, facts, gpb_cost_generation(facts->arch));
+    const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->arch));
     const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->a == GPB_PLACE_DEVICE, facts->b == GPB_PLACE_DEVICE,
-                          facts->c == GPB_PLACE_DEVICE, aligned(g->a, g->a_array, g->lda, g->stride_a, g->batch),
-                          aligned(g->b, g->b_array, g->ldb, g->stride_b, g->batch), lean };
+                          facts->c == GPB_PLACE_DEVICE, gpb_packing_aligned(g->a, g->a_array, g->lda, g->stride_a, g->batch),
+                          gpb_packing_aligned(g->b, g->b_array, g->ldb, g->stride_b, g->batch), lean };
     uint64_t flags = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) flags |= (uint64_t)bits[i] << i;
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->arch << 24 | (uint64_t)facts->sms << 40;

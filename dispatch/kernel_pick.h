@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which row of the kernel table for a call, in how many parts of k, and what that row wants packed. */
+/* Which row of the kernel table for a call, and in how many parts of k. */
 #ifndef GPB_KERNEL_PICK_H
 #define GPB_KERNEL_PICK_H
 
-#include "dispatch/plan.h"
-
-typedef struct gpb_packing { bool a, b, c; } gpb_packing;
-
-/* A panel of a host operand comes to the GPU column-major with a leading dimension of whole 64s: for a PADDED row that will do if
-   op is N and the sizes are multiples of the tile (panels are cut at multiples of 256, so the whole sizes decide). All else goes
-   through gpb_spack; what a SPLIT row reads, all of it through gpb_ssplit. C needs a workspace if the row asks for it, or if only a
-   triangle of it may be written in place. */
-gpb_packing gpb_kernel_packing(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
+#include "dispatch/call.h"
+#include "dispatch/facts.h"
+#include "dispatch/kernel_table.h"
+#include "dispatch/policy.h"
 
 /* kernel NULL: no row runs here. stand_in: beside a SPLIT kernel, else NULL. splits >= 1. shares: k may be shared out (share.h). seconds: the
    prediction. */

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "dispatch/cost.h"
-#include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
-#include "dispatch/schedule.h"
+#include "dispatch/packing.h"
+#include "dispatch/predict.h"
 #include "dispatch/share.h"
 #include "kernels/split.h"
 
@@ -117,32 +117,6 @@ static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
     return measure(plan, call, facts) <= facts->device_bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
-/* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel that comes twice in a
-   row stays. With k in one panel B therefore moves once, and A once a column block, less the panel at each turn. Of C in host memory only
-   the products travel: beta C is added where it lies. */
-gpb_traffic gpb_panels_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
-{
-    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double rows = (double)parts(call->m, plan->mc), cols = (double)parts(call->n, plan->nc);
-    bool whole = plan->kc >= call->k;
-    double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
-    double element = 4 * (double)call->batch, c = element * m * n * (call->uplo == 'G' ? 1 : 0.5);
-    return (gpb_traffic){ .a = facts->a != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
-                          .b = facts->b != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
-                          .c_up = facts->c == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
-                          .c_down = facts->c != GPB_PLACE_DEVICE ? c : 0 };
-}
-
-double gpb_panels_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
-{
-    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
-    double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
-                + gpb_cost_link(t.c_up, facts->c, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->c, false, facts);
-    double reach = gpb_cost_reach(t.a, facts->a) + gpb_cost_reach(t.c_down, facts->c);
-    return facts->call_s + reach + most(up, down);
-}
-
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
 static int64_t smaller(int64_t panel)
 {
@@ -175,7 +149,7 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
    way; one more launch or more for each block and panel of k. */
 static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
-    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
+    const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
                 + gpb_cost_link(t.c_up, facts->c, true, facts);
     double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = most(up, down);
@@ -235,14 +209,14 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     const bool on_device = facts->a == GPB_PLACE_DEVICE && facts->b == GPB_PLACE_DEVICE && facts->c == GPB_PLACE_DEVICE;
     if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
-    double best_s = gpb_schedule_seconds(plan, call, facts, kernels_s);
+    double best_s = gpb_predict_run(plan, call, facts, kernels_s);
     const int64_t longest = facts->c == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
             next.sm = whole_a ? plan->mc : least(strip, plan->mc), next.sn = least(strip, plan->nc);
             if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
-            double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
+            double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) best = next, best_s = seconds;
         }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
@@ -250,7 +224,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
         next.kc = least(call->k, rounded_up(parts(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
-        double seconds = gpb_schedule_seconds(&next, call, facts, kernels_s);
+        double seconds = gpb_predict_run(&next, call, facts, kernels_s);
         if (seconds < best_s) best = next, best_s = seconds;
     }
     *plan = best;
@@ -259,7 +233,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
 /* A batch that fits whole still goes in groups, so that one comes while another is at work. */
 static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    const gpb_traffic t = gpb_panels_traffic(plan, call, facts);
+    const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     double bytes = t.a + t.b + t.c_down;
     int64_t groups = least(call->batch, bytes > GROUP_BYTES ? (int64_t)(bytes / GROUP_BYTES) : 1);
     gpb_plan next = *plan;
@@ -280,7 +254,7 @@ static gpb_facts usual(const gpb_facts *facts)
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *measured, double kernels_s)
 {
     const gpb_facts always = usual(measured), *facts = &always;
-    gpb_packing packs = gpb_kernel_packing(plan->kernel, call, facts);
+    gpb_packing packs = gpb_packing_of(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
     plan->mc = plan->sm = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
     plan->nc = plan->sn = call->n, plan->kc = call->k, plan->group = call->batch;

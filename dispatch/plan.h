@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_plan_make: from a call, the facts and the user's policy to a decision. Pure: no CUDA, no I/O, no environment, no clock. */
+/* The answer: what decide.c fills in, and the run carries out. */
 #ifndef GPB_PLAN_H
 #define GPB_PLAN_H
 
-#include "dispatch/call.h"
-#include "dispatch/facts.h"
 #include "dispatch/kernel_table.h"
 
 /* The most rows of a tile of C that goes home to host memory: a column goes home in one load, to be
@@ -16,17 +14,6 @@
 /* What calls wait for a start if nothing else limits it: eight GPUs without persistence mode need half of it. Nobody waits for one that takes
    longer, until it is there. */
 #define GPB_PLAN_LONGEST_START_S 30.0
-
-enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };
-enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
-
-/* The user's word: the options that a decision reads. */
-typedef struct gpb_policy {
-    enum gpb_offload_when offload;
-    enum gpb_math_policy math;
-    const char *kernel;          /* NULL, or the name of the one kernel to use */
-    int splits;                  /* 0, or the parts to cut k into */
-} gpb_policy;
 
 /* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
    mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn
@@ -80,14 +67,5 @@ static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t 
 {
     return (4 * size * depth * group + 255) / 256 * 256;
 }
-
-extern const char gpb_plan_too_small[];
-
-/* What forbids the GPU whatever it could do, or NULL. `c_on_host`: C is in host memory; `gpu`: there is, or may be, a GPU. */
-const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu);
-/* Multiplications (m n k batch) so few that no call from host memory is worth the GPU: they take the host a quarter of the GPU's fixed
-   cost. Such calls are turned away before anything else is asked. */
-double gpb_plan_too_few(const gpb_facts *facts);
-gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef GPB_SCHEDULE_H
 #define GPB_SCHEDULE_H
 
+#include "dispatch/call.h"
 #include "dispatch/plan.h"
 
 /* A part of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). */
@@ -45,8 +46,5 @@ static inline int64_t gpb_schedule_strip(int64_t size, int64_t strip, int64_t x)
     int64_t left = size - x * strip;
     return left < strip ? left : strip;
 }
-
-/* Predicted seconds of the whole run, whose kernels alone take kernels_s. */
-double gpb_schedule_seconds(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
 #endif

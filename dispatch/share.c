@@ -5,7 +5,7 @@
    1.01. */
 #include "dispatch/share.h"
 
-#include "dispatch/cost.h"
+#include "dispatch/generation.h"
 #include "dispatch/numbers.h"
 #include "kernels/gemm_args.h"
 
@@ -51,7 +51,7 @@ gpb_share gpb_share_choose(const gpb_kernel *kernel, int arch, int sms, int64_t 
     if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_share_is_deep(k))) return (gpb_share){ 0 };
     const bool few = tiles * MOST_PARTS < places;
     const gpb_share share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS : places };
-    const gpb_generation *generation = gpb_cost_generation(arch);
+    const gpb_generation *generation = gpb_generation_of(arch);
     const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)slices * blocks_of(kernel)
                            / (1e9 * PEAK * generation->lanes * generation->ghz);
     const double whole = (double)(tiles / places) + round_of(kernel, rest, sms);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "include/gpublas.h"
 #include "src/clock.h"
@@ -109,7 +110,7 @@ static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan
     gpb_gpu_facts(call, true, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
     if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
-    *plan = gpb_plan_make(call, facts, &always);
+    *plan = gpb_decide(call, facts, &always);
     if (!plan->gpu) return -1;
     const double begin_s = gpb_clock_s();
     const gpb_outcome out = gpb_gpu_call(call, facts, &always, *plan);

@@ -6,7 +6,10 @@
 
 #include <stdbool.h>
 
+#include "dispatch/call.h"
+#include "dispatch/facts.h"
 #include "dispatch/plan.h"
+#include "dispatch/policy.h"
 
 /* Starts the GPUs if that has not been tried yet, or waits for who is at it. False: there is none to be had, gpb_gpu_why() says why. */
 bool gpb_gpu_start(void);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "dispatch/decide.h"
 #include "src/gpu.h"
 #include "src/gpu_kernels.h"
 #include "src/gpu_run.h"
@@ -21,7 +22,7 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
     for (int64_t most = device->budget; plan->gpu; fits = false) {
         if (!fits) {
             facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = most;
-            *plan = gpb_plan_make(call, facts, policy);
+            *plan = gpb_decide(call, facts, policy);
             if (!plan->gpu) break;
         }
         const int64_t bytes = gpb_gpu_run_bytes(call, plan);
@@ -57,7 +58,7 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE, .splits = policy->splits };
-    *plan = gpb_plan_make(call, facts, &plain);
+    *plan = gpb_decide(call, facts, &plain);
     const char *why = plan->gpu ? provide(lane, call, facts, &plain, plan) : plan->why;
     return why ? why : find_kernels(lane, plan);
 }

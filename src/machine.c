@@ -5,6 +5,7 @@
 #include <emmintrin.h>
 #include <time.h>
 
+#include "dispatch/decide.h"
 #include "src/crew.h"
 #include "src/crowd.h"
 #include "src/next.h"
@@ -67,7 +68,7 @@ static void count_too_few(int threads)
     gpb_facts facts;
     fill(&facts, threads);
     facts.host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(&typical), true);
-    atomic_store_explicit(&too_few, gpb_plan_too_few(&facts), memory_order_relaxed);
+    atomic_store_explicit(&too_few, gpb_decide_too_few(&facts), memory_order_relaxed);
 }
 
 static int host_threads(void)

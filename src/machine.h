@@ -6,7 +6,7 @@
 
 #include "dispatch/facts.h"
 #include "dispatch/learn.h"
-#include "dispatch/plan.h"
+#include "dispatch/policy.h"
 
 /* Classes of the host's threads: 1, 2, 3 and 4, 5 to 8, 9 to 16, more; tables of the GPU. */
 enum { GPB_MACHINE_THREADS = 6, GPB_MACHINE_GPU = 3 };
@@ -27,7 +27,7 @@ void gpb_machine_facts(const gpb_call *call, gpb_facts *facts);
 unsigned gpb_machine_age(void);
 /* The single figures were measured, or read: what follows from them is worked out anew. */
 void gpb_machine_measured(void);
-/* gpb_plan_too_few for this machine and the host as it was last seen. */
+/* gpb_decide_too_few for this machine and the host as it was last seen. */
 double gpb_machine_too_few(void);
 /* A call like this one goes to that side to try it. */
 void gpb_machine_tried(const gpb_call *call, const gpb_facts *facts, bool gpu);

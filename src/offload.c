@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "src/clock.h"
 #include "src/crew.h"
@@ -208,7 +209,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
         facts->host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
         facts->age_s = gpb_clock_s() - loaded_s;
         facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
-        const gpb_plan plan = gpb_plan_make(call, facts, user);
+        const gpb_plan plan = gpb_decide(call, facts, user);
         if (plan.missed_s > 0 && gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
@@ -229,9 +230,9 @@ static const char *turned_away(const gpb_call *call, bool *libcuda)
     *libcuda = gpb_next_look(now) && call->precision == 's' && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called by a fork's handler";
     const bool unseen = gpb_gpu_unseen(call, *libcuda);
-    const char *forbidden = gpb_plan_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
+    const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
     if (forbidden || when != GPB_OFFLOAD_AUTO || !is_hosts_own(call)) return forbidden;
-    return unseen || gpb_gpu_none_there(call, now) ? gpb_plan_too_small : NULL;
+    return unseen || gpb_gpu_none_there(call, now) ? gpb_decide_too_small : NULL;
 }
 
 /* True: C is done. False: the host's, and *visit is told what is known of the call. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch/plan.h"
+#include "dispatch/decide.h"
 #include "tests/bench/worker.h"
 
 enum { MOST_BLOCKS = 401, LEAST_BLOCKS = 5, MOST = 64 };
@@ -99,7 +99,7 @@ static double seconds_per_plan(const gpb_call *g, const gpb_facts *facts)
     int on_gpu = 0;
     for (int r = 0; r < ROUNDS; r++) {
         double start = seconds_now();
-        for (int i = 0; i < PLANS; i++) on_gpu += gpb_plan_make(g, facts, &policy).gpu;
+        for (int i = 0; i < PLANS; i++) on_gpu += gpb_decide(g, facts, &policy).gpu;
         seconds[r] = (seconds_now() - start) / PLANS;
     }
     (void)on_gpu;
@@ -119,7 +119,7 @@ static void plans(FILE *csv)
             facts.device = device;
             static const gpb_policy policy = { .offload = GPB_OFFLOAD_AUTO };
             double ns = 1e9 * seconds_per_plan(&g, &facts);
-            const char *where = gpb_plan_make(&g, &facts, &policy).gpu ? "gpu" : "host";
+            const char *where = gpb_decide(&g, &facts, &policy).gpu ? "gpu" : "host";
             printf("a plan, operands on the %s, %5d: %7.1f ns (%s)\n", device ? "device" : "host", sizes[i], ns, where);
             if (csv) fprintf(csv, "plan_%s,%d,,,,,,,%.1f,,,%s\n", device ? "device" : "host", sizes[i], ns, where);
         }

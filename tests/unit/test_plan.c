@@ -11,9 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "dispatch/panels.h"
-#include "dispatch/plan.h"
+#include "dispatch/predict.h"
 #include "dispatch/schedule.h"
 #include "dispatch/share.h"
 #include "kernels/split.h"
@@ -150,7 +151,7 @@ static void print_plans(int fd)
         for (int c = 0; c < COUNT(cards); c++) {
             gpb_facts facts = cards[c].facts;
             facts.a = place(q->place[0]), facts.b = place(q->place[1]), facts.c = place(q->place[2]);
-            gpb_plan plan = gpb_plan_make(&call, &facts, &q->policy);
+            gpb_plan plan = gpb_decide(&call, &facts, &q->policy);
             print_plan(fd, cards[c].name, &plan);
         }
     }
@@ -167,7 +168,7 @@ static const gpb_facts *h200 = &cards[4].facts;
 
 static gpb_plan ask(gpb_call call, gpb_facts facts, gpb_policy policy)
 {
-    return gpb_plan_make(&call, &facts, &policy);
+    return gpb_decide(&call, &facts, &policy);
 }
 
 /* thin16 and thin32 have no registers for totals: chains of FMAs, k of a part * columns / 64, are kept short by parts of k, as cuBLAS does. */
@@ -275,9 +276,9 @@ static void too_few(void **state)
         for (int64_t n = 4; n < 256; n++) {
             gpb_facts facts = cards[c].facts;
             for (facts.host_ratio = 0.25; facts.host_ratio < 8; facts.host_ratio *= 2)
-                if ((double)(n * n * n) < gpb_plan_too_few(&facts)) assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
+                if ((double)(n * n * n) < gpb_decide_too_few(&facts)) assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
         }
-    assert_true(gpb_plan_too_few(h200) > 16 * 16 * 16);
+    assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
 }
 
 /* Beside a SPLIT kernel, and there alone: what computes the blocks it leaves. */
@@ -467,7 +468,7 @@ static void random_plans(void **state)
         facts.a = place("hhde"[below(4)]), facts.b = place("hhde"[below(4)]), facts.c = place("hhde"[below(4)]);
         gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))],
                               below(8) ? 0 : (int)below(64) };
-        gpb_plan plan = gpb_plan_make(&call, &facts, &policy);
+        gpb_plan plan = gpb_decide(&call, &facts, &policy);
 
         assert_non_null(plan.why);
         if (!plan.gpu) continue;
@@ -504,7 +505,7 @@ static void traffic(void **state)
             if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.sm, move->strip) * (double)move->k1;
             else b += 4.0 * (double)gpb_schedule_strip(move->block.cols, plan.sn, move->strip) * (double)move->k1;
         }
-        const gpb_traffic said = gpb_panels_traffic(&plan, &call, &facts);
+        const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
         const bool exact = plan.kc == call.k && (call.m % plan.mc == 0 || plan.mc == call.m);
         assert_true(a + b >= (said.a + said.b) * (exact ? 1 - 1e-9 : 0.6) && a + b <= (said.a + said.b) * (exact ? 1 + 1e-9 : 1.4));
         assert_true(said.c_down == 4.0 * (double)call.m * (double)call.n && said.c_up == 0);

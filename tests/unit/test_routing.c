@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/decide.h"
 #include "dispatch/learn.h"
-#include "dispatch/plan.h"
 
 enum { SHAPES = 300, PASSES = 24 };
 
@@ -87,7 +87,7 @@ static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host,
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     gpb_learn_facts(host, gpu, key, facts);
-    const gpb_plan plan = gpb_plan_make(call, facts, &(gpb_policy){ 0 });
+    const gpb_plan plan = gpb_decide(call, facts, &(gpb_policy){ 0 });
     if (plan.tries) gpb_learn_tried(plan.gpu ? host : gpu, key);
     if (plan.gpu) gpb_learn_add(gpu, key, plan.gpu_s / facts->gpu_ratio, times[1] * noise());
     else gpb_learn_add(host, key, plan.host_s / facts->host_ratio, times[0] * noise());
@@ -99,7 +99,7 @@ static void true_times(const gpb_call *call, const gpb_facts *base, const machin
 {
     gpb_facts facts = *base;
     facts.host_ratio = facts.gpu_ratio = 1;
-    const gpb_plan plan = gpb_plan_make(call, &facts, &(gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+    const gpb_plan plan = gpb_decide(call, &facts, &(gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
     times[0] = plan.host_s * between(call, m->host_small, m->host_large, m->host_skinny) * own(call, 0, spread);
     times[1] = plan.gpu_s * between(call, m->gpu_small, m->gpu_large, m->gpu_skinny) * own(call, 1, spread);
 }
@@ -160,7 +160,7 @@ static gpb_plan ask(gpb_facts facts)
 {
     const gpb_call call = { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = 1024, .n = 1024, .k = 1024,
                             .alpha = 1, .batch = 1, .lda = 1024, .ldb = 1024, .ldc = 1024 };
-    return gpb_plan_make(&call, &facts, &(gpb_policy){ 0 });
+    return gpb_decide(&call, &facts, &(gpb_policy){ 0 });
 }
 
 /* h200, if calls take so many times as long on the GPU as on the host. */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "dispatch/cost.h"
-#include "dispatch/plan.h"
+#include "dispatch/decide.h"
 #include "dispatch/share.h"
 #include "kernels/split.h"
 #include "tests/unit/random.h"
@@ -21,7 +21,7 @@ static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy pol
 {
     const gpb_call call = { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n, .k = k,
                             .alpha = 1, .batch = 1 };
-    return gpb_plan_make(&call, facts, &policy);
+    return gpb_decide(&call, facts, &policy);
 }
 
 /* What a launch that shares out k keeps to (gemm_args.h), whatever its size; and when it does. */

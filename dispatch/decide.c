@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The decision; see plan.h. It reads from top to bottom: what forbids the GPU, what demands it, what it would cost. */
-#include "dispatch/plan.h"
+/* The decision; see decide.h. It reads from top to bottom: what forbids the GPU, what demands it, what it would cost. */
+#include "dispatch/decide.h"
 
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 #include "dispatch/panels.h"
-#include "dispatch/schedule.h"
+#include "dispatch/predict.h"
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
 /* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30 us, 58 to 98 were predicted, and 80
@@ -55,7 +55,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
         plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits, plan->shares = best.shares;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
-        plan->gpu_s = facts->gpu_ratio * gpb_schedule_seconds(plan, call, facts, best.seconds);
+        plan->gpu_s = facts->gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
         return true;
     }
     return false;
@@ -111,15 +111,15 @@ static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
     return plan;
 }
 
-const char gpb_plan_too_small[] = "too small for the GPU";
+const char gpb_decide_too_small[] = "too small for the GPU";
 
-const char *gpb_plan_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
+const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
 {
     return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never" : call->precision != 's' ? "computed by the host in this precision"
          : !gpb_call_multiplies(call) && c_on_host ? "nothing to multiply" : !gpu ? "no GPU" : NULL;
 }
 
-double gpb_plan_too_few(const gpb_facts *facts)
+double gpb_decide_too_few(const gpb_facts *facts)
 {
     return facts->call_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
 }
@@ -132,14 +132,14 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
     return 4 * elements * (double)call->batch / (1e9 * facts->dma_gbs);
 }
 
-gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
+gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
     gpb_plan plan = { 0 };
     const bool reads = gpb_call_multiplies(call), c_on_host = !gpb_facts_c_on_gpu(facts);
     const bool on_device = !c_on_host || (reads && gpb_facts_on_gpu(facts));
     const bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
 
-    const char *forbidden = gpb_plan_forbids(call, policy->offload, c_on_host, facts->arch != 0);
+    const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->arch != 0);
     if (forbidden) return on_host(plan, forbidden);
 
     /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
@@ -147,8 +147,8 @@ gpb_plan gpb_plan_make(const gpb_call *call, const gpb_facts *facts, const gpb_p
     plan.host_s = facts->host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;
-    plan.gpu_s = facts->gpu_ratio * gpb_panels_seconds(&plan, call, &now) + travel_s;
-    if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_plan_too_small);
+    plan.gpu_s = facts->gpu_ratio * gpb_predict_link(&plan, call, &now) + travel_s;
+    if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_decide_too_small);
     if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0) return quicker_on_host(plan, facts);
 
     if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");

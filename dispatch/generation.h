@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What generations of GPUs can do: the rows GPU of tuned.def. */
+#ifndef GPB_GENERATION_H
+#define GPB_GENERATION_H
+
+typedef struct gpb_generation {
+    int arch;                    /* its first compute capability */
+    int lanes;                   /* FP32 FMA lanes of a multiprocessor */
+    double ghz;                  /* a usual clock */
+    double memory_gbs;           /* what a copy kernel reaches */
+    double launch_us;            /* one more kernel in a call */
+    double pass;                 /* share of memory_gbs that packing, splitting and adding up parts reach */
+} gpb_generation;
+
+/* The newest generation that is not newer than this GPU. */
+const gpb_generation *gpb_generation_of(int arch);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule; see packing.h. */
+#include "dispatch/packing.h"
+
+static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to it */
+{
+    return (size & (tile - 1)) == 0;
+}
+
+bool gpb_packing_aligned(const void *base, const void *const *array, int64_t ld, int64_t stride, int64_t batch)
+{
+    return !array && (uintptr_t)base % 256 == 0 && multiple(ld, 64) && (batch == 1 || multiple(stride, 64));
+}
+
+gpb_packing gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    bool reads = gpb_call_multiplies(call), split = reads && kernel->form == GPB_FORM_SPLIT;
+    bool padded = reads && (kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C), deep = multiple(call->k, kernel->bk);
+    bool whole_a = call->transa == 'N' && deep && multiple(call->m, kernel->bm);
+    bool whole_b = call->transb == 'N' && deep && multiple(call->n, kernel->bn);
+    bool here_a = facts->a != GPB_PLACE_DEVICE || gpb_packing_aligned(call->a, call->a_array, call->lda, call->stride_a, call->batch);
+    bool here_b = facts->b != GPB_PLACE_DEVICE || gpb_packing_aligned(call->b, call->b_array, call->ldb, call->stride_b, call->batch);
+    return (gpb_packing){
+        .a = split || (padded && !(whole_a && here_a)),
+        .b = split || (padded && !(whole_b && here_b)),
+        .c = kernel->form == GPB_FORM_PADDED_C || (call->uplo != 'G' && facts->c == GPB_PLACE_DEVICE),
+    };
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What a plan costs before it is carried out: bytes over the link, and seconds of the whole run. */
+#ifndef GPB_PREDICT_H
+#define GPB_PREDICT_H
+
+#include "dispatch/call.h"
+#include "dispatch/facts.h"
+#include "dispatch/plan.h"
+
+/* Bytes over the link in panels of that size: from mc to group. */
+typedef struct gpb_traffic {
+    double a, b, c_up, c_down;
+} gpb_traffic;
+gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
+/* Seconds that the call takes at least, whatever the kernels: its fixed cost, the busier direction of the link. */
+double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
+/* Predicted seconds of the whole run, whose kernels alone take kernels_s. */
+double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
+
+#endif
