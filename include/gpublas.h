@@ -38,7 +38,8 @@ int gpublas_set_option(const char *name, const char *value);
 /* Copies the option's value as text into value[size], always terminated. Returns its length, or -1 for an unknown name. */
 int gpublas_get_option(const char *name, char *value, size_t size);
 
-/* Writes a page on what the library sees (driver, devices, host BLAS, options, kernels) to a file descriptor: what ./libgpublas.so prints. */
+/* Writes a page on what the library sees (verdict, driver, GPUs, host BLAS, options, kernels) to a file descriptor: what
+   ./libgpublas.so --all prints. */
 void gpublas_report(int fd);
 
 #ifdef __cplusplus

@@ -26,6 +26,8 @@ void gpb_gpu_save(void);
 /* False once it is certain that no call will run on a GPU in this process. */
 bool gpb_gpu_possible(void);
 const char *gpb_gpu_why(void);
+/* There are GPUs that could not be started, or are given up, or this is a forked child: what is in their memory is out of reach. */
+bool gpb_gpu_lost(void);
 
 /* Certain, without asking the driver, that no operand is on a GPU. `libcuda`: the process has it. */
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda);
@@ -52,7 +54,9 @@ typedef struct gpb_outcome {
 /* Computes the call by the plan, or by a smaller one if memory is short. A plan for the host: fetches operands from the GPU for it. */
 gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan);
 
-/* The started GPUs and their kernels as text, for the doctor. */
-void gpb_gpu_report(int fd);
+/* For the doctor: starts the GPUs. How many there are, the name of the first, and its architecture if no kernel of this build runs there (else 0). */
+int gpb_gpu_count(const char **name, int *unserved_arch);
+/* The same as text, a line each; `all`: also why each kernel that cannot run there cannot. */
+void gpb_gpu_report(int fd, bool all);
 
 #endif

@@ -14,6 +14,7 @@ bool gpb_gpu_starting(void) { return false; }
 bool gpb_gpu_started(void) { return false; }
 void gpb_gpu_save(void) { }
 bool gpb_gpu_possible(void) { return false; }
+bool gpb_gpu_lost(void) { return false; }
 const char *gpb_gpu_why(void) { return why; }
 
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
@@ -46,8 +47,15 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     return (gpb_outcome){ .failure = why };
 }
 
-void gpb_gpu_report(int fd)
+int gpb_gpu_count(const char **name, int *unserved_arch)
 {
+    (void)name, (void)unserved_arch;
+    return 0;
+}
+
+void gpb_gpu_report(int fd, bool all)
+{
+    (void)all;
     dprintf(fd, "GPU            none: %s\n", why);
 }
 

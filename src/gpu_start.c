@@ -390,7 +390,33 @@ int gpb_gpu_devices(gpb_device **first)
     return gpb_gpu_started() ? device_count : 0;
 }
 
-void gpb_gpu_report(int fd)
+/* How many kernels of the table run on the device; fd: where to say why each of the others does not, or -1. */
+static int count_kernels(gpb_device *device, int fd)
+{
+    CUcontext popped;
+    int running = 0;
+    if (driver->cuCtxPushCurrent(device->context)) return 0;
+    for (int k = 0; k < gpb_kernel_count; k++) {
+        const gpb_kernel *kernel = &gpb_kernels[k];
+        CUfunction function;
+        CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
+                              ? gpb_gpu_function(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+        running += !result;
+        if (result && fd >= 0) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
+    }
+    driver->cuCtxPopCurrent(&popped);
+    return running;
+}
+
+int gpb_gpu_count(const char **name, int *unserved_arch)
+{
+    if (!gpb_gpu_start()) return 0;
+    *name = devices[0].name;
+    *unserved_arch = count_kernels(&devices[0], -1) ? 0 : devices[0].arch;
+    return device_count;
+}
+
+void gpb_gpu_report(int fd, bool all)
 {
     int version = 0;
     if (!gpb_gpu_start()) {
@@ -401,17 +427,9 @@ void gpb_gpu_report(int fd)
     dprintf(fd, "driver         CUDA %d.%d\n", version / 1000, version % 1000 / 10);
     for (int i = 0; i < device_count; i++) {
         gpb_device *device = &devices[i];
-        CUcontext popped;
-        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs, up to %lld MiB for us\n", device->ordinal, device->name, device->arch, device->sms,
-                (long long)(device->budget >> 20));
-        if (driver->cuCtxPushCurrent(device->context)) continue;
-        for (int k = 0; k < gpb_kernel_count; k++) {
-            const gpb_kernel *kernel = &gpb_kernels[k];
-            CUfunction function;
-            CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
-                                  ? gpb_gpu_function(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
-            if (result) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
-        }
-        driver->cuCtxPopCurrent(&popped);
+        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs; uses up to %lld MiB of its memory\n", device->ordinal, device->name,
+                device->arch, device->sms, (long long)(device->budget >> 20));
+        const int running = count_kernels(device, all ? fd : -1);
+        dprintf(fd, "               %d of %d kernels run there\n", running, gpb_kernel_count);
     }
 }

@@ -76,9 +76,7 @@ typedef struct gpb_lane {
 
 /* Gives the GPU up for the rest of the process: after a sticky error. */
 void gpb_gpu_give_up(const char *why);
-/* There are GPUs that could not be started, or are given up, or this is a forked child: what is in their memory is out of reach. */
-bool gpb_gpu_lost(void);
-/* The last of these: then the driver cannot be asked either. */
+/* This is a forked child of a process that had started the GPUs: the driver cannot be asked either. */
 bool gpb_gpu_forked(void);
 /* Before the GPU is started: this thread's context, if it has one, says which one the program uses. */
 void gpb_gpu_note_device(void);

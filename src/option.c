@@ -276,3 +276,17 @@ void gpb_option_print(int fd)
                 row->kind == CHOICE || row->kind == INT ? ") " : "", row->help);
     }
 }
+
+void gpb_option_print_set(int fd)
+{
+    bool any = false;
+    dprintf(fd, "options       ");
+    for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
+        char value[256];
+        print_value(option, value, sizeof value);
+        if (strcmp(value, rows[option].standard ? rows[option].standard : "") == 0) continue;
+        dprintf(fd, " " PREFIX "%s=%s", rows[option].name, value);
+        any = true;
+    }
+    dprintf(fd, any ? "\n" : " all as by default\n");
+}

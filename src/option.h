@@ -31,5 +31,7 @@ bool gpb_option_calibration(char *path, size_t size);
 unsigned gpb_option_generation(void);
 /* The table of name, value, default and help, as text. */
 void gpb_option_print(int fd);
+/* One line of those that are not as by default, as text. */
+void gpb_option_print_set(int fd);
 
 #endif

@@ -37,6 +37,14 @@ FAKECUDA_MODE=3 gpu later 2 0
 doctor() { LD_LIBRARY_PATH=$fake "$@" "$library" | grep -cE '^GPU +none'; }
 expect 'no GPU: default mode, exclusive, exclusive and listed, prohibited and listed' '0 1 0 1' \
        "$(FAKECUDA_MODE=0 doctor env) $(FAKECUDA_MODE=3 doctor env) $(FAKECUDA_MODE=3 doctor env GPUBLAS_DEVICES=0) $(FAKECUDA_MODE=2 doctor env GPUBLAS_DEVICES=0)"
+verdict() { LD_LIBRARY_PATH=$fake:$debian/openblas-pthread GPUBLAS_HOST_BLAS=libblas.so.3 "$@" "$library" | head -1; }
+expect 'the verdict on a GPU' 'works: GPU fakecuda sm_90, host BLAS OpenBLAS' "$(verdict env)"
+expect 'two GPUs' 'works: 2 GPUs, the first fakecuda sm_90, host BLAS OpenBLAS' "$(verdict env FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=all)"
+expect 'a GPU that is not to be had' 'does not work: the GPU cannot be used (no GPU in GPUBLAS_DEVICES); calls go to OpenBLAS unchanged' \
+       "$(verdict env FAKECUDA_MODE=2)"
+expect 'one without kernels' 'does not work: none of its kernels run on the GPU fakecuda sm_60; calls go to OpenBLAS' "$(verdict env FAKECUDA_ARCH=60)"
+expect 'one that is not to be used' 'works, but GPUBLAS_OFFLOAD=never: calls go to OpenBLAS unchanged, and not to the GPU fakecuda sm_90' \
+       "$(verdict env GPUBLAS_OFFLOAD=never)"
 build libhost.so gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Wno-unused -DHOST -shared -fPIC "$programs/cuda.c" || finish
 beside=$PWD/libhost.so GPUBLAS_HOST_BLAS=$PWD/libhost.so FAKECUDA_FAIL=cuLaunchKernel:1+:2,cuLaunchKernelEx:1+:2 GPUBLAS_VERBOSE=1 preloaded openblas ./cuda triangle > triangle.out 2> triangle.err
 expect 'a triangle that the host finishes: exit, checks right' '0 2' "$? $(grep -c ^right triangle.out)"

@@ -47,5 +47,9 @@ build version_cpp g++ version.cpp $(pkg-config --cflags --libs gpublas) && expec
 # What it exports and needs, and what it says when run
 if "$root/ci/exports" "$installed"; then ok 'exports and needs'; else fail 'exports and needs'; fi
 "$installed" > doctor.out 2> doctor.err; expect 'the doctor: exit' 0 $?
-if [ -s doctor.out ]; then ok 'the doctor speaks'; else fail 'the doctor is silent'; fi
+expect 'the doctor: its verdict comes first, stderr, lines' '1 0 yes' \
+       "$(head -1 doctor.out | grep -cE '^(works: GPU|no GPU here: calls go to) ') $(wc -l < doctor.err) $([ "$(wc -l < doctor.out)" -lt 12 ] && echo yes)"
+expect 'the doctor, --all: kernels' 1 "$("$installed" --all | grep -c '^ 1 naive ')"
+expect 'the doctor, --help: options' 1 "$("$installed" --help | grep -c '^GPUBLAS_OFFLOAD ')"
+"$installed" --what > doctor.out 2> doctor.err; expect 'the doctor, an unknown argument: exit, stdout, stderr' '2 0 1' "$? $(wc -l < doctor.out) $(wc -l < doctor.err)"
 finish
