@@ -53,7 +53,7 @@ double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_fact
 }
 
 /* One core copies 10 GB/s. 128 KiB of a large operand are about what has to be in the ring before the link begins (the first load up is of
-   32 KiB, gpu_up.c), and what is still to be copied when it ends (a job of the last load home has 32 to 256 KiB, gpu_belt.h). */
+   32 KiB, run/upload.c), and what is still to be copied when it ends (a job of the last load home has 32 to 256 KiB, staging.h). */
 double gpb_cost_reach(double bytes, enum gpb_place place)
 {
     return place == GPB_PLACE_HOST ? least(bytes, 128 << 10) / 10e9 : 0;

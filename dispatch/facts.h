@@ -24,7 +24,7 @@ typedef struct gpb_facts {
     double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
     double call_s;               /* one call's fixed cost on the GPU, seconds */
     double gpu_ratio;            /* measured / modelled seconds of calls like this one on the GPU; 1: as modelled */
-    bool crowded;                /* threads of the host BLAS hold the cores (src/crowd.h): gpu_ratio is of such calls, */
+    bool crowded;                /* threads of the host BLAS hold the cores (src/copy/contention.h): gpu_ratio is of such calls, */
     double quiet_ratio;          /* this of others */
     int callers, host_callers;   /* other calls now: on the GPU, as far as this one shares the link with them; on the host's threads */
     bool try_host, try_gpu;      /* that side was never tried with this very size, which the other knows (learn.h) */
@@ -55,7 +55,7 @@ static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
 
 static inline bool gpb_facts_managed(const gpb_facts *facts) { return facts->managed_a || facts->managed_b || facts->managed_c; }
 
-/* Large calls take turns (src/gpu_state.h), so a small one has at most one of them beside it: from so many bytes that go
+/* Large calls take turns (src/gpu/lanes.h), so a small one has at most one of them beside it: from so many bytes that go
    through rings on. */
 enum { GPB_LARGE_CALL = 16 << 20 };
 

@@ -21,7 +21,7 @@
    An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, or of two, so that the
    next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel
    is given k = 0.
-   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch (gpu_operand.c): 48 bytes a member and more. */
+   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch (run/operand.c): 48 bytes a member and more. */
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/gemm_abi.h"
+#include "../../src/host/gemm_abi.h"
 
 typedef float _Complex complex32;
 typedef double _Complex complex64;

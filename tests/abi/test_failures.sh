@@ -14,7 +14,7 @@ GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > /dev/null 2>
 expect 'all twelve calls on the GPU' 12 "$(grep -c ' route=gpu ' whole.trace)"
 
 runs=0 right=0 finished=0
-for function in $(sed -nE 's/^(DRIVER|OPTIONAL)\( (cu[A-Za-z0-9]*).*/\2/p' "$here/../../src/driver.def"); do
+for function in $(sed -nE 's/^(DRIVER|OPTIONAL)\( (cu[A-Za-z0-9]*).*/\2/p' "$here/../../src/service/driver.def"); do
     case $function in cuGetErrorName|cuDriverGetVersion|cuCtxPopCurrent|cuDevicePrimaryCtxRelease|cuFuncSetAttribute|cuDeviceGetName|cuOccupancyMaxActiveClusters|cuStreamIsCapturing) continue ;; esac
     for count in 1 2 4 9 17 '*'; do
         for code in 2 209 700 719 999; do      # out of memory, no image for this GPU, illegal address, launch failed, unknown

@@ -11,7 +11,7 @@ build fuzz_parse clang -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I"$source" -
       "$source"/tests/fuzz/fuzz_parse.c "$source"/src/{log,machine_file}.c "$source"/dispatch/learn.c -lpthread || finish
 
 # Words of both languages, and one good file to begin with.
-{ sed -n 's/^OPTION( *\([A-Z_]*\), *[A-Z]*, *\("[^"]*"\|NULL\), *"\([^"]*\)".*/\1\n\3/p' "$source/src/option.def" | tr '|' '\n' | grep . | sed 's/.*/"&="\n"&"/'
+{ sed -n 's/^OPTION( *\([A-Z_]*\), *[A-Z]*, *\("[^"]*"\|NULL\), *"\([^"]*\)".*/\1\n\3/p' "$source/src/service/option.def" | tr '|' '\n' | grep . | sed 's/.*/"&="\n"&"/'
   printf '"%s"\n' 'gpublas calibration 1\x0a' 'machine GPU of a name, driver 1\x0a' 'dma_mbs ' 'core_mbs ' 'launch_ns ' 'host ' 'gpu ' 'end\x0a'; } | sort -u > words
 mkdir corpus
 printf '\0gpublas calibration 1\nmachine GPU of a name, driver 1\ndma_mbs 50900\ncore_mbs 9000\nlaunch_ns 11000\nhost 2 17 5 65000\ngpu 1 20 8 70000\nend\n' > corpus/good

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Its statics are looked at, too. */
-#include "src/option.c"
-#include "src/machine_file.h"
+#include "src/service/option.c"
+#include "src/learn/machine_file.h"
 
 #define KEY "GPU of a name, driver 1"
 

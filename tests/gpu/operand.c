@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See operand.h. Only entry points that src/driver.def lists too are required; managed memory, cuCtxGetCurrent may be absent. */
+/* See operand.h. Only entry points that src/service/driver.def lists too are required; managed memory, cuCtxGetCurrent may be absent. */
 #include "tests/gpu/operand.h"
 
 #include <dlfcn.h>

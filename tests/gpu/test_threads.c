@@ -67,7 +67,7 @@ static void test_threads(void **state)
     problem_free(&shared);
 }
 
-/* Every other thread's call is large (gpu_state.h): these take turns. */
+/* Every other thread's call is large (gpu/lanes.h): these take turns. */
 static void *large_or_small(void *number)
 {
     const bool large = *(int *)number % 2;

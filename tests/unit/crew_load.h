@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/crew.h"
-#include "src/option.h"
+#include "src/copy/crew.h"
+#include "src/service/option.h"
 
 enum { SKIPPED = 77 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Belts (src/gpu_belt.h): what goes in comes out, in its place, and nothing lands beside the ring, which lies between forbidden pages. The
+/* Belts (src/copy/staging.h): what goes in comes out, in its place, and nothing lands beside the ring, which lies between forbidden pages. The
    driver and the crew are this file's: both do what they were asked as late as they may. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "src/gpu_belt.c"
+#include "src/copy/staging.c"
 #include "tests/unit/random.h"
 
 enum { PAGE = 4096, RING = 64 * PAGE, MATRIX = 640 << 10, PLANS = 200 };

@@ -5,13 +5,13 @@
 
 #include "tests/unit/crew_load.h"
 
-#include "src/clock.h"
+#include "src/service/clock.h"
 
 static atomic_bool time_stands;      /* workers without work never grow tired of looking */
 static int64_t its_clock(void) { return atomic_load(&time_stands) ? 0 : gpb_clock_ns(); }
 #define gpb_clock_ns its_clock
 #define in_child after_fork          /* crew.c's */
-#include "src/crew.c"
+#include "src/copy/crew.c"
 #undef in_child
 
 static atomic_int allowed = GPB_CROWD_ALL;

@@ -6,12 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "src/clock.h"
+#include "src/service/clock.h"
 
 static int64_t now;
 static int64_t its_clock(void) { return now; }
 #define gpb_clock_ns its_clock
-#include "src/crowd.c"
+#include "src/copy/contention.c"
 
 enum { MS = 1000000 };
 

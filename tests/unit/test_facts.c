@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/gpu_state.h"
-#include "src/host_memory.h"
-#include "src/machine.h"
-#include "src/next.h"
+#include "src/gpu/lanes.h"
+#include "src/gpu/host_memory.h"
+#include "src/learn/machine.h"
+#include "src/host/next.h"
 
 static gpb_device device = { .arch = 90, .sms = 132, .concurrent = 1, .budget = 1 << 30 };
 static bool started = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches (src/gpu_kernels.c) on a driver of the test's own: grids that are too large, clusters that nowhere fit. */
+/* Launches (src/gpu/kernels.c) on a driver of the test's own: grids that are too large, clusters that nowhere fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "src/gpu_kernels.h"
-#include "src/image.h"
+#include "src/gpu/kernels.h"
+#include "src/gpu/image.h"
 
 static int launches, searches, held;
 static unsigned blocks;

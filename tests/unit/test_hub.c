@@ -11,16 +11,16 @@
 
 #include <cmocka.h>
 
-#include "src/clock.h"
+#include "src/service/clock.h"
 
 static double now_s;
 static int64_t its_ns(void) { return (int64_t)(1e9 * now_s); }
 static double its_s(void) { return now_s; }
 #define gpb_clock_ns its_ns
 #define gpb_clock_s its_s
-#include "src/crowd.c"
-#include "src/machine.c"
-#include "src/offload.c"
+#include "src/copy/contention.c"
+#include "src/learn/machine.c"
+#include "src/hub/offload.c"
 
 /* ---- the world */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes and their memory, and those who wait for either (src/gpu_state.h): who gets it, in what order. By a clock of the test's own; the
+/* Lanes and their memory, and those who wait for either (src/gpu/lanes.h): who gets it, in what order. By a clock of the test's own; the
    driver, too, is this file's, and does nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,12 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "src/clock.h"
+#include "src/service/clock.h"
 
 static _Atomic int64_t now = INT64_C(1000000000);
 static int64_t its_clock(void) { return now; }
 #define gpb_clock_ns its_clock
-#include "src/gpu_state.c"
+#include "src/gpu/lanes.c"
 
 enum { CALLERS = 8 };
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/log.h"
+#include "src/service/log.h"
 
 static char heard[1 << 20];
 

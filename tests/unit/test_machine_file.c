@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/machine_file.h"
+#include "src/learn/machine_file.h"
 
 static const char key[] = "Some CPU @ 3 GHz, 16 cores, NVIDIA H200, CUDA 13000, libgpublas 0.1.0";
 static gpb_machine first, again;

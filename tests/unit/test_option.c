@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "include/gpublas.h"
-#include "src/option.h"
+#include "src/service/option.h"
 #include "tests/unit/golden.h"
 
 static void golden(void **state)

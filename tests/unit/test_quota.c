@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "src/quota.h"
+#include "src/service/quota.h"
 
 static char root[] = "/tmp/gpublas.XXXXXX";
 

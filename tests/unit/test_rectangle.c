@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/rectangle.h"
+#include "src/copy/copy2d.h"
 
 enum { SHIFT = 4 };      /* bytes that both sides lie off the allocation's alignment */
 

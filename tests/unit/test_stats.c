@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "include/gpublas.h"
-#include "src/stats.h"
+#include "src/service/stats.h"
 
 enum { THREADS = 8, ROUNDS = 20000 };
 

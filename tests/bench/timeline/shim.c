@@ -69,7 +69,7 @@ static void note(const char *name, uint64_t begin, size_t amount, CUstream strea
     __attribute__((visibility("hidden"))) void *slot_##name;          \
     __asm__(".text\n.globl " NAME(name) "\n.type " NAME(name) ", @function\n" NAME(name) ": jmp *slot_" #name "(%rip)\n");
 #define OPTIONAL(name) DRIVER(name)
-#include "src/driver.def"
+#include "src/service/driver.def"
 #undef DRIVER
 #undef OPTIONAL
 
@@ -94,7 +94,7 @@ __attribute__((constructor)) static void connect(void)
     if (!driver) abort();
 #define DRIVER(name) slot_##name = dlsym(driver, NAME(name));
 #define OPTIONAL(name) DRIVER(name)
-#include "src/driver.def"
+#include "src/service/driver.def"
 #define TIMED(name, params, args, amount, queue) \
     real_##name = (CUresult (*) params)slot_##name, slot_##name = (void *)timed_##name;
 #include "tests/bench/timeline/timed.def"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What shim.c notes of the driver's calls. One thread makes them (src/gpu_run.c); so it has no lock. */
+/* What shim.c notes of the driver's calls. One thread makes them (src/run/run.c); so it has no lock. */
 #ifndef TIMELINE_H
 #define TIMELINE_H
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What the doors share: from the letters and enumerations of BLAS's callers to those of gpb_call. */
+#ifndef GPB_DOOR_H
+#define GPB_DOOR_H
+
+#include <complex.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/host/gemm_abi.h"
+#include "src/host/next.h"
+#include "src/hub/offload.h"
+
+typedef float gpb_s;
+typedef double gpb_d;
+typedef float _Complex gpb_c;
+typedef double _Complex gpb_z;
+
+enum { GPB_ROW_MAJOR = 101, GPB_COL_MAJOR = 102 };
+
+/* LSAME looks at the first character and at no case. */
+static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
+/* CBLAS_TRANSPOSE and CBLAS_UPLO as letters; 0, which is illegal, for other values. */
+static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
+static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
+
+/* alpha and beta as a gpb_call has them. A complex one that is no real number is NaN there: neither 0 nor 1, which is all that is asked. */
+static inline double gpb_scalar_s(const void *x) { return *(const float *)x; }
+static inline double gpb_scalar_d(const void *x) { return *(const double *)x; }
+static inline double gpb_scalar_c(const void *x) { const float *z = x; return z[1] == 0 ? z[0] : NAN; }
+static inline double gpb_scalar_z(const void *x) { const double *z = x; return z[1] == 0 ? z[0] : (double)NAN; }
+
+/* CBLAS passes real scalars by value and complex ones by address. */
+#define GPB_SCALAR_s float
+#define GPB_SCALAR_d double
+#define GPB_SCALAR_c const void *
+#define GPB_SCALAR_z const void *
+#define GPB_ADDRESS_s(x) &(x)
+#define GPB_ADDRESS_d(x) &(x)
+#define GPB_ADDRESS_c(x) (x)
+#define GPB_ADDRESS_z(x) (x)
+
+/* Every plain spelling of a routine, in four precisions: F77(p, name, bits, INT) and C(p, name, bits, INT) define a door each. */
+#define GPB_SPELLINGS(p, F77, C, stem)                                                                                    \
+    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t)                                                          \
+    C(p, cblas_##stem, 32, int32_t) C(p, cblas_##stem##_64, 64, int64_t) C(p, cblas_##stem##64_, 64, int64_t)
+#define GPB_PRECISIONS(F77, C, stem)                                                                                      \
+    GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem)                                                   \
+    GPB_SPELLINGS(c, F77, C, c##stem) GPB_SPELLINGS(z, F77, C, z##stem)
+
+/* From a door, once the hub has declined: the same name of the host, with the caller's own arguments. */
+#define GPB_GO_ON(name, host_call)                                                                                        \
+    gpb_visit visit;                                                                                                      \
+    if (gpb_offload(&call, &visit)) return;                                                                               \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                        \
+    host_call;                                                                                                            \
+    gpb_offload_done(&visit);
+
+/* Column-major form of a call whose fields are still as the CBLAS caller gave them: row-major C = A B is column-major C' = B' A', and the
+   upper triangle of C is the lower one of C'. An illegal layout makes the call illegal. */
+static inline void gpb_from_layout(gpb_call *call, int layout)
+{
+    if (layout == GPB_COL_MAJOR) return;
+    gpb_call swapped = *call;
+    swapped.row_major = true;
+    swapped.transa = layout == GPB_ROW_MAJOR ? call->transb : 0, swapped.transb = call->transa;
+    swapped.uplo = call->uplo == 'U' ? 'L' : call->uplo == 'L' ? 'U' : call->uplo;
+    swapped.m = call->n, swapped.n = call->m;
+    swapped.a = call->b, swapped.lda = call->ldb, swapped.stride_a = call->stride_b, swapped.a_array = call->b_array;
+    swapped.b = call->a, swapped.ldb = call->lda, swapped.stride_b = call->stride_a, swapped.b_array = call->a_array;
+    *call = swapped;
+}
+
+#endif

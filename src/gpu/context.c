@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The devices' primary contexts. They are the program's as much as ours: it may reset one (cudaDeviceReset, which numba's cuda.close() and
+   test suites call), and all that was made in it is gone, while its handle stays what it was. Using what is gone crashes inside the driver
+   (an H200, driver 580: SIGSEGV). So before a call uses anything, it asks whether the context is still the one in which that was made. */
+#include "src/gpu/lanes.h"
+
+#include <pthread.h>
+
+#include "src/gpu/kernels.h"
+#include "src/service/log.h"
+#include "src/service/thread.h"
+
+static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int inside;                /* gpb_gpu_enter without gpb_gpu_exit, of all threads */
+static atomic_bool let_go;
+enum { LAST_STACK = 256 << 10 };
+
+/* ---- the end of it: a GPU that is given up holds nothing of the machine's any more. By a thread of its own: a driver in distress may take its
+   time. */
+
+static void *give_back(void *unused)
+{
+    gpb_gpu_let_lanes_go();
+    return unused;
+}
+
+/* When nobody is inside any more, nobody comes in again, and no call has a lane. A program that is ending leaves it to the driver. */
+void gpb_gpu_let_go(void)
+{
+    if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving() || atomic_exchange(&let_go, true)) return;
+    gpb_thread_begin(give_back, LAST_STACK);
+}
+
+static void leave(void)
+{
+    if (atomic_fetch_sub(&inside, 1) == 1) gpb_gpu_let_go();
+}
+
+static void pop(void)
+{
+    CUcontext popped;
+    gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
+}
+
+/* ---- is it the same one? */
+
+/* Of an allocation; 0: the driver knows none there. Never the same twice in a process. */
+static uint64_t buffer_id(CUdeviceptr at)
+{
+    unsigned long long id = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    void *value = &id;
+    return gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, at) ? 0 : id;
+}
+
+/* Drivers before CUDA 12 have no number of a context: there a few bytes of its memory are looked after. */
+static bool canary_lives(const gpb_device *device)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    const CUdeviceptr canary = atomic_load(&device->canary);
+    unsigned flags;
+    int active;
+    if (driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device->handle, &flags, &active) && !active) return false;
+    return !canary || buffer_id(canary) == atomic_load(&device->id);
+}
+
+#if CUDA_VERSION >= 12000
+static bool number_of(CUcontext context, unsigned long long *number, CUresult *result)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    *result = driver->cuCtxGetId ? driver->cuCtxGetId(context, number) : CUDA_ERROR_NOT_SUPPORTED;
+    return *result == CUDA_SUCCESS;
+}
+#else
+static bool number_of(CUcontext context, unsigned long long *number, CUresult *result)
+{
+    return (void)context, (void)number, *result = CUDA_ERROR_NOT_SUPPORTED, false;
+}
+#endif
+
+/* A driver that fails to answer is in some other distress, which the next of its calls will tell. */
+bool gpb_gpu_same(const gpb_device *device)
+{
+    unsigned long long number = 0;
+    CUresult result;
+    if (atomic_load(&device->canary)) return canary_lives(device);
+    if (!atomic_load(&device->id)) return true;
+    if (number_of(device->context, &number, &result)) return number == atomic_load(&device->id);
+    return result != CUDA_ERROR_CONTEXT_IS_DESTROYED && result != CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* ---- making it anew */
+
+/* What the context, which is current, is to be known by. */
+static void identify(gpb_device *device)
+{
+    unsigned long long number = 0;
+    CUdeviceptr canary = 0;
+    CUresult result;
+    if (!number_of(device->context, &number, &result)) {
+        if (gpb_driver_open(NULL)->cuMemAlloc(&canary, sizeof(uint32_t))) canary = 0;
+        number = canary ? buffer_id(canary) : 0;
+    }
+    atomic_store(&device->canary, canary), atomic_store(&device->id, number);
+}
+
+void gpb_gpu_identify(gpb_device *device)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
+    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) identify(device), pop();
+    gpb_driver_capture_mode(&mode);
+}
+
+/* Under `renewal`. Retained once more: that brings it to life, and whether a reset took our share away need not be known. What tells the
+   new one from the old is noted last: until then nobody else takes it for the same. */
+static CUresult renew(gpb_device *device)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUcontext context = NULL;
+    CUresult result = driver->cuDevicePrimaryCtxRetain(&context, device->handle);
+    if (result) return result;
+    if (context != device->context) device->context = context;
+    gpb_gpu_forget_functions(device);
+    gpb_gpu_forget_lanes(device);
+    result = driver->cuCtxPushCurrent(context);
+    if (result) return result;
+    identify(device);
+    pop();
+    gpb_log_debug("GPU %d was reset by the program: all that we had there is made anew", device->ordinal);
+    return result;
+}
+
+static CUresult renew_once(gpb_device *device)
+{
+    CUresult result = CUDA_SUCCESS;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
+    pthread_mutex_lock(&renewal);
+    if (!gpb_gpu_same(device)) result = renew(device);
+    pthread_mutex_unlock(&renewal);
+    gpb_driver_capture_mode(&mode);
+    return result;
+}
+
+/* Between the question and the push the program may reset the device once more. */
+static CUresult push(gpb_device *device)
+{
+    enum { TRIES = 4 };
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < TRIES && (i == 0 || result == CUDA_ERROR_CONTEXT_IS_DESTROYED); i++) {
+        result = gpb_gpu_same(device) ? CUDA_SUCCESS : renew_once(device);
+        if (!result) result = gpb_driver_open(NULL)->cuCtxPushCurrent(device->context);
+    }
+    return result;
+}
+
+CUresult gpb_gpu_enter(gpb_device *device)
+{
+    atomic_fetch_add(&inside, 1);
+    const CUresult result = gpb_gpu_started() ? push(device) : CUDA_ERROR_NOT_PERMITTED;
+    if (result) leave();
+    return result;
+}
+
+void gpb_gpu_exit(void)
+{
+    pop();
+    leave();
+}
+
+bool gpb_gpu_records_graph(void)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUstreamCaptureStatus status;
+    return driver->cuStreamIsCapturing && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
+void gpb_gpu_failed(const gpb_lane *lane, CUresult result)
+{
+    if (gpb_gpu_sticky(result) && lane->life == lane->device->life && gpb_gpu_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies of the driver's own; see dma.h. */
+#include "src/gpu/dma.h"
+
+#include <time.h>
+
+#include "src/gpu/lanes.h"
+
+static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr arena, bool up, CUstream stream)
+{
+    const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
+    const size_t pitch = (size_t)panel->ld_arena * panel->element;
+    CUDA_MEMCPY2D copy = {
+        .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE,
+        .srcDevice = up ? caller : arena, .srcPitch = up ? apart : pitch,
+        .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
+        .WidthInBytes = tight, .Height = (size_t)panel->cols };
+    return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
+}
+
+/* The rows of a column that are the panel's. */
+static void rows_of(const gpb_panel *panel, int64_t col, int64_t *first, int64_t *last)
+{
+    const int64_t diagonal = panel->col0 + col - panel->row0;
+    *first = 0, *last = panel->rows;
+    if (panel->uplo == 'L' && diagonal > 0) *first = diagonal;
+    if (panel->uplo == 'U' && diagonal + 1 < *last) *last = diagonal + 1;
+}
+
+/* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
+   has numbers for: column by column. */
+CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
+{
+    const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
+    const bool far = panel->cols > 1 && panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+    if (panel->uplo == 'G' && !far) return copy_2d(panel, caller, arena, up, stream);
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t col = 0; col < panel->cols && !result; col++) {
+        int64_t first, last;
+        rows_of(panel, col, &first, &last);
+        gpb_panel part = { .rows = last - first, .cols = 1, .ld = last - first, .ld_arena = last - first, .element = panel->element };
+        if (part.rows > 0)
+            result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + first) * panel->element,
+                             arena + (CUdeviceptr)(col * panel->ld_arena + first) * panel->element, up, stream);
+    }
+    return result;
+}
+
+/* The copy below, once, and the wait for it. plainly: column by column, by the driver's plainest copies, which ask least of it. */
+static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
+    CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
+    CUstream stream = CU_STREAM_LEGACY;
+    CUresult result = gpb_gpu_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) : CUDA_SUCCESS;
+    if (result) return result;
+    if (fetch) {
+        copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED, copy.srcDevice = gpu, copy.srcPitch = apart;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = host, copy.dstPitch = tight;
+    } else {
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host, copy.srcPitch = tight;
+        copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED, copy.dstDevice = gpu, copy.dstPitch = apart;
+    }
+    if (!plainly) result = driver->cuMemcpy2DAsync(&copy, stream);
+    for (int64_t col = 0; plainly && !result && col < panel->cols; col++) {
+        int64_t first, last;
+        rows_of(panel, col, &first, &last);
+        char *at = host + (size_t)col * tight + (size_t)first * panel->element;
+        const CUdeviceptr there = gpu + (CUdeviceptr)col * apart + (CUdeviceptr)first * panel->element;
+        const size_t bytes = first < last ? (size_t)(last - first) * panel->element : 0;
+        if (bytes) result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream) : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
+    }
+    /* Whatever was queued has the host's memory in hand. */
+    const CUresult waited = driver->cuStreamSynchronize(stream);
+    if (stream != CU_STREAM_LEGACY) driver->cuStreamDestroy(stream);
+    return result && !gpb_gpu_sticky(waited) ? result : waited;
+}
+
+/* Without this copy C is not computed: a failure that passes is waited out, for 85 ms in all. */
+CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch)
+{
+    enum { TRIES = 10, FIRST_PAUSE_NS = 1000000 };
+    gpb_device *devices;
+    CUresult result = CUDA_ERROR_NOT_INITIALIZED;
+    struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
+    for (int i = 0; i < TRIES && gpb_gpu_devices(&devices) > 0; i++) {
+        const bool plainly = i % 2 || panel->uplo != 'G' || panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+        if (i && i % 2 == 0) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
+        result = gpb_gpu_enter(&devices[0]);
+        if (!result) {
+            result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
+            gpb_gpu_exit();
+        }
+        if (!result || gpb_gpu_sticky(result)) break;
+    }
+    return result;
+}

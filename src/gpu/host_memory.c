@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses of the host; see host_memory.h. The kernel keeps these three areas for the program: a driver that hands out addresses for
+   device memory maps them elsewhere. What a mapping once was is no evidence: it may be gone, and CUDA's memory in its place. */
+#include "src/gpu/host_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef struct area {
+    uintptr_t from, to;
+} area;
+
+enum { AREAS = 4 };
+static area data[AREAS];                 /* writable segments of the program */
+static uintptr_t heap;                   /* where the brk area begins */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool is_within(area of, uintptr_t at) { return at - of.from < of.to - of.from; }
+
+/* The first object is the program itself. */
+static int note_data(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    int count = 0;
+    for (int i = 0; i < info->dlpi_phnum && count < AREAS; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const uintptr_t from = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W)) data[count++] = (area){ from, from + segment->p_memsz };
+    }
+    return 1;
+}
+
+/* start_brk: the 47th field of /proc/self/stat (man 5 proc), the 45th after the name, which ends with the last parenthesis. */
+static uintptr_t start_of_heap(void)
+{
+    char text[1024], *at;
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    text[length < 0 ? 0 : length] = 0;
+    at = strrchr(text, ')');
+    for (int field = 0; at && field < 45; field++) at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static void find(void)
+{
+    dl_iterate_phdr(note_data, NULL);
+    heap = start_of_heap();
+    if (!heap) heap = (uintptr_t)sbrk(0);      /* what is below stays unknown */
+}
+
+static area stack_of_thread(void)
+{
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes)) return (area){ 0, 0 };
+    pthread_attr_getstack(&attributes, &low, &bytes);
+    pthread_attr_destroy(&attributes);
+    return (area){ (uintptr_t)low, (uintptr_t)low + bytes };
+}
+
+/* The stack between here and its top. A program that switches stacks itself is not on its thread's stack: then nothing is known. */
+static bool is_on_stack(uintptr_t at)
+{
+    static _Thread_local area stack __attribute__((tls_model("initial-exec")));
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (!stack.to) stack = stack_of_thread();
+    return is_within(stack, here) && at >= here && at < stack.to;
+}
+
+static bool is_data(uintptr_t at)
+{
+    for (int i = 0; i < AREAS; i++)
+        if (is_within(data[i], at)) return true;
+    return false;
+}
+
+bool gpb_host_memory(const void *const *pointers, int count)
+{
+    pthread_once(&once, find);
+    const area brk = { heap, (uintptr_t)sbrk(0) };
+    for (int i = 0; i < count; i++) {
+        const uintptr_t at = (uintptr_t)pointers[i];
+        if (!is_within(brk, at) && !is_data(at) && !is_on_stack(at)) return false;
+    }
+    return true;
+}
+
+/* The kernel copies the set before it looks at what is to be done with it, which is nothing that exists: EFAULT, or EINVAL. No page of ours
+   is touched, and a container's seccomp filter lets it pass. The eight bytes around the address, so that they are of one page: an operand
+   may be the last of a mapping. */
+bool gpb_host_readable(const void *pointer)
+{
+    const int before = errno;
+    const uintptr_t at = (uintptr_t)pointer / 8 * 8;
+    const bool readable = !at || syscall(SYS_rt_sigprocmask, ~0, at, NULL, (size_t)8) == 0 || errno != EFAULT;
+    errno = before;
+    return readable;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds functions in images and launches them. A function once found is read without a lock: a call of 10 us has no time for the driver's
+   search by name. One lock guards loading. */
+#include "src/gpu/kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kernels/split.h"
+#include "src/service/clock.h"
+#include "src/gpu/image.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Early launches (programmatic dependent launch, sm_90 and up) for those that ask: 1 us of 23 at n = 1024. Only code built for sm_90 or
+   later waits for the launch before it: what the driver makes of older PTX does not. */
+static bool may_be_early(const gpb_device *device) { return GPB_NEWEST_ARCH >= 90 && device->arch >= 90; }
+
+typedef struct row {
+    enum gpb_image image;
+    const char *symbol;
+    int threads, smem;
+} row;
+
+/* split.def; its functions are the last. */
+typedef struct splitter {
+    enum gpb_image image;
+    const char *symbol;
+    int64_t most;
+    int sharers;
+} splitter;
+static const splitter splitters[] = {
+#define SPLITTER(name, image, most, sharers) { GPB_IMAGE_##image, GPB_STR(GPB_SPLIT_SYMBOL(s, name)), most, sharers },
+#include "kernels/split.def"
+#undef SPLITTER
+};
+enum { SPLITTERS = sizeof splitters / sizeof *splitters, FIRST_SPLITTER = GPB_FUNCTIONS - SPLITTERS };
+
+static row row_of(int which)
+{
+    if (which < GPB_KERNELS) {
+        const gpb_kernel *kernel = &gpb_kernels[which];
+        return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem };
+    }
+    switch (which) {
+    case GPB_FUNCTION_PACK:   return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)), GPB_PACK_THREADS, 0 };
+    case GPB_FUNCTION_UNPACK: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)), GPB_PACK_THREADS, 0 };
+    case GPB_FUNCTION_REDUCE: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_REDUCE_SYMBOL(s)), GPB_REDUCE_THREADS, 0 };
+    default: {
+        const splitter *of = &splitters[which - FIRST_SPLITTER];
+        return (row){ of->image, of->symbol, GPB_SPLIT_THREADS, 0 };
+    }
+    }
+}
+
+int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sharers)
+{
+    int x = 0;      /* the last of them takes anything, anywhere */
+    while (x < SPLITTERS - 1 && (!gpb_kernel_table_runs(splitters[x].image, device->arch)
+                                 || (splitters[x].most && (k > splitters[x].most || slices > 2))))
+        x++;
+    *sharers = splitters[x].sharers;
+    return FIRST_SPLITTER + x;
+}
+
+/* Under the lock. An image that cannot be loaded is not tried again, but for want of memory, which passes: then when ten times as long has
+   gone by as the attempt took, so that calls spend a tenth of their time on it at most. */
+static CUresult load(gpb_device *device, enum gpb_image image)
+{
+    const int64_t now = gpb_clock_ns();
+    const bool later = device->missing[image] == CUDA_ERROR_OUT_OF_MEMORY && now >= device->again_ns[image];
+    if (device->module[image] || (device->missing[image] && !later)) return device->missing[image];
+    device->missing[image] = gpb_driver_open(NULL)->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    device->again_ns[image] = gpb_clock_ns() + 10 * (gpb_clock_ns() - now);
+    return device->missing[image];
+}
+
+/* Under the lock. */
+static CUresult find(gpb_device *device, const row *of, CUfunction *function)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = load(device, of->image);
+    if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
+    if (!result && of->smem > 48 * 1024)
+        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, of->smem);
+    return result;
+}
+
+/* Clusters of a SPLIT kernel that the device holds at once: not all multiprocessors of a group may find partners. 0: none fits (a slice of
+   one multiprocessor, shared memory that others have). */
+static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
+{
+    int clusters = device->sms / GPB_SPLIT_CLUSTER;
+#if CUDA_VERSION >= 11080
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SPLIT_CLUSTER), .gridDimY = 1, .gridDimZ = 1,
+                                    .blockDimX = (unsigned)kernel->threads, .blockDimY = 1, .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)kernel->smem, .attrs = &size, .numAttrs = 1 };
+    int held = 0;
+    if (driver->cuOccupancyMaxActiveClusters && !driver->cuOccupancyMaxActiveClusters(&held, function, &config) && held < clusters)
+        clusters = held;
+#endif
+    return clusters;
+}
+
+CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function)
+{
+    *function = atomic_load_explicit(&device->function[which], memory_order_acquire);
+    if (*function) return CUDA_SUCCESS;
+    const row of = row_of(which);
+    pthread_mutex_lock(&lock);
+    CUresult result = find(device, &of, function);
+    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SPLIT) {
+        device->clusters[which] = most_clusters(device, &gpb_kernels[which], *function);
+        if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;      /* not to be asked for again */
+    }
+    if (!result) atomic_store_explicit(&device->function[which], *function, memory_order_release);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void gpb_gpu_forget_functions(gpb_device *device)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < GPB_FUNCTIONS; i++) atomic_store_explicit(&device->function[i], NULL, memory_order_release);
+    for (int i = 0; i < GPB_IMAGES; i++) device->module[i] = NULL, device->missing[i] = CUDA_SUCCESS;
+    pthread_mutex_unlock(&lock);
+}
+
+CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    const row of = row_of(launch->which);
+    const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members), threads = (unsigned)of.threads;
+    const unsigned smem = (unsigned)of.smem;
+    void *params[] = { launch->args };
+    CUfunction function;
+    if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* what a grid may have */
+    CUresult result = gpb_gpu_function(device, launch->which, &function);
+    if (result) return result;
+#if CUDA_VERSION >= 11080
+    if (launch->early && may_be_early(device) && driver->cuLaunchKernelEx) {
+        CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                    .value.programmaticStreamSerializationAllowed = 1 };
+        const CUlaunchConfig config = { .gridDimX = x, .gridDimY = 1, .gridDimZ = z, .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
+                                        .sharedMemBytes = smem, .hStream = stream, .attrs = &early, .numAttrs = 1 };
+        return driver->cuLaunchKernelEx(&config, function, params, NULL);
+    }
+#endif
+    return driver->cuLaunchKernel(function, x, 1, z, threads, 1, 1, smem, stream, params, NULL);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
+#include <pthread.h>
+
+#include "src/gpu/lanes.h"
+#include "src/gpu/host_memory.h"
+#include "src/service/log.h"
+#include "src/learn/machine.h"
+
+/* What the driver knows of an address. */
+typedef struct known {
+    bool on_gpu, managed, pinned;
+    int ordinal;                 /* of its GPU */
+    CUcontext context;           /* that it belongs to */
+    uintptr_t start;             /* the allocation or registration around it: addresses within all live in the same place */
+    size_t bytes;
+} known;
+
+/* Memory that the host cannot reach, as the driver has named it: for the time when there is no driver to ask any more. A range is a number of
+   its first page and one of 64 KiB pieces; those that fall on one place become one that holds both. */
+enum { SEEN = 64, SEEN_PAGE = 4096, SEEN_PIECE = 65536 };
+static _Atomic uint64_t seen[SEEN];
+static atomic_bool any_seen;
+
+static uint64_t seen_pieces(uintptr_t first, uintptr_t last)
+{
+    const uint64_t pieces = (last - first) / SEEN_PIECE + 1, most = (1 << 28) - 1;
+    return pieces < most ? pieces : most;
+}
+
+static uintptr_t seen_first(uint64_t range) { return (range >> 28) * SEEN_PAGE; }
+static uintptr_t seen_end(uint64_t range) { return seen_first(range) + (range & ((1 << 28) - 1)) * SEEN_PIECE; }
+
+static void note_seen(uintptr_t start, size_t bytes)
+{
+    _Atomic uint64_t *place = &seen[start / (2 << 20) % SEEN];
+    uint64_t before = atomic_load_explicit(place, memory_order_relaxed), now;
+    do {
+        uintptr_t first = start, last = start + (bytes ? bytes - 1 : 0);
+        if (before && first >= seen_first(before) && last < seen_end(before)) return;
+        if (before && seen_first(before) < first) first = seen_first(before);
+        if (before && seen_end(before) - 1 > last) last = seen_end(before) - 1;
+        now = first / SEEN_PAGE << 28 | seen_pieces(first / SEEN_PAGE * SEEN_PAGE, last);
+    } while (!atomic_compare_exchange_weak(place, &before, now));
+    atomic_store_explicit(&any_seen, true, memory_order_relaxed);
+}
+
+static bool was_on_gpu(const void *pointer)
+{
+    bool was = false;
+    for (int i = 0; i < SEEN && atomic_load_explicit(&any_seen, memory_order_relaxed); i++) {
+        const uint64_t range = atomic_load_explicit(&seen[i], memory_order_relaxed);
+        was |= (uintptr_t)pointer >= seen_first(range) && (uintptr_t)pointer < seen_end(range);
+    }
+    return was;
+}
+
+static CUresult ask(const void *pointer, known *about)
+{
+    unsigned memory = 0, managed = 0;
+    CUdeviceptr start = 0;
+    *about = (known){ .ordinal = -1 };
+    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    void *values[] = { &memory, &managed, &about->ordinal, &about->context, &start, &about->bytes };
+    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(6, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+    if (result) return result;
+    about->managed = managed;
+    about->on_gpu = memory == CU_MEMORYTYPE_DEVICE, about->pinned = memory == CU_MEMORYTYPE_HOST;
+    about->start = (uintptr_t)start;
+    if (about->on_gpu && !about->managed) note_seen(about->start, about->bytes);
+    return result;
+}
+
+static bool reaches_over(const known *about, const void *pointer, size_t bytes)
+{
+    const uintptr_t offset = (uintptr_t)pointer - about->start;
+    return offset < about->bytes && bytes <= about->bytes - offset;
+}
+
+/* Where so many bytes live, and (if on a device of ours) on which; a context is current. Memory of a context that is not the primary one is
+   reachable only by copies: ELSEWHERE, like another GPU's. */
+static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, known *about)
+{
+    gpb_device *devices;
+    const int count = gpb_gpu_devices(&devices);
+    *about = (known){ 0 };
+    if (!pointer) return GPB_PLACE_HOST;
+    if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;      /* a driver in distress */
+    if (about->managed) return GPB_PLACE_DEVICE;
+    if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
+    if (!about->on_gpu) return GPB_PLACE_HOST;
+    for (int i = 0; i < count; i++)
+        if (devices[i].ordinal == about->ordinal && (!about->context || about->context == devices[i].context)) {
+            if (*device >= 0 && *device != i) return GPB_PLACE_ELSEWHERE;
+            *device = i;
+            return GPB_PLACE_DEVICE;
+        }
+    return GPB_PLACE_ELSEWHERE;
+}
+
+/* An operand, all of its members. */
+typedef struct operand {
+    const void *base, *const *array;
+    int64_t rows, cols, ld, stride;
+} operand;
+
+/* From the first element to the last; saturated, for nothing pinned is that large. */
+static size_t bytes_of(const operand *of, int64_t members)
+{
+    int64_t elements, strides, bytes;
+    if (of->rows == 0 || of->cols == 0) return 0;
+    if (of->stride < 0 || __builtin_mul_overflow(of->cols - 1, of->ld, &elements)
+        || __builtin_mul_overflow(members - 1, of->stride, &strides) || __builtin_add_overflow(elements, of->rows, &elements)
+        || __builtin_add_overflow(elements, strides, &elements) || __builtin_mul_overflow(elements, 4, &bytes))
+        return SIZE_MAX;
+    return (size_t)bytes;
+}
+
+/* How many members from the first on lie in that allocation, sixteen by sixteen: without a branch for each. */
+static int64_t members_within(const known *about, const void *const *array, int64_t batch, size_t bytes)
+{
+    enum { SIXTEEN = 16 };
+    const uintptr_t room = about->bytes - bytes;
+    int64_t done = 0;
+    if (about->bytes < bytes) return done;
+    for (bool all = true; done + SIXTEEN <= batch; done += SIXTEEN) {
+        for (int i = 0; i < SIXTEEN; i++) all &= (uintptr_t)array[done + i] - about->start <= room;
+        if (!all) return done;
+    }
+    return done;
+}
+
+/* Elements from a member to the next, if all lie equally far apart and in ascending order; else < 0. Sixteen by sixteen, as above. */
+static int64_t distance(const void *const *array, int64_t batch)
+{
+    enum { SIXTEEN = 16, ELEMENT = 4 };
+    const uintptr_t step = batch > 1 ? (uintptr_t)array[1] - (uintptr_t)array[0] : 0;
+    uintptr_t uneven = step % ELEMENT;
+    int64_t l = 1;
+    for (; l + SIXTEEN <= batch && !uneven; l += SIXTEEN)
+        for (int i = 0; i < SIXTEEN; i++) uneven |= ((uintptr_t)array[l + i] - (uintptr_t)array[l + i - 1]) ^ step;
+    for (; l < batch; l++) uneven |= ((uintptr_t)array[l] - (uintptr_t)array[l - 1]) ^ step;
+    return uneven || step > INTPTR_MAX ? -1 : (int64_t)(step / ELEMENT);
+}
+
+/* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
+   The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
+   of 1000 x 64^3 takes 30. */
+static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device, int64_t *between, bool *managed)
+{
+    known about;
+    *between = -1;
+    if (!of->array) {
+        const enum gpb_place one = place_of(of->base, bytes_of(of, batch), device, &about);
+        *managed = about.managed;
+        return one;
+    }
+    const size_t bytes = bytes_of(of, 1);
+    enum gpb_place all = place_of(of->array[0], bytes, device, &about);
+    *managed = about.managed || gpb_place_on_host(all);
+    operand even = { of->array[0], NULL, of->rows, of->cols, of->ld, distance(of->array, batch) };
+    if (all != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, even.base, bytes_of(&even, batch))) {
+        *between = even.stride;
+        return all;
+    }
+    int64_t i = all == GPB_PLACE_HOST ? 1 : members_within(&about, of->array, batch, bytes);
+    for (; i < batch; i++) {
+        if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
+        const enum gpb_place one = place_of(of->array[i], bytes, device, &about);
+        *managed &= about.managed || gpb_place_on_host(one);
+        if (one == all) continue;
+        if (!gpb_place_on_host(one) || !gpb_place_on_host(all)) return GPB_PLACE_ELSEWHERE;
+        all = GPB_PLACE_HOST;
+    }
+    return all;
+}
+
+/* Makes a context of ours current, so that the driver answers. */
+static bool enter(void)
+{
+    gpb_device *devices;
+    if (!gpb_gpu_devices(&devices)) return false;
+    const CUresult result = gpb_gpu_enter(&devices[0]);
+    if (!result) return true;
+    gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
+    if (gpb_gpu_started() && gpb_gpu_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    return false;
+}
+
+enum gpb_place gpb_gpu_place(const void *pointer)
+{
+    int device = -1;
+    known about;
+    if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
+    enum gpb_place place = place_of(pointer, 1, &device, &about);
+    gpb_gpu_exit();
+    return place;
+}
+
+CUcontext gpb_gpu_context_of(const void *pointer)
+{
+    known about;
+    return ask(pointer, &about) || about.managed ? NULL : about.context;
+}
+
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+{
+    if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
+    return !call->c_array && gpb_host_memory((const void *[]){ call->a, call->b, call->c }, 3);
+}
+
+/* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
+   which is no reason for us to. Without a current context the driver may not say: then it might. */
+static bool might_be_on_gpu(const void *pointer)
+{
+    known about;
+    if (!pointer || !gpb_driver_open(NULL)) return false;
+    CUresult result = ask(pointer, &about);
+    return (about.on_gpu && !about.managed) || result == CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static bool any_might(const gpb_call *call)
+{
+    if (!call->c_array) return might_be_on_gpu(call->a) || might_be_on_gpu(call->b) || might_be_on_gpu(call->c);
+    for (int64_t i = 0; i < call->batch; i++)
+        if (might_be_on_gpu(call->a_array[i]) || might_be_on_gpu(call->b_array[i]) || might_be_on_gpu(call->c_array[i])) return true;
+    return false;
+}
+
+/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to
+   unmap it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
+enum { PAGES = 16, MOMENT = 80000 };     /* cycles: 20 to 40 us. No more pages: glibc keeps some 1.6 KB for static TLS of all that is opened */
+typedef struct glance {
+    uintptr_t page : 62;
+    bool on_gpu : 1, lost : 1;   /* lost: not on_gpu, but that the host cannot reach it, as it was when the GPU was lost */
+    uint64_t at;
+} glance;
+static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
+
+static glance *glance_of(const void *pointer) { return &glances[(uintptr_t)pointer / 4096 % PAGES]; }
+
+static bool is_fresh(const void *pointer, uint64_t now)
+{
+    const glance *g = glance_of(pointer);
+    return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
+}
+
+/* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_gpu_facts to look into. */
+static void look(const void *pointer, uint64_t now)
+{
+    unsigned memory = 0, managed = 0;
+    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED };
+    void *values[] = { &memory, &managed };
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
+        result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+        gpb_gpu_exit();
+    }
+    *glance_of(pointer) = (glance){ .page = (uintptr_t)pointer / 4096, .at = now,
+                                       .on_gpu = result || (memory == CU_MEMORYTYPE_DEVICE && !managed) };
+}
+
+bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
+{
+    const void *const operands[] = { call->c, call->a, call->b };
+    bool there = call->c_array;
+    if (!gpb_gpu_started()) return !any_might(call);
+    for (int i = 0; i < 3 && !there; i++) {
+        if (!is_fresh(operands[i], now)) look(operands[i], now);
+        there = glance_of(operands[i])->on_gpu;
+    }
+    return !there;
+}
+
+/* Else managed memory is out of every thread's reach while any kernel is at work (WSL2; before Pascal): none of ours is, in such a call. */
+static bool concurrent_access(void)
+{
+    gpb_device *devices;
+    return !gpb_gpu_devices(&devices) || devices[0].concurrent;
+}
+
+static void find_operands(const gpb_call *call, gpb_facts *facts)
+{
+    const operand a = { call->a, call->a_array, gpb_call_rows_a(call), gpb_call_cols_a(call), call->lda, call->stride_a };
+    const operand b = { call->b, call->b_array, gpb_call_rows_b(call), gpb_call_cols_b(call), call->ldb, call->stride_b };
+    const operand c = { call->c, (const void *const *)call->c_array, call->m, call->n, call->ldc, call->stride_c };
+    int device = -1;
+    facts->c = place_of_all(&c, call->batch, &device, &facts->between_c, &facts->managed_c);
+    facts->a = place_of_all(&a, call->batch, &device, &facts->between_a, &facts->managed_a);
+    facts->b = place_of_all(&b, call->batch, &device, &facts->between_b, &facts->managed_b);
+    facts->device = device + 1;
+    facts->managed_a &= !gpb_place_on_host(facts->a), facts->managed_b &= !gpb_place_on_host(facts->b);
+    facts->managed_c &= !gpb_place_on_host(facts->c);
+    if (gpb_facts_managed(facts) && !concurrent_access()) facts->arch = 0;
+}
+
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
+    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
+    const bool unstarted = gpb_gpu_possible() && !gpb_gpu_started() && libcuda;
+    if (unstarted) gpb_gpu_note_device();
+    if (unstarted && any_might(call)) gpb_gpu_start();
+    if (!gpb_gpu_possible()) {
+        facts->arch = 0;
+    } else if (enter()) {
+        gpb_device *devices;
+        gpb_gpu_devices(&devices);
+        facts->arch = devices[0].arch, facts->sms = devices[0].sms, facts->device_bytes = devices[0].budget;
+        find_operands(call, facts);
+        gpb_gpu_exit();
+    } else if (gpb_gpu_started()) {
+        facts->arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
+    }
+    facts->starting = gpb_gpu_starting();
+    facts->start_s = gpb_gpu_start_left();
+    gpb_machine_facts(call, facts);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/* What no driver has ever called a GPU's is the program's affair, as without us: a page that it provides on demand looks just like memory
+   that is gone. Where there is still a driver to ask (a GPU that failed, or that we may not use), it is; the answer is good for a moment. */
+static bool is_gone(const void *pointer, uint64_t now)
+{
+    if (was_on_gpu(pointer)) return !gpb_host_readable(pointer);
+    if (gpb_gpu_forked() || gpb_host_memory(&pointer, 1)) return false;
+    glance *g = glance_of(pointer);
+    if (!is_fresh(pointer, now) || !g->lost) {
+        look(pointer, now);
+        g->on_gpu = g->on_gpu && !gpb_host_readable(pointer), g->lost = true;
+    }
+    return g->on_gpu;
+}
+
+static bool any_gone(const gpb_call *call, const void *a, const void *b, const void *c, uint64_t now)
+{
+    return is_gone(c, now) || (gpb_call_multiplies(call) && (is_gone(a, now) || is_gone(b, now)));
+}
+
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    if (!gpb_gpu_lost()) return false;
+    const uint64_t now = __builtin_ia32_rdtsc();
+    if (!call->c_array) return any_gone(call, call->a, call->b, call->c, now);
+    for (int64_t i = 0; i < call->batch; i++)
+        if (any_gone(call, call->a_array[i], call->b_array[i], call->c_array[i], now)) return true;
+    return false;
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* All entries of one precision and one width of integers; included by embedded.h for each width. */
+#include "src/host/embedded/level1.h"
+#include "src/host/embedded/level2.h"
+#include "src/host/embedded/fortran.h"
+#include "src/host/embedded/level3.h"
+#include "src/host/embedded/cblas.h"

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbol table, from blas.def, and the binding of a trampoline's slot at its first call. */
+#include "src/host/symbol.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "src/service/log.h"
+#include "src/host/next.h"
+#include "src/service/option.h"
+
+/* Doors and embedded functions have a signature each; the table only needs their addresses. */
+#define DOOR_(name) void gpb_door_##name(void);
+#define NONE_(name)
+#define SYMBOL(name, stem, language, width, door) door(name)
+#include "src/host/symbols.h"
+#undef DOOR_
+#undef NONE_
+#define SYMBOL(name, stem, language, width, door) void GPB_EMBEDDED_##language##_##width(stem)(void);
+#define GPB_EMBEDDED_F77_32(stem) gpb_embedded_##stem##_
+#define GPB_EMBEDDED_F77_64(stem) gpb_embedded_##stem##_64_
+#define GPB_EMBEDDED_C_32(stem)   gpb_embedded_cblas_##stem
+#define GPB_EMBEDDED_C_64(stem)   gpb_embedded_cblas_##stem##_64
+#include "src/host/symbols.h"
+
+const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS] = {
+#define DOOR_(name) (void *)gpb_door_##name
+#define NONE_(name) NULL
+#define SYMBOL(name, stem, language, width, door) \
+    { #name, #stem, GPB_LANGUAGE_##language, width, door(name), (void *)GPB_EMBEDDED_##language##_##width(stem) },
+#include "src/host/symbols.h"
+};
+
+/* trampoline.S: where each name goes, and what it holds at first, which asks here. */
+extern _Atomic(void *) gpb_slots[GPB_SYMBOLS];
+extern void *const gpb_lazies[GPB_SYMBOLS];
+
+/* Who the plain names are for: 32-bit callers, whoever needs the library that they are from, the host alone. */
+enum aside { NOBODY, BY_CALLER, EVERYBODY };
+static atomic_int aside;
+
+bool gpb_symbol_plain(enum gpb_symbol symbol)
+{
+    return gpb_symbol_rows[symbol].width == 32 && strncmp(gpb_symbol_rows[symbol].name, "scipy_", 6) != 0;
+}
+
+bool gpb_symbol_standing_aside(void) { return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY; }
+
+static void *target_of(unsigned number)
+{
+    void *door = gpb_symbol_rows[number].door;
+    return door && !(gpb_symbol_plain(number) && gpb_symbol_standing_aside()) ? door : gpb_next(number);
+}
+
+/* A slot that is settled by the caller stays as it was. */
+static void *settle(unsigned number, const void *caller)
+{
+    const bool plain = gpb_symbol_plain(number);
+    if (plain && atomic_load(&aside) == BY_CALLER) {
+        gpb_next_look(__builtin_ia32_rdtsc());
+        void *wide = gpb_next_wide(number, caller);
+        return wide ? wide : target_of(number);
+    }
+    gpb_next_look(0);
+    const int before = atomic_load(&aside);
+    if (plain && before == BY_CALLER) return settle(number, caller);
+    void *target = target_of(number);
+    atomic_store(&gpb_slots[number], target);
+    if (!plain || atomic_load(&aside) == before) return target;
+    atomic_store(&gpb_slots[number], gpb_lazies[number]);      /* meanwhile, in another thread */
+    return settle(number, caller);
+}
+
+void *gpb_symbol_bind(unsigned number, const void *caller)
+{
+    const int before = errno;                           /* the caller's: to it this is a BLAS call */
+    void *target = settle(number, caller);
+    errno = before;
+    return target;
+}
+
+void gpb_symbol_stand_aside(const char *because_of, bool all)
+{
+    const int to = all ? EVERYBODY : BY_CALLER;
+    if (atomic_exchange(&aside, to) == to) return;
+    gpb_log_warn("standing aside%s: %s uses the plain BLAS names with 64-bit integers", all ? "" : " for who needs it", because_of);
+    for (unsigned number = 0; number < GPB_SYMBOLS; number++)
+        if (gpb_symbol_plain(number)) atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
+}

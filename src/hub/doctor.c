@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* "Does it work here?": what ./libgpublas.so prints when run as a program, the verdict first; and gpublas_report. */
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dispatch/kernel_table.h"
+#include "include/gpublas.h"
+#include "src/gpu/gpu.h"
+#include "src/host/next.h"
+#include "src/service/option.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* What people call the host BLAS in that file. Its own name tells, or the folder that Debian's alternatives lead to. */
+static const char *name_host(const char *file)
+{
+    static const struct { const char *part, *name; } known[] = {
+        { "flexiblas", "FlexiBLAS" }, { "openblas", "OpenBLAS" }, { "blis", "BLIS" }, { "mkl", "MKL" },
+        { "embedded", "the embedded BLAS" } };
+    static char path[PATH_MAX];
+    if (!realpath(file, path)) snprintf(path, sizeof path, "%s", file);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    for (int whole = 0; whole < 2; whole++)
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strstr(whole ? path : base, known[i].part)) return known[i].name;
+    return base;
+}
+
+/* One line that says whether it works. False: something is wrong, and a second line says what to do. */
+static bool print_verdict(int fd)
+{
+    const char *host = name_host(gpb_next_file(GPB_SYMBOL_sgemm_)), *gpu = NULL;
+    int arch = 0;
+    const int gpus = gpb_gpu_count(&gpu, &arch);
+    if (arch) {
+        dprintf(fd, "does not work: none of its kernels run on the GPU %s; calls go to %s\n"
+                    "               build it with -DGPUBLAS_ARCHS=%d, or without that option for every GPU it knows\n", gpu, host, arch);
+    } else if (!gpus && gpb_gpu_lost()) {
+        dprintf(fd, "does not work: the GPU cannot be used (%s); calls go to %s unchanged\n"
+                    "               nvidia-smi should list the GPU, and GPUBLAS_DEVICES should not leave it out\n", gpb_gpu_why(), host);
+    } else if (!gpus) {
+        dprintf(fd, "no GPU here: calls go to %s unchanged\n", host);
+    } else if (gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_NEVER) {
+        dprintf(fd, "works, but GPUBLAS_OFFLOAD=never: calls go to %s unchanged, and not to the GPU %s\n", host, gpu);
+    } else if (gpus > 1) {
+        dprintf(fd, "works: %d GPUs, the first %s, host BLAS %s\n", gpus, gpu, host);
+    } else {
+        dprintf(fd, "works: GPU %s, host BLAS %s\n", gpu, host);
+    }
+    return !arch && (gpus || !gpb_gpu_lost());
+}
+
+static void print_hosts(int fd, bool all)
+{
+    static const struct { const char *what; enum gpb_symbol symbol; } hosts[] = {
+        { "Fortran", GPB_SYMBOL_sgemm_ }, { "C", GPB_SYMBOL_cblas_sgemm },
+        { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ } };
+    const char *file = gpb_next_file(GPB_SYMBOL_sgemm_);
+    if (!all) dprintf(fd, "host BLAS      %s (a program that brings a BLAS, as NumPy does, keeps its own)\n", file);
+    if (strcmp(file, "embedded") == 0)
+        dprintf(fd, "               it is slow: install OpenBLAS (Debian: libopenblas0-pthread), or name a BLAS in GPUBLAS_HOST_BLAS\n");
+    for (size_t i = 0; all && i < sizeof hosts / sizeof *hosts; i++)
+        dprintf(fd, "%s%s: %s\n", i ? "               " : "host BLAS      ", hosts[i].what, gpb_next_file(hosts[i].symbol));
+}
+
+static bool report(int fd, bool all)
+{
+    const bool good = print_verdict(fd);
+    dprintf(fd, "libgpublas     %s\n", gpublas_version());
+    gpb_gpu_report(fd, all);
+    print_hosts(fd, all);
+    if (!all) {
+        gpb_option_print_set(fd);
+        return good;
+    }
+    dprintf(fd, "\n");
+    gpb_option_print(fd);
+    dprintf(fd, "\nkernels, the values of GPUBLAS_KERNEL\n");
+    for (int i = 0; i < gpb_kernel_count; i++)
+        dprintf(fd, "%2d %-14s %s\n", gpb_kernels[i].step, gpb_kernels[i].name, gpb_kernels[i].idea);
+    return good;
+}
+
+PUBLIC void gpublas_report(int fd)
+{
+    report(fd, true);
+}
+
+static void print_help(const char *self)
+{
+    dprintf(STDOUT_FILENO,
+            "libgpublas %s: a BLAS whose large SGEMM calls run on an NVIDIA GPU; all others go to the host's BLAS.\n\n"
+            "LD_PRELOAD=%s PROGRAM: runs a program with it\n"
+            "%s: says whether it works here\n"
+            "%s --all: also lists every option and kernel\n\n"
+            "Options are environment variables:\n\n", gpublas_version(), self, self, self);
+    gpb_option_print(STDOUT_FILENO);
+}
+
+/* `stack` is as the kernel and ld.so leave it for a program's entry: the number of arguments, then the arguments. */
+__attribute__((noreturn, used)) static void examine(const long *stack)
+{
+    char *const *arguments = (char *const *)(stack + 1);
+    const char *self = stack[0] > 0 ? arguments[0] : "libgpublas.so", *what = stack[0] > 1 ? arguments[1] : "";
+    if (strcmp(what, "--help") == 0) {
+        print_help(self);
+        exit(EXIT_SUCCESS);
+    }
+    const bool all = strcmp(what, "--all") == 0;
+    if (stack[0] > 2 || (*what && !all)) {
+        dprintf(STDERR_FILENO, "usage: %s [--all|--help]\n", self);
+        exit(2);
+    }
+    const bool good = report(STDOUT_FILENO, all);
+    if (!all) dprintf(STDOUT_FILENO, "more           --all: every option and kernel; --help: how to use it\n");
+    exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* The ELF entry point. The stack is as the kernel left it, and none of this library's constructors were run. */
+__attribute__((naked, noreturn, visibility("hidden"))) void gpb_doctor(void)
+{
+    __asm__("xorl %ebp, %ebp\n\t"
+            "movq %rsp, %rdi\n\t"
+            "andq $-16, %rsp\n\t"
+            "call examine");
+}
+
+/* The program interpreter, which an executable names and a library does not. */
+__attribute__((section(".interp"), used)) static const char interpreter[] = "/lib64/ld-linux-x86-64.so.2";

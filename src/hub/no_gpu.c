@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu.h for a build without CUDA (-DGPUBLAS_CUDA=OFF): there never is a GPU. */
+#include "src/gpu/gpu.h"
+#include "src/hub/verify.h"
+
+#include <stdio.h>
+
+static const char why[] = "this build of libgpublas has no CUDA";
+
+bool gpb_gpu_start(void) { return false; }
+void gpb_gpu_start_behind(void) { }
+bool gpb_gpu_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
+bool gpb_gpu_starting(void) { return false; }
+bool gpb_gpu_started(void) { return false; }
+void gpb_gpu_save(void) { }
+bool gpb_gpu_possible(void) { return false; }
+bool gpb_gpu_lost(void) { return false; }
+const char *gpb_gpu_why(void) { return why; }
+
+bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+{
+    (void)call, (void)libcuda;
+    return true;
+}
+
+bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
+{
+    (void)call, (void)now;
+    return true;
+}
+
+void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    (void)call, (void)libcuda;
+    *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
+}
+
+bool gpb_gpu_unreachable(const gpb_call *call)
+{
+    (void)call;
+    return false;
+}
+
+gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+{
+    (void)call, (void)facts, (void)policy, (void)plan;
+    return (gpb_outcome){ .failure = why };
+}
+
+int gpb_gpu_count(const char **name, int *unserved_arch)
+{
+    (void)name, (void)unserved_arch;
+    return 0;
+}
+
+void gpb_gpu_report(int fd, bool all)
+{
+    (void)all;
+    dprintf(fd, "GPU            none: %s\n", why);
+}
+
+gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
+{
+    (void)call, (void)facts;
+    return (gpb_verify){ 0 };
+}
+
+bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *facts, const gpb_outcome *out)
+{
+    (void)verify, (void)call, (void)facts, (void)out;
+    return true;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Calibration; see calibrate.h. Copies are timed alone; all else by calls like a program's, on the one path that there is: so they warm
+   what later calls use, and what is learnt from them is what later calls cost. */
+#include "src/learn/calibrate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dispatch/decide.h"
+#include "dispatch/numbers.h"
+#include "include/gpublas.h"
+#include "src/service/clock.h"
+#include "src/copy/crew.h"
+#include "src/gpu/lanes.h"
+#include "src/service/log.h"
+#include "src/learn/machine_file.h"
+#include "src/service/option.h"
+#include "src/service/thread.h"
+
+enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
+#define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this long nothing larger is tried */
+
+/* ---- the link */
+
+typedef struct link {
+    CUstream up, down;
+    char *pinned[2];                     /* up from, down to */
+    CUdeviceptr memory[2];
+} link;
+
+static CUresult open_link(const gpb_driver *driver, link *l)
+{
+    CUresult result = driver->cuStreamCreate(&l->up, CU_STREAM_NON_BLOCKING);
+    if (!result) result = driver->cuStreamCreate(&l->down, CU_STREAM_NON_BLOCKING);
+    for (int i = 0; i < 2 && !result; i++) {
+        result = driver->cuMemHostAlloc((void **)&l->pinned[i], CHUNK, CU_MEMHOSTALLOC_PORTABLE);
+        if (!result) result = driver->cuMemAlloc(&l->memory[i], CHUNK);
+    }
+    return result;
+}
+
+static void close_link(const gpb_driver *driver, link *l)
+{
+    for (int i = 0; i < 2; i++) {
+        if (l->pinned[i]) driver->cuMemFreeHost(l->pinned[i]);
+        if (l->memory[i]) driver->cuMemFree(l->memory[i]);
+    }
+    if (l->up) driver->cuStreamDestroy(l->up);
+    if (l->down) driver->cuStreamDestroy(l->down);
+}
+
+/* So many chunks each way at once; seconds, or a negative number. */
+static double move(const gpb_driver *driver, const link *l, int chunks)
+{
+    CUresult result = CUDA_SUCCESS;
+    const double begin_s = gpb_clock_s();
+    for (int i = 0; i < chunks && !result; i++) {
+        result = driver->cuMemcpyHtoDAsync(l->memory[0], l->pinned[0], CHUNK, l->up);
+        if (!result) result = driver->cuMemcpyDtoHAsync(l->pinned[1], l->memory[1], CHUNK, l->down);
+    }
+    if (!result) result = driver->cuStreamSynchronize(l->up);
+    if (!result) result = driver->cuStreamSynchronize(l->down);
+    return result ? -1 : gpb_clock_s() - begin_s;
+}
+
+/* The difference between ten chunks and two is eight chunks without what copying costs besides. */
+static void measure_link(const gpb_driver *driver, const link *l)
+{
+    double two = 1, ten = 1;
+    for (int i = 0; i < 4; i++) {
+        const double few = move(driver, l, 2), many = move(driver, l, 10);
+        if (few < 0 || many < 0) return;
+        if (i > 0) two = least(two, few), ten = least(ten, many);
+    }
+    if (ten > two) atomic_store(&gpb_machine_here.dma_mbs, (int64_t)(8.0 * CHUNK / (ten - two) * 1e-6));
+}
+
+/* From ordinary memory into pinned memory. */
+static void measure_core(const link *l)
+{
+    double best = 1;
+    char *source = malloc(SOURCE);
+    if (!source) return;
+    memset(source, 1, SOURCE);
+    for (int i = 0; i < 3; i++)
+        for (int at = 0; at < SOURCE; at += CHUNK) {
+            const double begin_s = gpb_clock_s();
+            memcpy(l->pinned[0], source + at, CHUNK);
+            best = least(best, gpb_clock_s() - begin_s);
+        }
+    free(source);
+    atomic_store(&gpb_machine_here.core_mbs, (int64_t)(CHUNK / best * 1e-6));
+}
+
+/* ---- calls */
+
+static gpb_call square(int64_t n, const void *a, const void *b, void *c)
+{
+    return (gpb_call){ .symbol = "calibration", .width = 64, .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n,
+                       .k = n, .lda = n, .ldb = n, .ldc = n, .alpha = 1, .a = a, .b = b, .c = c, .batch = 1 };
+}
+
+/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or
+   a negative number; *facts and *plan as it began. */
+static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
+{
+    const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
+    gpb_gpu_facts(call, true, facts);
+    const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
+    if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
+    *plan = gpb_decide(call, facts, &always);
+    if (!plan->gpu) return -1;
+    const double begin_s = gpb_clock_s();
+    const gpb_outcome out = gpb_gpu_call(call, facts, &always, *plan);
+    return out.done && !out.failure ? gpb_clock_s() - begin_s : -1;
+}
+
+/* The same a few times, to be learnt from; the best. */
+static double learn(const gpb_call *call, bool there)
+{
+    double best = 1;
+    for (int i = 0; i < 4; i++) {
+        gpb_facts facts;
+        gpb_plan plan;
+        const double seconds = timed(call, there, &facts, &plan);
+        if (seconds < 0) return -1;
+        gpb_machine_gpu_took(call, &facts, plan.gpu_s / facts.gpu_ratio, seconds);
+        best = least(best, seconds);
+    }
+    return best;
+}
+
+/* What remains of a small call from host memory when what the model has for its copies and its kernel is taken away. */
+static void measure_launch(void)
+{
+    float a[SMALL * SMALL] = { 1 }, b[SMALL * SMALL] = { 1 }, c[SMALL * SMALL];
+    const gpb_call call = square(SMALL, a, b, c);
+    gpb_facts facts;
+    gpb_plan plan;
+    double best = 1;
+    for (int i = 0; i < 8; i++) {
+        const double seconds = timed(&call, false, &facts, &plan);
+        if (seconds < 0) return;
+        best = least(best, seconds);
+    }
+    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.call_s);
+    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
+}
+
+/* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
+static double learn_kernels(const gpb_driver *driver, CUstream stream)
+{
+    CUdeviceptr memory = 0;
+    const size_t bytes = (size_t)LARGEST * LARGEST * sizeof(float);
+    if (driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
+    double seconds = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream) || driver->cuStreamSynchronize(stream) ? -1 : 0;
+    for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
+        const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
+                                     (void *)(uintptr_t)(memory + 2 * bytes));
+        seconds = learn(&call, true);
+    }
+    driver->cuMemFree(memory);
+    return seconds;
+}
+
+/* A call from host memory: copies, kernels and the way home, as most calls have them. */
+static void learn_whole(void)
+{
+    enum { N = 512 };
+    float *memory = malloc((size_t)3 * N * N * sizeof(float));
+    if (!memory) return;
+    for (int i = 0; i < 3 * N * N; i++) memory[i] = 1;
+    const gpb_call call = square(N, memory, memory + N * N, memory + 2 * N * N);
+    learn(&call, false);
+    free(memory);
+}
+
+static void measure(gpb_device *device)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    link l = { 0 };
+    if (gpb_gpu_enter(device)) return;
+    if (!open_link(driver, &l)) {
+        measure_link(driver, &l);
+        measure_core(&l);
+    }
+    measure_launch();
+    const double seconds = l.up ? learn_kernels(driver, l.up) : -1;
+    close_link(driver, &l);
+    if (seconds >= 0 && seconds < TOO_SLOW_S) learn_whole();
+    gpb_gpu_exit();
+}
+
+/* ---- between processes */
+
+/* What the figures are true of, in one line. */
+static void name_machine(const gpb_device *device, char *key, size_t size)
+{
+    char line[256], cpu[128] = "?";
+    int driver = 0;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
+    if (file) fclose(file);
+    gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
+    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_crew_cores(), device->name, driver, gpublas_version());
+}
+
+void gpb_calibrate_save(void)
+{
+    char path[4096], key[GPB_MACHINE_KEY_BYTES];
+    gpb_device *devices;
+    if (!gpb_gpu_devices(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
+    name_machine(&devices[0], key, sizeof key);
+    const char *failure = gpb_machine_save(&gpb_machine_here, key, path);
+    gpb_log_debug("calibration: %s %s", path, failure ? failure : "saved");
+}
+
+/* The file's text, in time or not. */
+enum { UNREAD, READING, READ };
+static atomic_int reading = UNREAD;
+static char *text;
+static size_t length;
+#define READ_S 0.25                      /* from the start's end on: it takes as many microseconds where nothing hangs */
+
+static void *read_file(void *unused)
+{
+    char path[4096];
+    if (gpb_option_calibration(path, sizeof path)) text = gpb_machine_read(path, &length);
+    atomic_store(&reading, READ);
+    return unused;
+}
+
+void gpb_calibrate_read(void)
+{
+    atomic_store(&reading, READING);
+    if (gpb_thread_begin(read_file, 0)) atomic_store(&reading, UNREAD);
+}
+
+static bool is_known(const char *key)
+{
+    const double until_s = gpb_clock_s() + READ_S;
+    while (atomic_load(&reading) == READING && gpb_clock_s() < until_s) nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+    if (atomic_load(&reading) != READ || !text) return false;
+    const bool known = gpb_machine_parse(&gpb_machine_here, key, text, length);
+    free(text);
+    text = NULL;
+    return known;
+}
+
+bool gpb_calibrate(void)
+{
+    char key[GPB_MACHINE_KEY_BYTES];
+    gpb_device *devices;
+    if (!gpb_gpu_devices(&devices)) return false;
+    const double begin_s = gpb_clock_s();
+    name_machine(&devices[0], key, sizeof key);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gpb_driver_capture_mode(&mode);
+    const bool loaded = is_known(key);
+    if (loaded) learn_whole();
+    else measure(&devices[0]);
+    gpb_driver_capture_mode(&mode);
+    gpb_machine_measured();
+    gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
+                  1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
+                  (long long)gpb_machine_here.launch_ns);
+    return !loaded;
+}

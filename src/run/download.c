@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Tiles of C on their way home; see pipeline.h. */
+#include "dispatch/numbers.h"
+#include "src/gpu/dma.h"
+#include "src/run/launch.h"
+#include "src/run/pipeline.h"
+
+CUresult gpb_walk_copy_c(gpb_flow *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
+{
+    gpb_run *r = &f->run;
+    gpb_belt *belt = up ? r->lane->up : r->lane->down;
+    const gpb_tile *t = &move->tile, *block = &move->block;
+    const gpb_panel panel = { .rows = t->rows, .cols = cols, .ld = r->c.ld, .ld_arena = block->rows, .element = r->element,
+                              .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j + col };
+    const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
+    const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
+    belt->bytes += (uint64_t)(t->rows * cols) * r->element;
+    return gpb_gpu_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.ld) * r->element,
+                        gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
+}
+
+bool gpb_walk_direct(const gpb_run *r)
+{
+    return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
+}
+
+static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
+{
+    const gpb_run *r = &f->run;
+    const gpb_tile *t = &w->move.tile, *block = &w->move.block;
+    const size_t e = r->element, column = (size_t)t->rows * e;
+    const int64_t whole = r->call->uplo == 'G' ? t->cols : 1, fit = gpb_walk_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
+    const int64_t cols = least(t->cols - w->col, fit ? fit : 1);
+    const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
+    char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + w->member, e);
+    gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
+                      .cols = cols, .count = cols,
+                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.ld) * e, .rows = t->rows, .cols = cols,
+                                .ld_from = t->rows, .ld_to = r->c.ld, .element = e, .uplo = r->call->uplo, .row0 = t->i,
+                                .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
+    load.copy.target = f->past ? GPB_TARGET_PAST : GPB_TARGET_FAR;
+    load.direct = gpb_walk_direct(r);
+    load.opens = w->member == 0 && w->col == 0;
+    load.ends_member = w->col + cols == t->cols;
+    load.ends_tile = load.ends_member && w->member + 1 == t->members;
+    return load;
+}
+
+/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there
+   are such. */
+static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
+{
+    gpb_lane *lane = f->run.lane;
+    const bool one_stream = lane->down->stream == f->run.stream;
+    CUresult result = CUDA_SUCCESS;
+    if (f->guarded && w->tiles < f->guarded_from) {
+        result = gpb_run_stand_in(&f->run, &w->move);
+        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
+    }
+    if (result || one_stream) return result;
+    return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
+}
+
+/* As many loads as there is room for. *whole: the tile is on its way with all of them. */
+static CUresult fetch_tile(gpb_flow *f, gpb_walker *w, bool *whole, bool *busy)
+{
+    gpb_lane *lane = f->run.lane;
+    CUresult result = CUDA_SUCCESS;
+    *whole = false;
+    while (!*whole && !result) {
+        const gpb_load load = load_down(f, w);
+        if (!gpb_belt_has_room(lane->down, &load)) return result;
+        if (load.opens) result = open_tile(f, w);
+        if (!result && load.direct) result = gpb_walk_copy_c(f, &w->move, w->member, w->col, load.cols, false);
+        if (!result) result = gpb_belt_fetch(lane->down, &load);
+        if (result) return result;
+        *busy = true;
+        *whole = load.ends_tile;
+        w->col += load.cols;
+        if (load.ends_member) w->col = 0, w->member++;
+    }
+    return result;
+}
+
+CUresult gpb_walk_fetch(gpb_flow *f, bool *busy)
+{
+    gpb_walker *w = &f->fetch;
+    CUresult result = CUDA_SUCCESS;
+    while (f->home && !w->ended && !result) {
+        if (gpb_walk_ends_tile(&w->move)) {
+            bool whole = false;
+            if (f->launch.tiles > w->tiles) result = fetch_tile(f, w, &whole, busy);
+            if (result || !whole) return result;
+        }
+        const int64_t block = w->move.panel[2];
+        gpb_walk_advance(w);
+        *busy = true;
+        if (f->run.c.buffers > 1 && (w->ended || w->move.panel[2] != block))
+            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2], f->run.lane->down->stream);
+    }
+    return result;
+}
+
+bool gpb_walk_marked(const gpb_flow *f) { return f->hopeful && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
+
+/* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
+static void fetch_again(gpb_flow *f)
+{
+    gpb_belt *down = f->run.lane->down;
+    f->guarded = true;
+    f->guarded_from = f->launch.tiles;
+    for (uint64_t x = down->moved; x < down->made; x++) gpb_belt_load(down, x)->lost = true;
+    f->fetch = f->land;
+}
+
+/* The mark that counts for a tile was set, if at all, before its kernels ran. */
+CUresult gpb_walk_land(gpb_flow *f, bool *busy)
+{
+    gpb_belt *down = f->run.lane->down;
+    CUresult result = CUDA_SUCCESS;
+    while (down->moved < down->made) {
+        bool arrived;
+        result = gpb_belt_arrived(down, &arrived);
+        if (result || !arrived) return result;
+        const gpb_load *load = gpb_belt_load(down, down->moved);
+        if (load->opens && gpb_walk_marked(f)) fetch_again(f);
+        const bool ends = load->ends_tile && !load->lost;
+        gpb_belt_land(down);
+        *busy = true;
+        if (ends) gpb_walk_to_tile(&f->land, true);
+    }
+    return result;
+}
+
+void gpb_walk_commit(gpb_flow *f, bool *busy)
+{
+    gpb_progress *progress = f->run.progress;
+    for (const gpb_load *load; f->home && (load = gpb_belt_home(f->run.lane->down));) {
+        *busy = true;
+        if (load->lost) continue;
+        progress->cols += load->count;
+        if (load->ends_member) progress->members++, progress->cols = 0;
+        if (load->ends_tile) progress->tiles++, progress->members = 0;
+    }
+}
+

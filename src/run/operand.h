@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Operands of a run: brought to where kernels can read them, and in the form that the plan's kernel wants. */
+#ifndef GPB_GPU_OPERAND_H
+#define GPB_GPU_OPERAND_H
+
+#include "kernels/gemm_args.h"
+#include "src/gpu/dma.h"
+#include "src/run/run.h"
+
+/* A matrix, or one a member, as a kernel is given it. */
+typedef struct gpb_view {
+    CUdeviceptr at;                   /* member 0 */
+    int64_t rs, cs, between;          /* element strides of op(X), and between members */
+    bool scattered;                   /* members of a pointer array, where the program has them: `between` is nothing */
+} gpb_view;
+
+/* A, B or C. A panel of A or B (a block of C) is the part that is at work; strips are numbered in it. */
+typedef struct gpb_operand {
+    const void *base;                 /* the caller's */
+    const void *const *array;
+    int64_t stride, ld;
+    enum gpb_place place;             /* DEVICE: kernels see it where it is */
+    bool is_a, transposed, k_down;    /* k_down: stored with k down its columns */
+    CUdeviceptr panel, packed;        /* in the arena; 0: none. panel: the first of its buffers */
+    int buffers;
+    int64_t buffer_bytes;             /* from one buffer to the next */
+    int64_t strip, strip_bytes;       /* rows of op(A), columns of op(B) in a strip; from a strip to the next in a buffer */
+    int64_t at_panel, k1;             /* the panel that the rest is about; its depth */
+    gpb_view raw, given;              /* A, B: raw as it came, strip 0, rs, cs and between still to be filled in; given: packed. C: as it is
+                                         brought, and as the kernel is given it */
+    int64_t raw_strip, given_strip;   /* from a strip to the next: elements; bytes of slices */
+    int64_t fresh;                    /* a strip that has come and is not split yet; < 0: none */
+    uint64_t epoch;                   /* of the guard words of the panel */
+} gpb_operand;
+
+/* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only either count or members is above 1. */
+typedef struct gpb_piece {
+    gpb_tile tile;                    /* the first */
+    int64_t count;                    /* rectangles, one for each strip of `along` */
+    char along;                       /* 'a': they lie one below the other, 'b': side by side */
+    int64_t strip_a, strip_b;         /* the strips of the first */
+} gpb_piece;
+
+typedef struct gpb_run {
+    gpb_lane *lane;
+    CUstream stream;                  /* of the kernels */
+    const gpb_call *call;
+    const gpb_plan *plan;
+    gpb_progress *progress;
+    gpb_operand a, b, c;
+    CUdeviceptr wide_a, wide_b;       /* slices for the plan's wide kernel */
+    CUdeviceptr parts;                /* counters and partial sums */
+    CUdeviceptr tables;               /* of gpb_gemm_item, then of addresses for packing A, B, C */
+    size_t element, table_used;       /* bytes of lane->table */
+    gpb_gemm_args last;               /* of a SPLIT kernel on C in place */
+} gpb_run;
+
+/* Where a panel's strip lies in the caller's matrix: first row and column as it is stored; its extent. */
+typedef struct gpb_stored {
+    int64_t row, col, rows, cols;
+} gpb_stored;
+gpb_stored gpb_run_stored(const gpb_run *run, const gpb_move *move);
+
+/* Bytes of the address tables of a pointer-array batch; 0 for others. */
+int64_t gpb_run_tables(const gpb_call *call, const gpb_plan *plan);
+/* Table `which` (0: triples for the kernel; 1, 2, 3: addresses of A, B, C for packing). */
+CUdeviceptr gpb_run_table(const gpb_run *run, int which);
+/* Operands and arena of a run. */
+gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
+/* Where the move's strip is, or will be, in the arena (the first member of the group). */
+CUdeviceptr gpb_run_strip(const gpb_run *run, const gpb_move *move);
+/* The buffer of C that the move's block is computed in. */
+CUdeviceptr gpb_run_block(const gpb_run *run, const gpb_move *move);
+/* The move's strip has come: packed or split, unless that can wait for the other operand's. */
+CUresult gpb_run_bring(gpb_run *run, const gpb_move *move);
+/* Splits what has come and is not split yet; sets the counters of the SPLIT kernel that follows to zero. */
+CUresult gpb_run_split(gpb_run *run, const gpb_move *move);
+/* The slices of a piece of count 1 for the plan's wide kernel, where `args`, of the kernel before it, says that there is need. */
+CUresult gpb_run_split_wide(gpb_run *run, const gpb_piece *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
+/* The move's block of C: where it is computed, by `raw` and `given`. */
+CUresult gpb_run_bring_c(gpb_run *run, const gpb_move *move);
+
+/* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
+gpb_view gpb_run_ab(const gpb_run *run, const gpb_operand *operand, bool given, const gpb_piece *piece);
+/* The piece's part of C. */
+gpb_view gpb_run_c(const gpb_run *run, const gpb_move *move, const gpb_piece *piece);
+/* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */
+CUresult gpb_run_point(gpb_run *run, const gpb_tile *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args);
+
+#endif

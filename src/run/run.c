@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out a plan on one lane, whose context is current. Walkers go over the same schedule (dispatch/schedule.h), each as far as it can
+   without waiting for another: `post` hands strips of A and B to the belt up; `launch` queues the kernels of a strip that is on its way;
+   `fetch` puts tiles of C on the belt down; `land` sends home what has come. The link's two directions and the kernels so work at once.
+
+   What a call may cost beside its kernels, all operands on the device, one tile, one panel, in microseconds of the host: three pointer
+   queries and two context switches 1; lane, plan, arena 0.5; a launch 2 to 2.5; the wait, from the last kernel's end, 3 to 4. */
+#include "src/run/run.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/numbers.h"
+#include "kernels/split.h"
+#include "src/copy/contention.h"
+#include "src/gpu/dma.h"
+#include "src/run/launch.h"
+#include "src/run/pipeline.h"
+
+int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
+{
+    return gpb_plan_bytes(plan) + gpb_run_tables(call, plan);
+}
+
+/* ---- walkers */
+
+static void next(gpb_walker *w)
+{
+    const gpb_move *move = gpb_schedule_next(&w->walk);
+    w->ended = !move;
+    if (move) w->move = *move;
+    w->member = w->row = w->col = 0;
+}
+
+gpb_walker gpb_walk_begin(const gpb_call *call, const gpb_plan *plan)
+{
+    gpb_walker w = { .walk = gpb_schedule_begin(call, plan) };
+    next(&w);
+    return w;
+}
+
+void gpb_walk_advance(gpb_walker *w)
+{
+    w->moves++;
+    w->tiles += gpb_walk_ends_tile(&w->move);
+    next(w);
+}
+
+void gpb_walk_to_tile(gpb_walker *w, bool past)
+{
+    if (past) gpb_walk_advance(w);
+    while (!w->ended && !gpb_walk_ends_tile(&w->move)) gpb_walk_advance(w);
+}
+
+/* ---- kernels */
+
+/* The move's strip is on its way to the device, and C's buffer is free if it is written: what was in it is on its way home. */
+static bool may_launch(const gpb_flow *f)
+{
+    const gpb_walker *w = &f->launch;
+    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_WALK_AHEAD]) return false;
+    if (!f->home || !w->move.tile.rows) return true;
+    return (!w->move.last || w->tiles - f->fetch.tiles < GPB_WALK_AHEAD)
+           && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
+}
+
+/* A kernel is launched for the move: what it unlocks is computed, or its strip is packed or split. */
+static bool has_kernels(const gpb_run *r, const gpb_move *move)
+{
+    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->operand == 'a' ? r->a.packed : r->b.packed);
+}
+
+/* What the kernels must wait for: the strips that came over the link; the way home of what was in this buffer of C before. */
+static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
+{
+    gpb_lane *lane = f->run.lane;
+    const gpb_move *move = &w->move;
+    CUresult result = CUDA_SUCCESS;
+    const enum gpb_place place = move->operand ? gpb_walk_operand(&f->run, move)->place : GPB_PLACE_DEVICE;
+    CUevent arrived = lane->arrived[w->moves % GPB_WALK_AHEAD];
+    if (place == GPB_PLACE_HOST) f->staged_strip = true;
+    else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
+    if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
+        /* A staged strip is queued when it is packed, perhaps behind others that were queued at once: an event of now is behind them all. */
+        if (f->staged_strip) result = gpb_driver_record(f->driver, lane->made_in, arrived, lane->up->stream);
+        else arrived = f->direct_strip;
+        if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
+        f->staged_strip = false, f->direct_strip = NULL;
+    }
+    if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
+        result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
+    return result;
+}
+
+/* A panel that is used no more: its buffer may be filled again when the kernels so far are done. */
+static CUresult release(gpb_flow *f, const gpb_move *before)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
+        if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && (x ? f->run.b.buffers : f->run.a.buffers) > 1)
+            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
+    return result;
+}
+
+static CUresult launch(gpb_flow *f, bool *busy)
+{
+    gpb_walker *w = &f->launch;
+    gpb_run *r = &f->run;
+    CUresult result = CUDA_SUCCESS;
+    while (!w->ended && !result && may_launch(f)) {
+        const gpb_move before = w->move;
+        const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
+        result = wait_for(f, w);
+        for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
+            result = gpb_walk_copy_c(f, &before, l, 0, before.tile.cols, true);
+        if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
+        if (!result && f->home && gpb_walk_ends_tile(&before) && r->lane->down->stream != r->stream)
+            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_WALK_AHEAD], r->stream);
+        if (result) break;
+        if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
+        gpb_walk_advance(w);
+        if (!f->home && gpb_walk_ends_tile(&before)) r->progress->tiles++, r->progress->steps = 0;
+        result = release(f, &before);
+        *busy = true;
+    }
+    return result;
+}
+
+/* ---- the run */
+
+/* Nothing to do for now: a copy that waits for a worker, or a rest. Not while workers abound: a copy takes up to 50 us, in which the engines
+   may run out of work. But they may be kept from the cores: OpenBLAS's idle threads spin for 134 ms without yielding, and who is woken
+   beside them waits for their slice to end. Where copies are small, who has had to help once is quicker to help again: 64 copies of
+   32 KiB beside two such threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
+   (tests/bench/results/2026-11-21-crew-beside-spinners.log). */
+static void idle(gpb_flow *f)
+{
+    gpb_lane *lane = f->run.lane;
+    enum { LONG = 512, SMALL_JOB = 64 << 10 };
+    f->idle++;
+    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience) && (gpb_belt_help(lane->down) || gpb_belt_help(lane->up))) {
+        f->idle = 0;
+        if (lane->up->job_bytes <= SMALL_JOB) f->patience /= 2;
+    } else if (f->idle > LONG) {
+        sched_yield();
+    } else {
+        __builtin_ia32_pause();
+    }
+}
+
+static bool is_over(const gpb_flow *f)
+{
+    const gpb_belt *down = f->run.lane->down;
+    return f->launch.ended && (!f->home || (f->fetch.ended && down->done == down->made));
+}
+
+static CUresult pump(gpb_flow *f)
+{
+    bool busy = false;
+    CUresult result = gpb_walk_post(f, &busy);
+    if (!result && f->staged) result = gpb_belt_send(f->run.lane->up, f->post.ended, &busy);
+    if (!result) result = launch(f, &busy);
+    if (!result) result = gpb_walk_fetch(f, &busy);
+    if (!result && f->home) result = gpb_walk_land(f, &busy);
+    gpb_walk_commit(f, &busy);
+    if (busy) f->idle = 0;
+    else idle(f);
+    return result;
+}
+
+/* Both streams of ours wait for what is queued on the legacy stream of that context, which is another than ours. The event is the driver's to
+   keep until that has happened. */
+static CUresult follow_context(const gpb_run *r, CUcontext context)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUcontext popped;
+    CUevent event = NULL;
+    CUresult result = driver->cuCtxPushCurrent(context);
+    if (result) return result;
+    if (!gpb_gpu_records_graph() && !(result = driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)))
+        result = driver->cuEventRecord(event, CU_STREAM_LEGACY);
+    driver->cuCtxPopCurrent(&popped);
+    if (event && !result) result = driver->cuStreamWaitEvent(r->stream, event, 0);
+    if (event && !result) result = driver->cuStreamWaitEvent(r->lane->up->stream, event, 0);
+    if (event) driver->cuEventDestroy(event);
+    return result;
+}
+
+/* An operand in another context, all of its members: work of the program's there comes first, too. */
+static CUresult follow_others(const gpb_run *r, const gpb_operand *x)
+{
+    CUcontext last = r->lane->device->context;
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t l = 0; l < r->call->batch && x->place == GPB_PLACE_ELSEWHERE && !result; l++) {
+        CUcontext context = gpb_gpu_context_of(gpb_member(x->base, x->array, x->stride, l, r->element));
+        if (context && context != last) result = follow_context(r, last = context);
+        if (!x->array) break;
+    }
+    return result;
+}
+
+/* Work that the program has queued for an operand on the device comes first, as before a kernel on the legacy stream. Where there is
+   nothing but kernels to queue, and no other call whose kernels could run beside them, that stream itself will do: it saves two driver
+   calls and the way from stream to stream. */
+static CUresult follow_legacy(gpb_run *r)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_call *call = r->call;
+    const bool reads = gpb_call_multiplies(call), a = r->a.place == GPB_PLACE_DEVICE, b = r->b.place == GPB_PLACE_DEVICE;
+    const bool c = r->c.place == GPB_PLACE_DEVICE;
+    const bool elsewhere = r->a.place == GPB_PLACE_ELSEWHERE || r->b.place == GPB_PLACE_ELSEWHERE || r->c.place == GPB_PLACE_ELSEWHERE;
+    CUresult result = CUDA_SUCCESS;
+    if (!a && !b && !c && !elsewhere) return result;
+    if (elsewhere && !(result = follow_others(r, &r->a)) && !(result = follow_others(r, &r->b))) result = follow_others(r, &r->c);
+    if (result || gpb_gpu_records_graph()) return result;
+    if (c && (!reads || (a && b)) && !call->c_array && r->lane->alone) {
+        r->stream = CU_STREAM_LEGACY;
+        return CUDA_SUCCESS;
+    }
+    result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
+    if (!result) result = driver->cuStreamWaitEvent(r->stream, r->lane->after, 0);
+    return result || !elsewhere ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
+}
+
+/* ---- the end of C in place */
+
+/* Which of the `count` guard words are at the level or above, of each member of the tile. */
+static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
+                            bool *marks, int64_t apart)
+{
+    uint64_t *words = malloc((size_t)count * sizeof *words);
+    CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words, .uplo = 'G' };
+    for (int64_t l = 0; l < t->members && !result; l++) {
+        result = gpb_gpu_bounce(&panel, guard + l * stride, words, true);
+        for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
+    }
+    free(words);
+    return result;
+}
+
+/* What the host needs to know to do the stand-in's work. */
+static void explain(gpb_run *r, const gpb_tile *t)
+{
+    const gpb_gemm_args *args = &r->last;
+    const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
+    bool *marks = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *marks);
+    if (marks && !fetch_marks(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
+        && !fetch_marks(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
+        r->progress->marks = marks;
+    else
+        free(marks);
+}
+
+/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may
+   still be at work on what the program looks at next. */
+static CUresult wait(const gpb_flow *f, CUstream stream)
+{
+    CUresult result = f->driver->cuStreamSynchronize(stream);
+    if (result && !gpb_gpu_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
+    return result && !gpb_gpu_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
+}
+
+/* Waits, and computes what then turns out to be the stand-in's. */
+static CUresult end_in_place(gpb_flow *f, CUresult result)
+{
+    gpb_run *r = &f->run;
+    gpb_progress *progress = r->progress;
+    CUresult drained = wait(f, r->stream);
+    progress->stood_in = *(volatile uint32_t *)r->lane->notice != 0;
+    if (f->hopeful && (progress->stood_in || drained) && !result) {
+        result = gpb_run_stand_in(r, &f->only);
+        if (result) progress->tiles = progress->steps = 0;
+        CUresult again = wait(f, r->stream);
+        if (!drained) drained = again;
+    }
+    if (progress->torn && progress->stood_in) {
+        explain(r, f->hopeful ? &f->only.tile : &f->launch.move.tile);
+    } else if (progress->torn) {      /* no block is marked: there was nothing to stand in for */
+        progress->torn = false;
+        progress->steps++;
+    }
+    return drained ? drained : result;
+}
+
+/* ---- the end of C at home */
+
+/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The
+   failure, or a worse one. */
+static CUresult stop(gpb_flow *f, CUresult failure)
+{
+    gpb_lane *lane = f->run.lane;
+    bool busy;
+    for (; lane->down->done < lane->down->moved; gpb_walk_commit(f, &busy))
+        if (!gpb_belt_help(lane->down)) sched_yield();
+    const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
+    for (int i = 0; i < 3; i++)
+        if (stuck[i]) {
+            f->run.progress->adrift = !gpb_place_on_host(f->run.c.place);
+            return stuck[i];
+        }
+    for (; !gpb_walk_marked(f) && lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct;
+         gpb_walk_commit(f, &busy))
+        gpb_belt_land(lane->down);      /* the driver has brought them home */
+    return failure;
+}
+
+static CUresult end(gpb_flow *f, CUresult result)
+{
+    gpb_lane *lane = f->run.lane;
+    gpb_progress *progress = f->run.progress;
+    progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
+    if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
+    else result = end_in_place(f, result);
+    if (result) result = stop(f, result);
+    gpb_belt_end(lane->up), gpb_belt_end(lane->down);
+    return result;
+}
+
+/* ---- the beginning */
+
+/* A C so large is not in any cache when the program looks at it: copy2d.c copies it 1.4 to 1.5 times as fast if lines need not be read
+   to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
+#define PAST_BYTES 0x1p25
+
+/* What one core copies in 20 us; a worker that sleeps is there after 14. */
+#define CREW_BYTES 0x1p18
+/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200, nvidia-h200: crowd.log). */
+#define CROWDED_BYTES 0x1p22
+
+/* Bytes of a job of the crew's, so that every core has several. */
+static size_t job_bytes(double bytes) { return (size_t)within(bytes / (12 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+
+static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+{
+    const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
+    const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
+    gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
+    f.home = facts->c != GPB_PLACE_DEVICE;
+    f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
+    /* Not where what is home cannot be fetched again: beta C is in it. */
+    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed
+                && (facts->c != GPB_PLACE_ELSEWHERE || call->beta == 0);
+    f.post = f.launch = f.fetch = f.land = gpb_walk_begin(call, plan);
+    gpb_walk_to_tile(&f.land, false);
+    f.past = 4 * m * n >= PAST_BYTES;
+    f.patience = 64;
+    f.fetch_bytes = (size_t)within(m * n / 2, 256 << 10, 1 << 20);
+    /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
+    const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
+                          && plan->sm >= call->m && plan->sn >= call->n;
+    const CUstream stream = one_tile ? f.run.stream : NULL;
+    const bool crew = f.staged && up + down >= (gpb_crowded() ? CROWDED_BYTES : CREW_BYTES);
+    gpb_belt_begin(lane->up, crew, job_bytes(up), stream), gpb_belt_begin(lane->down, crew, job_bytes(down), stream);
+    return f;
+}
+
+CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+{
+    gpb_flow f = set_up(lane, call, plan, facts, progress);
+    *progress = (gpb_progress){ 0 };
+    *lane->notice = 0;
+    CUresult result = follow_legacy(&f.run);
+    const bool brief = !gpb_place_on_host(facts->c);      /* else the host can finish it, and whoever ends the program waits (gpu/start.c) */
+    while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
+    return end(&f, result);
+}

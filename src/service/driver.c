@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens libcuda. cuda.h renames functions (cuMemAlloc is cuMemAlloc_v2), so names are stringified after expansion, by GPB_STR. */
+#include "src/service/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "kernels/names.h"
+#include "src/service/linker.h"
+
+static gpb_driver driver;
+static const char *missing = "no libcuda.so.1";
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_once(void)
+{
+    const int cancel = gpb_linker_enter();
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    gpb_linker_leave(cancel);
+    if (!handle) return;
+    static const struct { const char *name; size_t place; int needed; } entries[] = {
+#define DRIVER(function) { GPB_STR(function), offsetof(gpb_driver, function), 1 },
+#define OPTIONAL(function) { GPB_STR(function), offsetof(gpb_driver, function), 0 },
+#include "src/service/driver.def"
+#undef OPTIONAL
+#undef DRIVER
+    };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *address = dlsym(handle, entries[i].name);
+        *(void **)((char *)&driver + entries[i].place) = address;
+        if (!address && entries[i].needed) {
+            missing = "libcuda.so.1 is too old";
+            return;
+        }
+    }
+    missing = NULL;
+}
+
+void gpb_driver_pass_linker(void)
+{
+    const int cancel = gpb_linker_enter();
+    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    if (program) dlclose(program);
+    gpb_linker_leave(cancel);
+}
+
+const gpb_driver *gpb_driver_open(const char **why)
+{
+    pthread_once(&once, open_once);
+    if (why) *why = missing;
+    return missing ? NULL : &driver;
+}
+
+void gpb_driver_capture_mode(CUstreamCaptureMode *mode)
+{
+    if (driver.cuThreadExchangeStreamCaptureMode) driver.cuThreadExchangeStreamCaptureMode(mode);
+}
+
+const char *gpb_driver_error(CUresult result)
+{
+    const char *name = NULL;
+    if (missing || driver.cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) return "unknown CUDA error";
+    return name;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* A fork must not find a thread of ours in the midst of the dynamic linker. glibc gives a child new locks for loading (2.36: dl_load_lock
+   and dl_load_tls_lock), but the one under which dl_iterate_phdr walks is as it was, and so is a library that is half loaded.
+   No lock is held across a fork: handlers of other libraries, which run between ours, may wait for a lock under which another thread calls
+   BLAS, and may call BLAS themselves. A fork tells that it is under way and waits for those inside; those who come then wait for it. Both
+   wait a few milliseconds at most: who waits longer is waited for itself, or waits for something that takes long. */
+#include "src/service/linker.h"
+
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "src/service/clock.h"
+
+enum { FORK_WAITS_NS = 5000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
+
+static atomic_int inside, waiting;       /* threads of ours in the linker; those that wait for a fork to pass */
+static atomic_int forks;                 /* forks under way */
+static atomic_uint begun, given_up;      /* forks so far; as many as there had been when a thread went in beside one */
+
+/* Of this thread: how deep it is inside (a library's constructor may come here again), and whether `inside` counts it; how many forks it
+   is in (a handler may fork), and whether `forks` counts the first. */
+static _Thread_local int depth __attribute__((tls_model("initial-exec")));
+static _Thread_local int forking __attribute__((tls_model("initial-exec")));
+static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
+static _Thread_local bool announced __attribute__((tls_model("initial-exec")));
+
+/* Libraries are being mapped or unmapped, by whichever thread: libcuda opens several while it starts. */
+extern struct r_debug _r_debug __attribute__((weak));
+static bool changes(void)
+{
+    const struct r_debug *state = &_r_debug;
+    return state && *(const volatile __typeof__(state->r_state) *)&state->r_state != RT_CONSISTENT;
+}
+
+static bool pause_before(int64_t end_ns)
+{
+    if (gpb_clock_ns() >= end_ns) return false;
+    nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
+    return true;
+}
+
+/* Those who wait for forks to pass go first: with several threads that fork there might always be one. */
+static void before_fork(void)
+{
+    const int before = errno;
+    int cancel;
+    if (forking++ || depth) return;      /* libcuda forks inside cuInit, a constructor may */
+    const int64_t end_ns = gpb_clock_ns() + FORK_WAITS_NS;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    while (atomic_load(&waiting) && pause_before(end_ns));
+    announced = true;
+    atomic_fetch_add(&begun, 1);
+    atomic_fetch_add(&forks, 1);
+    while ((atomic_load(&inside) || changes()) && pause_before(end_ns));
+    pthread_setcancelstate(cancel, NULL);
+    errno = before;
+}
+
+static void in_parent(void)
+{
+    if (--forking || !announced) return;
+    announced = false;
+    atomic_fetch_sub(&forks, 1);
+}
+
+/* Of the threads and their forks, this one's are left. */
+static void in_child(void)
+{
+    if (--forking == 0) announced = false;
+    atomic_store(&forks, announced);
+    atomic_store(&inside, counted);
+    atomic_store(&waiting, 0);
+}
+
+/* When the library is loaded, as in crew.c, gpu/start.c and option.c: a fork that has begun runs no handler that is registered while it
+   goes on, and beside a first call its child would find the linker as that call held it (one process in 130, with eight
+   threads forking). */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* Either a fork that begins sees this thread inside, or this thread sees the fork. */
+static bool go_in(void)
+{
+    counted = true;
+    atomic_fetch_add(&inside, 1);
+    if (!atomic_load(&forks)) return true;
+    atomic_fetch_sub(&inside, 1);
+    return counted = false;
+}
+
+/* A fork that does not pass may wait for a lock that this thread holds: then nothing forks before this thread has left again. One such wait
+   a fork is enough. */
+static void wait_and_go_in(void)
+{
+    const int64_t end_ns = gpb_clock_ns() + THREAD_WAITS_NS;
+    bool in = false;
+    atomic_fetch_add(&waiting, 1);
+    while (!in && atomic_load(&given_up) != atomic_load(&begun) && pause_before(end_ns)) in = go_in();
+    atomic_fetch_sub(&waiting, 1);
+    if (in) return;
+    atomic_store(&given_up, atomic_load(&begun));
+    counted = true;
+    atomic_fetch_add(&inside, 1);
+}
+
+int gpb_linker_enter(void)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (depth++ == 0 && !forking && !go_in()) wait_and_go_in();
+    return cancel;
+}
+
+bool gpb_linker_try(int *cancel)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+    const bool in = depth || (!forking && go_in());
+    if (in) depth++;
+    else pthread_setcancelstate(*cancel, NULL);
+    return in;
+}
+
+void gpb_linker_leave(int cancel)
+{
+    if (--depth == 0 && counted) {
+        counted = false;
+        atomic_fetch_sub(&inside, 1);
+    }
+    pthread_setcancelstate(cancel, NULL);
+}
+
+bool gpb_linker_forking(void) { return forking; }

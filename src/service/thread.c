@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of our own; see thread.h. */
+#include "src/service/thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* What a thread's own instructions raise. Blocked, it would end the process whatever handler there is (POSIX: undefined; Linux: by default). */
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+static int create(void *(*body)(void *), size_t stack)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    int refused = pthread_attr_init(&attributes);
+    if (refused) return refused;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack) refused = pthread_attr_setstacksize(&attributes, stack);
+    if (!refused) refused = pthread_create(&thread, &attributes, body, NULL);
+    pthread_attr_destroy(&attributes);
+    return refused;
+}
+
+int gpb_thread_begin(void *(*body)(void *), size_t stack)
+{
+    sigset_t most, before;
+    sigfillset(&most);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&most, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &most, &before);
+    const int refused = create(body, stack);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return refused;
+}
