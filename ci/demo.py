@@ -6,7 +6,9 @@ Every patch of the picture is written in the basis of all patches' principal com
 Two passes, as Deledalle, Salmon and Dalalyan (2011) and Wiener filtering have it: coefficients below the noise are dropped; then each is
 shrunk by the share of signal that the first pass found in it. Overlapping patches are averaged. The work is large float32 products.
 
-Usage: demo.py FOLDER NAME: reads nothing, writes NAME.png, noisy.png and NAME.npy into the folder, prints times and PSNR."""
+Usage: demo.py FOLDER NAME [ROWS]: reads nothing, writes NAME.png, noisy.png, NAME.npy and NAME-seconds.npy (of each product) into the folder,
+prints times and PSNR. ROWS: only so many of the photograph.
+demo.py FOLDER compare GPU HOST: whether the pictures of two runs agree, and how much faster the first one's products were."""
 import bz2
 import os
 import struct
@@ -92,9 +94,22 @@ def psnr(a, b):
     return 10 * np.log10(255**2 / np.mean((np.clip(a, 0, 255) - b) ** 2, dtype=np.float64))
 
 
+def compare(folder, gpu, host):
+    a, b = (np.load(os.path.join(folder, name + ".npy")) for name in (gpu, host))
+    first, *gpu_s = np.load(os.path.join(folder, gpu + "-seconds.npy"))
+    gpu_s, host_s = np.median(gpu_s), np.median(np.load(os.path.join(folder, host + "-seconds.npy")))
+    off = float(abs(a - b).max())
+    print(f"The GPU took {1e3 * gpu_s:.1f} ms for a product, the host {1e3 * host_s:.1f} ms (medians): {host_s / gpu_s:.1f} times as fast. "
+          f"The first one took {first:.1f} s, because CUDA had to start.")
+    print(f"The pictures {'agree' if off < 4 else 'DIFFER'}: by {off:.2g} of 255 at most.")
+    raise SystemExit(not off < 4)     # a coefficient on the threshold's edge may fall to either side
+
+
 def main():
-    folder, name = sys.argv[1:]
-    clean = photograph()
+    folder, name = sys.argv[1:3]
+    if name == "compare":
+        compare(folder, *sys.argv[3:])
+    clean = photograph()[:int(sys.argv[3]) if len(sys.argv) > 3 else None]
     noisy = clean + np.random.default_rng(1).normal(0, SIGMA, clean.shape).astype(np.float32)
     products = []
     begin = time.perf_counter()
@@ -103,6 +118,7 @@ def main():
     for file, picture in (("noisy", noisy), (name, result)):
         write_png(os.path.join(folder, file + ".png"), np.clip(picture + 0.5, 0, 255).astype(np.uint8))
     np.save(os.path.join(folder, name + ".npy"), result)
+    np.save(os.path.join(folder, name + "-seconds.npy"), products)
     print(f"PSNR {psnr(noisy, clean):.2f} dB noisy, {psnr(result, clean):.2f} dB denoised; "
           f"{seconds:.1f} s, of which {sum(products):.1f} s in {len(products)} products")
 
