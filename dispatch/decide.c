@@ -9,12 +9,12 @@
 
 #define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
 /* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30 us, 58 to 98 were predicted, and 80
-   to 134 when it had been idle (tests/bench/results/nvidia-h200/2026-11-21-crowd.log). */
+   to 134 when it had been idle (tests/bench/results/nvidia-h200/evidence/host-threads.md). */
 #define HOPELESS_GPU 2
 #define HOPELESS_HOST 4
 #define WORTH_A_TRY_S 5e-4       /* nor does that matter on the host, if it should take no longer */
 #define START_LOST_S 0.3         /* what a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a training
-                                    loop on 16 cores and an H200: crowd.log) */
+                                    loop on 16 cores and an H200: evidence/host-threads.md) */
 
 static gpb_plan on_host(gpb_plan plan, const char *why)
 {
@@ -72,7 +72,7 @@ static gpb_facts shared(const gpb_facts *facts)
 
 /* The cores, as calls on the host share them: with each other, and with the copying for those that are on the GPU, which they hold up as
    well. Of 16 callers of 2048 the GPU got 0.77 of one's work done; where it seemed to each that its turn was longer than the host took,
-   both together 0.13 (crowd.log). */
+   both together 0.13 (H200: evidence/callers.md). */
 static double crowd_of_host(const gpb_facts *facts) { return (1 + facts->host_callers) * (facts->callers > 0 ? 2 : 1); }
 
 /* The user's kernel is another one than the plan's. */

@@ -19,11 +19,11 @@
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
     WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used. Of 16 cores two are left to
-                                        others: 16 callers of 2048 got 0.91 of one's work done, 0.84 beside 15 (H200: crowd.log) */
+                                        others: 16 callers of 2048 got 0.91 of one's work done, 0.84 beside 15 (H200: evidence/callers.md) */
     STACK = 128 << 10,
     SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
     PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 took 0 to 12 %
-                                        less in three runs, 11 % more in one (tests/bench/results/nvidia-h200: sweeps.log, rings.log) */
+                                        less in three runs, 11 % more in one (tests/bench/results/nvidia-h200/evidence/rings.md) */
     LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
                                         128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
     SLICE_NS = 2000000,

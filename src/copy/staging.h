@@ -36,7 +36,7 @@ typedef struct gpb_load {
 } gpb_load;
 
 /* The engines read what has just been written at 25 GB/s from the second-level caches of the cores that wrote it, at 45 from the last level
-   and from memory (an H200 and 16 cores: tests/bench/results/nvidia-h200/2026-11-21-rings.log; 8 MiB up in 385 us, past the caches 238). So a ring is larger than
+   and from memory (an H200 and 16 cores: tests/bench/results/nvidia-h200/evidence/rings.md; 8 MiB up in 385 us, past the caches 238). So a ring is larger than
    what those caches hold; and the first time round it, when the engines are right behind the crew, what it writes is pushed on to the last
    level. Past all caches is as good for short calls, but a long one memory's pace then holds up (4096: 1.4 times). Where the crew is too
    small to fill the link that is its fastest way (4 cores: 36 GB/s, else 25).

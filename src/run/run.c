@@ -133,7 +133,7 @@ static CUresult launch(gpb_flow *f, bool *busy)
    may run out of work. But they may be kept from the cores: OpenBLAS's idle threads spin for 134 ms without yielding, and who is woken
    beside them waits for their slice to end. Where copies are small, who has had to help once is quicker to help again: 64 copies of
    32 KiB beside two such threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
-   (tests/bench/results/2026-11-21-crew-beside-spinners.log). */
+   (tests/bench/results/nvidia-h200/evidence/spinners.md). */
 static void idle(gpb_flow *f)
 {
     gpb_lane *lane = f->run.lane;
@@ -326,7 +326,7 @@ static CUresult end(gpb_flow *f, CUresult result)
 
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
 #define CREW_BYTES 0x1p18
-/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200, nvidia-h200: crowd.log). */
+/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200: evidence/host-threads.md). */
 #define CROWDED_BYTES 0x1p22
 
 /* Bytes of a job of the crew's, so that every core has several. */

@@ -228,7 +228,7 @@ double host_ideal(const gpb_call *g, int cores)
     double wave = fmax(a + b, 2 * b + (1 - b / a) * x);
     if (x >= a) wave = fmax(wave, x + a * b / x);            /* the share of C that can be computed is t^2 / 4ab until 2b */
     double ideal = fmin(wave, fmax(t_in, t_c) + t_out);
-    /* One thread stages a quarter of what four do, in 32.5 and home 26 GB/s (measured/h200.md); the same threads do both. */
+    /* One thread stages a quarter of what four do, in 32.5 and home 26 GB/s (an H200's host, 2026-11-20); the same threads do both. */
     if (cores) ideal = fmax(ideal, (in / 32.5e9 + bytes_c / 26e9) * 4 / cores);
     return ideal;
 }

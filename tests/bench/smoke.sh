@@ -79,12 +79,12 @@ expect 'fit.py: three shapes in each mode' '0 3' "$($python "$here/../bench/fit.
 TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$host "$(dirname "$bench")/timeline" 64 --device 32 > timeline.log 2>&1
 expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *1 calls' timeline.log)"
 
-for name in *.csv; do mv "$name" "2026-01-01-$name"; done
-expect 'table.py' 0 "$($python "$here/../bench/table.py" . > table.md 2> table.err; echo $?)"
+expect 'reduce.py: two rows a shape' '0 6' "$($python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err; echo $?) $(grep -c '^[1-9]' regret.csv)"
+expect 'table.py' 0 "$($python "$here/../bench/table.py" "$PWD" > table.md 2> table.err; echo $?)"
 for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
 $python "$here/../bench/goals.py" . > goals.out 2> goals.err
 expect 'goals.py, the kinds of data' '1 7' "$(grep -c 'goals met' goals.out) $(grep -c 'fp32, .*_\|continuous\|integers' goals.out)"
-cat table.err goals.err
+cat reduce.err table.err goals.err
 finish

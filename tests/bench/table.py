@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's performance section, from the newest CSV of each mode of the bench in a folder of tests/bench/results; what is not there is
-left out.
+"""Tables in Markdown, made from the CSVs in a folder of tests/bench/results. What is not there is left out.
 
-Usage: table.py tests/bench/results/nvidia-h200"""
+Usage: table.py tests/bench/results/nvidia-h200           all of them: tests/bench/results/README.md
+       table.py --speed tests/bench/results/nvidia-h200   the small one: README.md"""
 import csv
-import glob
 import math
 import os
+import re
 import sys
 
 MODES = {"fp32": "ours, `fp32` (the default)", "ieee": "ours, `ieee` (FP32 FMA)", "tf32": "ours, `tf32`"}
@@ -41,17 +41,12 @@ def read(path):
     return list(csv.DictReader(x for x in lines if not x.startswith("#"))), header
 
 
-def newest(folder, kind):
-    paths = sorted(glob.glob(os.path.join(folder, f"*-{kind}.csv")))
-    return paths[-1] if paths else None
-
-
 def results(folder, kind):
-    """Rows and header of the newest CSV of a kind; what --device measured of other data and on end may lie in a file of its own."""
-    path = newest(folder, kind)
-    rows, header = read(path) if path else ([], "")
-    beside = newest(folder, "data") if kind == "device" else None
-    return path, rows + (read(beside)[0] if beside and rows else []), header
+    """Path, rows and header of the CSV of a kind. What --device measured of other data, and on end, may lie in a file of its own."""
+    path = os.path.join(folder, kind + ".csv")
+    rows, header = read(path) if os.path.exists(path) else ([], "")
+    beside = os.path.join(folder, "data.csv")
+    return path, rows + (read(beside)[0] if kind == "device" and rows and os.path.exists(beside) else []), header
 
 
 def mean(values):
@@ -221,32 +216,99 @@ def overhead(rows):
 
 def device(rows):
     how = ", by turns and by itself: the better of the two" if "cublas_alone_ms" in rows[0] else ""
-    return ([f"Operands on the GPU, random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run{how}.\n"] +
+    return ([f"Random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run{how}.\n"] +
             sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s") + sustained_table(rows) +
             sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned") + ratios_table(rows) + data_table(rows))
 
 
-SECTIONS = {"device": device, "end-to-end": lambda rows: host_table(rows) + lying_table(rows), "out-of-core": out_of_core,
-            "never-slower": never_slower, "processes": processes, "callers": callers, "overhead": overhead}
+def ladder(rows):
+    """Every kernel by itself, in the order of the kernel table."""
+    sizes = [str(n) for n in (256, 512, 1024, 2048, 4096)]
+    lines = [line(["kernel, n x n x n, NN, TFLOP/s"] + sizes), "|" + "---|" * (len(sizes) + 1)]
+    for kernel in dict.fromkeys(r["kernel"] for r in rows if r["kernel"] != "cublas_events"):
+        mine = {r["n"]: float(r["gflops"]) / 1e3 for r in rows if r["kernel"] == kernel}
+        lines.append(line(["cuBLAS, FP32" if kernel == "cublas" else kernel] + [f"{mine[n]:.1f}" if n in mine else "-" for n in sizes]))
+    return lines + [""]
 
 
-def main(folder):
-    said, text = None, []
-    for kind, section in SECTIONS.items():
+def accuracy(rows):
+    """By kernel: the worst error over all data, as a share of k + 4 units, and errors against one chain of FMAs over the data that are judged by that."""
+    lines = [line(["kernel", "points", "worst error, of k + 4 units", "rms of one FMA chain's: geometric mean (worst)", "largest error of its: worst",
+                   "hostile data: rms (largest) of its, worst", "rms of cuBLAS's: geometric mean (worst)"]), "|" + "---|" * 7]
+    for who in dict.fromkeys(r["who"] for r in rows if r["who"] not in ("ffma", "cublas")):
+        mine = [r for r in rows if r["who"] == who]
+        judged, hostile = ([r for r in mine if r["verdict"] in kinds] for kinds in (("BOUNDED", "FEW", "EXACT"), ("HOSTILE",)))
+        beside = [r for r in mine if r["verdict"] == "BOUNDED" and int(r["cublas_points"])]
+        worst = lambda rows, column: f"{max(float(r[column]) for r in rows):.2f}" if rows else "-"
+        lines.append(line([who, str(sum(int(r["points"]) for r in mine)), worst(mine, "of_bound"),
+                           f"{weighted(judged, 'rms_to_ffma', 'points'):.2f} ({worst(judged, 'worst_rms_to_ffma')})",
+                           worst(judged, "worst_max_to_ffma"),
+                           f"{worst(hostile, 'worst_rms_to_ffma')} ({worst(hostile, 'worst_max_to_ffma')})",
+                           f"{weighted(beside, 'rms_to_cublas', 'cublas_points'):.2f} ({worst(beside, 'worst_rms_to_cublas')})"]))
+    return lines + [""]
+
+
+def weighted(rows, column, count):
+    """The geometric mean over points, of rows that each hold the geometric mean of some."""
+    points = sum(int(r[count]) for r in rows)
+    return math.exp(sum(int(r[count]) * math.log(float(r[column])) for r in rows) / points) if points else math.nan
+
+
+def soak(rows):
+    lines = [line(["soak: date", "commit", "seconds", "calls", "on the GPU", "failed there", "wrong"]), "|" + "---|" * 7]
+    return lines + [line([r[x] for x in "date commit seconds calls gpu_calls failed_calls wrong".split()]) for r in rows] + [""]
+
+
+SECTIONS = {"device": ("Operands on the GPU", device),
+            "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
+            "out-of-core": ("More operands than device memory", out_of_core), "never-slower": ("The choice of host or GPU", never_slower),
+            "processes": ("Whole processes", processes), "callers": ("Callers at once", callers),
+            "overhead": ("What a call to the host pays", overhead), "ladder": ("Each kernel by itself", ladder),
+            "accuracy": ("Accuracy", accuracy), "soak": ("Short of device memory, by the minute", soak)}
+
+
+def everything(folder):
+    text = []
+    for kind, (title, section) in SECTIONS.items():
         path, rows, header = results(folder, kind)
-        if not rows:
-            continue
-        if header and header != said:
-            text.append(f"{header}. All of it: `{path}`.\n")
-        said = header or said
-        text += section(rows)
-        picture = path[:-len("csv")] + "png"
-        if os.path.exists(picture):
-            text.append(f"![{kind}]({picture})\n")
-    print("\n".join(text), end="")
+        if rows:
+            text += [f"## {title}\n", (f"{header}.\n" if header else "") + f"From [{kind}.csv]({os.path.relpath(path, os.path.dirname(folder))}).\n"]
+            text += section(rows)
+    return text
+
+
+SPEED = (1024, 4096, 8192)
+
+
+def speed(folder):
+    """The table of README.md, and where its figures come from."""
+    def cells(name, values, form):
+        return line([name] + [form(values[n]) if n in values else "-" for n in SPEED])
+
+    def host(who):
+        return {int(r["n"]): float(r["ms_median"]) for r in hosts if r["contender"] == who and lies(r) == PLAIN}
+
+    def rates(mode, column):
+        return {n: mean([float(r[column]) for r in squares if r["mode"] == mode and int(r["n"]) == n]) for n in SPEED}
+
+    _, hosts, said = results(folder, "end-to-end")
+    _, rows, header = results(folder, "device")
+    squares = [r for r in rows if r["suite"] == "squares"]
+    whole = lambda value: f"{value:.0f}"
+    lines = [line(["n x n x n"] + [str(n) for n in SPEED]), "|" + "---|" * (len(SPEED) + 1)]
+    lines += [line(["**operands in host memory: ms a call**"] + [""] * len(SPEED))]
+    cores = re.search(r"(\d+) CPU cores", said)[1]
+    for who, name in {"gpublas_auto": "libgpublas", "nvblas_tuned": "NVBLAS, tuned", "host": f"OpenBLAS on {cores} cores"}.items():
+        lines.append(cells(name, host(who), milliseconds))
+    lines += [line(["**operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)), cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
+              cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
+              cells("cuBLAS, FP32", rates("ieee", "cublas_tflops"), whole), ""]
+    gpu, driver, *_, cuda, date, commit, _ = said.split(", ")
+    *_, date2, commit2, _ = header.split(", ")
+    return lines + [f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}.\n"]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or len(sys.argv) == 3 and sys.argv[1] != "--speed":
         sys.exit(__doc__)
-    main(sys.argv[1])
+    print("\n".join((speed if len(sys.argv) == 3 else everything)(sys.argv[-1].rstrip("/"))), end="")
