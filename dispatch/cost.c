@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model; see cost.h. The host's and the link's figures are from shared/measured/h200.md (one H200 and 16 cores of its host,
-   2026-11-20), the kernels' are in tuned.def. */
+/* The cost model; see cost.h. The host's and the link's figures are from tests/bench/results/nvidia-h200/evidence/machine.md (one H200 and
+   16 cores of its host, 2026-11-20). The kernels' are in tuned.def. */
 #include "dispatch/cost.h"
 
 #include <math.h>

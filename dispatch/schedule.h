@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of a run. C is computed block by block (mc x nc of the plan, for `group` members), each from panels of k; the panels of A and
    B come in strips, alternately, and each strip unlocks the part of C between it and the strips of the other operand that are there
-   (the wavefront of shared/research/residency.md, 2.7). The run, the host that finishes what a failed run left, and the cost model walk the
+   (host_ideal in tests/bench/host.c has the time that this takes at best). The run, the host that finishes what a failed run left, and the cost model walk the
    same way. Pure. */
 #ifndef GPB_SCHEDULE_H
 #define GPB_SCHEDULE_H

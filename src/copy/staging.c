@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Belts; see staging.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (shared/measured/h200.md:
+/* Belts; see staging.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (evidence/machine.md:
    copies of 256 KiB by 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as
    one copy. */
 #include "src/copy/staging.h"

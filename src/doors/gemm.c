@@ -2,7 +2,7 @@
 /* The doors of GEMM and GEMMTR (also called GEMMT): every exported spelling, four precisions. A door puts the caller's arguments into a
    gpb_call and asks the hub; a call that is not computed there goes on, with the caller's own arguments, to the same name of the host.
    Fortran's hidden lengths are not read (C callers pass none) and are given to the host, not in a tail call: gcc would write them into
-   stack slots that a C caller never reserved (research: conformance 6.5). */
+   stack slots that a C caller never reserved. */
 #include "src/doors/door.h"
 
 #define F77_CALL(p, name, bits, up, rows)                                                                                 \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting the GPUs: at once, or behind the calls that the host computes meanwhile (making a context takes 0.4 s: measured/h200.md). Off
+/* Starting the GPUs: at once, or behind the calls that the host computes meanwhile (making a context takes 0.4 s: evidence/machine.md). Off
    for good after a fork or a sticky error. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 enum state { UNTRIED, ON, OFF };
 enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last measurement; it is through */
 
-#define START_S 0.5                      /* a little above what measured/h200.md has: 0.41 s for a context */
+#define START_S 0.5                      /* a little above what evidence/machine.md has: 0.41 s for a context */
 #define ANOTHER_S 0.3                    /* for each context after the first */
 #define CALIBRATION_S 0.02
 #define LINKER_S 0.1                     /* whoever is inside dlopen for longer is not waited for: a library's constructor, or an opening of many */

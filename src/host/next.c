@@ -4,7 +4,7 @@
    integers of the other width (adapt.c); a known host by soname, only if the process has no BLAS; the embedded default. The only
    file besides driver.c that opens libraries.
    A search gives the same answer again, so two threads may both search and store it.
-   Never RTLD_DEEPBIND: the host must call the program's xerbla_, not its own (research: conformance 6.3). */
+   Never RTLD_DEEPBIND: the host must call the program's xerbla_, not its own. */
 #include "src/host/next.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every exported BLAS name, spelled out from the rows of blas.def. Define SYMBOL and include this file, as often as needed:
    SYMBOL( name, stem, language F77 | C, width of its integers 32 | 64, DOOR_ | NONE_ ). Read by C and by the assembler: no declarations.
-   The conventions (research: conformance 8.4): distributions sgemm_, cblas_sgemm; the reference's and oneMKL's extended names sgemm_64_,
+   The conventions: distributions sgemm_, cblas_sgemm; the reference's and oneMKL's extended names sgemm_64_,
    cblas_sgemm_64; OpenBLAS with suffix 64_ sgemm_64_, cblas_sgemm64_; inside the NumPy and SciPy wheels the same behind scipy_. */
 #define GPB_PLAIN_F77(stem, door) SYMBOL(stem##_, stem, F77, 32, door) SYMBOL(stem##_64_, stem, F77, 64, door)
 #define GPB_PLAIN_C(stem, door) \

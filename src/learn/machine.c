@@ -33,7 +33,7 @@ static gpb_learn *gpu_table(const gpb_call *call, const gpb_facts *facts)
 }
 
 /* Staged: threads that copy at one rate, a link that moves at another. Together they reach x y / sqrt(x^2 + y^2): with 10 GB/s a core and
-   55 on the link 32, 45, 50 and 52 GB/s up by 4, 8, 12 and 16 threads, where measured/h200.md has 30-35, 36-49, 47-50 and 55. Down, where
+   55 on the link 32, 45, 50 and 52 GB/s up by 4, 8, 12 and 16 threads, where evidence/machine.md has 30-35, 36-49, 47-50 and 55. Down, where
    the caller's memory is written, a core does four fifths of that: 28, 42, 48, 51 against 23-29, 40-46, 40-48, 45-50. */
 static double staged(double copying, double link)
 {

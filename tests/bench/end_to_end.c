@@ -11,7 +11,7 @@
 #include "tests/bench/worker.h"
 
 enum { MOST_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
-#define LONG_FLOPS 4e12          /* by the host: 16384 takes 7.5 s (measured/h200.md): once, and not warmed up */
+#define LONG_FLOPS 4e12          /* by the host: 16384 takes 7.5 s (evidence/machine.md): once, and not warmed up */
 #define MOST_SECONDS 0.4         /* of calls of a case by one contender, unless three take longer */
 #define PATIENCE 3.0             /* seconds after which three are too many */
 

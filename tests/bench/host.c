@@ -116,7 +116,7 @@ static void *write_share(void *of)
     return NULL;
 }
 
-/* By as many threads as the process may have cores: a fresh page costs 1.85 us on one, 0.18 us on 16 (measured/h200.md). */
+/* By as many threads as the process may have cores: a fresh page costs 1.85 us on one, 0.18 us on 16 (evidence/machine.md). */
 static void write_all(slab *s)
 {
     enum { MOST = 64 };
@@ -217,6 +217,9 @@ double check_worst(const check *c, const gpb_call *g)
 
 double host_flops(const gpb_call *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k; }
 
+/* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. With a >= b seconds for A and B alone, t^2 / 4ab of C is
+   unlocked after t seconds up to 2b, (t - b) / a after that. What is not unlocked at t is still to be computed or to come home: the least
+   that remains to be done at any t is the bound. k in panels instead: all of A and B up, C home. The better of both. */
 double host_ideal(const gpb_call *g, int cores)
 {
     const double link = 50e9, rate = 200e12;

@@ -60,7 +60,7 @@ void check_draw(check *c, const gpb_call *g, int count);
 double check_worst(const check *c, const gpb_call *g);
 
 double host_flops(const gpb_call *g);
-/* Seconds that no schedule beats (shared/research/residency.md, 2.7), at 50 GB/s each way and 200 TFLOP/s; with few cores at most what as
+/* Seconds that no schedule beats (host.c has the reason), at 50 GB/s each way and 200 TFLOP/s; with few cores at most what as
    many threads stage. cores 0: enough of them. */
 double host_ideal(const gpb_call *g, int cores);
 

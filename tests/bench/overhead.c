@@ -108,7 +108,7 @@ static double seconds_per_plan(const gpb_call *g, const gpb_facts *facts)
 
 static void plans(FILE *csv)
 {
-    /* An H200 and its host, as measured/h200.md has them. */
+    /* An H200 and its host, as evidence/machine.md has them. */
     gpb_facts facts = { .arch = 90, .sms = 132, .device_bytes = INT64_C(120) << 30, .up_gbs = 50, .down_gbs = 45, .dma_gbs = 50,
                         .call_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 73, .host_ratio = 1 };
     static const int sizes[] = { 4, 16, 64, 256, 512, 1024, 4096, 16384 };

@@ -49,7 +49,7 @@ const contender *contenders_of(const bench_options *options)
     return all;
 }
 
-/* NVBLAS's configuration: the host BLAS behind it, all GPUs; tuned: what shared/measured/h200.md found best. */
+/* NVBLAS's configuration: the host BLAS behind it, all GPUs; tuned: what was found best (evidence/machine.md). */
 static void write_configuration(const contender *who, const char *plain_blas, char *path)
 {
     strcpy(path, "/tmp/gpublas-nvblas-XXXXXX");
