@@ -298,7 +298,7 @@ def speed(folder):
     lines = [line(["n x n x n"] + [str(n) for n in SPEED]), "|" + "---|" * (len(SPEED) + 1)]
     lines += [line(["**operands in host memory: ms a call**"] + [""] * len(SPEED))]
     cores = re.search(r"(\d+) CPU cores", said)[1]
-    for who, name in {"gpublas_auto": "libgpublas", "nvblas_tuned": "NVBLAS, tuned", "host": f"OpenBLAS on {cores} cores"}.items():
+    for who, name in {"gpublas_auto": "libgpublas", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "host": f"OpenBLAS on {cores} cores"}.items():
         lines.append(cells(name, host(who), milliseconds))
     lines += [line(["**operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)), cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
               cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
