@@ -36,7 +36,7 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(
 }
 
 /* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that
-   hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by column, kernels/README.md). */
+   hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by column). */
 template <int TM, int TN>
 static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
 {
