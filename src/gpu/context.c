@@ -2,11 +2,13 @@
 /* The devices' primary contexts. They are the program's as much as ours: it may reset one (cudaDeviceReset, which numba's cuda.close() and
    test suites call), and all that was made in it is gone, while its handle stays what it was. Using what is gone crashes inside the driver
    (an H200, driver 580: SIGSEGV). So before a call uses anything, it asks whether the context is still the one in which that was made. */
-#include "src/gpu/lanes.h"
+#include "src/gpu/context.h"
 
 #include <pthread.h>
 
+#include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
+#include "src/gpu/lanes.h"
 #include "src/service/log.h"
 #include "src/service/thread.h"
 
@@ -178,5 +180,5 @@ bool gpb_gpu_records_graph(void)
 
 void gpb_gpu_failed(const gpb_lane *lane, CUresult result)
 {
-    if (gpb_gpu_sticky(result) && lane->life == lane->device->life && gpb_gpu_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
+    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_gpu_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
 }

@@ -4,7 +4,8 @@
 
 #include <time.h>
 
-#include "src/gpu/lanes.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
 
 static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr arena, bool up, CUstream stream)
 {
@@ -75,7 +76,7 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
     /* Whatever was queued has the host's memory in hand. */
     const CUresult waited = driver->cuStreamSynchronize(stream);
     if (stream != CU_STREAM_LEGACY) driver->cuStreamDestroy(stream);
-    return result && !gpb_gpu_sticky(waited) ? result : waited;
+    return result && !gpb_driver_sticky(waited) ? result : waited;
 }
 
 /* Without this copy C is not computed: a failure that passes is waited out, for 85 ms in all. */
@@ -93,7 +94,7 @@ CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, boo
             result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
             gpb_gpu_exit();
         }
-        if (!result || gpb_gpu_sticky(result)) break;
+        if (!result || gpb_driver_sticky(result)) break;
     }
     return result;
 }

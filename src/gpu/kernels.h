@@ -3,7 +3,7 @@
 #ifndef GPB_GPU_KERNELS_H
 #define GPB_GPU_KERNELS_H
 
-#include "src/gpu/lanes.h"
+#include "src/gpu/device.h"
 
 /* Packing, unpacking and reducing lie beside the ladder. */
 #define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder

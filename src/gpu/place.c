@@ -2,10 +2,11 @@
 /* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
 #include <pthread.h>
 
-#include "src/gpu/lanes.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
 #include "src/gpu/host_memory.h"
+#include "src/gpu/place.h"
 #include "src/service/log.h"
-#include "src/learn/machine.h"
 
 /* What the driver knows of an address. */
 typedef struct known {
@@ -317,9 +318,6 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     } else if (gpb_gpu_started()) {
         facts->arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
     }
-    facts->starting = gpb_gpu_starting();
-    facts->start_s = gpb_gpu_start_left();
-    gpb_machine_facts(call, facts);
     pthread_setcancelstate(cancel, NULL);
 }
 

@@ -9,6 +9,7 @@
 
 #include "dispatch/kernel_table.h"
 #include "include/gpublas.h"
+#include "dispatch/policy.h"
 #include "src/gpu/gpu.h"
 #include "src/host/next.h"
 #include "src/service/option.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu.h for a build without CUDA (-DGPUBLAS_CUDA=OFF): there never is a GPU. */
+/* gpu.h, place.h, ready.h, compute.h and verify.h for a build without CUDA (-DGPUBLAS_CUDA=OFF): there never is a GPU. */
 #include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
+#include "src/learn/ready.h"
 #include "src/hub/verify.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@ bool gpb_gpu_start(void) { return false; }
 void gpb_gpu_start_behind(void) { }
 bool gpb_gpu_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
 bool gpb_gpu_starting(void) { return false; }
+double gpb_gpu_start_left(void) { return 0; }
 bool gpb_gpu_started(void) { return false; }
 void gpb_gpu_save(void) { }
 bool gpb_gpu_possible(void) { return false; }

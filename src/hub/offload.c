@@ -13,6 +13,9 @@
 #include "src/copy/crew.h"
 #include "src/copy/contention.h"
 #include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
+#include "src/learn/ready.h"
+#include "src/run/compute.h"
 #include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/learn/machine.h"
@@ -205,6 +208,9 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
 {
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
+        gpb_machine_facts(call, facts);
+        facts->starting = gpb_gpu_starting();
+        facts->start_s = gpb_gpu_start_left();
         facts->callers = callers(gpb_facts_large(call, facts));
         facts->host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
         facts->age_s = gpb_clock_s() - loaded_s;

@@ -3,7 +3,7 @@
 #ifndef GPB_VERIFY_H
 #define GPB_VERIFY_H
 
-#include "src/gpu/gpu.h"
+#include "src/run/compute.h"
 
 /* What a check needs of the time before the call. Zero: none will be made. */
 typedef struct gpb_verify {

@@ -13,7 +13,10 @@
 #include "include/gpublas.h"
 #include "src/service/clock.h"
 #include "src/copy/crew.h"
-#include "src/gpu/lanes.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
+#include "src/run/compute.h"
 #include "src/service/log.h"
 #include "src/learn/machine_file.h"
 #include "src/service/option.h"
@@ -108,6 +111,7 @@ static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
     gpb_gpu_facts(call, true, facts);
+    gpb_machine_facts(call, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
     if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_decide(call, facts, &always);

@@ -8,6 +8,7 @@
 #include "kernels/split.h"
 #include "src/host/gemm_abi.h"
 #include "src/gpu/dma.h"
+#include "src/gpu/place.h"
 #include "src/gpu/host_memory.h"
 #include "src/host/next.h"
 

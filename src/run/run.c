@@ -14,7 +14,9 @@
 #include "dispatch/numbers.h"
 #include "kernels/split.h"
 #include "src/copy/contention.h"
+#include "src/gpu/context.h"
 #include "src/gpu/dma.h"
+#include "src/gpu/gpu.h"
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
 
@@ -258,8 +260,8 @@ static void explain(gpb_run *r, const gpb_tile *t)
 static CUresult wait(const gpb_flow *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
-    if (result && !gpb_gpu_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
-    return result && !gpb_gpu_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
+    if (result && !gpb_driver_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
+    return result && !gpb_driver_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
 }
 
 /* Waits, and computes what then turns out to be the stand-in's. */
@@ -363,7 +365,7 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);
-    const bool brief = !gpb_place_on_host(facts->c);      /* else the host can finish it, and whoever ends the program waits (gpu/start.c) */
+    const bool brief = !gpb_place_on_host(facts->c);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
     while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }

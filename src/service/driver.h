@@ -4,6 +4,7 @@
 #define GPB_DRIVER_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct gpb_driver {
@@ -43,5 +44,7 @@ static inline CUresult gpb_driver_record(const gpb_driver *driver, unsigned long
 }
 /* CUDA's own name of a result: "CUDA_ERROR_OUT_OF_MEMORY". */
 const char *gpb_driver_error(CUresult result);
+/* After these the context is dead for good (CUDA driver API, CUresult). */
+bool gpb_driver_sticky(CUresult result);
 
 #endif

@@ -76,7 +76,7 @@ static void in_child(void)
     atomic_store(&waiting, 0);
 }
 
-/* When the library is loaded, as in crew.c, gpu/start.c and option.c: a fork that has begun runs no handler that is registered while it
+/* When the library is loaded, as in crew.c, gpu/gpu.c and option.c: a fork that has begun runs no handler that is registered while it
    goes on, and beside a first call its child would find the linker as that call held it (one process in 130, with eight
    threads forking). */
 __attribute__((constructor)) static void watch_forks(void)

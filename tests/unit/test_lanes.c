@@ -17,6 +17,7 @@ static _Atomic int64_t now = INT64_C(1000000000);
 static int64_t its_clock(void) { return now; }
 #define gpb_clock_ns its_clock
 #include "src/gpu/lanes.c"
+#include "src/gpu/memory.c"
 
 enum { CALLERS = 8 };
 
@@ -36,8 +37,8 @@ static atomic_bool watched, locked;        /* nobody else takes the lock: is it 
 static CUresult deallocate(CUdeviceptr at)
 {
     (void)at, freed++;
-    if (watched && pthread_mutex_trylock(&lock)) locked = true;
-    else if (watched) pthread_mutex_unlock(&lock);
+    if (watched && pthread_mutex_trylock(&gpb_lanes.lock)) locked = true;
+    else if (watched) pthread_mutex_unlock(&gpb_lanes.lock);
     return CUDA_SUCCESS;
 }
 
@@ -101,9 +102,9 @@ static void *call(void *argument)
 static int waiting(void)
 {
     int count = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&gpb_lanes.lock);
     for (const waiter *w = queue; w; w = w->next) count++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&gpb_lanes.lock);
     return count;
 }
 
@@ -248,9 +249,9 @@ static void *want(void *argument)
 static int in_want(void)
 {
     int count = 0;
-    pthread_mutex_lock(&lock);
-    for (int j = 0; j < GPB_LANES; j++) count += lanes[0][j].wanted > 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&gpb_lanes.lock);
+    for (int j = 0; j < GPB_LANES; j++) count += gpb_lanes.lanes[0][j].wanted > 0;
+    pthread_mutex_unlock(&gpb_lanes.lock);
     return count;
 }
 
@@ -272,9 +273,9 @@ static void end_want(wanter *w)
 
 static void forget_arenas(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&gpb_lanes.lock);
     make_room(&device, device.budget);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&gpb_lanes.lock);
     assert_int_equal(device.held, 0);
 }
 

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 
 #include "dispatch/decide.h"
+#include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
+#include "src/gpu/memory.h"
+#include "src/gpu/place.h"
+#include "src/run/compute.h"
 #include "src/run/run.h"
 #include "src/run/repair.h"
 #include "src/service/log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting the GPUs: at once, or behind the calls that the host computes meanwhile (making a context takes 0.4 s: evidence/machine.md). Off
-   for good after a fork or a sticky error. */
+/* The GPUs; see gpu.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,31 +7,25 @@
 #include <string.h>
 #include <time.h>
 
-#include "dispatch/numbers.h"
-#include "src/learn/calibrate.h"
-#include "src/service/clock.h"
+#include "dispatch/policy.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
+#include "src/gpu/lanes.h"
+#include "src/service/clock.h"
 #include "src/service/log.h"
-#include "src/learn/machine.h"
 #include "src/service/option.h"
-#include "src/service/thread.h"
 
 enum state { UNTRIED, ON, OFF };
-enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last measurement; it is through */
 
 #define START_S 0.5                      /* a little above what evidence/machine.md has: 0.41 s for a context */
 #define ANOTHER_S 0.3                    /* for each context after the first */
-#define CALIBRATION_S 0.02
-#define LINKER_S 0.1                     /* whoever is inside dlopen for longer is not waited for: a library's constructor, or an opening of many */
 #define LEAVE_S 1.0                      /* that the end of the program waits for calls on the GPU, and calls for the end, at most */
 
-static _Atomic int state = UNTRIED, readiness = UNREADY;
+static _Atomic int state = UNTRIED;
 static const char *_Atomic why = "starting the GPU takes too long";      /* what is said of a call that did not wait for its end */
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t is_ready = PTHREAD_COND_INITIALIZER;
-static _Atomic double begun_s, expected_s;
-static atomic_bool passed;               /* the thread that starts the GPUs has been inside the dynamic linker, and has left it */
+static _Atomic double expected_s = START_S;      /* that the start takes */
 static gpb_device devices[GPB_DEVICES];
 static int device_count;
 static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
@@ -43,7 +36,7 @@ static atomic_bool forked;               /* this is the child of such a fork: th
 static atomic_bool leaving;              /* the program is ending: */
 static pthread_t ends;                   /* who ends it, */
 static double leave_until_s;             /* and until when others wait for that; both set before `leaving` */
-static atomic_bool measuring;            /* the thread behind the calls uses the driver, and soon stops if the program is ending */
+static atomic_bool occupied;             /* gpb_gpu_occupy */
 
 static void turn_off(const char *because)
 {
@@ -73,7 +66,7 @@ static void leave(void)
     leave_until_s = gpb_clock_s() + LEAVE_S;
     atomic_store(&leaving, true);
     if (!gpb_gpu_possible()) return;         /* also in a forked child: its locks may be held by nobody */
-    while ((!gpb_gpu_idle() || atomic_load(&measuring)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+    while ((!gpb_gpu_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
 
 /* The host BLAS ends as well: OpenBLAS 0.3.21 dies in 1 of 20 such ends if it computes meanwhile, and in every second one if all calls come to
@@ -205,7 +198,7 @@ static void start(void)
     const bool one = strcmp(list, "auto") == 0, named = *list != 'a' || gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_ALWAYS;
     const int first = one && !result ? programs_own(count) : 0;
     for (int i = 0, many = 0; !result && !one && i < count; i++)
-        if (wanted(list, i) && many++) atomic_store(&expected_s, atomic_load(&expected_s) + ANOTHER_S);
+        if (wanted(list, i) && many++) atomic_store(&expected_s, gpb_gpu_start_s() + ANOTHER_S);
     for (int i = 0; !result && i < count && device_count < (one ? 1 : GPB_DEVICES); i++) {
         const int ordinal = (first + i) % count;
         if (!wanted(list, ordinal)) continue;
@@ -228,148 +221,24 @@ static void start(void)
     gpb_log_debug("starting took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
 }
 
-static void tell(void)
-{
-    pthread_mutex_lock(&lock);
-    pthread_cond_broadcast(&is_ready);
-    pthread_mutex_unlock(&lock);
-}
-
 bool gpb_gpu_start(void)
 {
     if (atomic_load(&state) == UNTRIED) {
-        atomic_store(&touched, true);
+        gpb_gpu_touch();
         int cancel;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         pthread_mutex_lock(&starting);
         if (atomic_load(&state) == UNTRIED) start();
         pthread_mutex_unlock(&starting);
-        tell();
         pthread_setcancelstate(cancel, NULL);
     }
     return atomic_load(&state) == ON;
 }
 
-/* ---- behind the calls, which never wait for a thread of ours without a limit: it may need the dynamic linker, which a thread that waits for
-   it holds if it is in a library's constructor; and a driver or a home folder may hang. */
-
-static void enter_start(void)
-{
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    gpb_driver_pass_linker();
-    atomic_store(&passed, true);
-}
-
-static void *start_alone(void *unused)
-{
-    enter_start();
-    gpb_gpu_start();
-    return unused;
-}
-
-static void *get_ready(void *unused)
-{
-    enter_start();
-    gpb_calibrate_read();
-    atomic_store(&measuring, gpb_gpu_start());
-    const bool measured = atomic_load(&measuring) && !gpb_gpu_leaving() && gpb_calibrate();
-    if (atomic_load(&measuring) && !gpb_gpu_leaving()) gpb_gpu_prepare();
-    atomic_store(&measuring, false);
-    atomic_store(&readiness, READY);
-    tell();
-    if (measured) gpb_calibrate_save();
-    return unused;
-}
-
-static void *save(void *unused)
-{
-    gpb_calibrate_save();
-    return unused;
-}
-
-/* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
-void gpb_gpu_save(void)
-{
-    if (gpb_gpu_started() && atomic_load(&readiness) == READY) gpb_thread_begin(save, 0);
-}
-
-/* Before a thread can see that another has begun: since when it is to count. */
-static void note_begin(void)
-{
-    double never = 0;
-    atomic_compare_exchange_strong(&begun_s, &never, gpb_clock_s());
-}
-
-void gpb_gpu_start_behind(void)
-{
-    int unready = UNREADY;
-    if (!gpb_gpu_possible() || atomic_load(&readiness) != UNREADY) return;
-    atomic_store(&touched, true);              /* first: no child may wait for a thread that it does not have */
-    note_begin();
-    if (!atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
-    atomic_store(&expected_s, gpb_gpu_started() ? CALIBRATION_S : START_S);
-    atomic_store(&begun_s, gpb_clock_s());
-    if (gpb_thread_begin(get_ready, 0)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
-}
-
-/* What no call needs measured. Where no thread is to be had, this one starts it. */
-static void start_apart(void)
-{
-    static atomic_flag begun = ATOMIC_FLAG_INIT;
-    if (gpb_gpu_starting() || atomic_load(&state) != UNTRIED) return;
-    note_begin();
-    atomic_store(&touched, true);
-    if (atomic_flag_test_and_set(&begun)) return;
-    if (gpb_thread_begin(start_alone, 0)) gpb_gpu_start();
-}
-
-static bool is_awaited(bool measured)
-{
-    return gpb_gpu_possible() && !gpb_gpu_leaving() && (measured ? gpb_gpu_starting() : atomic_load(&state) == UNTRIED);
-}
-
-/* The thread cannot get into the dynamic linker, perhaps because of this one. */
-static bool is_held_up(void) { return !atomic_load(&passed) && gpb_clock_s() > atomic_load(&begun_s) + LINKER_S; }
-
-/* In slices, for the clock that pthreads wait by may be set. */
-static void wait_a_little(void)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20000000;
-    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
-    pthread_cond_timedwait(&is_ready, &lock, &until);
-}
-
-bool gpb_gpu_await(bool measured, double most_s)
-{
-    int cancel;
-    if (measured) gpb_gpu_start_behind();
-    else start_apart();
-    const double until_s = least(gpb_clock_s() + most_s, atomic_load(&begun_s) + GPB_PLAN_LONGEST_START_S);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    pthread_mutex_lock(&lock);
-    while (is_awaited(measured) && gpb_clock_s() < until_s && !is_held_up()) wait_a_little();
-    pthread_mutex_unlock(&lock);
-    pthread_setcancelstate(cancel, NULL);
-    if (atomic_load(&state) != UNTRIED || gpb_gpu_leaving()) return gpb_gpu_started();
-    if (measured ? !gpb_gpu_starting() : is_held_up()) return gpb_gpu_start();      /* no thread was to be had, or none gets anywhere */
-    if (!measured)
-        gpb_log_warn("the GPU has not started in %.0f s: the host computes until it has", GPB_PLAN_LONGEST_START_S);
-    return false;
-}
-
-bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
-
-/* It may take longer than expected: then as long again as it is late, or a tenth of what was expected. */
-double gpb_gpu_start_left(void)
-{
-    if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : START_S;
-    const double expected = atomic_load(&expected_s), taken = gpb_clock_s() - atomic_load(&begun_s);
-    return most(expected - taken, most(taken - expected, expected / 10));
-}
-
+bool gpb_gpu_untried(void) { return atomic_load(&state) == UNTRIED; }
+void gpb_gpu_touch(void) { atomic_store(&touched, true); }
+double gpb_gpu_start_s(void) { return atomic_load(&expected_s); }
+void gpb_gpu_occupy(bool now) { atomic_store(&occupied, now); }
 bool gpb_gpu_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* One GPU as this process holds it. */
+#ifndef GPB_DEVICE_H
+#define GPB_DEVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dispatch/kernel_table.h"
+#include "src/service/driver.h"
+
+/* Functions of a device: the rows of gemm.def, then these (gpu/kernels.h). */
+enum {
+    GPB_FUNCTION_PACK = GPB_KERNELS, GPB_FUNCTION_UNPACK, GPB_FUNCTION_REDUCE,
+#define SPLITTER(name, image, most, sharers) GPB_FUNCTION_##name,
+#include "kernels/split.def"
+#undef SPLITTER
+    GPB_FUNCTIONS
+};
+
+/* One GPU of GPUBLAS_DEVICES. */
+typedef struct gpb_device {
+    CUdevice handle;
+    CUcontext context;                       /* the primary context: shared with the program's CUDA runtime */
+    _Atomic uint64_t id;                     /* of the context, or (if there is one) of the canary: other ones after a reset; 0: unknown */
+    _Atomic CUdeviceptr canary;
+    atomic_uint life;                        /* resets that were noticed; goes up under the lock of gpu/lanes.c */
+    int ordinal, arch, sms, concurrent;      /* concurrent: the host may use managed memory while kernels are at work */
+    bool pooled;                             /* arenas come from the device's pool: see gpu/lanes.c */
+    int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu/lanes.c) */
+    char name[96];
+    CUmodule module[GPB_IMAGES];
+    CUresult missing[GPB_IMAGES];            /* why an image could not be loaded */
+    int64_t again_ns[GPB_IMAGES];            /* if that was for want of memory: when it may be tried again */
+    _Atomic(CUfunction) function[GPB_FUNCTIONS];        /* NULL until it is found, with its attributes set */
+    int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
+} gpb_device;
+
+/* The devices started; none once the GPU is given up. Defined in gpu.c. */
+int gpb_gpu_devices(gpb_device **devices);
+
+#endif

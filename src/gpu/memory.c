@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Device memory; see memory.h. A call for which there is too little waits until others give theirs back, in the order in which calls ask.
+   Nobody waits for ever: who waits holds none, and who holds some waits neither for more nor for a lane before all of it is given back. */
+#include "src/gpu/memory.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "kernels/gemm_args.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
+#include "src/service/clock.h"
+#include "src/service/thread.h"
+
+/* cuMemFree waits for all kernels of the process. Where the program has some of its own, one of them may wait for what a thread of the program is
+   yet to launch, and that for the driver: so arenas there come from the device's pool, whose memory goes back without such a wait, and which is
+   the program's as well. It takes 46 to 166 ms for 28 GiB, cuMemAlloc 1.8 (H200). A lane's streams are not in order with each other: the
+   arena is there for all of them when the one that asked for it has it. */
+static CUresult get_memory(gpb_lane *lane, int64_t bytes)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    if (lane->device->pooled) {
+        result = driver->cuMemAllocAsync(&lane->arena, (size_t)bytes, lane->stream);
+        if (!result) result = driver->cuStreamSynchronize(lane->stream);
+    }
+    if (result == CUDA_ERROR_NOT_SUPPORTED) result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
+    if (result) lane->arena = 0;
+    return result;
+}
+
+/* Of a lane whose calls are through. The driver keeps a pool's memory until the stream is waited for. */
+static void give_memory(const gpb_device *device, CUstream stream, CUdeviceptr arena)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    if (!device->pooled || driver->cuMemFreeAsync(arena, stream)) driver->cuMemFree(arena);
+    else driver->cuStreamSynchronize(stream);
+}
+
+/* Under the lock, which it gives up for a moment: calls that need no memory must not wait for what the driver waits for. */
+static void free_arena(gpb_lane *lane)
+{
+    gpb_device *device = lane->device;
+    const CUdeviceptr arena = lane->arena;
+    const int64_t bytes = lane->arena_bytes;
+    const bool lives = lane->life == device->life;
+    if (!arena) return;
+    lane->arena = 0, lane->arena_bytes = 0;
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    if (lives && gpb_gpu_same(device)) give_memory(device, lane->stream, arena);
+    pthread_mutex_lock(&gpb_lanes.lock);
+    device->held -= bytes;
+    pthread_cond_broadcast(&gpb_lanes.more_room);
+}
+
+/* Under the lock, but while it frees: frees what idle lanes of this device hold until `bytes` more fit. */
+static bool make_room(gpb_device *device, int64_t bytes)
+{
+    gpb_lane *of = gpb_lanes.lanes[device - gpb_lanes.devices];
+    for (int j = 0; j < GPB_LANES && device->held + bytes > device->budget; j++)
+        if (!of[j].busy) free_arena(&of[j]);
+    return device->held + bytes <= device->budget;
+}
+
+/* Under the lock: who has waited longest, or NULL. */
+static const gpb_lane *first_waiting(const gpb_lane *of)
+{
+    const gpb_lane *first = NULL;
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].wanted && (!first || of[j].asked < first->asked)) first = &of[j];
+    return first;
+}
+
+/* Under the lock: so many bytes for this lane keep nobody waiting who asked before. Calls that asked after the first that waits may have,
+   all together, what it leaves of the budget. So it has room when those are done that asked before it; and small calls can pass. */
+static bool is_fair(const gpb_lane *lane, int64_t bytes)
+{
+    const gpb_lane *of = gpb_lanes.lanes[lane->device - gpb_lanes.devices], *first = first_waiting(of);
+    if (!first || first == lane) return true;
+    int64_t after = bytes;
+    for (int j = 0; j < GPB_LANES; j++)
+        if (of[j].busy && &of[j] != lane && of[j].asked > first->asked) after += of[j].arena_bytes;
+    return after <= lane->device->budget - first->wanted;
+}
+
+static bool has_room(const gpb_lane *lane, int64_t bytes) { return is_fair(lane, bytes) && make_room(lane->device, bytes); }
+
+enum { ARENA_GRAIN = 32 << 20 };
+
+/* Under the lock, for a lane without an arena: bytes that it may allocate, at least so many. 0: the device has not as many, or the GPU is
+   given up. */
+static int64_t claim(gpb_lane *lane, int64_t bytes)
+{
+    gpb_device *device = lane->device;
+    const int64_t ample = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough */
+    int64_t claimed = 0;
+    lane->wanted = bytes <= device->budget ? bytes : 0;
+    pthread_cond_broadcast(&gpb_lanes.more_room);              /* what this lane had is free */
+    while (lane->wanted && gpb_gpu_started()) {
+        claimed = has_room(lane, ample) ? ample : has_room(lane, bytes) ? bytes : 0;
+        if (claimed) break;
+        pthread_cond_wait(&gpb_lanes.more_room, &gpb_lanes.lock);
+    }
+    lane->wanted = 0;
+    lane->arena_bytes = claimed, device->held += claimed;
+    pthread_cond_broadcast(&gpb_lanes.more_room);              /* another may be the first now */
+    return claimed;
+}
+
+/* The driver has less than the budget says: what idle lanes keep is given up for it. */
+static CUresult allocate(gpb_lane *lane, int64_t bytes)
+{
+    gpb_device *device = lane->device;
+    CUresult result = get_memory(lane, bytes);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+    pthread_mutex_lock(&gpb_lanes.lock);
+    const int64_t before = device->held;
+    make_room(device, device->budget);
+    const bool more = device->held < before;
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    return more ? get_memory(lane, bytes) : result;
+}
+
+bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
+{
+    static int64_t asked;
+    pthread_mutex_lock(&gpb_lanes.lock);
+    lane->asked = ++asked;
+    bool there = bytes <= lane->arena_bytes && is_fair(lane, lane->arena_bytes);
+    if (!there) free_arena(lane);
+    const int64_t claimed = there ? 0 : claim(lane, bytes);
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    if (there || !claimed) return there || !bytes;
+    CUresult result = allocate(lane, claimed);
+    if (!result) return true;
+    pthread_mutex_lock(&gpb_lanes.lock);
+    lane->device->held -= claimed, lane->arena_bytes = 0;
+    pthread_cond_broadcast(&gpb_lanes.more_room);
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    gpb_gpu_failed(lane, result);
+    return false;
+}
+
+/* ---- device memory that nobody uses any more. Whatever waits for the driver here does so without
+   the lock. The thread ends when there is nothing left, so that it is no reason for a process not to end. */
+
+/* An idle lane's arena that is due, and then nobody's. */
+typedef struct due {
+    gpb_device *device;
+    CUstream stream;
+    CUdeviceptr arena;                       /* 0: none is */
+    int64_t bytes, wait_ns;                  /* until the next one is; 0: there is none */
+    unsigned life;
+} due;
+
+static due take_due(void)
+{
+    due d = { 0 };
+    pthread_mutex_lock(&gpb_lanes.lock);
+    const int64_t now = gpb_clock_ns();
+    for (int x = 0; x < gpb_lanes.device_count * GPB_LANES && !d.arena && !gpb_gpu_leaving(); x++) {
+        gpb_lane *lane = &gpb_lanes.lanes[x / GPB_LANES][x % GPB_LANES];
+        if (lane->busy || !lane->arena) continue;
+        const int64_t left = lane->until_ns + GPB_IDLE_NS - now;
+        if (left > 0 && (!d.wait_ns || left < d.wait_ns)) d.wait_ns = left;
+        if (left > 0) continue;
+        d.device = lane->device, d.stream = lane->stream, d.arena = lane->arena, d.bytes = lane->arena_bytes, d.life = lane->life;
+        lane->arena = 0, lane->arena_bytes = 0;
+    }
+    if (!d.arena && !d.wait_ns) gpb_lanes.sweeping = false;
+    gpb_lanes.freeing = d.arena != 0;
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    return d;
+}
+
+/* Gives back what is due. Nanoseconds until something else will be, 0: nothing, and another thread is to be begun then. */
+static int64_t sweep(void)
+{
+    due d;
+    while ((d = take_due()).arena) {
+        if (gpb_gpu_started() && !gpb_gpu_enter(d.device)) {
+            if (d.life == d.device->life) give_memory(d.device, d.stream, d.arena);
+            gpb_gpu_exit();
+        }
+        pthread_mutex_lock(&gpb_lanes.lock);
+        d.device->held -= d.bytes, gpb_lanes.freeing = false;
+        pthread_cond_broadcast(&gpb_lanes.more_room);
+        pthread_mutex_unlock(&gpb_lanes.lock);
+    }
+    return d.wait_ns;
+}
+
+static void *sweep_idle(void *unused)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    gpb_driver_capture_mode(&mode);
+    for (int64_t wait_ns = GPB_IDLE_NS; wait_ns > 0; wait_ns = sweep()) {
+        wait_ns += 10000000;
+        nanosleep(&(struct timespec){ wait_ns / 1000000000, wait_ns % 1000000000 }, NULL);
+    }
+    return unused;
+}
+
+static void stop_sweeping(void)
+{
+    pthread_mutex_lock(&gpb_lanes.lock);
+    gpb_lanes.sweeping = false;
+    pthread_mutex_unlock(&gpb_lanes.lock);
+}
+
+enum { SWEEPER_STACK = 256 << 10 };          /* the driver's part of it is not known */
+
+void gpb_memory_sweep(void)
+{
+    if (gpb_thread_begin(sweep_idle, SWEEPER_STACK)) stop_sweeping();
+}
+
+/* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.
+   4 KiB beside the budget. */
+bool gpb_gpu_counters(gpb_lane *lane)
+{
+    const gpb_driver *driver = gpb_driver_open(NULL);
+    const size_t bytes = GPB_MOST_SHARERS * sizeof(uint32_t);
+    CUdeviceptr counters = 0;
+    if (lane->counters) return true;
+    CUresult result = driver->cuMemAlloc(&counters, bytes);
+    if (!result) result = driver->cuMemsetD8Async(counters, 0, bytes, lane->stream);
+    if (!result) result = driver->cuStreamSynchronize(lane->stream);      /* a call's kernels may go down the legacy stream instead */
+    if (!result) lane->counters = counters;
+    else if (counters) driver->cuMemFree(counters);
+    gpb_gpu_failed(lane, result);
+    return !result;
+}
