@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The question: one GEMM call in canonical form. Column-major, BLAS letters; the doors turn row-major and ILP64 into this. */
+/* The question: one call in canonical form. Column-major, BLAS letters; the doors turn row-major and ILP64 into this. */
 #ifndef GPB_CALL_H
 #define GPB_CALL_H
 
@@ -7,37 +7,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/matrix.h"
+#include "dispatch/type.h"
+
+/* GEMM is also GEMMTR, where C has a triangle. */
+enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINES };
+
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides in elements. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
+    enum gpb_routine routine;
+    enum gpb_type type;          /* of all elements */
     int width;                   /* bits of the caller's integers: 32 or 64 */
-    char precision;              /* 's' 'd' 'c' 'z' */
-    char transa, transb;         /* 'N' 'T' 'C' */
-    char uplo;                   /* 'G' all of C; 'U' 'L' only that triangle (gemmtr: then m == n) */
     bool row_major;              /* the caller's order, for the trace only: everything here is column-major already */
-    int64_t m, n, k, lda, ldb, ldc;
-    double alpha, beta;          /* real precisions; exact images of the caller's values */
-    const void *a, *b;
-    void *c;
+    int64_t m, n, k;             /* m == n if C has a triangle */
+    gpb_scalar alpha, beta;
+    gpb_matrix x[GPB_OPERANDS];
     int64_t batch;               /* members; 1 for a plain GEMM */
-    int64_t stride_a, stride_b, stride_c;               /* strided batch: distance between members */
-    const void *const *a_array, *const *b_array;        /* pointer-array batch: NULL, or `batch` host-resident addresses */
-    void *const *c_array;
 } gpb_call;
 
-/* Rows and columns of A and B as they are stored. */
-static inline int64_t gpb_call_rows_a(const gpb_call *g) { return g->transa == 'N' ? g->m : g->k; }
-static inline int64_t gpb_call_cols_a(const gpb_call *g) { return g->transa == 'N' ? g->k : g->m; }
-static inline int64_t gpb_call_rows_b(const gpb_call *g) { return g->transb == 'N' ? g->k : g->n; }
-static inline int64_t gpb_call_cols_b(const gpb_call *g) { return g->transb == 'N' ? g->n : g->k; }
+/* Rows and columns of an operand as it is stored. */
+static inline int64_t gpb_call_rows(const gpb_call *g, enum gpb_operand x)
+{
+    const bool transposed = gpb_matrix_transposed(&g->x[x]);
+    return x == GPB_C ? g->m : x == GPB_A ? (transposed ? g->k : g->m) : transposed ? g->n : g->k;
+}
+
+static inline int64_t gpb_call_cols(const gpb_call *g, enum gpb_operand x)
+{
+    const bool transposed = gpb_matrix_transposed(&g->x[x]);
+    return x == GPB_C ? g->n : x == GPB_A ? (transposed ? g->m : g->k) : transposed ? g->k : g->n;
+}
+
+/* A or B is stored with k down its columns. */
+static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
+{
+    return gpb_matrix_transposed(&g->x[x]) == (x == GPB_A);
+}
 
 /* True if A and B are read at all. */
 static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g->alpha != 0; }
 
-/* Bytes of one element. */
-static inline size_t gpb_call_element(const gpb_call *g)
+/* k if A and B are read, else 0. */
+static inline int64_t gpb_call_depth(const gpb_call *g) { return gpb_call_multiplies(g) ? g->k : 0; }
+
+/* Elements of an operand, all members, that are read or written. */
+static inline double gpb_call_elements(const gpb_call *g, enum gpb_operand x)
 {
-    return g->precision == 's' ? 4 : g->precision == 'z' ? 16 : 8;
+    const double m = (double)g->m, n = (double)g->n, k = (double)gpb_call_depth(g);
+    return (x == GPB_A ? m * k : x == GPB_B ? k * n : m * n) * (double)g->batch;
 }
+
+/* Where a member of an operand begins. */
+static inline void *gpb_call_member(const gpb_call *g, enum gpb_operand x, int64_t member)
+{
+    return gpb_matrix_member(&g->x[x], member, gpb_type_bytes(g->type));
+}
+
+/* Bytes of one element. */
+static inline size_t gpb_call_element(const gpb_call *g) { return gpb_type_bytes(g->type); }
 
 #endif

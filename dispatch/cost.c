@@ -38,7 +38,7 @@ static double cube_root(double x)
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double cores = facts->cores, triangle = call->uplo == 'G' ? 1 : 0.5, batch = (double)call->batch;
+    double cores = facts->cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5, batch = (double)call->batch;
     double edge = cube_root(m * n * k), flops = 2 * m * n * k * triangle * batch;
     double bytes = 4 * (m * k + k * n + 2 * m * n * triangle) * batch;
     double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->core_gflops * 1e9) : 0;
@@ -74,20 +74,20 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
         .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->sms,
         .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
         .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
-        .odd_a = is_odd(facts->a, call->a, call->lda), .odd_b = is_odd(facts->b, call->b, call->ldb),
-        .odd_c = is_odd(facts->c, call->c, call->ldc), .shares = true,
+        .odd_a = is_odd(facts->a, call->x[GPB_A].base, call->x[GPB_A].ld), .odd_b = is_odd(facts->b, call->x[GPB_B].base, call->x[GPB_B].ld),
+        .odd_c = is_odd(facts->c, call->x[GPB_C].base, call->x[GPB_C].ld), .shares = true,
     };
 }
 
 /* How much slower the way the operands lie makes reading them where they are. */
 static double way_a(const gpb_tuned *tuned, const gpb_case *on)
 {
-    return (on->call->transa == 'N' ? 1 : tuned->ta) * (on->odd_a ? tuned->odd : 1);
+    return (on->call->x[GPB_A].trans == 'N' ? 1 : tuned->ta) * (on->odd_a ? tuned->odd : 1);
 }
 
 static double way_b(const gpb_tuned *tuned, const gpb_case *on)
 {
-    return (on->call->transb == 'N' ? 1 : tuned->tb) * (on->odd_b ? tuned->odd : 1);
+    return (on->call->x[GPB_B].trans == 'N' ? 1 : tuned->tb) * (on->odd_b ? tuned->odd : 1);
 }
 
 /* For a kernel that does so itself. */

@@ -47,7 +47,7 @@ static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 /* Whether each launch of this kernel may cut its k: partial sums are of the whole of C. */
 static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
-    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->uplo == 'G' && gpb_call_multiplies(call);
+    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->x[GPB_C].uplo == 'G' && gpb_call_multiplies(call);
 }
 
 /* Numbers of parts that are tried in tests/bench/fit.c: of three significant bits. */
@@ -223,8 +223,8 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
 {
     const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->arch));
     const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->a == GPB_PLACE_DEVICE, facts->b == GPB_PLACE_DEVICE,
-                          facts->c == GPB_PLACE_DEVICE, gpb_packing_aligned(g->a, g->a_array, g->lda, g->stride_a, g->batch),
-                          gpb_packing_aligned(g->b, g->b_array, g->ldb, g->stride_b, g->batch), lean };
+                          facts->c == GPB_PLACE_DEVICE, gpb_packing_aligned(g->x[GPB_A].base, g->x[GPB_A].array, g->x[GPB_A].ld, g->x[GPB_A].stride, g->batch),
+                          gpb_packing_aligned(g->x[GPB_B].base, g->x[GPB_B].array, g->x[GPB_B].ld, g->x[GPB_B].stride, g->batch), lean };
     uint64_t flags = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) flags |= (uint64_t)bits[i] << i;
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->arch << 24 | (uint64_t)facts->sms << 40;

@@ -24,7 +24,7 @@ static int class_of(const gpb_call *call)
     double m = (double)call->m, n = (double)call->n, k = (double)call->k;
     double small = least(m, least(n, k)), large = most(m, most(n, k));
     int octave;
-    frexp(2 * m * n * k * (double)call->batch * (call->uplo == 'G' ? 1 : 0.5), &octave);
+    frexp(2 * m * n * k * (double)call->batch * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5), &octave);
     octave = octave <= FIRST_OCTAVE ? 0 : octave - FIRST_OCTAVE;
     if (octave >= GPB_LEARN_OCTAVES) octave = GPB_LEARN_OCTAVES - 1;
     int shape = small <= 8 ? 0 : 8 * small <= large ? 1 : 2;
@@ -34,8 +34,8 @@ static int class_of(const gpb_call *call)
 uint64_t gpb_learn_hash(const gpb_call *g)
 {
     static const uint64_t odd = 0x9e3779b97f4a7c15;
-    const uint64_t rest = (uint64_t)(unsigned char)g->transa | (uint64_t)(unsigned char)g->transb << 8
-                          | (uint64_t)(unsigned char)g->uplo << 16 | (uint64_t)(g->beta != 0) << 24;
+    const uint64_t rest = (uint64_t)(unsigned char)g->x[GPB_A].trans | (uint64_t)(unsigned char)g->x[GPB_B].trans << 8
+                          | (uint64_t)(unsigned char)g->x[GPB_C].uplo << 16 | (uint64_t)(g->beta != 0) << 24;
     uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
     hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
     hash = (hash ^ hash >> 32 ^ rest) * odd;

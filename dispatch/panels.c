@@ -106,7 +106,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->bytes_wa = plan->wide ? split_area(plan->wide, least(mc, plan->sm), kc, group) : 0;
     plan->bytes_wb = plan->wide ? split_area(plan->wide, least(nc, plan->sn), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
-    int64_t tables = call->a_array || call->b_array || call->c_array ? product(group, TABLES) : 0;
+    int64_t tables = call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? product(group, TABLES) : 0;
     return gpb_plan_bytes(plan) + tables;
 }
 

@@ -17,7 +17,7 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
     double rows = (double)parts(call->m, plan->mc), cols = (double)parts(call->n, plan->nc);
     bool whole = plan->kc >= call->k;
     double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
-    double element = 4 * (double)call->batch, c = element * m * n * (call->uplo == 'G' ? 1 : 0.5);
+    double element = 4 * (double)call->batch, c = element * m * n * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
     return (gpb_traffic){ .a = facts->a != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
                           .b = facts->b != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
                           .c_up = facts->c == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
@@ -62,12 +62,12 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
 /* The move's strip over the link. */
 static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts)
 {
-    const bool is_a = move->operand == 'a', k_down = is_a ? call->transa != 'N' : call->transb == 'N';
+    const bool is_a = move->operand == 'a', k_down = is_a ? call->x[GPB_A].trans != 'N' : call->x[GPB_B].trans == 'N';
     const enum gpb_place place = is_a ? facts->a : facts->b;
     const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->sm, move->strip)
                               : gpb_schedule_strip(move->block.cols, plan->sn, move->strip);
     return gpb_cost_link(strip_bytes(move, plan), place, true, facts)
-           + columns_s(k_down ? move->k1 : size, k_down ? size : move->k1, is_a ? call->lda : call->ldb, move->block.members, place);
+           + columns_s(k_down ? move->k1 : size, k_down ? size : move->k1, is_a ? call->x[GPB_A].ld : call->x[GPB_B].ld, move->block.members, place);
 }
 
 /* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it copies one way (H200 and 16 cores,
@@ -75,7 +75,7 @@ static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan
 static double home_s(double from, const gpb_tile *t, const gpb_call *call, const gpb_facts *facts, double up_end)
 {
     const double bytes = 4.0 * (double)t->rows * (double)t->cols * (double)t->members;
-    const double alone_s = gpb_cost_link(bytes, facts->c, false, facts) + columns_s(t->rows, t->cols, call->ldc, t->members, facts->c);
+    const double alone_s = gpb_cost_link(bytes, facts->c, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, facts->c);
     const bool shared = facts->c == GPB_PLACE_HOST && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST);
     const double slow = most(1, facts->down_gbs / (0.6 * facts->up_gbs));
     if (!shared || from >= up_end) return alone_s;

@@ -8,7 +8,7 @@
 /* Wholly outside the triangle that uplo names. */
 static bool is_idle(const gpb_call *call, const gpb_tile *t)
 {
-    return (call->uplo == 'U' && t->i >= t->j + t->cols) || (call->uplo == 'L' && t->j >= t->i + t->rows);
+    return (call->x[GPB_C].uplo == 'U' && t->i >= t->j + t->cols) || (call->x[GPB_C].uplo == 'L' && t->j >= t->i + t->rows);
 }
 
 gpb_walk gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan)

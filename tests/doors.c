@@ -23,84 +23,113 @@ void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float 
 
 static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
 
+/* The call's fields as the doors take them. */
+typedef struct plain {
+    char transa, transb, uplo;
+    int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
+    float alpha, beta;
+    const float *a, *b;
+    float *c;
+} plain;
+
+static plain plain_of(const gpb_call *g)
+{
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B], *c = &g->x[GPB_C];
+    return (plain){ a->trans, b->trans, c->uplo, g->m, g->n, g->k, a->ld, b->ld, c->ld, a->stride, b->stride,
+                    c->stride, g->batch,
+                    (float)g->alpha, (float)g->beta, a->base, b->base, gpb_call_member(g, GPB_C, 0) };
+}
+
 static void through_f77(const gpb_call *g)
 {
-    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    sgemm_(&g->transa, &g->transb, &m, &n, &k, &alpha, g->a, &lda, g->b, &ldb, &beta, g->c, &ldc);
+    const plain p = plain_of(g);
+    const int m = (int)p.m, n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    sgemm_(&p.transa, &p.transb, &m, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
 }
 
 static void through_f77_64(const gpb_call *g)
 {
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    sgemm_64_(&g->transa, &g->transb, &g->m, &g->n, &g->k, &alpha, g->a, &g->lda, g->b, &g->ldb, &beta, g->c, &g->ldc);
+    const plain p = plain_of(g);
+    sgemm_64_(&p.transa, &p.transb, &p.m, &p.n, &p.k, &p.alpha, p.a, &p.lda, p.b, &p.ldb, &p.beta, p.c,
+              &p.ldc);
 }
 
 static void through_columns(const gpb_call *g)
 {
-    cblas_sgemm(COLUMN, trans(g->transa), trans(g->transb), (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a, (int)g->lda, g->b,
-        (int)g->ldb,
-                (float)g->beta, g->c, (int)g->ldc);
+    const plain p = plain_of(g);
+    cblas_sgemm(COLUMN, trans(p.transa), trans(p.transb), (int)p.m, (int)p.n, (int)p.k, p.alpha, p.a,
+                (int)p.lda, p.b, (int)p.ldb, p.beta, p.c, (int)p.ldc);
 }
 
 /* Row-major with the operands exchanged is the same product. */
 static void through_rows(const gpb_call *g)
 {
-    cblas_sgemm(ROW, trans(g->transb), trans(g->transa), (int)g->n, (int)g->m, (int)g->k, (float)g->alpha, g->b, (int)g->ldb, g->a,
-        (int)g->lda,
-                (float)g->beta, g->c, (int)g->ldc);
+    const plain p = plain_of(g);
+    cblas_sgemm(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k, p.alpha, p.b, (int)p.ldb,
+                p.a,
+        (int)p.lda,
+                p.beta, p.c, (int)p.ldc);
 }
 
 static void through_rows_64(const gpb_call *g)
 {
-    cblas_sgemm64_(ROW, trans(g->transb), trans(g->transa), g->n, g->m, g->k, (float)g->alpha, g->b, g->ldb, g->a, g->lda,
-        (float)g->beta, g->c, g->ldc);
+    const plain p = plain_of(g);
+    cblas_sgemm64_(ROW, trans(p.transb), trans(p.transa), p.n, p.m, p.k, p.alpha, p.b, p.ldb, p.a, p.lda,
+        p.beta, p.c, p.ldc);
 }
 
 static void through_triangle(const gpb_call *g)
 {
-    const int n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    sgemmtr_(&g->uplo, &g->transa, &g->transb, &n, &k, &alpha, g->a, &lda, g->b, &ldb, &beta, g->c, &ldc);
+    const plain p = plain_of(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    sgemmtr_(&p.uplo, &p.transa, &p.transb, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
 }
 
 static void through_triangle_rows(const gpb_call *g)
 {
-    cblas_sgemmtr(ROW, g->uplo == 'U' ? 122 : 121, trans(g->transb), trans(g->transa), (int)g->n, (int)g->k, (float)g->alpha, g->b,
-        (int)g->ldb, g->a,
-                  (int)g->lda, (float)g->beta, g->c, (int)g->ldc);
+    const plain p = plain_of(g);
+    cblas_sgemmtr(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), trans(p.transa), (int)p.n, (int)p.k,
+                  p.alpha, p.b,
+        (int)p.ldb, p.a,
+                  (int)p.lda, p.beta, p.c, (int)p.ldc);
 }
 
 static void through_strided(const gpb_call *g)
 {
-    const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc, count = (int)g->batch;
-    const int sa = (int)g->stride_a, sb = (int)g->stride_b, sc = (int)g->stride_c;
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    sgemm_batch_strided_(&g->transa, &g->transb, &m, &n, &k, &alpha, g->a, &lda, &sa, g->b, &ldb, &sb, &beta, g->c, &ldc, &sc, &count);
+    const plain p = plain_of(g);
+    const int m = (int)p.m, n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc,
+        count = (int)p.batch;
+    const int sa = (int)p.stride_a, sb = (int)p.stride_b, sc = (int)p.stride_c;
+    sgemm_batch_strided_(&p.transa, &p.transb, &m, &n, &k, &p.alpha, p.a, &lda, &sa, p.b, &ldb, &sb, &p.beta,
+                         p.c, &ldc, &sc, &count);
 }
 
 static void through_strided_rows(const gpb_call *g)
 {
-    cblas_sgemm_batch_strided(ROW, trans(g->transb), trans(g->transa), (int)g->n, (int)g->m, (int)g->k, (float)g->alpha, g->b, (int)g->ldb,
-                              (int)g->stride_b, g->a, (int)g->lda, (int)g->stride_a, (float)g->beta, g->c, (int)g->ldc, (int)g->stride_c,
-                                  (int)g->batch);
+    const plain p = plain_of(g);
+    cblas_sgemm_batch_strided(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k, p.alpha,
+                              p.b, (int)p.ldb,
+                              (int)p.stride_b, p.a, (int)p.lda, (int)p.stride_a, p.beta, p.c, (int)p.ldc,
+                                  (int)p.stride_c,
+                                  (int)p.batch);
 }
 
 /* The members in two groups of the same shape, or in one. */
 static void through_groups(const gpb_call *g)
 {
+    const plain p = plain_of(g);
     const float *a[GPB_TEST_MEMBERS], *b[GPB_TEST_MEMBERS];
     float *c[GPB_TEST_MEMBERS];
-    const int first = (int)g->batch / 2, sizes[2] = { first ? first : (int)g->batch, (int)g->batch - first };
+    const int first = (int)p.batch / 2, sizes[2] = { first ? first : (int)p.batch, (int)p.batch - first };
     int ta[2], tb[2], m[2], n[2], k[2], lda[2], ldb[2], ldc[2];
     float alpha[2], beta[2];
     for (int i = 0; i < 2; i++) {
-        ta[i] = trans(g->transa), tb[i] = trans(g->transb), m[i] = (int)g->m, n[i] = (int)g->n, k[i] = (int)g->k;
-        lda[i] = (int)g->lda, ldb[i] = (int)g->ldb, ldc[i] = (int)g->ldc, alpha[i] = (float)g->alpha, beta[i] = (float)g->beta;
+        ta[i] = trans(p.transa), tb[i] = trans(p.transb), m[i] = (int)p.m, n[i] = (int)p.n, k[i] = (int)p.k;
+        lda[i] = (int)p.lda, ldb[i] = (int)p.ldb, ldc[i] = (int)p.ldc, alpha[i] = p.alpha, beta[i] = p.beta;
     }
-    for (int64_t l = 0; l < g->batch; l++) {
-        a[l] = (const float *)g->a + l * g->stride_a, b[l] = (const float *)g->b + l * g->stride_b;
-        c[l] = (float *)g->c + l * g->stride_c;
+    for (int64_t l = 0; l < p.batch; l++) {
+        a[l] = p.a + l * p.stride_a, b[l] = p.b + l * p.stride_b;
+        c[l] = p.c + l * p.stride_c;
     }
     cblas_sgemm_batch(COLUMN, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, first ? 2 : 1, sizes);
 }

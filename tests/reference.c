@@ -9,20 +9,21 @@
 
 gpb_reference_element gpb_reference_at(const gpb_call *g, const float *c_before, int64_t i, int64_t j, int64_t l)
 {
-    const float *a = (const float *)g->a + l * g->stride_a, *b = (const float *)g->b + l * g->stride_b;
+    const float *a = (const float *)g->x[GPB_A].base + l * g->x[GPB_A].stride,
+        *b = (const float *)g->x[GPB_B].base + l * g->x[GPB_B].stride;
     gpb_reference_element e = { 0, 0, 0 };
     for (int64_t p = 0; g->alpha != 0 && p < g->k; p++) {
-        double x = (double)(g->transa == 'N' ? a[i + p * g->lda] : a[p + i * g->lda]);
-        double y = (double)(g->transb == 'N' ? b[p + j * g->ldb] : b[j + p * g->ldb]);
+        double x = (double)(g->x[GPB_A].trans == 'N' ? a[i + p * g->x[GPB_A].ld] : a[p + i * g->x[GPB_A].ld]);
+        double y = (double)(g->x[GPB_B].trans == 'N' ? b[p + j * g->x[GPB_B].ld] : b[j + p * g->x[GPB_B].ld]);
         e.value += x * y;
         e.product += fabs(x * y);
     }
     if (g->k > 0) {                                               /* k = 0: not even a NaN in alpha counts */
         e.value *= g->alpha;
-        e.product *= fabs(g->alpha);
+        e.product *= fabs((double)g->alpha);
     }
     if (g->beta != 0) {
-        double old = g->beta * (double)c_before[i + j * g->ldc + l * g->stride_c];
+        double old = g->beta * (double)c_before[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride];
         e.value += old;
         e.old = fabs(old);
     }
@@ -33,7 +34,8 @@ double gpb_reference_bound(enum gpb_math math, const gpb_call *g, gpb_reference_
 {
     double u = ldexp(1, -24), k = (double)g->k;
     /* the last term: each rounding may also lose half of the smallest float */
-    double bound = (k + 4) * u * e.product + 2 * u * e.old + (k + 4) * ldexp(fmax(1, fabs(g->alpha)), -149);
+    double bound = (k + 4) * u * e.product + 2 * u * e.old + (k + 4) * ldexp(fmax(1, fabs((double)g->alpha)),
+                                                                             -149);
     return math == GPB_MATH_TF32 ? bound + ldexp(e.product, -9) : bound;
 }
 
@@ -44,7 +46,7 @@ static double error_of(enum gpb_math math, const gpb_call *g, gpb_reference_elem
     if (isnan(e.value) || isinf(e.value))
         return isnan(e.value) ? (isnan(value) ? 0 : INFINITY) : value == e.value ? 0 : INFINITY;
     /* sums that may leave the range of a float on their way may end in an infinity, or in NaN */
-    double peak = fmax(e.product, g->alpha != 0 ? e.product / fabs(g->alpha) : 0) + e.old;
+    double peak = fmax(e.product, g->alpha != 0 ? e.product / fabs((double)g->alpha) : 0) + e.old;
     if (!isfinite(value))
         return peak >= (double)FLT_MAX ? 0 : INFINITY;
     return fabs(value - e.value) / gpb_reference_bound(math, g, e);
@@ -52,12 +54,12 @@ static double error_of(enum gpb_math math, const gpb_call *g, gpb_reference_elem
 
 static bool inside(const gpb_call *g, int64_t i, int64_t j)
 {
-    return i < g->m && j < g->n && (g->uplo == 'U' ? i <= j : g->uplo == 'L' ? i >= j : true);
+    return i < g->m && j < g->n && (g->x[GPB_C].uplo == 'U' ? i <= j : g->x[GPB_C].uplo == 'L' ? i >= j : true);
 }
 
 double gpb_reference_check(enum gpb_math math, const gpb_call *g, const float *c_before, size_t bytes)
 {
-    const float *c = g->c;
+    const float *c = g->x[GPB_C].base;
     double worst = 0;
     unsigned char *owned = calloc(bytes / sizeof *c + 1, 1);      /* floats that the call had to write */
     if (!owned)
@@ -65,7 +67,7 @@ double gpb_reference_check(enum gpb_math math, const gpb_call *g, const float *c
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
-                int64_t at = i + j * g->ldc + l * g->stride_c;
+                int64_t at = i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
                 if (!inside(g, i, j))
                     continue;
                 owned[at] = 1;
@@ -81,19 +83,19 @@ double gpb_reference_check(enum gpb_math math, const gpb_call *g, const float *c
 /* Rows of column j that the call writes. */
 static void rows_of(const gpb_call *g, int64_t j, int64_t *first, int64_t *last)
 {
-    *first = g->uplo == 'L' && j < g->m ? j : g->uplo == 'L' ? g->m : 0;
-    *last = g->uplo == 'U' && j + 1 < g->m ? j + 1 : g->m;
+    *first = g->x[GPB_C].uplo == 'L' && j < g->m ? j : g->x[GPB_C].uplo == 'L' ? g->m : 0;
+    *last = g->x[GPB_C].uplo == 'U' && j + 1 < g->m ? j + 1 : g->m;
 }
 
 /* True if nothing between the blocks has changed, and all in them is finite. */
 static bool is_whole(const gpb_call *g, const float *c_before, size_t bytes)
 {
-    const float *c = g->c;
+    const float *c = g->x[GPB_C].base;
     int64_t from = 0, first, last, end = (int64_t)(bytes / sizeof *c);
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++) {
             rows_of(g, j, &first, &last);
-            const int64_t at = j * g->ldc + l * g->stride_c, gap = at + first - from;
+            const int64_t at = j * g->x[GPB_C].ld + l * g->x[GPB_C].stride, gap = at + first - from;
             if (gap > 0 && memcmp(c + from, c_before + from, (size_t)gap * sizeof *c))
                 return false;
             float sum = 0;                                        /* NaN if one of them is not finite */
@@ -118,7 +120,7 @@ double gpb_reference_sample(enum gpb_math math, const gpb_call *g, const float *
             continue;
         const int64_t i = first + (int64_t)gpb_reference_draw(state, (uint64_t)(last - first));
         worst = fmax(worst, error_of(math, g, gpb_reference_at(g, c_before, i, j, l),
-                                     ((const float *)g->c)[i + j * g->ldc + l * g->stride_c]));
+                                     ((const float *)g->x[GPB_C].base)[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride]));
     }
     return worst;
 }

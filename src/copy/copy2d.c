@@ -8,6 +8,7 @@
 #include <emmintrin.h>
 #include <string.h>
 
+#include "dispatch/matrix.h"
 #include "dispatch/numbers.h"
 
 /* Other steps and distances (256 to 1024, 512 to 4096) are within 5 % of these. */
@@ -77,11 +78,9 @@ static inline __attribute__((always_inline)) void fetch(const gpb_rectangle *r, 
 
 static void run(const gpb_rectangle *r, int64_t step, const place *p)
 {
-    const int64_t diagonal = r->col0 + p->col - r->row0;     /* the local row that meets the diagonal in this column */
-    int64_t first = p->row, last = least(first + step, r->rows);
-    if (r->uplo == 'L' && diagonal > first) first = diagonal;
-    if (r->uplo == 'U' && diagonal + 1 < last) last = diagonal + 1;
-    if (first >= last) return;
+    const gpb_matrix_rows here = gpb_matrix_rows_of(r->uplo, r->row0 + p->row, least(step, r->rows - p->row), r->col0 + p->col);
+    const int64_t first = p->row + here.first, last = p->row + here.last;
+    if (first == last) return;
     const char *from = r->from + (size_t)(p->col * r->ld_from + first) * r->element;
     char *to = r->to + (size_t)(p->col * r->ld_to + first) * r->element;
     const size_t bytes = (size_t)(last - first) * r->element;

@@ -7,12 +7,11 @@
 /* The arrays of a grouped call, whatever their types: what one group's gpb_call is made from. */
 typedef struct groups {
     const char *symbol;
-    char precision;
+    enum gpb_type type;
     int width, layout;
     bool letters;                               /* trans are Fortran's letters, else CBLAS's enumerations */
     const void *transa, *transb, *m, *n, *k, *lda, *ldb, *ldc, *size, *alpha, *beta;
-    const void *const *a, *const *b;
-    void *const *c;
+    const void *const *a, *const *b, *const *c;
     int64_t count;
 } groups;
 
@@ -26,40 +25,41 @@ static char trans(const groups *all, const void *array, int64_t g)
     return all->letters ? gpb_letter((const char *)array + g) : gpb_trans(((const int *)array)[g]);
 }
 
-static double scalar(const groups *all, const void *array, int64_t g)
+static gpb_scalar scalar(const groups *all, const void *array, int64_t g)
 {
-    switch (all->precision) {
-    case 's': return gpb_scalar_s((const float *)array + g);
-    case 'd': return gpb_scalar_d((const double *)array + g);
-    case 'c': return gpb_scalar_c((const float *)array + 2 * g);
-    default:  return gpb_scalar_z((const double *)array + 2 * g);
+    const char *at = (const char *)array + (size_t)g * gpb_type_bytes(all->type);
+    switch (all->type) {
+    case GPB_TYPE_s: return gpb_scalar_s(at);
+    case GPB_TYPE_d: return gpb_scalar_d(at);
+    case GPB_TYPE_c: return gpb_scalar_c(at);
+    default:         return gpb_scalar_z(at);
     }
 }
 
 static gpb_call group(const groups *all, int64_t g, int64_t first)
 {
-    gpb_call call = { .symbol = all->symbol, .width = all->width, .precision = all->precision, .transa = trans(all, all->transa, g),
-                      .transb = trans(all, all->transb, g), .uplo = 'G', .m = integer(all, all->m, g), .n = integer(all, all->n, g),
-                      .k = integer(all, all->k, g), .lda = integer(all, all->lda, g), .ldb = integer(all, all->ldb, g),
-                      .ldc = integer(all, all->ldc, g), .alpha = scalar(all, all->alpha, g), .beta = scalar(all, all->beta, g),
-                      .a_array = all->a + first, .b_array = all->b + first, .c_array = all->c + first,
-                      .batch = integer(all, all->size, g) };
+    gpb_call call = { .symbol = all->symbol, .width = all->width, .type = all->type, .m = integer(all, all->m, g),
+                      .n = integer(all, all->n, g), .k = integer(all, all->k, g), .batch = integer(all, all->size, g),
+                      .alpha = scalar(all, all->alpha, g), .beta = scalar(all, all->beta, g) };
+    call.x[GPB_A] = (gpb_matrix){ .array = all->a + first, .ld = integer(all, all->lda, g), .trans = trans(all, all->transa, g) };
+    call.x[GPB_B] = (gpb_matrix){ .array = all->b + first, .ld = integer(all, all->ldb, g), .trans = trans(all, all->transb, g) };
+    call.x[GPB_C] = (gpb_matrix){ .array = all->c + first, .ld = integer(all, all->ldc, g), .trans = 'N', .uplo = 'G' };
     gpb_from_layout(&call, all->layout);
     return call;
 }
 
 static bool same_shape(const gpb_call *g, const gpb_call *h)
 {
-    return g->transa == h->transa && g->transb == h->transb && g->m == h->m && g->n == h->n && g->k == h->k && g->lda == h->lda
-           && g->ldb == h->ldb && g->ldc == h->ldc && g->alpha == h->alpha && g->beta == h->beta;
+    bool same = g->m == h->m && g->n == h->n && g->k == h->k && g->alpha == h->alpha && g->beta == h->beta;
+    for (int x = 0; x < GPB_OPERANDS; x++) same &= g->x[x].trans == h->x[x].trans && g->x[x].ld == h->x[x].ld;
+    return same;
 }
 
 /* The call of group g and of as many after it as can be joined; *joined counts them. `first` is its first member. */
 static gpb_call joined_groups(const groups *all, int64_t g, int64_t first, int64_t *joined)
 {
     gpb_call call = group(all, g, first);
-    const bool real = all->precision == 's' || all->precision == 'd';       /* a complex alpha is more than gpb_call tells */
-    for (*joined = 1; real && call.batch > 0 && g + *joined < all->count; ++*joined) {
+    for (*joined = 1; call.batch > 0 && g + *joined < all->count; ++*joined) {
         gpb_call next = group(all, g + *joined, first);
         if (next.batch <= 0 || !same_shape(&call, &next)) break;
         call.batch += next.batch;
@@ -83,9 +83,9 @@ static bool all_legal(const groups *all)
     void gpb_door_##name(PARAMS)                                                                                          \
     {                                                                                                                     \
         void (*next)(PARAMS __VA_ARGS__);                                                                                 \
-        const groups all = { #name, #p[0], bits, given_layout, given_letters, transa, transb, m, n, k, lda, ldb, ldc,     \
-                             group_size, alpha, beta, (const void *const *)a, (const void *const *)b, (void *const *)c,   \
-                             given_count };                                                                               \
+        const groups all = { #name, GPB_TYPE_##p, bits, given_layout, given_letters, transa, transb, m, n, k, lda, ldb, \
+                             ldc, group_size, alpha, beta, (const void *const *)a, (const void *const *)b,                \
+                             (const void *const *)c, given_count };                                                       \
         int64_t first = 0, joined;                                                                                        \
         *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                    \
         if (!all_legal(&all)) next(ARGS);                                                                                 \
@@ -112,11 +112,12 @@ static bool all_legal(const groups *all)
 #define WRAP(...) __VA_ARGS__
 
 #define STRIDED(p, name, bits, is_trans, at, a_scalar)                                                                    \
-    gpb_call call = { .symbol = #name, .width = bits, .precision = #p[0], .transa = is_trans(transa),                     \
-                      .transb = is_trans(transb), .uplo = 'G', .m = at m, .n = at n, .k = at k, .lda = at lda,            \
-                      .ldb = at ldb, .ldc = at ldc, .alpha = gpb_scalar_##p(a_scalar(alpha)),                             \
-                      .beta = gpb_scalar_##p(a_scalar(beta)), .a = a, .b = b, .c = c, .batch = at batch_size,             \
-                      .stride_a = at stridea, .stride_b = at strideb, .stride_c = at stridec };
+    gpb_call call = { .symbol = #name, .width = bits, .type = GPB_TYPE_##p, .m = at m, .n = at n, .k = at k,              \
+                      .batch = at batch_size, .alpha = gpb_scalar_##p(a_scalar(alpha)),                                   \
+                      .beta = gpb_scalar_##p(a_scalar(beta)),                                                             \
+                      .x = { { .base = a, .ld = at lda, .stride = at stridea, .trans = is_trans(transa) },                \
+                             { .base = b, .ld = at ldb, .stride = at strideb, .trans = is_trans(transb) },                \
+                             { .base = c, .ld = at ldc, .stride = at stridec, .trans = 'N', .uplo = 'G' } } };
 #define F77_STRIDED(p, name, bits, INT)                                                                                   \
     void gpb_door_##name(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(gpb_##p, INT))                                                 \
     {                                                                                                                     \

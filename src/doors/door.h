@@ -3,8 +3,6 @@
 #ifndef GPB_DOOR_H
 #define GPB_DOOR_H
 
-#include <complex.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,11 +23,11 @@ static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
 
-/* alpha and beta as a gpb_call has them. A complex one that is no real number is NaN there: neither 0 nor 1, which is all that is asked. */
-static inline double gpb_scalar_s(const void *x) { return *(const float *)x; }
-static inline double gpb_scalar_d(const void *x) { return *(const double *)x; }
-static inline double gpb_scalar_c(const void *x) { const float *z = x; return z[1] == 0 ? z[0] : NAN; }
-static inline double gpb_scalar_z(const void *x) { const double *z = x; return z[1] == 0 ? z[0] : (double)NAN; }
+/* alpha and beta as a gpb_call has them. */
+static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
+static inline gpb_scalar gpb_scalar_d(const void *x) { return *(const double *)x; }
+static inline gpb_scalar gpb_scalar_c(const void *x) { return *(const gpb_c *)x; }
+static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x; }
 
 /* CBLAS passes real scalars by value and complex ones by address. */
 #define GPB_SCALAR_s float
@@ -62,14 +60,14 @@ static inline double gpb_scalar_z(const void *x) { const double *z = x; return z
 static inline void gpb_from_layout(gpb_call *call, int layout)
 {
     if (layout == GPB_COL_MAJOR) return;
-    gpb_call swapped = *call;
-    swapped.row_major = true;
-    swapped.transa = layout == GPB_ROW_MAJOR ? call->transb : 0, swapped.transb = call->transa;
-    swapped.uplo = call->uplo == 'U' ? 'L' : call->uplo == 'L' ? 'U' : call->uplo;
-    swapped.m = call->n, swapped.n = call->m;
-    swapped.a = call->b, swapped.lda = call->ldb, swapped.stride_a = call->stride_b, swapped.a_array = call->b_array;
-    swapped.b = call->a, swapped.ldb = call->lda, swapped.stride_b = call->stride_a, swapped.b_array = call->a_array;
-    *call = swapped;
+    const gpb_matrix a = call->x[GPB_A];
+    const int64_t m = call->m;
+    gpb_matrix *c = &call->x[GPB_C];
+    call->row_major = true;
+    call->m = call->n, call->n = m;
+    call->x[GPB_A] = call->x[GPB_B], call->x[GPB_B] = a;
+    if (layout != GPB_ROW_MAJOR) call->x[GPB_A].trans = 0;
+    c->uplo = c->uplo == 'U' ? 'L' : c->uplo == 'L' ? 'U' : c->uplo;
 }
 
 #endif

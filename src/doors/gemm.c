@@ -5,15 +5,19 @@
    stack slots that a C caller never reserved. */
 #include "src/doors/door.h"
 
+/* The three operands: C has no transposition. `up`: the triangle of C. */
+#define OPERANDS(letter, up, of)                                                                                          \
+    { { .base = a, .ld = of(lda), .trans = letter(transa) }, { .base = b, .ld = of(ldb), .trans = letter(transb) },       \
+      { .base = c, .ld = of(ldc), .trans = 'N', .uplo = up } }
+#define AT(x) (*(x))
+#define VALUE(x) (x)
 #define F77_CALL(p, name, bits, up, rows)                                                                                 \
-    { .symbol = name, .width = bits, .precision = #p[0], .transa = gpb_letter(transa), .transb = gpb_letter(transb),      \
-      .uplo = up, .m = rows, .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = gpb_scalar_##p(alpha),     \
-      .beta = gpb_scalar_##p(beta), .a = a, .b = b, .c = c, .batch = 1 }
+    { .symbol = name, .width = bits, .type = GPB_TYPE_##p, .m = rows, .n = *n, .k = *k, .batch = 1,                       \
+      .alpha = gpb_scalar_##p(alpha), .beta = gpb_scalar_##p(beta), .x = OPERANDS(gpb_letter, up, AT) }
 #define C_CALL(p, name, bits, up, rows)                                                                                   \
-    { .symbol = name, .width = bits, .precision = #p[0], .transa = gpb_trans(transa), .transb = gpb_trans(transb),        \
-      .uplo = up, .m = rows, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc,                                          \
+    { .symbol = name, .width = bits, .type = GPB_TYPE_##p, .m = rows, .n = n, .k = k, .batch = 1,                         \
       .alpha = gpb_scalar_##p(GPB_ADDRESS_##p(alpha)), .beta = gpb_scalar_##p(GPB_ADDRESS_##p(beta)),                     \
-      .a = a, .b = b, .c = c, .batch = 1 }
+      .x = OPERANDS(gpb_trans, up, VALUE) }
 
 #define F77_GEMM(p, name, bits, INT)                                                                                      \
     void gpb_door_##name(GPB_F77_GEMM_PARAMS(gpb_##p, INT))                                                               \

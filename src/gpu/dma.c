@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "dispatch/matrix.h"
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 
@@ -20,13 +21,9 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
 }
 
-/* The rows of a column that are the panel's. */
-static void rows_of(const gpb_panel *panel, int64_t col, int64_t *first, int64_t *last)
+static gpb_matrix_rows rows_of(const gpb_panel *panel, int64_t col)
 {
-    const int64_t diagonal = panel->col0 + col - panel->row0;
-    *first = 0, *last = panel->rows;
-    if (panel->uplo == 'L' && diagonal > 0) *first = diagonal;
-    if (panel->uplo == 'U' && diagonal + 1 < *last) *last = diagonal + 1;
+    return gpb_matrix_rows_of(panel->uplo, panel->row0, panel->rows, panel->col0 + col);
 }
 
 /* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
@@ -38,12 +35,12 @@ CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr a
     if (panel->uplo == 'G' && !far) return copy_2d(panel, caller, arena, up, stream);
     CUresult result = CUDA_SUCCESS;
     for (int64_t col = 0; col < panel->cols && !result; col++) {
-        int64_t first, last;
-        rows_of(panel, col, &first, &last);
-        gpb_panel part = { .rows = last - first, .cols = 1, .ld = last - first, .ld_arena = last - first, .element = panel->element };
+        const gpb_matrix_rows rows = rows_of(panel, col);
+        const int64_t count = rows.last - rows.first;
+        const gpb_panel part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count, .element = panel->element };
         if (part.rows > 0)
-            result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + first) * panel->element,
-                             arena + (CUdeviceptr)(col * panel->ld_arena + first) * panel->element, up, stream);
+            result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + rows.first) * panel->element,
+                             arena + (CUdeviceptr)(col * panel->ld_arena + rows.first) * panel->element, up, stream);
     }
     return result;
 }
@@ -66,11 +63,10 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
     }
     if (!plainly) result = driver->cuMemcpy2DAsync(&copy, stream);
     for (int64_t col = 0; plainly && !result && col < panel->cols; col++) {
-        int64_t first, last;
-        rows_of(panel, col, &first, &last);
-        char *at = host + (size_t)col * tight + (size_t)first * panel->element;
-        const CUdeviceptr there = gpu + (CUdeviceptr)col * apart + (CUdeviceptr)first * panel->element;
-        const size_t bytes = first < last ? (size_t)(last - first) * panel->element : 0;
+        const gpb_matrix_rows rows = rows_of(panel, col);
+        char *at = host + (size_t)col * tight + (size_t)rows.first * panel->element;
+        const CUdeviceptr there = gpu + (CUdeviceptr)col * apart + (CUdeviceptr)rows.first * panel->element;
+        const size_t bytes = (size_t)(rows.last - rows.first) * panel->element;
         if (bytes) result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream) : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
     }
     /* Whatever was queued has the host's memory in hand. */

@@ -101,20 +101,19 @@ static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, k
     return GPB_PLACE_ELSEWHERE;
 }
 
-/* An operand, all of its members. */
-typedef struct operand {
-    const void *base, *const *array;
-    int64_t rows, cols, ld, stride;
-} operand;
+/* An operand, all of its members: rows x cols of them, so many bytes each. */
+typedef struct extent {
+    int64_t rows, cols, ld, stride, bytes;
+} extent;
 
 /* From the first element to the last; saturated, for nothing pinned is that large. */
-static size_t bytes_of(const operand *of, int64_t members)
+static size_t bytes_of(const extent *of, int64_t members)
 {
     int64_t elements, strides, bytes;
     if (of->rows == 0 || of->cols == 0) return 0;
     if (of->stride < 0 || __builtin_mul_overflow(of->cols - 1, of->ld, &elements)
         || __builtin_mul_overflow(members - 1, of->stride, &strides) || __builtin_add_overflow(elements, of->rows, &elements)
-        || __builtin_add_overflow(elements, strides, &elements) || __builtin_mul_overflow(elements, 4, &bytes))
+        || __builtin_add_overflow(elements, strides, &elements) || __builtin_mul_overflow(elements, of->bytes, &bytes))
         return SIZE_MAX;
     return (size_t)bytes;
 }
@@ -134,48 +133,52 @@ static int64_t members_within(const known *about, const void *const *array, int6
 }
 
 /* Elements from a member to the next, if all lie equally far apart and in ascending order; else < 0. Sixteen by sixteen, as above. */
-static int64_t distance(const void *const *array, int64_t batch)
+static int64_t distance(const void *const *array, int64_t batch, size_t element)
 {
-    enum { SIXTEEN = 16, ELEMENT = 4 };
+    enum { SIXTEEN = 16 };
     const uintptr_t step = batch > 1 ? (uintptr_t)array[1] - (uintptr_t)array[0] : 0;
-    uintptr_t uneven = step % ELEMENT;
+    uintptr_t uneven = step % element;
     int64_t l = 1;
     for (; l + SIXTEEN <= batch && !uneven; l += SIXTEEN)
         for (int i = 0; i < SIXTEEN; i++) uneven |= ((uintptr_t)array[l + i] - (uintptr_t)array[l + i - 1]) ^ step;
     for (; l < batch; l++) uneven |= ((uintptr_t)array[l] - (uintptr_t)array[l - 1]) ^ step;
-    return uneven || step > INTPTR_MAX ? -1 : (int64_t)(step / ELEMENT);
+    return uneven || step > INTPTR_MAX ? -1 : (int64_t)(step / element);
 }
 
 /* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
    The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
    of 1000 x 64^3 takes 30. */
-static enum gpb_place place_of_all(const operand *of, int64_t batch, int *device, int64_t *between, bool *managed)
+static enum gpb_place place_of_all(const gpb_call *call, enum gpb_operand x, int *device, int64_t *between, bool *managed)
 {
+    const size_t element = gpb_call_element(call);
+    const void *const *array = call->x[x].array;
+    const extent all = { gpb_call_rows(call, x), gpb_call_cols(call, x), call->x[x].ld, call->x[x].stride, (int64_t)element };
     known about;
     *between = -1;
-    if (!of->array) {
-        const enum gpb_place one = place_of(of->base, bytes_of(of, batch), device, &about);
+    if (!array) {
+        const enum gpb_place one = place_of(call->x[x].base, bytes_of(&all, call->batch), device, &about);
         *managed = about.managed;
         return one;
     }
-    const size_t bytes = bytes_of(of, 1);
-    enum gpb_place all = place_of(of->array[0], bytes, device, &about);
-    *managed = about.managed || gpb_place_on_host(all);
-    operand even = { of->array[0], NULL, of->rows, of->cols, of->ld, distance(of->array, batch) };
-    if (all != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, even.base, bytes_of(&even, batch))) {
+    const size_t bytes = bytes_of(&all, 1);
+    enum gpb_place place = place_of(array[0], bytes, device, &about);
+    *managed = about.managed || gpb_place_on_host(place);
+    extent even = all;
+    even.stride = distance(array, call->batch, element);
+    if (place != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, array[0], bytes_of(&even, call->batch))) {
         *between = even.stride;
-        return all;
+        return place;
     }
-    int64_t i = all == GPB_PLACE_HOST ? 1 : members_within(&about, of->array, batch, bytes);
-    for (; i < batch; i++) {
-        if (all != GPB_PLACE_HOST && reaches_over(&about, of->array[i], bytes)) continue;
-        const enum gpb_place one = place_of(of->array[i], bytes, device, &about);
+    int64_t i = place == GPB_PLACE_HOST ? 1 : members_within(&about, array, call->batch, bytes);
+    for (; i < call->batch; i++) {
+        if (place != GPB_PLACE_HOST && reaches_over(&about, array[i], bytes)) continue;
+        const enum gpb_place one = place_of(array[i], bytes, device, &about);
         *managed &= about.managed || gpb_place_on_host(one);
-        if (one == all) continue;
-        if (!gpb_place_on_host(one) || !gpb_place_on_host(all)) return GPB_PLACE_ELSEWHERE;
-        all = GPB_PLACE_HOST;
+        if (one == place) continue;
+        if (!gpb_place_on_host(one) || !gpb_place_on_host(place)) return GPB_PLACE_ELSEWHERE;
+        place = GPB_PLACE_HOST;
     }
-    return all;
+    return place;
 }
 
 /* Makes a context of ours current, so that the driver answers. */
@@ -209,7 +212,7 @@ CUcontext gpb_gpu_context_of(const void *pointer)
 bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
 {
     if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
-    return !call->c_array && gpb_host_memory((const void *[]){ call->a, call->b, call->c }, 3);
+    return !call->x[GPB_C].array && gpb_host_memory((const void *[]){ call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base }, 3);
 }
 
 /* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
@@ -224,9 +227,10 @@ static bool might_be_on_gpu(const void *pointer)
 
 static bool any_might(const gpb_call *call)
 {
-    if (!call->c_array) return might_be_on_gpu(call->a) || might_be_on_gpu(call->b) || might_be_on_gpu(call->c);
-    for (int64_t i = 0; i < call->batch; i++)
-        if (might_be_on_gpu(call->a_array[i]) || might_be_on_gpu(call->b_array[i]) || might_be_on_gpu(call->c_array[i])) return true;
+    const int64_t members = call->x[GPB_C].array ? call->batch : 1;
+    for (int64_t l = 0; l < members; l++)
+        for (int x = 0; x < GPB_OPERANDS; x++)
+            if (might_be_on_gpu(gpb_call_member(call, x, l))) return true;
     return false;
 }
 
@@ -266,8 +270,8 @@ static void look(const void *pointer, uint64_t now)
 
 bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
 {
-    const void *const operands[] = { call->c, call->a, call->b };
-    bool there = call->c_array;
+    const void *const operands[] = { call->x[GPB_C].base, call->x[GPB_A].base, call->x[GPB_B].base };
+    bool there = call->x[GPB_C].array;
     if (!gpb_gpu_started()) return !any_might(call);
     for (int i = 0; i < 3 && !there; i++) {
         if (!is_fresh(operands[i], now)) look(operands[i], now);
@@ -285,13 +289,10 @@ static bool concurrent_access(void)
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
 {
-    const operand a = { call->a, call->a_array, gpb_call_rows_a(call), gpb_call_cols_a(call), call->lda, call->stride_a };
-    const operand b = { call->b, call->b_array, gpb_call_rows_b(call), gpb_call_cols_b(call), call->ldb, call->stride_b };
-    const operand c = { call->c, (const void *const *)call->c_array, call->m, call->n, call->ldc, call->stride_c };
     int device = -1;
-    facts->c = place_of_all(&c, call->batch, &device, &facts->between_c, &facts->managed_c);
-    facts->a = place_of_all(&a, call->batch, &device, &facts->between_a, &facts->managed_a);
-    facts->b = place_of_all(&b, call->batch, &device, &facts->between_b, &facts->managed_b);
+    facts->c = place_of_all(call, GPB_C, &device, &facts->between_c, &facts->managed_c);
+    facts->a = place_of_all(call, GPB_A, &device, &facts->between_a, &facts->managed_a);
+    facts->b = place_of_all(call, GPB_B, &device, &facts->between_b, &facts->managed_b);
     facts->device = device + 1;
     facts->managed_a &= !gpb_place_on_host(facts->a), facts->managed_b &= !gpb_place_on_host(facts->b);
     facts->managed_c &= !gpb_place_on_host(facts->c);
@@ -344,8 +345,8 @@ bool gpb_gpu_unreachable(const gpb_call *call)
 {
     if (!gpb_gpu_lost()) return false;
     const uint64_t now = __builtin_ia32_rdtsc();
-    if (!call->c_array) return any_gone(call, call->a, call->b, call->c, now);
+    if (!call->x[GPB_C].array) return any_gone(call, call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base, now);
     for (int64_t i = 0; i < call->batch; i++)
-        if (any_gone(call, call->a_array[i], call->b_array[i], call->c_array[i], now)) return true;
+        if (any_gone(call, call->x[GPB_A].array[i], call->x[GPB_B].array[i], call->x[GPB_C].array[i], now)) return true;
     return false;
 }

@@ -39,10 +39,10 @@ __attribute__((constructor)) static void note_load(void) { loaded_s = gpb_clock_
 
 bool gpb_offload_legal(const gpb_call *g)
 {
-    bool letters = (g->transa == 'N' || g->transa == 'T' || g->transa == 'C') && (g->transb == 'N' || g->transb == 'T' || g->transb == 'C')
-                   && g->uplo;
-    return letters && g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->lda >= most(1, gpb_call_rows_a(g))
-           && g->ldb >= most(1, gpb_call_rows_b(g)) && g->ldc >= most(1, g->m);
+    bool legal = g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->x[GPB_C].uplo;
+    for (int x = 0; x < GPB_OPERANDS; x++) legal &= g->x[x].ld >= most(1, gpb_call_rows(g, x));
+    for (int x = 0; x < GPB_C; x++) legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
+    return legal;
 }
 
 /* Nothing to do, as the reference sees it. Not left to the host: A and B may be NULL here, and BLIS aborts on that, OpenBLAS 0.3.21 reads
@@ -54,8 +54,12 @@ static bool quick_return(const gpb_call *g)
 
 static double flops(const gpb_call *g)
 {
-    return (g->uplo == 'G' ? 2.0 : 1.0) * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    const double triangle = g->x[GPB_C].uplo == 'G' ? 1 : 0.5;
+    return gpb_type_of(g->type)->flops * triangle * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
+
+/* For the trace; a complex number that is no real one is NaN there. */
+static double real(gpb_scalar x) { return x == (double)x || x != x ? (double)x : __builtin_nan(""); }
 
 /* What the model said, "host/gpu" in ms. */
 static void print_predicted(char *text, size_t size, double host_s, double gpu_s)
@@ -73,15 +77,17 @@ static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     print_predicted(predicted, sizeof predicted, visit->host_s, visit->gpu_s);
     /* m, n, A, B as the caller knows them. */
-    bool row = g->row_major;
+    const bool row = g->row_major;
+    const char uplo = g->x[GPB_C].uplo;
+    const gpb_matrix *a = &g->x[row ? GPB_B : GPB_A], *b = &g->x[row ? GPB_A : GPB_B];
     gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
                  "why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
-                 g->symbol, row ? "row" : "col", g->uplo == 'G' ? "" : (g->uplo == 'U') != row ? " uplo=U" : " uplo=L",
-                 row ? g->transb : g->transa, row ? g->transa : g->transb, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n),
-                 (long long)g->k, (long long)(row ? g->ldb : g->lda), (long long)(row ? g->lda : g->ldb), (long long)g->ldc, g->alpha,
-                 g->beta, (long long)g->batch, route, visit->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
-                 out->wide ? out->wide->name : "", out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, predicted,
-                 (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds, seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
+                 g->symbol, row ? "row" : "col", uplo == 'G' ? "" : (uplo == 'U') != row ? " uplo=U" : " uplo=L", a->trans, b->trans,
+                 (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k, (long long)a->ld, (long long)b->ld,
+                 (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta), (long long)g->batch, route, visit->why,
+                 out->kernel ? out->kernel->name : "-", out->wide ? "+" : "", out->wide ? out->wide->name : "",
+                 out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, predicted, (long long)out->bytes_up,
+                 (long long)out->bytes_down, 1e3 * seconds, seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
 }
 
 static gpb_policy policy(void)
@@ -158,12 +164,12 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
 static void scale(const gpb_call *g)
 {
     const float beta = (float)g->beta;
-    for (int64_t l = 0; l < g->batch; l++) {
-        float *c = g->c_array ? g->c_array[l] : (float *)g->c + l * g->stride_c;
-        for (int64_t j = 0; j < g->n; j++)
-            for (int64_t i = g->uplo == 'L' ? j : 0; i < (g->uplo == 'U' ? j + 1 : g->m); i++)
-                c[i + j * g->ldc] = beta == 0 ? 0 : beta * c[i + j * g->ldc];
-    }
+    for (int64_t l = 0; l < g->batch; l++)
+        for (int64_t j = 0; j < g->n; j++) {
+            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
+            float *column = (float *)gpb_call_member(g, GPB_C, l) + j * g->x[GPB_C].ld;
+            for (int64_t i = rows.first; i < rows.last; i++) column[i] = beta == 0 ? 0 : beta * column[i];
+        }
 }
 
 static void count_host(const gpb_visit *visit)
@@ -233,7 +239,7 @@ static const char *turned_away(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
-    *libcuda = gpb_next_look(now) && call->precision == 's' && when != GPB_OFFLOAD_NEVER;
+    *libcuda = gpb_next_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called by a fork's handler";
     const bool unseen = gpb_gpu_unseen(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
@@ -278,7 +284,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
         gpb_log_warn(GPB_GPU_UNREACHED, call->symbol, "cannot be reached any more", "not computed");
         return true;
     }
-    if (call->precision == 's' && !gpb_call_multiplies(call)) {
+    if (call->type == GPB_TYPE_s && !gpb_call_multiplies(call)) {
         scale(call);
         count_host(visit);
         return true;

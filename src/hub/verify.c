@@ -43,23 +43,23 @@ static double sign(int64_t j) { return ((uint64_t)j * 0x9e3779b97f4a7c15u >> 40 
 static void project(sight *s, int64_t from, int64_t to)
 {
     const gpb_call *g = s->call;
-    const bool ta = g->transa != 'N', tb = g->transb != 'N';
+    const bool ta = g->x[GPB_A].trans != 'N', tb = g->x[GPB_B].trans != 'N';
     for (int64_t p = 0; p < g->k; p++) {
         s->bs[p] = s->babs[p] = 0;
         for (int64_t j = s->j; j < s->j + s->cols; j++) {
-            const double x = (double)(tb ? s->b[j + p * g->ldb] : s->b[p + j * g->ldb]);
+            const double x = (double)(tb ? s->b[j + p * g->x[GPB_B].ld] : s->b[p + j * g->x[GPB_B].ld]);
             s->bs[p] += sign(j - s->j) * x, s->babs[p] += magnitude(x);
         }
     }
     memset(s->want, 0, (size_t)g->m * sizeof *s->want), memset(s->size, 0, (size_t)g->m * sizeof *s->size);
     for (int64_t p = 0; !ta && p < g->k; p++)
         for (int64_t i = from; i < to; i++) {
-            const double x = (double)s->a[i + p * g->lda];
+            const double x = (double)s->a[i + p * g->x[GPB_A].ld];
             s->want[i] += x * s->bs[p], s->size[i] += magnitude(x) * s->babs[p];
         }
     for (int64_t i = from; ta && i < to; i++)
         for (int64_t p = 0; p < g->k; p++) {
-            const double x = (double)s->a[p + i * g->lda];
+            const double x = (double)s->a[p + i * g->x[GPB_A].ld];
             s->want[i] += x * s->bs[p], s->size[i] += magnitude(x) * s->babs[p];
         }
 }
@@ -68,7 +68,7 @@ static void project(sight *s, int64_t from, int64_t to)
    elements. */
 static bool agrees(sight *s, double product, double before)
 {
-    const double u = 0x1p-24, peak = product + before, scale = gpb_call_multiplies(s->call) ? magnitude(s->call->alpha) : 0;
+    const double u = 0x1p-24, peak = product + before, scale = gpb_call_multiplies(s->call) ? magnitude((double)s->call->alpha) : 0;
     s->bound = 4 * (((double)s->call->k + 4) * u * product + 2 * u * before) + (s->coarse ? 0x1p-8 * product : 0)
                + (double)s->cols * ((double)s->call->k + 4) * 0x1p-148 * (1 + scale);
     if (s->wanted != s->wanted) return s->cols > 1 || s->found != s->found;
@@ -81,17 +81,18 @@ static bool agrees(sight *s, double product, double before)
 static bool look(sight *s, int64_t from, int64_t to)
 {
     const gpb_call *g = s->call;
+    const double alpha = (double)g->alpha, beta = (double)g->beta;
     const bool multiplies = gpb_call_multiplies(g);
     if (from >= to) return true;
     if (multiplies) project(s, from, to);
     for (int64_t i = from; i < to; i++) {
         double product = 0, before = 0;
         s->wanted = s->found = 0;
-        if (multiplies) s->wanted = g->alpha * s->want[i], product = magnitude(g->alpha) * s->size[i];
+        if (multiplies) s->wanted = alpha * s->want[i], product = magnitude(alpha) * s->size[i];
         for (int64_t j = s->j; j < s->j + s->cols; j++) {
-            s->found += sign(j - s->j) * (double)s->c[i + j * g->ldc];
+            s->found += sign(j - s->j) * (double)s->c[i + j * g->x[GPB_C].ld];
             if (!s->old) continue;
-            const double x = g->beta * (double)s->old[i + j * g->m];
+            const double x = beta * (double)s->old[i + j * g->m];
             s->wanted += sign(j - s->j) * x, before += magnitude(x);
         }
         s->i = i;
@@ -103,7 +104,7 @@ static bool look(sight *s, int64_t from, int64_t to)
 /* A group of columns, of a triangle those rows first that all of its columns have, then column by column the rest. */
 static bool look_at_group(sight *s)
 {
-    const char uplo = s->call->uplo;
+    const char uplo = s->call->x[GPB_C].uplo;
     const int64_t first = s->j, last = s->j + s->cols - 1, m = s->call->m;
     if (uplo == 'G') return look(s, 0, m);
     bool right = uplo == 'U' ? look(s, 0, first + 1) : look(s, last, m);
@@ -129,9 +130,7 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
     if (!room) return true;
     s->bs = room, s->babs = room + g->k, s->want = room + 2 * g->k, s->size = s->want + g->m;
     for (int64_t l = 0; l < g->batch && right; l++) {
-        s->a = gpb_member(g->a, g->a_array, g->stride_a, l, sizeof(float));
-        s->b = gpb_member(g->b, g->b_array, g->stride_b, l, sizeof(float));
-        s->c = gpb_member(g->c, (const void *const *)g->c_array, g->stride_c, l, sizeof(float));
+        s->a = gpb_call_member(g, GPB_A, l), s->b = gpb_call_member(g, GPB_B, l), s->c = gpb_call_member(g, GPB_C, l);
         s->old = verify->old ? verify->old + l * g->m * g->n : NULL;
         const int64_t group = group_of(g);
         for (int64_t j = 0; j < g->n && right; j += group) {
@@ -147,11 +146,12 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 static void copy(const gpb_call *g, float *tight, bool back)
 {
     for (int64_t l = 0; l < g->batch; l++) {
-        float *c = gpb_member(g->c, (const void *const *)g->c_array, g->stride_c, l, sizeof(float));
+        float *c = gpb_call_member(g, GPB_C, l);
         for (int64_t j = 0; j < g->n; j++) {
-            const int64_t from = g->uplo == 'L' ? j : 0, to = g->uplo == 'U' ? j + 1 : g->m;
-            float *column = c + j * g->ldc, *kept = tight + (l * g->n + j) * g->m;
-            memcpy((back ? column : kept) + from, (back ? kept : column) + from, (size_t)(to - from) * sizeof(float));
+            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
+            float *column = c + j * g->x[GPB_C].ld, *kept = tight + (l * g->n + j) * g->m;
+            memcpy((back ? column : kept) + rows.first, (back ? kept : column) + rows.first,
+                   (size_t)(rows.last - rows.first) * sizeof(float));
         }
     }
 }
@@ -190,14 +190,15 @@ static void dump(const sight *s)
         gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot make %s", path);
         return;
     }
-    dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->uplo,
-            g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k, g->alpha, g->beta, (long long)s->i, (long long)s->j);
+    dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->x[GPB_C].uplo,
+            g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k, (double)g->alpha, (double)g->beta,
+            (long long)s->i, (long long)s->j);
     if (gpb_call_multiplies(g)) {
-        write_matrix(file, s->a, gpb_call_rows_a(g), gpb_call_cols_a(g), g->lda);
-        write_matrix(file, s->b, gpb_call_rows_b(g), gpb_call_cols_b(g), g->ldb);
+        write_matrix(file, s->a, gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A), g->x[GPB_A].ld);
+        write_matrix(file, s->b, gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B), g->x[GPB_B].ld);
     }
     if (s->old) write_matrix(file, s->old, g->m, g->n, g->m);
-    write_matrix(file, s->c, g->m, g->n, g->ldc);
+    write_matrix(file, s->c, g->m, g->n, g->x[GPB_C].ld);
     close(file);
     gpb_log_warn("GPUBLAS_VERIFY_DUMP: %s has the operands", path);
 }

@@ -101,8 +101,9 @@ static void measure_core(const link *l)
 
 static gpb_call square(int64_t n, const void *a, const void *b, void *c)
 {
-    return (gpb_call){ .symbol = "calibration", .width = 64, .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n,
-                       .k = n, .lda = n, .ldb = n, .ldc = n, .alpha = 1, .a = a, .b = b, .c = c, .batch = 1 };
+    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s, .m = n, .n = n, .k = n, .alpha = 1, .batch = 1,
+                       .x = { { .base = a, .ld = n, .trans = 'N' }, { .base = b, .ld = n, .trans = 'N' },
+                              { .base = c, .ld = n, .trans = 'N', .uplo = 'G' } } };
 }
 
 /* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or

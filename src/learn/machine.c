@@ -64,7 +64,7 @@ static _Atomic double too_few;
 
 static void count_too_few(int threads)
 {
-    const gpb_call typical = { .m = 40, .n = 40, .k = 40, .batch = 1, .uplo = 'G' };
+    const gpb_call typical = { .m = 40, .n = 40, .k = 40, .batch = 1, .x[GPB_C].uplo = 'G' };
     gpb_facts facts;
     fill(&facts, threads);
     facts.host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(&typical), true);

@@ -10,12 +10,12 @@ CUresult gpb_walk_copy_c(gpb_flow *f, const gpb_move *move, int64_t l, int64_t c
     gpb_run *r = &f->run;
     gpb_belt *belt = up ? r->lane->up : r->lane->down;
     const gpb_tile *t = &move->tile, *block = &move->block;
-    const gpb_panel panel = { .rows = t->rows, .cols = cols, .ld = r->c.ld, .ld_arena = block->rows, .element = r->element,
-                              .uplo = r->call->uplo, .row0 = t->i, .col0 = t->j + col };
+    const gpb_panel panel = { .rows = t->rows, .cols = cols, .ld = r->c.stored.ld, .ld_arena = block->rows, .element = r->element,
+                              .uplo = r->call->x[GPB_C].uplo, .row0 = t->i, .col0 = t->j + col };
     const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
-    const char *callers = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + l, r->element);
+    const char *callers = gpb_matrix_member(&r->c.stored, t->member + l, r->element);
     belt->bytes += (uint64_t)(t->rows * cols) * r->element;
-    return gpb_gpu_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.ld) * r->element,
+    return gpb_gpu_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.stored.ld) * r->element,
                         gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
 }
 
@@ -29,14 +29,14 @@ static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
     const gpb_run *r = &f->run;
     const gpb_tile *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t whole = r->call->uplo == 'G' ? t->cols : 1, fit = gpb_walk_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
+    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_walk_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
     const int64_t cols = least(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
-    char *to = gpb_member(r->c.base, r->c.array, r->c.stride, t->member + w->member, e);
+    char *to = gpb_matrix_member(&r->c.stored, t->member + w->member, e);
     gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
                       .cols = cols, .count = cols,
-                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.ld) * e, .rows = t->rows, .cols = cols,
-                                .ld_from = t->rows, .ld_to = r->c.ld, .element = e, .uplo = r->call->uplo, .row0 = t->i,
+                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.stored.ld) * e, .rows = t->rows, .cols = cols,
+                                .ld_from = t->rows, .ld_to = r->c.stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
                                 .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
     load.copy.target = f->past ? GPB_TARGET_PAST : GPB_TARGET_FAR;
     load.direct = gpb_walk_direct(r);

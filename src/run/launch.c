@@ -130,7 +130,7 @@ static CUresult unpack(gpb_run *r, const gpb_tile *t, double beta)
     const gpb_view *home = &r->c.raw, *from = &r->c.given;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j,
-                             .batch = t->members, .stride_w = from->between, .stride_c = home->between, .uplo = r->call->uplo };
+                             .batch = t->members, .stride_w = from->between, .stride_c = home->between, .uplo = r->call->x[GPB_C].uplo };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_run_table(r, 3);
     return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,

@@ -31,14 +31,14 @@ CUdeviceptr gpb_run_table(const gpb_run *r, int which) { return r->tables + (CUd
 
 int64_t gpb_run_tables(const gpb_call *call, const gpb_plan *plan)
 {
-    return call->a_array || call->b_array || call->c_array ? table_place(plan, TABLES) : 0;
+    return call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? table_place(plan, TABLES) : 0;
 }
 
 /* Members of an array that lie equally far apart are a strided batch: no table of them need be sent. */
-static void straighten(gpb_operand *x, int64_t between)
+static void straighten(gpb_run_operand *x, int64_t between)
 {
-    if (!x->array || x->place != GPB_PLACE_DEVICE || between < 0) return;
-    x->base = x->array[0], x->stride = between, x->array = NULL;
+    if (!x->stored.array || x->place != GPB_PLACE_DEVICE || between < 0) return;
+    x->stored.base = x->stored.array[0], x->stored.stride = between, x->stored.array = NULL;
 }
 
 static CUdeviceptr cut(CUdeviceptr *arena, int64_t bytes)
@@ -49,9 +49,9 @@ static CUdeviceptr cut(CUdeviceptr *arena, int64_t bytes)
 }
 
 /* The operand with its buffers, and the distances between them and between strips in them. */
-static gpb_operand operand(const gpb_plan *plan, int64_t bytes, int buffers, int64_t strip)
+static gpb_run_operand operand(const gpb_plan *plan, int64_t bytes, int buffers, int64_t strip)
 {
-    return (gpb_operand){ .buffers = buffers, .buffer_bytes = bytes / buffers, .strip = strip,
+    return (gpb_run_operand){ .buffers = buffers, .buffer_bytes = bytes / buffers, .strip = strip,
                           .strip_bytes = gpb_plan_strip_bytes(strip, plan->kc, plan->group), .fresh = NONE };
 }
 
@@ -61,13 +61,12 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
                   .a = operand(plan, plan->bytes_a, plan->buffers_a, least(plan->sm, plan->mc)),
                   .b = operand(plan, plan->bytes_b, plan->buffers_b, least(plan->sn, plan->nc)),
                   .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
-    r.a.base = call->a, r.a.array = call->a_array, r.a.stride = call->stride_a, r.a.ld = call->lda, r.a.place = facts->a;
-    r.b.base = call->b, r.b.array = call->b_array, r.b.stride = call->stride_b, r.b.ld = call->ldb, r.b.place = facts->b;
-    r.c.base = call->c, r.c.array = (const void *const *)call->c_array, r.c.stride = call->stride_c, r.c.ld = call->ldc;
-    r.c.place = facts->c;
+    r.a.stored = call->x[GPB_A], r.a.place = facts->a;
+    r.b.stored = call->x[GPB_B], r.b.place = facts->b;
+    r.c.stored = call->x[GPB_C], r.c.place = facts->c;
     straighten(&r.a, facts->between_a), straighten(&r.b, facts->between_b), straighten(&r.c, facts->between_c);
-    r.a.is_a = true, r.a.transposed = call->transa != 'N', r.b.transposed = call->transb != 'N';
-    r.a.k_down = r.a.transposed, r.b.k_down = !r.b.transposed;
+    r.a.is_a = true;
+    r.a.k_down = gpb_call_k_down(call, GPB_A), r.b.k_down = gpb_call_k_down(call, GPB_B);
     CUdeviceptr arena = lane->arena;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
@@ -89,10 +88,10 @@ typedef struct members {
     int64_t between;                      /* bytes */
 } members;
 
-static members members_of(const gpb_run *r, const gpb_operand *x, const gpb_view *view, const gpb_tile *t)
+static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view, const gpb_tile *t)
 {
     if (!view) return (members){ 0 };
-    return (members){ view->at, view->scattered ? x->array + t->member : NULL, view->between * (int64_t)r->element };
+    return (members){ view->at, view->scattered ? x->stored.array + t->member : NULL, view->between * (int64_t)r->element };
 }
 
 /* Addresses of members [first, first + count), `every` addresses apart. A nanosecond each: batches have thousands. */
@@ -130,7 +129,7 @@ static CUresult send_table(gpb_run *r, int which, const members *column, int col
 }
 
 /* For packing: where the members of A, B or C lie. */
-static CUresult send_addresses(gpb_run *r, const gpb_operand *x, const gpb_tile *t, int which)
+static CUresult send_addresses(gpb_run *r, const gpb_run_operand *x, const gpb_tile *t, int which)
 {
     const members column = members_of(r, x, &x->raw, t);
     return send_table(r, which, &column, 1, t->members);
@@ -155,32 +154,32 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
 
 /* ---- A and B */
 
-static gpb_operand *operand_of(gpb_run *r, const gpb_move *move) { return move->operand == 'a' ? &r->a : &r->b; }
+static gpb_run_operand *operand_of(gpb_run *r, const gpb_move *move) { return move->operand == 'a' ? &r->a : &r->b; }
 
 gpb_stored gpb_run_stored(const gpb_run *r, const gpb_move *move)
 {
-    const gpb_operand *x = move->operand == 'a' ? &r->a : &r->b;
+    const gpb_run_operand *x = move->operand == 'a' ? &r->a : &r->b;
     const int64_t from = move->strip * x->strip, at = from + (x->is_a ? move->block.i : move->block.j);
     const int64_t size = least(x->strip, (x->is_a ? move->block.rows : move->block.cols) - from);
     return x->k_down ? (gpb_stored){ .row = move->p, .rows = move->k1, .col = at, .cols = size }
                      : (gpb_stored){ .row = at, .rows = size, .col = move->p, .cols = move->k1 };
 }
 
-static CUdeviceptr buffer_of(const gpb_operand *x, int64_t number)
+static CUdeviceptr buffer_of(const gpb_run_operand *x, int64_t number)
 {
     return x->panel + (CUdeviceptr)(number % x->buffers * x->buffer_bytes);
 }
 
 CUdeviceptr gpb_run_strip(const gpb_run *r, const gpb_move *move)
 {
-    const gpb_operand *x = move->operand == 'a' ? &r->a : &r->b;
+    const gpb_run_operand *x = move->operand == 'a' ? &r->a : &r->b;
     return buffer_of(x, move->panel[!x->is_a]) + (CUdeviceptr)(move->strip * x->strip_bytes);
 }
 
 CUdeviceptr gpb_run_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->c, move->panel[2]); }
 
 /* The panel as it came, from its first strip on. */
-static CUresult view(gpb_run *r, gpb_operand *x, const gpb_move *move)
+static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_tile *t = &move->block;
     CUresult result = CUDA_SUCCESS;
@@ -192,29 +191,30 @@ static CUresult view(gpb_run *r, gpb_operand *x, const gpb_move *move)
     gpb_move first = *move;
     first.strip = 0;
     const gpb_stored at = gpb_run_stored(r, &first);
-    const int64_t shift = at.row + at.col * x->ld;
-    const void *member = gpb_member(x->base, x->array, x->stride, t->member, r->element);
-    x->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->array && t->members > 1 };
-    x->raw_strip = x->k_down ? x->strip * x->ld : x->strip;
+    const int64_t shift = at.row + at.col * x->stored.ld;
+    const void *member = gpb_matrix_member(&x->stored, t->member, r->element);
+    x->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->stored.array && t->members > 1 };
+    x->raw_strip = x->k_down ? x->strip * x->stored.ld : x->strip;
     if (x->raw.scattered && x->packed) result = send_addresses(r, x, t, x->is_a ? 1 : 2);
     return result;
 }
 
 /* rows x k1 of op(A), or k1 x rows of op(B), from strip number `strip` on; members apart as the piece has them. */
-static gpb_view raw_view(const gpb_run *r, const gpb_operand *x, const gpb_piece *piece)
+static gpb_view raw_view(const gpb_run *r, const gpb_run_operand *x, const gpb_piece *piece)
 {
     const int64_t size = x->is_a ? piece->tile.rows : piece->tile.cols, strip = x->is_a ? piece->strip_a : piece->strip_b;
-    const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->ld : x->k_down ? x->k1 : size;
+    const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->k1 : size;
     gpb_view v = x->raw;
     v.at += (CUdeviceptr)(strip * x->raw_strip) * r->element;
-    v.rs = x->transposed ? ld : 1, v.cs = x->transposed ? 1 : ld;
-    v.between = x->place == GPB_PLACE_DEVICE ? x->stride : size * x->k1;
+    const bool transposed = gpb_matrix_transposed(&x->stored);
+    v.rs = transposed ? ld : 1, v.cs = transposed ? 1 : ld;
+    v.between = x->place == GPB_PLACE_DEVICE ? x->stored.stride : size * x->k1;
     if (piece->count > 1) v.between = piece->along == (x->is_a ? 'a' : 'b') ? x->raw_strip : 0;
     return v;
 }
 
 /* Zero-padded to whole tiles, by gpb_spack: a panel of one strip. */
-static CUresult pack(gpb_run *r, gpb_operand *x, const gpb_move *move)
+static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_kernel *kernel = r->plan->kernel;
     const gpb_tile *t = &move->block;
@@ -254,7 +254,7 @@ static uint64_t next_epoch(void)
 }
 
 /* X = op(A), or op(B) transposed, as gpb_ssplit is told of it. */
-static gpb_split_operand to_split(const gpb_run *r, const gpb_operand *x, const gpb_piece *piece, CUdeviceptr to, uint64_t epoch)
+static gpb_split_operand to_split(const gpb_run *r, const gpb_run_operand *x, const gpb_piece *piece, CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = raw_view(r, x, piece);
     gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = x->is_a ? raw.rs : raw.cs, .cs = x->is_a ? raw.cs : raw.rs,
@@ -276,7 +276,7 @@ static CUresult launch_split(gpb_run *r, gpb_split_args *args)
 }
 
 /* The strip of x that has come, if it is not split yet. */
-static gpb_split_operand fresh_strip(const gpb_run *r, gpb_operand *x, const gpb_move *move)
+static gpb_split_operand fresh_strip(const gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     if (x->fresh == NONE) return (gpb_split_operand){ 0 };
     gpb_piece piece = { .tile = move->block, .count = 1, .strip_a = x->fresh, .strip_b = x->fresh };
@@ -318,7 +318,7 @@ CUresult gpb_run_split_wide(gpb_run *r, const gpb_piece *piece, const gpb_gemm_a
 /* A strip that kernels split by themselves need not wait; two operands in place are split in one launch. */
 CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
 {
-    gpb_operand *x = operand_of(r, move);
+    gpb_run_operand *x = operand_of(r, move);
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     if (x->at_panel != move->panel[!x->is_a]) {
         x->at_panel = move->panel[!x->is_a];
@@ -339,7 +339,7 @@ CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
     return x->packed ? pack(r, x, move) : CUDA_SUCCESS;
 }
 
-gpb_view gpb_run_ab(const gpb_run *r, const gpb_operand *x, bool given, const gpb_piece *piece)
+gpb_view gpb_run_ab(const gpb_run *r, const gpb_run_operand *x, bool given, const gpb_piece *piece)
 {
     if (!given || !x->packed) return raw_view(r, x, piece);
     if (r->plan->kernel->form != GPB_FORM_SPLIT) return x->given;
@@ -354,17 +354,17 @@ gpb_view gpb_run_ab(const gpb_run *r, const gpb_operand *x, bool given, const gp
 
 CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
 {
-    gpb_operand *c = &r->c;
+    gpb_run_operand *c = &r->c;
     const gpb_tile *t = &move->block;
     const gpb_kernel *kernel = r->plan->kernel;
     CUresult result = CUDA_SUCCESS;
     if (c->at_panel == move->panel[2]) return result;
     c->at_panel = move->panel[2];
     if (c->place == GPB_PLACE_DEVICE) {
-        const int64_t shift = t->i + t->j * c->ld;
-        const void *member = gpb_member(c->base, c->array, c->stride, t->member, r->element);
-        c->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .rs = 1, .cs = c->ld,
-                             .between = c->stride, .scattered = c->array && t->members > 1 };
+        const int64_t shift = t->i + t->j * c->stored.ld;
+        const void *member = gpb_matrix_member(&c->stored, t->member, r->element);
+        c->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .rs = 1, .cs = c->stored.ld,
+                             .between = c->stored.stride, .scattered = c->stored.array && t->members > 1 };
         if (c->raw.scattered && c->packed) result = send_addresses(r, c, t, 3);
     } else {
         c->raw = (gpb_view){ .at = gpb_run_block(r, move), .rs = 1, .cs = t->rows, .between = t->rows * t->cols };

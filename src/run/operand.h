@@ -15,12 +15,10 @@ typedef struct gpb_view {
 } gpb_view;
 
 /* A, B or C. A panel of A or B (a block of C) is the part that is at work; strips are numbered in it. */
-typedef struct gpb_operand {
-    const void *base;                 /* the caller's */
-    const void *const *array;
-    int64_t stride, ld;
+typedef struct gpb_run_operand {
+    gpb_matrix stored;                /* the caller's */
     enum gpb_place place;             /* DEVICE: kernels see it where it is */
-    bool is_a, transposed, k_down;    /* k_down: stored with k down its columns */
+    bool is_a, k_down;                /* k_down: stored with k down its columns */
     CUdeviceptr panel, packed;        /* in the arena; 0: none. panel: the first of its buffers */
     int buffers;
     int64_t buffer_bytes;             /* from one buffer to the next */
@@ -31,7 +29,7 @@ typedef struct gpb_operand {
     int64_t raw_strip, given_strip;   /* from a strip to the next: elements; bytes of slices */
     int64_t fresh;                    /* a strip that has come and is not split yet; < 0: none */
     uint64_t epoch;                   /* of the guard words of the panel */
-} gpb_operand;
+} gpb_run_operand;
 
 /* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only either count or members is above 1. */
 typedef struct gpb_piece {
@@ -47,7 +45,7 @@ typedef struct gpb_run {
     const gpb_call *call;
     const gpb_plan *plan;
     gpb_progress *progress;
-    gpb_operand a, b, c;
+    gpb_run_operand a, b, c;
     CUdeviceptr wide_a, wide_b;       /* slices for the plan's wide kernel */
     CUdeviceptr parts;                /* counters and partial sums */
     CUdeviceptr tables;               /* of gpb_gemm_item, then of addresses for packing A, B, C */
@@ -81,7 +79,7 @@ CUresult gpb_run_split_wide(gpb_run *run, const gpb_piece *piece, const gpb_gemm
 CUresult gpb_run_bring_c(gpb_run *run, const gpb_move *move);
 
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
-gpb_view gpb_run_ab(const gpb_run *run, const gpb_operand *operand, bool given, const gpb_piece *piece);
+gpb_view gpb_run_ab(const gpb_run *run, const gpb_run_operand *operand, bool given, const gpb_piece *piece);
 /* The piece's part of C. */
 gpb_view gpb_run_c(const gpb_run *run, const gpb_move *move, const gpb_piece *piece);
 /* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */

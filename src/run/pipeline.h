@@ -40,7 +40,7 @@ typedef struct gpb_flow {
 
 /* The move is the last that adds to its tile of C. */
 static inline bool gpb_walk_ends_tile(const gpb_move *move) { return move->tile.rows && move->last; }
-static inline gpb_operand *gpb_walk_operand(gpb_run *run, const gpb_move *move) { return move->operand == 'a' ? &run->a : &run->b; }
+static inline gpb_run_operand *gpb_walk_operand(gpb_run *run, const gpb_move *move) { return move->operand == 'a' ? &run->a : &run->b; }
 
 gpb_walker gpb_walk_begin(const gpb_call *call, const gpb_plan *plan);
 void gpb_walk_advance(gpb_walker *walker);

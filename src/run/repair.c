@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finishes a call on the host, through the host's own sgemm_, in the rectangles that are left. */
+/* Finishes a call on the host, through the host's own GEMM of that type, in the rectangles that are left. */
 #include "src/run/repair.h"
 
 #include <stdlib.h>
@@ -15,11 +15,23 @@
 /* One member's matrices, in memory that the host can read, and the part of k and beta that are still to be applied. */
 typedef struct member {
     const gpb_call *call;
-    const float *a, *b;
-    float *c;
-    int64_t lda, ldb, ldc, p, k;
-    float beta;
+    char *at[GPB_OPERANDS];
+    int64_t ld[GPB_OPERANDS], p, k;
+    gpb_scalar beta;
 } member;
+
+/* The host's GEMM by type and width of integers. */
+static const struct { enum gpb_symbol narrow, wide; } hosts_gemm[GPB_TYPES] = {
+#define TYPE(letter, type, bytes, flops, kind) { GPB_SYMBOL_##letter##gemm_, GPB_SYMBOL_##letter##gemm_64_ },
+#include "dispatch/type.def"
+#undef TYPE
+};
+
+/* Element (row, col) of an operand as it is stored. */
+static char *element(const member *x, enum gpb_operand which, int64_t row, int64_t col)
+{
+    return x->at[which] + (size_t)(row + col * x->ld[which]) * gpb_call_element(x->call);
+}
 
 /* C(i.., j..) of one member, by a host of the caller's own kind. The integers are 64 bits wide in memory for any: of two libraries in a
    process a name may be the other one's, and one of 32 bits reads the lower halves, which hold a 32-bit caller's sizes. */
@@ -27,29 +39,30 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
-    float *c = x->c + i + j * x->ldc, alpha = x->k ? (float)g->alpha : 0;      /* k = 0: OpenBLAS makes NaN of alpha = NaN */
-    const float *a = c, *b = c;      /* any address: with k = 0 they are not read */
+    const gpb_element alpha = gpb_element_of(g->type, x->k ? g->alpha : 0);      /* k = 0: OpenBLAS makes NaN of alpha = NaN */
+    const gpb_element beta = gpb_element_of(g->type, x->beta);
+    char *c = element(x, GPB_C, i, j), *a = c, *b = c;      /* any address: with k = 0 they are not read */
     if (x->k) {
-        a = x->a + (g->transa == 'N' ? i + x->p * x->lda : i * x->lda + x->p);
-        b = x->b + (g->transb == 'N' ? j * x->ldb + x->p : j + x->p * x->ldb);
+        a = gpb_call_k_down(g, GPB_A) ? element(x, GPB_A, x->p, i) : element(x, GPB_A, i, x->p);
+        b = gpb_call_k_down(g, GPB_B) ? element(x, GPB_B, x->p, j) : element(x, GPB_B, j, x->p);
     }
-    void (*gemm)(GPB_F77_GEMM_PARAMS(float, int64_t), size_t, size_t);
-    *(void **)&gemm = gpb_next(g->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_);
-    gemm(&g->transa, &g->transb, &rows, &cols, &x->k, &alpha, a, &x->lda, b, &x->ldb, &x->beta, c, &x->ldc, 1, 1);
+    void (*gemm)(GPB_F77_GEMM_PARAMS(void, int64_t), size_t, size_t);
+    *(void **)&gemm = gpb_next(g->width == 64 ? hosts_gemm[g->type].wide : hosts_gemm[g->type].narrow);
+    gemm(&g->x[GPB_A].trans, &g->x[GPB_B].trans, &rows, &cols, &x->k, &alpha, a, &x->ld[GPB_A], b, &x->ld[GPB_B], &beta, c, &x->ld[GPB_C],
+         1, 1);
 }
 
 /* The columns of a tile from `from` on; of a triangle, only its part of each column. */
 static void columns(const member *x, const gpb_tile *t, int64_t from)
 {
-    if (x->call->uplo == 'G') {
+    const char uplo = x->call->x[GPB_C].uplo;
+    if (uplo == 'G') {
         rectangle(x, t->i, t->rows, t->j + from, t->cols - from);
         return;
     }
     for (int64_t j = t->j + from; j < t->j + t->cols; j++) {
-        int64_t first = t->i, last = t->i + t->rows;
-        if (x->call->uplo == 'L' && first < j) first = j;
-        if (x->call->uplo == 'U' && last > j + 1) last = j + 1;
-        rectangle(x, first, last - first, j, 1);
+        const gpb_matrix_rows rows = gpb_matrix_rows_of(uplo, t->i, t->rows, j);
+        rectangle(x, t->i + rows.first, rows.last - rows.first, j, 1);
     }
 }
 
@@ -73,16 +86,18 @@ static void leave(member *x, const gpb_move *move)
     x->beta = 1;
 }
 
-/* The operand itself, or (if it is on a GPU) a tight copy of it in *owned, with *ld to match. */
-static void *here(enum gpb_place place, void *at, int64_t rows, int64_t cols, int64_t *ld, bool fetch, void **owned)
+/* Puts the operand's address and ld into *x: its own, or (if it is on a GPU) those of a tight copy in *owned. */
+static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_t l, void **owned)
 {
-    *owned = NULL;
-    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_gpu_place(at)) && gpb_host_readable(at))) return at;
-    gpb_panel panel = { .rows = rows, .cols = cols, .ld = *ld, .element = sizeof(float), .uplo = 'G' };
-    *owned = malloc((size_t)rows * (size_t)cols * sizeof(float));
-    if (!*owned || (fetch && gpb_gpu_bounce(&panel, at, *owned, true))) return NULL;
-    *ld = rows;
-    return *owned;
+    const gpb_call *g = x->call;
+    void *at = gpb_call_member(g, which, l);
+    x->at[which] = at, x->ld[which] = g->x[which].ld;
+    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_gpu_place(at)) && gpb_host_readable(at))) return true;
+    const gpb_panel panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which), .ld = g->x[which].ld,
+                              .element = gpb_call_element(g), .uplo = 'G' };
+    x->at[which] = *owned = malloc((size_t)panel.rows * (size_t)panel.cols * panel.element);
+    x->ld[which] = panel.rows;
+    return *owned && gpb_gpu_bounce(&panel, at, *owned, true) == CUDA_SUCCESS;
 }
 
 /* One member of a tile. left: of the tile that the run broke off in, NULL for others. */
@@ -94,19 +109,12 @@ typedef struct left {
 
 static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_tile *t, int64_t l, const left *begun)
 {
-    const bool reads = gpb_call_multiplies(call);
-    member x = { .call = call, .lda = call->lda, .ldb = call->ldb, .ldc = call->ldc, .k = reads ? call->k : 0, .beta = (float)call->beta };
-    void *at_c = gpb_member(call->c, (const void *const *)call->c_array, call->stride_c, t->member + l, sizeof(float));
-    void *owned[3] = { NULL };
+    member x = { .call = call, .k = gpb_call_depth(call), .beta = call->beta };
+    const enum gpb_place places[] = { facts->a, facts->b, facts->c };
+    void *owned[GPB_OPERANDS] = { NULL };
+    bool ok = true;
     if (begun && begun->done->steps) leave(&x, &begun->last);      /* these panels, and beta, are in C already */
-    if (reads) {
-        x.a = here(facts->a, gpb_member(call->a, call->a_array, call->stride_a, t->member + l, sizeof(float)), gpb_call_rows_a(call),
-                   gpb_call_cols_a(call), &x.lda, true, &owned[0]);
-        x.b = here(facts->b, gpb_member(call->b, call->b_array, call->stride_b, t->member + l, sizeof(float)), gpb_call_rows_b(call),
-                   gpb_call_cols_b(call), &x.ldb, true, &owned[1]);
-    }
-    x.c = here(facts->c, at_c, call->m, call->n, &x.ldc, true, &owned[2]);
-    bool ok = x.c && (!reads || (x.a && x.b));
+    for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++) ok = here(&x, i, places[i], t->member + l, &owned[i]);
     if (ok && begun && begun->done->torn) {
         const member rest = x;
         x.p = begun->next.p, x.k = begun->next.k1;
@@ -116,9 +124,10 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     }
     if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
     /* Of a triangle the other one may be another thread's by now. */
-    gpb_panel home = { .rows = call->m, .cols = call->n, .ld = call->ldc, .element = sizeof(float), .uplo = call->uplo };
-    if (ok && owned[2]) ok = gpb_gpu_bounce(&home, at_c, owned[2], false) == CUDA_SUCCESS;
-    for (int i = 0; i < 3; i++) free(owned[i]);
+    const gpb_matrix *c = &call->x[GPB_C];
+    const gpb_panel home = { .rows = call->m, .cols = call->n, .ld = c->ld, .element = gpb_call_element(call), .uplo = c->uplo };
+    if (ok && owned[GPB_C]) ok = gpb_gpu_bounce(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false) == CUDA_SUCCESS;
+    for (int i = 0; i < GPB_OPERANDS; i++) free(owned[i]);
     return ok;
 }
 

@@ -190,14 +190,14 @@ static CUresult follow_context(const gpb_run *r, CUcontext context)
 }
 
 /* An operand in another context, all of its members: work of the program's there comes first, too. */
-static CUresult follow_others(const gpb_run *r, const gpb_operand *x)
+static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
 {
     CUcontext last = r->lane->device->context;
     CUresult result = CUDA_SUCCESS;
     for (int64_t l = 0; l < r->call->batch && x->place == GPB_PLACE_ELSEWHERE && !result; l++) {
-        CUcontext context = gpb_gpu_context_of(gpb_member(x->base, x->array, x->stride, l, r->element));
+        CUcontext context = gpb_gpu_context_of(gpb_matrix_member(&x->stored, l, r->element));
         if (context && context != last) result = follow_context(r, last = context);
-        if (!x->array) break;
+        if (!x->stored.array) break;
     }
     return result;
 }
@@ -216,7 +216,7 @@ static CUresult follow_legacy(gpb_run *r)
     if (!a && !b && !c && !elsewhere) return result;
     if (elsewhere && !(result = follow_others(r, &r->a)) && !(result = follow_others(r, &r->b))) result = follow_others(r, &r->c);
     if (result || gpb_gpu_records_graph()) return result;
-    if (c && (!reads || (a && b)) && !call->c_array && r->lane->alone) {
+    if (c && (!reads || (a && b)) && !call->x[GPB_C].array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
         return CUDA_SUCCESS;
     }

@@ -23,10 +23,4 @@ int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan);
 /* Computes C on the lane. On a failure *progress says what is home already; the rest of a host-resident C is untouched. */
 CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
 
-/* Base address of a member of a (possibly strided or pointer-array) batch of matrices. */
-static inline void *gpb_member(const void *base, const void *const *array, int64_t stride, int64_t member, size_t element)
-{
-    return (void *)(uintptr_t)(array ? (uintptr_t)array[member] : (uintptr_t)base + (uintptr_t)(stride * member) * element);
-}
-
 #endif

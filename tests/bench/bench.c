@@ -71,8 +71,9 @@ FILE *bench_csv(const char *path, const char *columns)
 
 void sample_draw(sample *s, int m, int n, int k, const float *a, const float *b)
 {
-    const gpb_call g = { .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = m, .n = n, .k = k, .lda = m, .ldb = k,
-                         .ldc = m, .alpha = 1, .a = a, .b = b, .batch = 1 };
+    const gpb_call g = { .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
+                         .x[GPB_C].uplo = 'G', .m = m, .n = n, .k = k, .x[GPB_A].ld = m, .x[GPB_B].ld = k,
+                         .x[GPB_C].ld = m, .alpha = 1, .x[GPB_A].base = a, .x[GPB_B].base = b, .batch = 1 };
     for (int x = 0; x < SAMPLES; x++) {
         int64_t i = random() % m, j = random() % n;
         s->at[x] = i + j * m;

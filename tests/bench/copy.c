@@ -53,9 +53,11 @@ static void copy(gpu_address device, block b, bool up)
 void copy_call(const gpb_call *g)
 {
     static buffer buffers[3];
-    const block a = { (void *)(uintptr_t)g->a, g->lda, gpb_call_rows_a(g), gpb_call_cols_a(g) };
-    const block b = { (void *)(uintptr_t)g->b, g->ldb, gpb_call_rows_b(g), gpb_call_cols_b(g) };
-    const block c = { g->c, g->ldc, g->m, g->n };
+    const block a = { (void *)(uintptr_t)g->x[GPB_A].base, g->x[GPB_A].ld, gpb_call_rows(g, GPB_A),
+                      gpb_call_cols(g, GPB_A) };
+    const block b = { (void *)(uintptr_t)g->x[GPB_B].base, g->x[GPB_B].ld, gpb_call_rows(g, GPB_B),
+                      gpb_call_cols(g, GPB_B) };
+    const block c = { gpb_call_member(g, GPB_C, 0), g->x[GPB_C].ld, g->m, g->n };
     const float alpha = (float)g->alpha, beta = (float)g->beta;
     gpu_address at_a = device_room(&buffers[0], 4 * (size_t)(a.rows * a.cols));
     gpu_address at_b = device_room(&buffers[1], 4 * (size_t)(b.rows * b.cols));
@@ -63,7 +65,8 @@ void copy_call(const gpb_call *g)
     copy(at_a, a, true);
     copy(at_b, b, true);
     if (g->beta != 0) copy(at_c, c, true);
-    must(cublas.sgemm(cublas.handle, g->transa != 'N', g->transb != 'N', (int)g->m, (int)g->n, (int)g->k, &alpha,
+    must(cublas.sgemm(cublas.handle, g->x[GPB_A].trans != 'N', g->x[GPB_B].trans != 'N', (int)g->m, (int)g->n,
+                      (int)g->k, &alpha,
                       (const float *)(uintptr_t)at_a, (int)a.rows, (const float *)(uintptr_t)at_b, (int)b.rows, &beta,
                       (float *)(uintptr_t)at_c, (int)c.rows), "cublasSgemm");
     copy(at_c, c, false);

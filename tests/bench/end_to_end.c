@@ -60,7 +60,7 @@ static gpb_call call_of(const ask *q)
 {
     gpb_call g = host_call(q->m, q->n, q->k, q->beta);
     g.row_major = q->row_major;
-    if (q->inside) g.lda *= TWICE, g.ldb *= TWICE, g.ldc *= TWICE;
+    if (q->inside) g.x[GPB_A].ld *= TWICE, g.x[GPB_B].ld *= TWICE, g.x[GPB_C].ld *= TWICE;
     return g;
 }
 

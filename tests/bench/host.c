@@ -56,28 +56,39 @@ blas blas_as_linked(const char *path)
 
 static int cblas_letter(char trans) { return trans == 'N' ? 111 : 112; }
 
-static void by_fortran(const blas *b, const gpb_call *g)
+static void by_fortran(const blas *by, const gpb_call *g)
 {
     const float alpha = (float)g->alpha, beta = (float)g->beta;
-    if (b->wide) {
-        ((wide_fortran *)b->call)(&g->transa, &g->transb, &g->m, &g->n, &g->k, &alpha, g->a, &g->lda, g->b, &g->ldb, &beta, g->c, &g->ldc,
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
+    const int64_t ldc = g->x[GPB_C].ld;
+    float *c = gpb_call_member(g, GPB_C, 0);
+    if (by->wide) {
+        ((wide_fortran *)by->call)(&a->trans, &b->trans, &g->m, &g->n, &g->k, &alpha, a->base, &a->ld,
+                                   b->base, &b->ld, &beta, c, &ldc,
                                   1, 1);
         return;
     }
-    const int32_t m = (int32_t)g->m, n = (int32_t)g->n, k = (int32_t)g->k, lda = (int32_t)g->lda, ldb = (int32_t)g->ldb;
-    const int32_t ldc = (int32_t)g->ldc;
-    ((narrow_fortran *)b->call)(&g->transa, &g->transb, &m, &n, &k, &alpha, g->a, &lda, g->b, &ldb, &beta, g->c, &ldc, 1, 1);
+    const int32_t m = (int32_t)g->m, n = (int32_t)g->n, k = (int32_t)g->k, lda = (int32_t)a->ld,
+        ldb = (int32_t)b->ld;
+    const int32_t narrow_ldc = (int32_t)ldc;
+    ((narrow_fortran *)by->call)(&a->trans, &b->trans, &m, &n, &k, &alpha, a->base, &lda, b->base, &ldb,
+                                 &beta, c, &narrow_ldc, 1, 1);
 }
 
-static void by_c(const blas *b, int order, const gpb_call *g)
+static void by_c(const blas *by, int order, const gpb_call *g)
 {
-    const int ta = cblas_letter(g->transa), tb = cblas_letter(g->transb);
+    const int ta = cblas_letter(g->x[GPB_A].trans), tb = cblas_letter(g->x[GPB_B].trans);
     const float alpha = (float)g->alpha, beta = (float)g->beta;
-    if (b->wide)
-        ((wide *)b->call)(order, ta, tb, g->m, g->n, g->k, alpha, g->a, g->lda, g->b, g->ldb, beta, g->c, g->ldc);
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
+    const int64_t ldc = g->x[GPB_C].ld;
+    float *c = gpb_call_member(g, GPB_C, 0);
+    if (by->wide)
+        ((wide *)by->call)(order, ta, tb, g->m, g->n, g->k, alpha, a->base, a->ld, b->base, b->ld, beta, c,
+                           ldc);
     else
-        ((narrow *)b->call)(order, ta, tb, (int)g->m, (int)g->n, (int)g->k, alpha, g->a, (int)g->lda, g->b, (int)g->ldb, beta, g->c,
-                            (int)g->ldc);
+        ((narrow *)by->call)(order, ta, tb, (int)g->m, (int)g->n, (int)g->k, alpha, a->base, (int)a->ld,
+                             b->base, (int)b->ld, beta, c,
+                            (int)ldc);
 }
 
 void blas_call(const blas *b, const gpb_call *g)
@@ -86,8 +97,7 @@ void blas_call(const blas *b, const gpb_call *g)
         by_fortran(b, g);
     } else if (g->row_major) {
         gpb_call twin = *g;
-        twin.transa = g->transb, twin.transb = g->transa, twin.m = g->n, twin.n = g->m;
-        twin.a = g->b, twin.b = g->a, twin.lda = g->ldb, twin.ldb = g->lda;
+        twin.x[GPB_A] = g->x[GPB_B], twin.x[GPB_B] = g->x[GPB_A], twin.m = g->n, twin.n = g->m;
         by_c(b, ROW_MAJOR, &twin);
     } else {
         by_c(b, COLUMN_MAJOR, g);
@@ -96,8 +106,10 @@ void blas_call(const blas *b, const gpb_call *g)
 
 gpb_call host_call(int64_t m, int64_t n, int64_t k, double beta)
 {
-    return (gpb_call){ .symbol = "sgemm_", .width = 32, .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = m, .n = n, .k = k,
-                       .lda = m, .ldb = k, .ldc = m, .alpha = 1, .beta = beta, .batch = 1 };
+    return (gpb_call){ .symbol = "sgemm_", .width = 32, .type = GPB_TYPE_s, .m = m, .n = n, .k = k,
+                       .alpha = 1, .beta = beta, .batch = 1,
+                       .x = { { .ld = m, .trans = 'N' }, { .ld = k, .trans = 'N' },
+                              { .ld = m, .uplo = 'G' } } };
 }
 
 /* ---- memory ---- */
@@ -157,9 +169,9 @@ memory memory_make(room r, bool fresh)
 
 /* Neighbours begin at different places of their pages, as what malloc hands out does. */
 static size_t rounded(int64_t floats) { return ((size_t)floats + 63) / 64 * 64 + 64; }
-static size_t floats_a(const gpb_call *g) { return rounded(g->lda * gpb_call_cols_a(g)); }
-static size_t floats_b(const gpb_call *g) { return rounded(g->ldb * gpb_call_cols_b(g)); }
-static size_t floats_c(const gpb_call *g) { return rounded(g->ldc * g->n); }
+static size_t floats_a(const gpb_call *g) { return rounded(g->x[GPB_A].ld * gpb_call_cols(g, GPB_A)); }
+static size_t floats_b(const gpb_call *g) { return rounded(g->x[GPB_B].ld * gpb_call_cols(g, GPB_B)); }
+static size_t floats_c(const gpb_call *g) { return rounded(g->x[GPB_C].ld * g->n); }
 room room_of(const gpb_call *g) { return (room){ floats_a(g) + floats_b(g), floats_c(g) }; }
 
 static float *take(slab *s, size_t floats)
@@ -177,9 +189,9 @@ static float *take(slab *s, size_t floats)
 void memory_operands(memory *from, gpb_call *g, bool inside)
 {
     float *a = take(&from->in, floats_a(g) + floats_b(g)), *b = a + floats_a(g), *c = take(&from->out, floats_c(g));
-    g->a = a + (inside ? (g->lda - gpb_call_rows_a(g)) / 2 : 0);
-    g->b = b + (inside ? (g->ldb - gpb_call_rows_b(g)) / 2 : 0);
-    g->c = c + (inside ? (g->ldc - g->m) / 2 : 0);
+    g->x[GPB_A].base = a + (inside ? (g->x[GPB_A].ld - gpb_call_rows(g, GPB_A)) / 2 : 0);
+    g->x[GPB_B].base = b + (inside ? (g->x[GPB_B].ld - gpb_call_rows(g, GPB_B)) / 2 : 0);
+    g->x[GPB_C].base = c + (inside ? (g->x[GPB_C].ld - g->m) / 2 : 0);
 }
 
 /* ---- the answer ---- */
@@ -190,10 +202,10 @@ void check_draw(check *c, const gpb_call *g, int count)
     for (int x = 0; x < c->count; x++) {
         c->i[x] = x < 2 ? g->m - 1 : random() % g->m;
         c->j[x] = x == 0 || x == 2 ? g->n - 1 : random() % g->n;
-        float *at = (float *)g->c + c->i[x] + c->j[x] * g->ldc;
+        float *at = (float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
         c->old[x] = *at;
     }
-    for (int x = 0; x < c->count && g->beta == 0; x++) ((float *)g->c)[c->i[x] + c->j[x] * g->ldc] = NAN;
+    for (int x = 0; x < c->count && g->beta == 0; x++) ((float *)g->x[GPB_C].base)[c->i[x] + c->j[x] * g->x[GPB_C].ld] = NAN;
 }
 
 double check_worst(const check *c, const gpb_call *g)
@@ -203,7 +215,8 @@ double check_worst(const check *c, const gpb_call *g)
     product.beta = 0;
     for (int x = 0; x < c->count; x++) {
         gpb_reference_element e = gpb_reference_at(&product, NULL, c->i[x], c->j[x], 0);
-        double old = g->beta == 0 ? 0 : g->beta * (double)c->old[x], got = (double)((float *)g->c)[c->i[x] + c->j[x] * g->ldc];
+        double old = g->beta == 0 ? 0 : g->beta * (double)c->old[x],
+            got = (double)((float *)g->x[GPB_C].base)[c->i[x] + c->j[x] * g->x[GPB_C].ld];
         e.value += old;
         e.old = fabs(old);
         double error = fabs(got - e.value) / gpb_reference_bound(GPB_MATH_FFMA, g, e);

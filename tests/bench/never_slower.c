@@ -30,10 +30,10 @@ static gpb_call draw(int largest)
     for (int x = 0; x < 3; x++) size[x] = (int64_t)pow(largest + 1, uniform());
     gpb_call g = host_call(size[0], size[1], size[2], betas[random() % 6]);
     g.alpha = alphas[random() % 6];
-    g.transa = uniform() < 0.5 ? 'N' : 'T';
-    g.transb = uniform() < 0.5 ? 'N' : 'T';
-    int64_t *ld[3] = { &g.lda, &g.ldb, &g.ldc };
-    const int64_t rows[3] = { gpb_call_rows_a(&g), gpb_call_rows_b(&g), g.m };
+    g.x[GPB_A].trans = uniform() < 0.5 ? 'N' : 'T';
+    g.x[GPB_B].trans = uniform() < 0.5 ? 'N' : 'T';
+    int64_t *ld[3] = { &g.x[GPB_A].ld, &g.x[GPB_B].ld, &g.x[GPB_C].ld };
+    const int64_t rows[3] = { gpb_call_rows(&g, GPB_A), gpb_call_rows(&g, GPB_B), g.m };
     for (int x = 0; x < 3; x++)      /* half are packed, the others have up to a fifth more rows */
         *ld[x] = rows[x] + (uniform() < 0.5 ? 0 : (int64_t)(uniform() * (1 + (double)rows[x] / 5)));
     return g;
@@ -80,7 +80,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
     if (!from.in.at) {
         const int64_t n = options->largest < LARGEST ? options->largest : LARGEST;
         gpb_call most = host_call(n, n, n, 0);
-        most.lda = most.ldb = most.ldc = n + n / 5 + 2;
+        most.x[GPB_A].ld = most.x[GPB_B].ld = most.x[GPB_C].ld = n + n / 5 + 2;
         count = shapes_of(options, shapes);
         from = memory_make(room_of(&most), false);
     }
@@ -116,8 +116,10 @@ static int most_over_host(const void *a, const void *b)
 static void write_row(FILE *csv, worker_setting setting, const gpb_call *g, const answer *r, const regret *over)
 {
     if (!csv) return;
-    fprintf(csv, "%d,%d,%d,%d,%d,%c,%c,%d,%d,%d,%g,%g,", setting.threads, setting.cores, (int)g->m, (int)g->n, (int)g->k, g->transa,
-            g->transb, (int)g->lda, (int)g->ldb, (int)g->ldc, g->alpha, g->beta);
+    fprintf(csv, "%d,%d,%d,%d,%d,%c,%c,%d,%d,%d,%g,%g,", setting.threads, setting.cores, (int)g->m, (int)g->n,
+            (int)g->k, g->x[GPB_A].trans,
+            g->x[GPB_B].trans, (int)g->x[GPB_A].ld, (int)g->x[GPB_B].ld, (int)g->x[GPB_C].ld,
+                (double)g->alpha, (double)g->beta);
     for (int w = 0; w < WHO; w++)
         fprintf(csv, "%d,%.3f,%.3f,%.3f,%.3f,%.4f,", r[w].seconds.count, 1e6 * r[w].first, 1e6 * r[w].seconds.median,
                 1e6 * r[w].seconds.least, 1e6 * r[w].seconds.most, r[w].worst);
@@ -142,7 +144,8 @@ static void summary(worker_setting setting, regret *all, int count, int passes)
            lasting ? exp(lasting_logs / lasting) : 1, lasting, all[0].graced, first_worst, above, graced);
     for (int i = 0; i < 10 && i < count; i++)
         printf("   %6.3f of the host + 2 us, %6.3f of the host, %6.3f of the best: %c%c %d x %d x %d\n", all[i].graced, all[i].host,
-               all[i].best, all[i].g->transa, all[i].g->transb, (int)all[i].g->m, (int)all[i].g->n, (int)all[i].g->k);
+               all[i].best, all[i].g->x[GPB_A].trans, all[i].g->x[GPB_B].trans, (int)all[i].g->m,
+                   (int)all[i].g->n, (int)all[i].g->k);
     fflush(stdout);
 }
 

@@ -42,7 +42,7 @@ static double same_size(const bench_options *options, const blas *b, int n, int 
     check drawn;
     for (int i = 0; i < calls; i++) {
         const size_t set = (size_t)i % sets * floats;
-        g.a = x + set, g.b = y + set, g.c = z + set;
+        g.x[GPB_A].base = x + set, g.x[GPB_B].base = y + set, g.x[GPB_C].base = z + set;
         if (i == calls - 1) check_draw(&drawn, &g, JUDGED);
         blas_call(b, &g);
     }
@@ -57,9 +57,9 @@ typedef struct layer { int in, out; float *weights, *gradient, *input, *error; }
 static gpb_call product(const float *a, char ta, const float *b, char tb, float *c, const int size[3])
 {
     gpb_call g = host_call(size[0], size[1], size[2], 0);
-    g.transa = ta, g.transb = tb;
-    g.lda = gpb_call_rows_a(&g), g.ldb = gpb_call_rows_b(&g);
-    g.a = a, g.b = b, g.c = c;
+    g.x[GPB_A].trans = ta, g.x[GPB_B].trans = tb;
+    g.x[GPB_A].ld = gpb_call_rows(&g, GPB_A), g.x[GPB_B].ld = gpb_call_rows(&g, GPB_B);
+    g.x[GPB_A].base = a, g.x[GPB_B].base = b, g.x[GPB_C].base = c;
     return g;
 }
 

@@ -71,17 +71,17 @@ static gpb_call canonical(const problem *p, float alpha, float beta)
 {
     const float *a = p->a.image + p->a.offset, *b = p->b.image + p->b.offset;
     char transa = (char)toupper(p->transa), transb = (char)toupper(p->transb);
-    gpb_call g = { .precision = 's', .uplo = 'G', .k = p->k, .ldc = p->ldc, .batch = 1 };
+    gpb_call g = { .type = GPB_TYPE_s, .x[GPB_C].uplo = 'G', .k = p->k, .x[GPB_C].ld = p->ldc, .batch = 1 };
     g.alpha = (double)alpha;
     g.beta = (double)beta;
     g.m = p->row_major ? p->n : p->m;
     g.n = p->row_major ? p->m : p->n;
-    g.transa = p->row_major ? transb : transa;
-    g.transb = p->row_major ? transa : transb;
-    g.a = p->row_major ? b : a;
-    g.b = p->row_major ? a : b;
-    g.lda = p->row_major ? p->ldb : p->lda;
-    g.ldb = p->row_major ? p->lda : p->ldb;
+    g.x[GPB_A].trans = p->row_major ? transb : transa;
+    g.x[GPB_B].trans = p->row_major ? transa : transb;
+    g.x[GPB_A].base = p->row_major ? b : a;
+    g.x[GPB_B].base = p->row_major ? a : b;
+    g.x[GPB_A].ld = p->row_major ? p->ldb : p->lda;
+    g.x[GPB_B].ld = p->row_major ? p->lda : p->ldb;
     return g;
 }
 
@@ -152,7 +152,7 @@ static bool is_right(const problem *p, const gpb_call *g, enum gpb_math math, gp
     double got = (double)after, old = g->beta != 0 ? g->beta * (double)before : 0;
     gpb_reference_element wanted = { old, 0, fabs(old) };
     if (multiplied) wanted.value += g->alpha * e.value;
-    if (multiplied) wanted.product = fabs(g->alpha) * e.product;
+    if (multiplied) wanted.product = fabs((double)g->alpha) * e.product;
     if (isnan(wanted.value)) return isnan(got);
     bool exact = isinf(wanted.value) || (p->fill == FILL_INTEGER && g->alpha == rint(g->alpha) && g->beta == rint(g->beta));
     return exact ? got == wanted.value : fabs(got - wanted.value) <= gpb_reference_bound(math, g, wanted);
@@ -193,7 +193,7 @@ bool problem_check(const problem *p, float alpha, float beta, enum gpb_math math
         right = is_right(p, &g, math, p->element[x], p->c.image[at], after[at]);
         if (!right) fault(p, "C, before beta C is added,", i, j, (double)after[at], g.alpha * p->element[x].value);
     }
-    if (!right) fprintf(stderr, "  alpha %g beta %g\n", g.alpha, g.beta);
+    if (!right) fprintf(stderr, "  alpha %g beta %g\n", (double)g.alpha, (double)g.beta);
     free(after);
     return right;
 }

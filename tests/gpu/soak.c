@@ -102,21 +102,25 @@ static bool draw_call(worker *w, task *t, bool huge)
     for (int i = 0; i < 3; i++) size[i] = huge ? scale->huge[i] : 1 + (int64_t)draw(w, draw(w, 8) ? (uint64_t)scale->most[of] : 8);
     t->door = &gpb_test_doors[draw(w, GPB_TEST_DOORS)];
     gpb_call *g = &t->call;
-    *g = (gpb_call){ .symbol = t->door->name, .precision = 's', .transa = "NTC"[draw(w, 3)], .transb = "NTC"[draw(w, 3)], .uplo = 'G',
+    *g = (gpb_call){ .symbol = t->door->name, .type = GPB_TYPE_s, .x[GPB_A].trans = "NTC"[draw(w, 3)], .x[GPB_B].trans = "NTC"[draw(w, 3)], .x[GPB_C].uplo = 'G',
                      .m = size[0], .n = size[1], .k = size[2], .batch = t->door->batch && !huge ? 1 + (int64_t)draw(w, 5) : 1 };
     g->alpha = (double)alphas[draw(w, 5)], g->beta = (double)betas[draw(w, 3)];
-    if (t->door->triangle) g->uplo = "UL"[draw(w, 2)], g->m = g->n;
-    g->lda = draw_ld(w, gpb_call_rows_a(g)), g->ldb = draw_ld(w, gpb_call_rows_b(g)), g->ldc = draw_ld(w, g->m);
-    g->stride_a = draw(w, 4) ? g->lda * gpb_call_cols_a(g) : 0, g->stride_b = draw(w, 4) ? g->ldb * gpb_call_cols_b(g) + 3 : 0;
-    g->stride_c = g->ldc * g->n + (int64_t)draw(w, 9);
-    const int64_t of_a = span(gpb_call_cols_a(g), g->lda, gpb_call_rows_a(g), g->batch, g->stride_a);
-    const int64_t of_b = span(gpb_call_cols_b(g), g->ldb, gpb_call_rows_b(g), g->batch, g->stride_b);
-    t->count = span(g->n, g->ldc, g->m, g->batch, g->stride_c) + 2 * CANARIES;
+    if (t->door->triangle) g->x[GPB_C].uplo = "UL"[draw(w, 2)], g->m = g->n;
+    g->x[GPB_A].ld = draw_ld(w, gpb_call_rows(g, GPB_A)),
+        g->x[GPB_B].ld = draw_ld(w, gpb_call_rows(g, GPB_B)), g->x[GPB_C].ld = draw_ld(w, g->m);
+    g->x[GPB_A].stride = draw(w, 4) ? g->x[GPB_A].ld * gpb_call_cols(g, GPB_A) : 0,
+        g->x[GPB_B].stride = draw(w, 4) ? g->x[GPB_B].ld * gpb_call_cols(g, GPB_B) + 3 : 0;
+    g->x[GPB_C].stride = g->x[GPB_C].ld * g->n + (int64_t)draw(w, 9);
+    const int64_t of_a = span(gpb_call_cols(g, GPB_A), g->x[GPB_A].ld, gpb_call_rows(g, GPB_A), g->batch,
+                              g->x[GPB_A].stride);
+    const int64_t of_b = span(gpb_call_cols(g, GPB_B), g->x[GPB_B].ld, gpb_call_rows(g, GPB_B), g->batch,
+                              g->x[GPB_B].stride);
+    t->count = span(g->n, g->x[GPB_C].ld, g->m, g->batch, g->x[GPB_C].stride) + 2 * CANARIES;
     if (of_a > scale->numbers || of_b > scale->numbers || t->count + 16 > (huge ? scale->c_huge : scale->c)) return false;
     const void *a, *b;
-    t->at[0] = draw_window(w, of_a, &g->a, &a);
-    t->at[1] = draw_window(w, of_b, &g->b, &b);
-    t->seen = *g, t->seen.a = a, t->seen.b = b;
+    t->at[0] = draw_window(w, of_a, &g->x[GPB_A].base, &a);
+    t->at[1] = draw_window(w, of_b, &g->x[GPB_B].base, &b);
+    t->seen = *g, t->seen.x[GPB_A].base = a, t->seen.x[GPB_B].base = b;
     return true;
 }
 
@@ -130,17 +134,19 @@ static void place_c(worker *w, task *t)
     t->before = numbers + draw(w, (uint64_t)(scale->numbers - t->count + 1));
     memcpy(at, t->before, (size_t)t->count * sizeof *at);
     gpb_call *g = &t->seen;
-    g->c = at + CANARIES;
+    g->x[GPB_C].base = at + CANARIES;
     for (int64_t l = 0; l < g->batch && g->beta == 0; l++)
         for (int64_t j = 0; j < g->n; j++) {
-            const int64_t first = g->uplo == 'L' ? j : 0, rows = (g->uplo == 'U' ? j + 1 : g->m) - first;
-            memset((float *)g->c + l * g->stride_c + j * g->ldc + first, 0xff, (size_t)rows * sizeof(float));
+            const int64_t first = g->x[GPB_C].uplo == 'L' ? j : 0,
+                rows = (g->x[GPB_C].uplo == 'U' ? j + 1 : g->m) - first;
+            memset((float *)g->x[GPB_C].base + l * g->x[GPB_C].stride + j * g->x[GPB_C].ld + first, 0xff,
+                   (size_t)rows * sizeof(float));
         }
-    t->call.c = g->c;
+    t->call.x[GPB_C].base = g->x[GPB_C].base;
     if (t->at[2] == PLACE_DEVICE) {
         operand view = { .place = PLACE_DEVICE, .base = w->elsewhere[PLACE_DEVICE].address + apart, .image = at, .count = t->count };
         operand_put(&view);
-        t->call.c = (float *)view.base + CANARIES;
+        t->call.x[GPB_C].base = (float *)view.base + CANARIES;
     }
 }
 
@@ -149,9 +155,10 @@ static double judge(worker *w, task *t)
 {
     enum { PRODUCTS = 4000000, LEAST = 64 };
     const gpb_call *g = &t->seen;
-    float *at = (float *)g->c - CANARIES;
+    float *at = (float *)g->x[GPB_C].base - CANARIES;
     if (t->at[2] == PLACE_DEVICE)
-        operand_get(&(operand){ .place = PLACE_DEVICE, .base = (float *)t->call.c - CANARIES, .count = t->count }, at);
+        operand_get(&(operand){ .place = PLACE_DEVICE, .base = (float *)t->call.x[GPB_C].base - CANARIES,
+                                .count = t->count }, at);
     if (memcmp(at, t->before, CANARIES * sizeof *at)) return INFINITY;
     const int64_t columns = g->n * g->batch, wanted = columns > LEAST ? columns : LEAST, affordable = LEAST + PRODUCTS / g->k;
     return gpb_reference_sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
@@ -162,9 +169,11 @@ static void describe(worker *w, const task *t)
 {
     const gpb_call *g = &t->call;
     snprintf(w->what, sizeof w->what, "%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld strides "
-             "%lld %lld %lld, A %s B %s C %s", g->symbol, g->uplo, g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k,
-             (long long)g->lda, (long long)g->ldb, (long long)g->ldc, g->alpha, g->beta, (long long)g->batch, (long long)g->stride_a,
-             (long long)g->stride_b, (long long)g->stride_c, place_names[t->at[0]], place_names[t->at[1]], place_names[t->at[2]]);
+             "%lld %lld %lld, A %s B %s C %s", g->symbol, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k,
+             (long long)g->x[GPB_A].ld, (long long)g->x[GPB_B].ld, (long long)g->x[GPB_C].ld,
+                 (double)g->alpha, (double)g->beta, (long long)g->batch, (long long)g->x[GPB_A].stride,
+             (long long)g->x[GPB_B].stride, (long long)g->x[GPB_C].stride, place_names[t->at[0]],
+                 place_names[t->at[1]], place_names[t->at[2]]);
 }
 
 /* Every other thread has a context of its own current while it calls. */

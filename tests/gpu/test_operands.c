@@ -221,13 +221,18 @@ static void test_batch_neighbours(void **state)
         cblas_sgemm_batch(rows ? ROW_MAJOR : COLUMN_MAJOR, ta, tb, m, n, k, alpha, as, lda, bs, ldb, beta, cs, ldc, GROUPS, size);
         for (int x = 0; x < GROUPS * MEMBERS; x++) {
             const int g = x / MEMBERS;
-            gpb_call call = { .precision = 's', .transa = ta[g] == TRANS ? 'T' : 'N', .transb = tb[g] == TRANS ? 'T' : 'N', .uplo = 'G',
-                              .m = m[g], .n = n[g], .k = k[g], .lda = lda[g], .ldb = ldb[g], .ldc = ldc[g], .alpha = (double)alpha[g],
-                              .beta = (double)beta[g], .a = a[x], .b = b[x], .c = c[x], .batch = 1 };
+            gpb_call call = { .type = GPB_TYPE_s, .x[GPB_A].trans = ta[g] == TRANS ? 'T' : 'N',
+                              .x[GPB_B].trans = tb[g] == TRANS ? 'T' : 'N', .x[GPB_C].uplo = 'G',
+                              .m = m[g], .n = n[g], .k = k[g], .x[GPB_A].ld = lda[g], .x[GPB_B].ld = ldb[g],
+                                  .x[GPB_C].ld = ldc[g], .alpha = (double)alpha[g],
+                              .beta = (double)beta[g], .x[GPB_A].base = a[x], .x[GPB_B].base = b[x],
+                                  .x[GPB_C].base = c[x], .batch = 1 };
             if (rows) {
                 const gpb_call by = call;
-                call.transa = by.transb, call.transb = by.transa, call.m = by.n, call.n = by.m, call.a = by.b, call.b = by.a;
-                call.lda = by.ldb, call.ldb = by.lda;
+                call.x[GPB_A].trans = by.x[GPB_B].trans, call.x[GPB_B].trans = by.x[GPB_A].trans,
+                    call.m = by.n, call.n = by.m, call.x[GPB_A].base = by.x[GPB_B].base,
+                        call.x[GPB_B].base = by.x[GPB_A].base;
+                call.x[GPB_A].ld = by.x[GPB_B].ld, call.x[GPB_B].ld = by.x[GPB_A].ld;
             }
             assert_true(gpb_reference_check(GPB_MATH_FFMA, &call, before[x], sizeof before[x]) <= 1);
         }

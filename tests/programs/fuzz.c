@@ -103,12 +103,12 @@ static int64_t draw_ld(int64_t least)
 static int spoil(gpb_call *g)
 {
     switch (draw(6)) {
-    case 0: g->transa = 'X'; return 1;
-    case 1: g->transb = '#'; return 2;
+    case 0: g->x[GPB_A].trans = 'X'; return 1;
+    case 1: g->x[GPB_B].trans = '#'; return 2;
     case 2: g->m = -1 - (int64_t)draw(3); return 3;
     case 3: g->n = -1; return 4;
     case 4: g->k = -1; return 5;
-    default: g->ldc = g->m - 1; return 13;
+    default: g->x[GPB_C].ld = g->m - 1; return 13;
     }
 }
 
@@ -117,29 +117,36 @@ static problem make(uint64_t seed, uint64_t index)
     state = seed * 0x2545f4914f6cdd1d + index * 0x9e3779b97f4a7c15;
     problem p = { .door = &gpb_test_doors[draw(GPB_TEST_DOORS)] };
     gpb_call *g = &p.call;
-    *g = (gpb_call){ .symbol = p.door->name, .precision = 's', .transa = "NTC"[draw(3)], .transb = "NTC"[draw(3)], .uplo = 'G',
+    *g = (gpb_call){ .symbol = p.door->name, .type = GPB_TYPE_s, .x[GPB_A].trans = "NTC"[draw(3)], .x[GPB_B].trans = "NTC"[draw(3)], .x[GPB_C].uplo = 'G',
         .m = draw_size(),
                      .n = draw_size(), .k = draw_size(), .alpha = finite_or_nan(draw_scalar()), .beta = draw_scalar(), .batch = 1 };
-    if (p.door->triangle) g->uplo = draw(2) ? 'U' : 'L', g->m = g->n;
+    if (p.door->triangle) g->x[GPB_C].uplo = draw(2) ? 'U' : 'L', g->m = g->n;
     if (p.door->batch) g->batch = (int64_t)draw(5);
     const enum data data = draw(3) ? UNIFORM : (enum data)draw(DATA);
-    const int64_t size_a[2] = { gpb_call_rows_a(g), gpb_call_cols_a(g) }, size_b[2] = { gpb_call_rows_b(g), gpb_call_cols_b(g) },
+    const int64_t size_a[2] = { gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A) },
+        size_b[2] = { gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B) },
         size_c[2] = { g->m, g->n };
     int64_t behind;
-    g->lda = draw_ld(size_a[0]), g->ldb = draw_ld(size_b[0]), g->ldc = draw_ld(g->m);
-    g->stride_a = draw(8) ? g->lda * size_a[1] + (int64_t)draw(9) : 0, g->stride_b = draw(8) ? g->ldb * size_b[1] + (int64_t)draw(9) : 0;
-    g->stride_c = g->ldc * g->n + (int64_t)draw(9);
-    float *a = place(arenas[0], span(size_a[0], size_a[1], g->lda, g->batch, g->stride_a), &behind);
-    float *b = place(arenas[1], span(size_b[0], size_b[1], g->ldb, g->batch, g->stride_b), &behind);
-    p.count_c = span(g->m, g->n, g->ldc, g->batch, g->stride_c);
-    g->c = place(arenas[2], p.count_c, &p.behind_c);
-    fill(a, size_a, g->lda, (int64_t[]){ g->batch, g->stride_a }, data), fill(b, size_b, g->ldb, (int64_t[]){ g->batch, g->stride_b },
+    g->x[GPB_A].ld = draw_ld(size_a[0]), g->x[GPB_B].ld = draw_ld(size_b[0]), g->x[GPB_C].ld = draw_ld(g->m);
+    g->x[GPB_A].stride = draw(8) ? g->x[GPB_A].ld * size_a[1] + (int64_t)draw(9) : 0,
+        g->x[GPB_B].stride = draw(8) ? g->x[GPB_B].ld * size_b[1] + (int64_t)draw(9) : 0;
+    g->x[GPB_C].stride = g->x[GPB_C].ld * g->n + (int64_t)draw(9);
+    float *a = place(arenas[0], span(size_a[0], size_a[1], g->x[GPB_A].ld, g->batch, g->x[GPB_A].stride),
+                     &behind);
+    float *b = place(arenas[1], span(size_b[0], size_b[1], g->x[GPB_B].ld, g->batch, g->x[GPB_B].stride),
+                     &behind);
+    p.count_c = span(g->m, g->n, g->x[GPB_C].ld, g->batch, g->x[GPB_C].stride);
+    g->x[GPB_C].base = place(arenas[2], p.count_c, &p.behind_c);
+    fill(a, size_a, g->x[GPB_A].ld, (int64_t[]){ g->batch, g->x[GPB_A].stride }, data),
+        fill(b, size_b, g->x[GPB_B].ld, (int64_t[]){ g->batch, g->x[GPB_B].stride },
         data);
-    if (g->beta != 0) fill(g->c, size_c, g->ldc, (int64_t[]){ g->batch, g->stride_c }, data);
-    g->a = a, g->b = b;
+    if (g->beta != 0) fill(gpb_call_member(g, GPB_C, 0), size_c, g->x[GPB_C].ld,
+                           (int64_t[]){ g->batch, g->x[GPB_C].stride }, data);
+    g->x[GPB_A].base = a, g->x[GPB_B].base = b;
     if (draw(12) == 0 && size_a[0] == size_b[0] && size_a[1] == size_b[1])
-        g->b = g->a, g->ldb = g->lda, g->stride_b = g->stride_a;
-    if ((g->alpha == 0 || g->k == 0) && draw(2)) g->a = g->b = NULL;
+        g->x[GPB_B].base = g->x[GPB_A].base, g->x[GPB_B].ld = g->x[GPB_A].ld,
+            g->x[GPB_B].stride = g->x[GPB_A].stride;
+    if ((g->alpha == 0 || g->k == 0) && draw(2)) g->x[GPB_A].base = g->x[GPB_B].base = NULL;
     if (p.door->reports && draw(16) == 0) p.illegal = spoil(g);
     return p;
 }
@@ -176,12 +183,12 @@ static void explain(const gpb_call *g, const float *before)
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
                 const gpb_reference_element e = gpb_reference_at(g, before, i, j, l);
-                const double found = (double)((float *)g->c)[i + j * g->ldc + l * g->stride_c];
+                const double found = (double)((float *)g->x[GPB_C].base)[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride];
                 if (!(fabs(found - e.value) <= gpb_reference_bound(GPB_MATH_FFMA, g, e)) && !(isnan(found) && isnan(e.value))
                     && found != e.value)
                     printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i, (int)j, (int)l, found,
                         e.value, e.product,
-                           e.old, g->beta != 0 ? (double)before[i + j * g->ldc + l * g->stride_c] : 0);
+                           e.old, g->beta != 0 ? (double)before[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride] : 0);
             }
 }
 
@@ -192,12 +199,13 @@ static bool one(uint64_t seed, uint64_t index, bool aloud)
     const char *kernel = choose_options();
     const size_t bytes = (size_t)(p.count_c + p.behind_c) * sizeof(float);
     if (!before && !(before = malloc(BYTES))) abort();
-    memcpy(before, (float *)p.call.c - CANARIES, bytes + CANARIES * sizeof(float));
+    memcpy(before, (float *)p.call.x[GPB_C].base - CANARIES, bytes + CANARIES * sizeof(float));
     reported = 0;
     p.door->call(&p.call);
-    double worst = memcmp(before, (float *)p.call.c - CANARIES, CANARIES * sizeof(float)) ? INFINITY : 0;
+    double worst = memcmp(before, (float *)p.call.x[GPB_C].base - CANARIES,
+                          CANARIES * sizeof(float)) ? INFINITY : 0;
     if (p.illegal) {
-        if (reported != p.illegal || memcmp(before + CANARIES, p.call.c, bytes)) worst = INFINITY;
+        if (reported != p.illegal || memcmp(before + CANARIES, p.call.x[GPB_C].base, bytes)) worst = INFINITY;
     } else if (worst == 0) {
         worst = reported ? INFINITY : gpb_reference_check(GPB_MATH_FFMA, &p.call, before + CANARIES, bytes);
     }
@@ -207,10 +215,13 @@ static bool one(uint64_t seed, uint64_t index, bool aloud)
         printf("%s fuzz %llu 1 %llu: %s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g "
                "batch=%lld%s kernel=%s illegal=%d "
                "reported=%d: %g of the bound\n", right ? "right" : "WRONG", (unsigned long long)seed, (unsigned long long)index,
-                   p.door->name, g->uplo,
-               g->transa, g->transb, (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb,
-                   (long long)g->ldc, g->alpha,
-               g->beta, (long long)g->batch, g->a && g->a == g->b ? " A=B" : "", kernel, p.illegal, reported, worst);
+                   p.door->name, g->x[GPB_C].uplo,
+               g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k,
+                   (long long)g->x[GPB_A].ld, (long long)g->x[GPB_B].ld,
+                   (long long)g->x[GPB_C].ld, (double)g->alpha,
+               (double)g->beta, (long long)g->batch,
+                   g->x[GPB_A].base && g->x[GPB_A].base == g->x[GPB_B].base ? " A=B" : "", kernel, p.illegal,
+                       reported, worst);
     if (!right && aloud && !p.illegal) explain(g, before + CANARIES);
     return right;
 }

@@ -75,8 +75,10 @@ static int begin(void **state)
 
 static gpb_call gemm(const void *a, const void *b, void *c)
 {
-    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = N, .n = N, .k = N, .lda = N,
-                       .ldb = N, .ldc = N, .alpha = 1, .batch = 1, .a = a, .b = b, .c = c };
+    return (gpb_call){ .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
+                       .x[GPB_C].uplo = 'G', .m = N, .n = N, .k = N, .x[GPB_A].ld = N,
+                       .x[GPB_B].ld = N, .x[GPB_C].ld = N, .alpha = 1, .batch = 1, .x[GPB_A].base = a,
+                           .x[GPB_B].base = b, .x[GPB_C].base = c };
 }
 
 static gpb_facts facts_of(gpb_call call)
@@ -117,8 +119,9 @@ static void managed_memory(void **state)
     const void *a[] = { managed, pageable }, *b[] = { managed, managed + 256 };
     void *c[] = { managed, (void *)(uintptr_t)memory };
     gpb_call array = gemm(NULL, NULL, NULL);
-    array.m = array.n = array.k = 16, array.lda = array.ldb = array.ldc = 16, array.batch = 2;
-    array.a_array = a, array.b_array = b, array.c_array = c;
+    array.m = array.n = array.k = 16, array.x[GPB_A].ld = array.x[GPB_B].ld = array.x[GPB_C].ld = 16,
+        array.batch = 2;
+    array.x[GPB_A].array = a, array.x[GPB_B].array = b, array.x[GPB_C].array = (const void *const *)c;
     facts = facts_of(array);
     assert_true(facts.managed_a && facts.managed_b && !facts.managed_c && facts.a == GPB_PLACE_ELSEWHERE && gpb_facts_c_on_gpu(&facts));
     started = false;
@@ -135,20 +138,21 @@ static void extents(void **state)
 {
     (void)state;
     gpb_call call = gemm(pinned, pinned, pinned);
-    call.k = 32, call.lda = 128;                               /* A: 64 x 32, to 31 * 128 + 64 = 4032 of 4096 elements */
+    call.k = 32, call.x[GPB_A].ld = 128;                               /* A: 64 x 32, to 31 * 128 + 64 = 4032 of 4096 elements */
     assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
-    call.a = pinned + 64;
+    call.x[GPB_A].base = pinned + 64;
     assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
-    call.a = pinned + 65;
+    call.x[GPB_A].base = pinned + 65;
     assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
     call = gemm(pinned, pinned, pinned);
-    call.m = call.n = call.k = 16, call.lda = call.ldb = call.ldc = 16, call.batch = 16;
-    call.stride_a = 256, call.stride_b = 257, call.stride_c = -1;
+    call.m = call.n = call.k = 16, call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 16,
+        call.batch = 16;
+    call.x[GPB_A].stride = 256, call.x[GPB_B].stride = 257, call.x[GPB_C].stride = -1;
     gpb_facts facts = facts_of(call);
     assert_int_equal(facts.a, GPB_PLACE_PINNED);
     assert_int_equal(facts.b, GPB_PLACE_HOST);
     assert_int_equal(facts.c, GPB_PLACE_HOST);
-    call.stride_a = INT64_MAX / 2, call.ldb = INT64_MAX;
+    call.x[GPB_A].stride = INT64_MAX / 2, call.x[GPB_B].ld = INT64_MAX;
     facts = facts_of(call);
     assert_true(facts.a == GPB_PLACE_HOST && facts.b == GPB_PLACE_HOST);
 }
@@ -159,8 +163,9 @@ static void arrays(void **state)
     const void *a[3] = { pinned, pinned + 256, pinned + 512 }, *b[3] = { pinned, pageable, pinned };
     void *c[3] = { pageable, (void *)(uintptr_t)memory, pageable };
     gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 16, call.lda = call.ldb = call.ldc = 16, call.batch = 3;
-    call.a_array = a, call.b_array = b, call.c_array = c;
+    call.m = call.n = call.k = 16, call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 16,
+        call.batch = 3;
+    call.x[GPB_A].array = a, call.x[GPB_B].array = b, call.x[GPB_C].array = (const void *const *)c;
     gpb_facts facts = facts_of(call);
     assert_int_equal(facts.a, GPB_PLACE_PINNED);
     assert_int_equal(facts.b, GPB_PLACE_HOST);                 /* both kinds of host memory: staged */
@@ -180,8 +185,9 @@ static void long_arrays(void **state)
     const void *a[MEMBERS], *b[MEMBERS];
     void *c[MEMBERS];
     gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 8, call.lda = call.ldb = call.ldc = 8, call.batch = MEMBERS;
-    call.a_array = a, call.b_array = b, call.c_array = c;
+    call.m = call.n = call.k = 8, call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 8,
+        call.batch = MEMBERS;
+    call.x[GPB_A].array = a, call.x[GPB_B].array = b, call.x[GPB_C].array = (const void *const *)c;
     for (int odd = -1; odd < MEMBERS; odd++) {
         for (int i = 0; i < MEMBERS; i++) {
             a[i] = pinned + 64 * i, b[i] = pageable + 64 * i, c[i] = (float *)(uintptr_t)memory + 64 * i;
@@ -210,8 +216,9 @@ static void equal_steps(void **state)
     const void *a[MEMBERS], *b[MEMBERS];
     void *c[MEMBERS];
     gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 8, call.lda = call.ldb = call.ldc = 8, call.batch = MEMBERS;
-    call.a_array = a, call.b_array = b, call.c_array = c;
+    call.m = call.n = call.k = 8, call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 8,
+        call.batch = MEMBERS;
+    call.x[GPB_A].array = a, call.x[GPB_B].array = b, call.x[GPB_C].array = (const void *const *)c;
     char *const device_memory = (char *)(uintptr_t)memory;
     for (int odd = -1; odd < MEMBERS; odd++) {
         for (int i = 0; i < MEMBERS; i++)
@@ -248,7 +255,7 @@ static void surely_host(void **state)
     for (int i = 0; i < 4; i++) assert_false(gpb_host_memory(&uncertain[i], 1));
     gpb_call call = gemm(heap, local, global), mixed = gemm(heap, local, (void *)(uintptr_t)memory);
     assert_true(gpb_gpu_unseen(&call, true) && !gpb_gpu_unseen(&mixed, true) && !none_there(&mixed));
-    call.a = pageable;
+    call.x[GPB_A].base = pageable;
     assert_true(!gpb_gpu_unseen(&call, true) && none_there(&call));
     started = false;
     assert_true(gpb_gpu_unseen(&mixed, false) && !gpb_gpu_unseen(&mixed, true));

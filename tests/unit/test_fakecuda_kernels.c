@@ -70,9 +70,12 @@ static gpb_call call_of(char transa, char transb)
     gpb_reference_fill(a, LDA * LDA * BATCH, 1);
     gpb_reference_fill(b, LDA * LDA * BATCH, 2);
     gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
-                       .ldb = LDA, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = 1,
-                       .stride_a = LDA * LDA, .stride_b = LDA * LDA, .stride_c = LDC * N };
+    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
+                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
+                       .x[GPB_B].ld = LDA, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
+                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = 1,
+                       .x[GPB_A].stride = LDA * LDA, .x[GPB_B].stride = LDA * LDA,
+                           .x[GPB_C].stride = LDC * N };
 }
 
 static CUresult launch_reduce(gpb_reduce_args *r)
@@ -103,11 +106,11 @@ static void launch_all(const row *r, gpb_gemm_args *g)
 static void compute(const row *r, const gpb_call *q)
 {
     CUdeviceptr da = gpb_child_upload(a, sizeof a), db = gpb_child_upload(b, sizeof b), dc = gpb_child_upload(c_before, sizeof c_before);
-    bool ta = q->transa != 'N', tb = q->transb != 'N';
+    bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA, .b = (void *)db,
                         .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc, .ldc = LDC,
-                        .alpha = q->alpha, .beta = q->beta, .batch = q->batch, .stride_a = q->stride_a,
-                        .stride_b = q->stride_b, .stride_c = q->stride_c };
+                        .alpha = q->alpha, .beta = q->beta, .batch = q->batch, .stride_a = q->x[GPB_A].stride,
+                        .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride };
     if (r->form != GPB_FORM_STRIDED) {
         g.a = (void *)pack(da, g.rsa, g.csa, (const int64_t[]){ M, K, up(M, r->bm), up(K, r->bk) }, &g.csa);
         g.b = (void *)pack(db, g.rsb, g.csb, (const int64_t[]){ K, N, up(K, r->bk), up(N, r->bn) }, &g.csb);

@@ -34,21 +34,25 @@ static gpb_call call_of(char transa, char transb)
     gpb_reference_fill(a, LDA * LDA * BATCH, 1);
     gpb_reference_fill(b, LDA * LDA * BATCH, 2);
     gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
-                       .ldb = LDA, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = BATCH,
-                       .stride_a = LDA * LDA, .stride_b = LDA * LDA, .stride_c = LDC * N };
+    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
+                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
+                       .x[GPB_B].ld = LDA, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
+                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = BATCH,
+                       .x[GPB_A].stride = LDA * LDA, .x[GPB_B].stride = LDA * LDA,
+                           .x[GPB_C].stride = LDC * N };
 }
 
 /* The call by the current row, with memory for all of its tiles to be shared out among `sharers`; their number is still to be filled in. */
 static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
 {
-    const bool ta = q->transa != 'N', tb = q->transb != 'N';
+    const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     static const uint32_t zeros[GPB_MOST_SHARERS];
     return (gpb_gemm_args){
         .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
         .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
         .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = q->alpha, .beta = q->beta, .batch = q->batch,
-        .stride_a = q->stride_a, .stride_b = q->stride_b, .stride_c = q->stride_c, .sharers = sharers,
+        .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
+            .sharers = sharers,
         .partials = (void *)gpb_child_device((size_t)(2 * (int)sharers * current->bm * current->bn) * 4),
         .counters = (void *)gpb_child_upload(zeros, sizeof zeros) };
 }

@@ -87,8 +87,10 @@ static gpb_call call_of(char transa, char transb)
     gpb_reference_fill(a, AREA, 1);
     gpb_reference_fill(b, AREA, 2);
     gpb_reference_fill(c_before, LDC * N, 3);
-    return (gpb_call){ .precision = 's', .transa = transa, .transb = transb, .uplo = 'G', .m = M, .n = N, .k = K, .lda = LDA,
-                       .ldb = LDB, .ldc = LDC, .alpha = 0.75, .beta = -1.5, .a = a, .b = b, .c = c, .batch = 1 };
+    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
+                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
+                       .x[GPB_B].ld = LDB, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
+                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = 1 };
 }
 
 static CUdeviceptr aligned(size_t bytes) { return (gpb_child_device(bytes + 1024) + 1023) / 1024 * 1024; }
@@ -97,7 +99,7 @@ static CUdeviceptr aligned(size_t bytes) { return (gpb_child_device(bytes + 1024
 static state prepare(const row *r, const gpb_call *q)
 {
     const int slices = slices_of(r);
-    const bool ta = q->transa != 'N', tb = q->transb != 'N';
+    const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b), .notice = gpb_child_pinned(4) };
     *s.notice = 0;
     s.split = (gpb_split_args){ .k = K, .batch = 1, .slices = slices, .counters = (void *)gpb_child_device(GPB_SPLIT_COUNTERS * 4),

@@ -35,8 +35,9 @@ static const product *current;
 
 static product product_of(int n, double host_s, double gpu_s)
 {
-    return (product){ { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n, .k = n, .lda = n,
-                        .ldb = n, .ldc = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
+    return (product){ { .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
+                        .x[GPB_C].uplo = 'G', .m = n, .n = n, .k = n, .x[GPB_A].ld = n,
+                        .x[GPB_B].ld = n, .x[GPB_C].ld = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
 }
 
 static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.crowded : 1); }

@@ -48,18 +48,19 @@ static void change(question *q, int what, uint64_t *state)
     case 1: q->call.n = size(state); break;
     case 2: q->call.k = size(state); break;
     case 3: q->call.batch = 1 + below(state, 3) * 40; break;
-    case 4: q->call.transa = "NTC"[below(state, 3)]; break;
-    case 5: q->call.transb = "NTC"[below(state, 3)]; break;
-    case 6: q->call.uplo = "GUL"[below(state, 3)]; break;
+    case 4: q->call.x[GPB_A].trans = "NTC"[below(state, 3)]; break;
+    case 5: q->call.x[GPB_B].trans = "NTC"[below(state, 3)]; break;
+    case 6: q->call.x[GPB_C].uplo = "GUL"[below(state, 3)]; break;
     case 7: q->call.alpha = (double)below(state, 2); break;
     case 8: q->call.beta = (double)below(state, 3) / 2; break;
-    case 9: q->call.a = base(state); break;
-    case 10: q->call.b = base(state); break;
-    case 11: q->call.c = (void *)(uintptr_t)base(state); break;
-    case 12: q->call.lda = ld(state), q->call.ldb = ld(state), q->call.ldc = ld(state); break;
-    case 13: q->call.stride_a = stride(state), q->call.stride_b = stride(state); break;
-    case 14: q->call.a_array = below(state, 4) ? NULL : items; break;
-    case 15: q->call.b_array = below(state, 4) ? NULL : items; break;
+    case 9: q->call.x[GPB_A].base = base(state); break;
+    case 10: q->call.x[GPB_B].base = base(state); break;
+    case 11: q->call.x[GPB_C].base = (void *)(uintptr_t)base(state); break;
+    case 12: q->call.x[GPB_A].ld = ld(state), q->call.x[GPB_B].ld = ld(state),
+        q->call.x[GPB_C].ld = ld(state); break;
+    case 13: q->call.x[GPB_A].stride = stride(state), q->call.x[GPB_B].stride = stride(state); break;
+    case 14: q->call.x[GPB_A].array = below(state, 4) ? NULL : items; break;
+    case 15: q->call.x[GPB_B].array = below(state, 4) ? NULL : items; break;
     case 16: q->facts.a = place(state), q->facts.b = place(state); break;
     case 17: q->facts.c = place(state); break;
     case 18: q->facts.arch = generations[below(state, sizeof generations / sizeof *generations)]; break;
@@ -94,7 +95,8 @@ static void *ask(void *number)
 {
     uint64_t state = 88172645463325252u + 7919 * (uint64_t)(uintptr_t)number;
     for (int i = 0; i < QUESTIONS; i++) {
-        question q = { .call = { .symbol = "sgemm_", .precision = 's' }, .facts = { .call_s = 1e-5, .gpu_ratio = 1, .host_ratio = 1 } };
+        question q = { .call = { .symbol = "sgemm_", .type = GPB_TYPE_s },
+                       .facts = { .call_s = 1e-5, .gpu_ratio = 1, .host_ratio = 1 } };
         for (int what = 0; what < CHANGES; what++) change(&q, what, &state);
         compare(&q);
         for (int j = 0; j < 4; j++) {

@@ -22,7 +22,7 @@ static gpb_learn *fresh(void)
 
 static gpb_learn_key key_of(int64_t m, int64_t n, int64_t k)
 {
-    gpb_call call = { .m = m, .n = n, .k = k, .batch = 1, .uplo = 'G' };
+    gpb_call call = { .m = m, .n = n, .k = k, .batch = 1, .x[GPB_C].uplo = 'G' };
     return gpb_learn_key_of(&call);
 }
 
@@ -49,7 +49,7 @@ static void classes(void **state)
     assert_int_not_equal(class_of(4096, 4096, 8), class_of(512, 512, 512));        /* 2^27 multiplications each */
     assert_int_not_equal(class_of(4096, 4096, 8), class_of(2048, 2048, 32));
     assert_int_not_equal(class_of(2048, 2048, 32), class_of(512, 512, 512));
-    gpb_call triangle = { .m = 512, .n = 512, .k = 512, .batch = 2, .uplo = 'U' };
+    gpb_call triangle = { .m = 512, .n = 512, .k = 512, .batch = 2, .x[GPB_C].uplo = 'U' };
     assert_int_equal(gpb_learn_key_of(&triangle).class, class_of(512, 512, 512));
 }
 

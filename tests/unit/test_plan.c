@@ -39,7 +39,8 @@ static const struct card { const char *name; gpb_facts facts; } cards[] = {
 
 static gpb_call gemm(int64_t m, int64_t n, int64_t k)
 {
-    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = m, .n = n, .k = k,
+    return (gpb_call){ .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
+                       .x[GPB_C].uplo = 'G', .m = m, .n = n, .k = k,
                        .alpha = 1, .batch = 1 };
 }
 
@@ -145,7 +146,7 @@ static void print_plans(int fd)
     for (int i = 0; i < COUNT(questions); i++) {
         const struct question *q = &questions[i];
         gpb_call call = gemm(q->m, q->n, q->k);
-        call.transa = q->trans[0], call.transb = q->trans[1], call.uplo = q->uplo;
+        call.x[GPB_A].trans = q->trans[0], call.x[GPB_B].trans = q->trans[1], call.x[GPB_C].uplo = q->uplo;
         call.alpha = q->alpha, call.beta = q->beta, call.batch = q->batch;
         print_question(fd, q);
         for (int c = 0; c < COUNT(cards); c++) {
@@ -192,7 +193,7 @@ static void order_of_the_rules(void **state)
     device.c = GPB_PLACE_DEVICE, none.arch = 0;
     gpb_call big = gemm(4096, 4096, 4096), small = gemm(8, 8, 8), wide = big, empty = gemm(4096, 4096, 0);
     gpb_policy automatic = { 0 }, always = { .offload = GPB_OFFLOAD_ALWAYS }, never = { .offload = GPB_OFFLOAD_NEVER };
-    wide.precision = 'd';
+    wide.type = GPB_TYPE_d;
 
     assert_string_equal(ask(wide, none, never).why, "GPUBLAS_OFFLOAD=never");
     assert_string_equal(ask(big, device, never).why, "GPUBLAS_OFFLOAD=never");
@@ -340,7 +341,7 @@ static void parts_of_k(void **state)
             check_slices(&call, &(gpb_policy){ 0 }, &plan);
         }
     gpb_call triangle = gemm(64, 64, 65536);
-    triangle.uplo = 'U';
+    triangle.x[GPB_C].uplo = 'U';
     assert_int_equal(ask(triangle, facts, ieee).splits, 1);
     facts.device_bytes = 0;                       /* no room for partial sums */
     gpb_plan lean = ask(gemm(64, 64, 65536), facts, ieee);
@@ -427,7 +428,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         else assert_int_equal(buffers[i].bytes, 0);
         sum += buffers[i].bytes * (i == 0 ? p->buffers_a : i == 1 ? p->buffers_b : i == 2 ? p->buffers_c : 1);
     }
-    if (g->a_array) sum += 48 * p->group + 1024;
+    if (g->x[GPB_A].array) sum += 48 * p->group + 1024;
     assert_true(sum <= f->device_bytes);
 }
 
@@ -440,12 +441,12 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED, split = q->form == GPB_FORM_SPLIT;
-    bool fine_a = !g->a_array && (uintptr_t)g->a % 256 == 0 && g->lda % 64 == 0 && (g->batch == 1 || g->stride_a % 64 == 0);
-    bool fine_b = !g->b_array && (uintptr_t)g->b % 256 == 0 && g->ldb % 64 == 0 && (g->batch == 1 || g->stride_b % 64 == 0);
-    bool a = g->transa == 'N' && (f->a != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
-    bool b = g->transb == 'N' && (f->b != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
+    bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
+    bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
+    bool a = g->x[GPB_A].trans == 'N' && (f->a != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
+    bool b = g->x[GPB_B].trans == 'N' && (f->b != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
     assert_true(p->pack_a == (reads && padded && (split || !a)) && p->pack_b == (reads && padded && (split || !b)));
-    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
+    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
 }
 
 static void random_plans(void **state)
@@ -456,12 +457,12 @@ static void random_plans(void **state)
         static const double factors[] = { 1, -0.5, 0 };
         static const char *kernels[] = { NULL, NULL, NULL, NULL, "padded", "warp_strided", "tf32_3stage", "fp16x3", "nothing" };
         gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31), below(20) ? size(below(5) ? 16 : 31) : 0);
-        call.transa = "NTC"[below(3)], call.transb = "NTC"[below(3)];
+        call.x[GPB_A].trans = "NTC"[below(3)], call.x[GPB_B].trans = "NTC"[below(3)];
         call.alpha = below(8) ? factors[below(2)] : 0, call.beta = factors[below(3)];
         const void *addresses = NULL;
         if (below(4) == 0) call.batch = size(20);
-        if (below(8) == 0) call.a_array = call.b_array = &addresses, call.c_array = (void **)&addresses;
-        if (below(5) == 0) call.n = call.m, call.uplo = "UL"[below(2)];
+        if (below(8) == 0) call.x[GPB_A].array = call.x[GPB_B].array = call.x[GPB_C].array = &addresses;
+        if (below(5) == 0) call.n = call.m, call.x[GPB_C].uplo = "UL"[below(2)];
         if (below(200) == 0) call.m = INT64_MAX - below(1000), call.n = INT64_MAX - below(1000);
         gpb_facts facts = cards[below(COUNT(cards))].facts;
         facts.device_bytes = size(36), facts.sms = (int)size(7);

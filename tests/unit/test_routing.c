@@ -67,7 +67,8 @@ static double own(const gpb_call *g, int side, double octaves)
 
 static gpb_call shape(void)
 {
-    return (gpb_call){ .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = size(), .n = size(),
+    return (gpb_call){ .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
+                       .x[GPB_C].uplo = 'G', .m = size(), .n = size(),
                        .k = size(), .alpha = 1, .batch = 1 };
 }
 
@@ -158,8 +159,10 @@ static void never_slower(void **state)
 
 static gpb_plan ask(gpb_facts facts)
 {
-    const gpb_call call = { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = 1024, .n = 1024, .k = 1024,
-                            .alpha = 1, .batch = 1, .lda = 1024, .ldb = 1024, .ldc = 1024 };
+    const gpb_call call = { .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N',
+                            .x[GPB_B].trans = 'N', .x[GPB_C].uplo = 'G', .m = 1024, .n = 1024, .k = 1024,
+                            .alpha = 1, .batch = 1, .x[GPB_A].ld = 1024, .x[GPB_B].ld = 1024,
+                                .x[GPB_C].ld = 1024 };
     return gpb_decide(&call, &facts, &(gpb_policy){ 0 });
 }
 

@@ -19,7 +19,8 @@ static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(
 
 static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy policy)
 {
-    const gpb_call call = { .symbol = "sgemm_", .precision = 's', .transa = 'N', .transb = 'N', .uplo = 'G', .m = n, .n = n, .k = k,
+    const gpb_call call = { .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N',
+                            .x[GPB_B].trans = 'N', .x[GPB_C].uplo = 'G', .m = n, .n = n, .k = k,
                             .alpha = 1, .batch = 1 };
     return gpb_decide(&call, facts, &policy);
 }

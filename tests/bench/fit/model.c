@@ -17,11 +17,13 @@ typedef struct fit_gpu { double arch, sms, lanes, ghz, memory_gbs, launch_us, pa
 static gpb_call call_of(const fit_row *r)
 {
     void *base = (void *)(256 + 4 * r->shift);
-    return (gpb_call){ .symbol = "fit", .precision = 's', .transa = (char)r->ta, .transb = (char)r->tb, .uplo = 'G',
-                       .m = r->m, .n = r->n, .k = r->k, .lda = r->lda, .ldb = r->ldb, .ldc = r->ldc, .alpha = 1,
-                       .a = base, .b = base, .c = base, .batch = r->batch,
-                       .stride_a = r->lda * (r->ta == 'N' ? r->k : r->m), .stride_b = r->ldb * (r->tb == 'N' ? r->n : r->k),
-                       .stride_c = r->ldc * r->n };
+    return (gpb_call){ .symbol = "fit", .type = GPB_TYPE_s, .m = r->m, .n = r->n, .k = r->k, .alpha = 1,
+                       .batch = r->batch,
+                       .x = { { base, NULL, r->lda * (r->ta == 'N' ? r->k : r->m), r->lda,
+                                .trans = (char)r->ta },
+                              { base, NULL, r->ldb * (r->tb == 'N' ? r->n : r->k), r->ldb,
+                                .trans = (char)r->tb },
+                              { base, NULL, r->ldc * r->n, r->ldc, .uplo = 'G' } } };
 }
 
 static gpb_facts facts_of(const fit_gpu *g)

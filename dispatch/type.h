@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* type.def as data. */
+#ifndef GPB_TYPE_H
+#define GPB_TYPE_H
+
+#include <stddef.h>
+
+/* GPB_TYPE_s, GPB_TYPE_d, GPB_TYPE_c, GPB_TYPE_z */
+enum gpb_type {
+#define TYPE(letter, type, bytes, flops, kind) GPB_TYPE_##letter,
+#include "dispatch/type.def"
+#undef TYPE
+    GPB_TYPES
+};
+
+enum gpb_type_kind { GPB_TYPE_REAL, GPB_TYPE_COMPLEX };
+
+typedef struct gpb_type_row {
+    char letter;
+    size_t bytes;                /* of one element */
+    int flops;                   /* of one multiply-add */
+    enum gpb_type_kind kind;
+} gpb_type_row;
+
+static inline const gpb_type_row *gpb_type_of(enum gpb_type type)
+{
+    static const gpb_type_row rows[GPB_TYPES] = {
+#define TYPE(letter, type, bytes, flops, kind) { #letter[0], bytes, flops, GPB_TYPE_##kind },
+#include "dispatch/type.def"
+#undef TYPE
+    };
+    return &rows[type];
+}
+
+static inline size_t gpb_type_bytes(enum gpb_type type) { return gpb_type_of(type)->bytes; }
+
+/* Any type's alpha or beta, exactly. */
+typedef double _Complex gpb_scalar;
+
+/* One element, as a BLAS of that type takes it. */
+typedef union gpb_element {
+#define TYPE(letter, type, bytes, flops, kind) type letter;
+#include "dispatch/type.def"
+#undef TYPE
+} gpb_element;
+
+static inline gpb_element gpb_element_of(enum gpb_type type, gpb_scalar x)
+{
+    gpb_element element = { 0 };
+    switch (type) {
+#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: element.letter = (type)x; break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: break;
+    }
+    return element;
+}
+
+#endif
