@@ -38,17 +38,17 @@ static double cube_root(double x)
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double cores = facts->cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5, batch = (double)call->batch;
+    double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5, batch = (double)call->batch;
     double edge = cube_root(m * n * k), flops = 2 * m * n * k * triangle * batch;
     double bytes = 4 * (m * k + k * n + 2 * m * n * triangle) * batch;
-    double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->core_gflops * 1e9) : 0;
+    double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->host.core_gflops * 1e9) : 0;
     const double near = least(bytes, CACHED), far = bytes - near;
     return 1e-6 + most(compute, 1e-9 * (near / least(40 * cores, 120) + far / least(10 * cores, 63)));
 }
 
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts)
 {
-    double gbs = place == GPB_PLACE_HOST ? (up ? facts->up_gbs : facts->down_gbs) : facts->dma_gbs;
+    double gbs = place == GPB_PLACE_HOST ? (up ? facts->link.up_gbs : facts->link.down_gbs) : facts->link.dma_gbs;
     return place == GPB_PLACE_DEVICE ? 0 : bytes / (1e9 * gbs);
 }
 
@@ -71,11 +71,11 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0, batch = (double)call->batch;
     double byte_s = 1e-9 / gpu->memory_gbs;
     return (gpb_case){
-        .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->sms,
+        .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->gpu.sms,
         .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
         .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
-        .odd_a = is_odd(facts->a, call->x[GPB_A].base, call->x[GPB_A].ld), .odd_b = is_odd(facts->b, call->x[GPB_B].base, call->x[GPB_B].ld),
-        .odd_c = is_odd(facts->c, call->x[GPB_C].base, call->x[GPB_C].ld), .shares = true,
+        .odd_a = is_odd(facts->where[GPB_A].place, call->x[GPB_A].base, call->x[GPB_A].ld), .odd_b = is_odd(facts->where[GPB_B].place, call->x[GPB_B].base, call->x[GPB_B].ld),
+        .odd_c = is_odd(facts->where[GPB_C].place, call->x[GPB_C].base, call->x[GPB_C].ld), .shares = true,
     };
 }
 
@@ -105,8 +105,8 @@ static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 static gpb_share share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
-    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_share_fits(kernel, facts->sms, facts->device_bytes)) return (gpb_share){ 0 };
-    return gpb_share_choose(kernel, facts->arch, facts->sms, (int64_t)tiles, on->call->k);
+    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_share_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_share){ 0 };
+    return gpb_share_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)

@@ -26,16 +26,16 @@ static bool slower_on_gpu(const gpb_plan *plan) { return plan->gpu_s >= MARGIN *
 /* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is not thought to be hopeless. */
 static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
 {
-    const bool alone = !facts->callers && !facts->host_callers;
-    if (slower_on_gpu(plan)) return !facts->try_gpu || !alone || facts->start_s > 0 || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
-    return facts->try_host && alone && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
+    const bool alone = !facts->now.callers && !facts->now.host_callers;
+    if (slower_on_gpu(plan)) return !facts->learnt.try_gpu || !alone || facts->now.start_s > 0 || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
+    return facts->learnt.try_host && alone && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
 }
 
 /* How much quicker than the host the GPU would be, were the process not crowded; 0: it would not. */
 static double missed_s(const gpb_plan *plan, const gpb_facts *facts)
 {
-    const double quiet_s = plan->gpu_s / facts->gpu_ratio * facts->quiet_ratio;
-    const bool missed = facts->crowded && facts->start_s == 0 && slower_on_gpu(plan) && quiet_s < MARGIN * plan->host_s;
+    const double quiet_s = plan->gpu_s / facts->learnt.gpu_ratio * facts->learnt.quiet_ratio;
+    const bool missed = facts->learnt.crowded && facts->now.start_s == 0 && slower_on_gpu(plan) && quiet_s < MARGIN * plan->host_s;
     return missed ? plan->host_s - quiet_s : 0;
 }
 
@@ -55,7 +55,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
         plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits, plan->shares = best.shares;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
-        plan->gpu_s = facts->gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
+        plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
         return true;
     }
     return false;
@@ -65,15 +65,15 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
 static gpb_facts shared(const gpb_facts *facts)
 {
     gpb_facts now = *facts;
-    const double share = 1.0 / (1 + facts->callers);
-    now.up_gbs *= share, now.down_gbs *= share, now.dma_gbs *= share;
+    const double share = 1.0 / (1 + facts->now.callers);
+    now.link.up_gbs *= share, now.link.down_gbs *= share, now.link.dma_gbs *= share;
     return now;
 }
 
 /* The cores, as calls on the host share them: with each other, and with the copying for those that are on the GPU, which they hold up as
    well. Of 16 callers of 2048 the GPU got 0.77 of one's work done; where it seemed to each that its turn was longer than the host took,
    both together 0.13 (H200: evidence/callers.md). */
-static double crowd_of_host(const gpb_facts *facts) { return (1 + facts->host_callers) * (facts->callers > 0 ? 2 : 1); }
+static double crowd_of_host(const gpb_facts *facts) { return (1 + facts->now.host_callers) * (facts->now.callers > 0 ? 2 : 1); }
 
 /* The user's kernel is another one than the plan's. */
 static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
@@ -84,7 +84,7 @@ static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
 /* What it is worth to wait for: starting the GPU, or the rest of a start that is under way, must pay by this call alone. */
 static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
 {
-    return facts->start_s + plan->gpu_s < MARGIN * plan->host_s;
+    return facts->now.start_s + plan->gpu_s < MARGIN * plan->host_s;
 }
 
 /* A start that takes longer than it should is waited for until the host could as well have computed: twice what the better choice had taken,
@@ -98,15 +98,15 @@ static double longest_wait(const gpb_plan *plan, bool must)
    that it loses less than 5 % should it end now. */
 static bool pays(double credit_s, const gpb_facts *facts)
 {
-    return credit_s >= facts->start_s && (credit_s >= 0.5 * facts->age_s || 0.05 * facts->age_s + 0.02 >= START_LOST_S);
+    return credit_s >= facts->now.start_s && (credit_s >= 0.5 * facts->now.age_s || 0.05 * facts->now.age_s + 0.02 >= START_LOST_S);
 }
 
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
-    plan = on_host(plan, facts->starting ? "starting the GPU" : "starting the GPU would not pay yet");
+    plan = on_host(plan, facts->now.starting ? "starting the GPU" : "starting the GPU would not pay yet");
     plan.waits = true;
-    plan.starts = !facts->starting && pays(facts->credit_s + saved, facts);
+    plan.starts = !facts->now.starting && pays(facts->now.credit_s + saved, facts);
     if (plan.starts) plan.why = "starting the GPU";
     return plan;
 }
@@ -121,15 +121,15 @@ const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when,
 
 double gpb_decide_too_few(const gpb_facts *facts)
 {
-    return facts->call_s / 4 * facts->core_gflops * 1e9 / 2 / (facts->host_ratio > 0.25 ? facts->host_ratio : 0.25);
+    return facts->link.call_s / 4 * facts->host.core_gflops * 1e9 / 2 / (facts->learnt.host_ratio > 0.25 ? facts->learnt.host_ratio : 0.25);
 }
 
 /* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they lie now is not known. */
 static double managed_s(const gpb_call *call, const gpb_facts *facts)
 {
     const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    const double elements = (facts->managed_a ? m * k : 0) + (facts->managed_b ? k * n : 0) + (facts->managed_c ? m * n : 0);
-    return 4 * elements * (double)call->batch / (1e9 * facts->dma_gbs);
+    const double elements = (facts->where[GPB_A].managed ? m * k : 0) + (facts->where[GPB_B].managed ? k * n : 0) + (facts->where[GPB_C].managed ? m * n : 0);
+    return 4 * elements * (double)call->batch / (1e9 * facts->link.dma_gbs);
 }
 
 gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
@@ -139,25 +139,25 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     const bool on_device = !c_on_host || (reads && gpb_facts_on_gpu(facts));
     const bool must = on_device || policy->offload == GPB_OFFLOAD_ALWAYS;
 
-    const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->arch != 0);
+    const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
 
     /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
     plan.mc = call->m, plan.nc = call->n, plan.kc = call->k, plan.group = call->batch;
-    plan.host_s = facts->host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
+    plan.host_s = facts->learnt.host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;
-    plan.gpu_s = facts->gpu_ratio * gpb_predict_link(&plan, call, &now) + travel_s;
-    if (!must && facts->call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_decide_too_small);
+    plan.gpu_s = facts->learnt.gpu_ratio * gpb_predict_link(&plan, call, &now) + travel_s;
+    if (!must && facts->link.call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_decide_too_small);
     if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0) return quicker_on_host(plan, facts);
 
     if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
     plan.gpu_s += travel_s;
     if (!must && is_the_hosts(&plan, facts)) return quicker_on_host(plan, facts);
-    if (!must && facts->start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
+    if (!must && facts->now.start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 
     plan.gpu = true;
-    plan.wait_s = facts->start_s > 0 ? longest_wait(&plan, must) : 0;
+    plan.wait_s = facts->now.start_s > 0 ? longest_wait(&plan, must) : 0;
     plan.tries = !must && slower_on_gpu(&plan);
     plan.why = is_other(&plan, policy) ? "on the GPU, but GPUBLAS_KERNEL names none that can do this here"
              : plan.tries ? "tried on the GPU"

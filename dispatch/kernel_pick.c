@@ -139,14 +139,14 @@ static unsigned allowed(const gpb_policy *policy)
    need no closer look. */
 static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean, bool shares)
 {
-    const gpb_generation *gpu = gpb_generation_of(facts->arch);
+    const gpb_generation *gpu = gpb_generation_of(facts->gpu.arch);
     gpb_case on = gpb_cost_case(call, facts, gpu);
     bool runs[GPB_IMAGES];
     double least[TUNED_COUNT];
     int first = 0, end = 0, promising = -1;
     gpb_choice best = { .splits = 1 };
     on.shares = shares;
-    for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->arch);
+    for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->gpu.arch);
     while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
@@ -173,8 +173,8 @@ static const gpb_kernel *stand_in(int arch)
 
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
 {
-    const gpb_tuned known = tuned_for(kernel, gpb_generation_of(facts->arch)->arch);
-    gpb_case on = gpb_cost_case(call, facts, gpb_generation_of(facts->arch));
+    const gpb_tuned known = tuned_for(kernel, gpb_generation_of(facts->gpu.arch)->arch);
+    gpb_case on = gpb_cost_case(call, facts, gpb_generation_of(facts->gpu.arch));
     on.shares = shares;
     const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
@@ -190,7 +190,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, lean);
     gpb_choice best;
-    if (kernel && gpb_kernel_table_runs(kernel->image, facts->arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
+    if (kernel && gpb_kernel_table_runs(kernel->image, facts->gpu.arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
         /* Nothing to load: nothing that another form could speed up. */
@@ -201,7 +201,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.shares = shares && best.splits == 1;
-    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->arch);
+    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->gpu.arch);
     best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
     return best;
 }
@@ -221,16 +221,16 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 /* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be expected. */
 static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
-    const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->arch));
-    const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->a == GPB_PLACE_DEVICE, facts->b == GPB_PLACE_DEVICE,
-                          facts->c == GPB_PLACE_DEVICE, gpb_packing_aligned(g->x[GPB_A].base, g->x[GPB_A].array, g->x[GPB_A].ld, g->x[GPB_A].stride, g->batch),
+    const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->gpu.arch));
+    const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->where[GPB_A].place == GPB_PLACE_DEVICE, facts->where[GPB_B].place == GPB_PLACE_DEVICE,
+                          facts->where[GPB_C].place == GPB_PLACE_DEVICE, gpb_packing_aligned(g->x[GPB_A].base, g->x[GPB_A].array, g->x[GPB_A].ld, g->x[GPB_A].stride, g->batch),
                           gpb_packing_aligned(g->x[GPB_B].base, g->x[GPB_B].array, g->x[GPB_B].ld, g->x[GPB_B].stride, g->batch), lean };
     uint64_t flags = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) flags |= (uint64_t)bits[i] << i;
-    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->arch << 24 | (uint64_t)facts->sms << 40;
+    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
-    const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->device_bytes);
+    const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->gpu.bytes);
     return mix(hash, row << 32 | (uint32_t)policy->splits);
 }
 
@@ -260,7 +260,7 @@ gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const g
     const size_t place = hash % REMEMBERED;
     const uint64_t word = atomic_load_explicit(&remembered[place].choice, memory_order_relaxed);
     if (word && (atomic_load_explicit(&remembered[place].check, memory_order_relaxed) ^ word) == hash)
-        return unpacked(word, facts->arch, may_share(policy, lean));
+        return unpacked(word, facts->gpu.arch, may_share(policy, lean));
     const gpb_choice choice = gpb_kernel_pick_anew(call, facts, policy, lean);
     const uint64_t now = packed(&choice);
     if (now) {

@@ -114,10 +114,10 @@ void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key 
 {
     const gpb_learn_cell on_host = size_of(host, key), on_gpu = size_of(gpu, key);
     const bool host_known = on_host.seen >= KNOWN, gpu_known = on_gpu.seen >= KNOWN;
-    facts->host_ratio = gpu_known && on_host.seen >= TRIES ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
-    facts->gpu_ratio = host_known && on_gpu.seen >= TRIES ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
-    facts->try_host = gpu_known && on_host.seen < TRIES && on_gpu.tries < TRIES;
-    facts->try_gpu = host_known && on_gpu.seen < TRIES && on_host.tries < TRIES;
+    facts->learnt.host_ratio = gpu_known && on_host.seen >= TRIES ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
+    facts->learnt.gpu_ratio = host_known && on_gpu.seen >= TRIES ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
+    facts->learnt.try_host = gpu_known && on_host.seen < TRIES && on_gpu.tries < TRIES;
+    facts->learnt.try_gpu = host_known && on_gpu.seen < TRIES && on_host.tries < TRIES;
 }
 
 void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)

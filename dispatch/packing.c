@@ -18,11 +18,11 @@ gpb_packing gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const
     bool padded = reads && (kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C), deep = multiple(call->k, kernel->bk);
     bool whole_a = call->x[GPB_A].trans == 'N' && deep && multiple(call->m, kernel->bm);
     bool whole_b = call->x[GPB_B].trans == 'N' && deep && multiple(call->n, kernel->bn);
-    bool here_a = facts->a != GPB_PLACE_DEVICE || gpb_packing_aligned(call->x[GPB_A].base, call->x[GPB_A].array, call->x[GPB_A].ld, call->x[GPB_A].stride, call->batch);
-    bool here_b = facts->b != GPB_PLACE_DEVICE || gpb_packing_aligned(call->x[GPB_B].base, call->x[GPB_B].array, call->x[GPB_B].ld, call->x[GPB_B].stride, call->batch);
+    bool here_a = facts->where[GPB_A].place != GPB_PLACE_DEVICE || gpb_packing_aligned(call->x[GPB_A].base, call->x[GPB_A].array, call->x[GPB_A].ld, call->x[GPB_A].stride, call->batch);
+    bool here_b = facts->where[GPB_B].place != GPB_PLACE_DEVICE || gpb_packing_aligned(call->x[GPB_B].base, call->x[GPB_B].array, call->x[GPB_B].ld, call->x[GPB_B].stride, call->batch);
     return (gpb_packing){
         .a = split || (padded && !(whole_a && here_a)),
         .b = split || (padded && !(whole_b && here_b)),
-        .c = kernel->form == GPB_FORM_PADDED_C || (call->x[GPB_C].uplo != 'G' && facts->c == GPB_PLACE_DEVICE),
+        .c = kernel->form == GPB_FORM_PADDED_C || (call->x[GPB_C].uplo != 'G' && facts->where[GPB_C].place == GPB_PLACE_DEVICE),
     };
 }

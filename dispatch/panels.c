@@ -49,8 +49,8 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
     const gpb_kernel *kernel = plan->kernel;
     const int64_t tiles = product(product(parts(plan->mc, kernel->bm), parts(plan->nc, kernel->bn)), plan->group);
     const bool strips = plan->sm < plan->mc || plan->sn < plan->nc;
-    return plan->shares && gpb_share_fits(kernel, facts->sms, facts->device_bytes)
-           && ((strips && gpb_share_is_deep(plan->kc)) || gpb_share_choose(kernel, facts->arch, facts->sms, tiles, plan->kc).sharers);
+    return plan->shares && gpb_share_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
+           && ((strips && gpb_share_is_deep(plan->kc)) || gpb_share_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
 /* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
@@ -59,9 +59,9 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
-    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->sms) : 0;
+    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
-    const int64_t tiles = gpb_split_room((facts->sms + 1) / GPB_SPLIT_CLUSTER, most(tile, wide));
+    const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, most(tile, wide));
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
@@ -97,9 +97,9 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     const int64_t grain = split ? GPB_PLAN_ALIGNED : 1;
     count_buffers(plan, call);
     const int64_t a = rounded_up(strips_area(mc, plan->sm, kc, group), grain), b = rounded_up(strips_area(nc, plan->sn, kc, group), grain);
-    plan->bytes_a = reads && facts->a != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
-    plan->bytes_b = reads && facts->b != GPB_PLACE_DEVICE ? product(b, plan->buffers_b) : 0;
-    plan->bytes_c = facts->c != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
+    plan->bytes_a = reads && facts->where[GPB_A].place != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
+    plan->bytes_b = reads && facts->where[GPB_B].place != GPB_PLACE_DEVICE ? product(b, plan->buffers_b) : 0;
+    plan->bytes_c = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
     plan->bytes_pa = !plan->pack_a ? 0 : split ? strips_split(kernel, mc, plan->sm, plan) : area(m, k, group);
     plan->bytes_pb = !plan->pack_b ? 0 : split ? strips_split(kernel, nc, plan->sn, plan) : area(k, n, group);
     plan->bytes_pc = plan->pack_c ? rounded_up(area(m, n, group), grain) : 0;
@@ -114,7 +114,7 @@ static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *smallest = plan->stand_in ? plan->stand_in : plan->kernel;
     int64_t blocks = product(parts(plan->mc, smallest->bm), parts(plan->nc, smallest->bn));
-    return measure(plan, call, facts) <= facts->device_bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
+    return measure(plan, call, facts) <= facts->gpu.bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -150,12 +150,12 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
 static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
-                + gpb_cost_link(t.c_up, facts->c, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->c, false, facts), busiest = most(up, down);
+    double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
+                + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
+    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts), busiest = most(up, down);
     double launches = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
                       * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
-    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->call_s;
+    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
 
 /* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
@@ -186,7 +186,7 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
     if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call)) return NULL;
     for (int i = 0; i < gpb_kernel_count; i++)
         if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SPLIT
-            && gpb_kernel_table_runs(gpb_kernels[i].image, facts->arch))
+            && gpb_kernel_table_runs(gpb_kernels[i].image, facts->gpu.arch))
             return &gpb_kernels[i];
     return NULL;
 }
@@ -195,7 +195,7 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
 static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     plan->wide = wide_beside(plan->kernel, call, facts);
-    if (plan->wide && fits(plan, call, facts) && plan->bytes_wa + plan->bytes_wb <= facts->device_bytes / 8) return true;
+    if (plan->wide && fits(plan, call, facts) && plan->bytes_wa + plan->bytes_wb <= facts->gpu.bytes / 8) return true;
     plan->wide = NULL;
     return fits(plan, call, facts);
 }
@@ -206,11 +206,11 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
-    const bool on_device = facts->a == GPB_PLACE_DEVICE && facts->b == GPB_PLACE_DEVICE && facts->c == GPB_PLACE_DEVICE;
+    const bool on_device = facts->where[GPB_A].place == GPB_PLACE_DEVICE && facts->where[GPB_B].place == GPB_PLACE_DEVICE && facts->where[GPB_C].place == GPB_PLACE_DEVICE;
     if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_predict_run(plan, call, facts, kernels_s);
-    const int64_t longest = facts->c == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
+    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
@@ -246,8 +246,8 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
 static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;
-    same.up_gbs = same.down_gbs = same.dma_gbs = 50;
-    same.call_s = 12e-6;
+    same.link.up_gbs = same.link.down_gbs = same.link.dma_gbs = 50;
+    same.link.call_s = 12e-6;
     return same;
 }
 
@@ -256,7 +256,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     const gpb_facts always = usual(measured), *facts = &always;
     gpb_packing packs = gpb_packing_of(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
-    plan->mc = plan->sm = facts->c == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
+    plan->mc = plan->sm = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
     plan->nc = plan->sn = call->n, plan->kc = call->k, plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
@@ -266,13 +266,13 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->group = 1;
     int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;      /* however many members */
     member -= once;
-    if (plan->shares && gpb_share_fits(plan->kernel, facts->sms, facts->device_bytes)) once = gpb_share_bytes(plan->kernel, facts->sms);
+    if (plan->shares && gpb_share_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_share_bytes(plan->kernel, facts->gpu.sms);
     if (member > 0 && fits(plan, call, facts)) {
-        plan->group = least(call->batch, most((facts->device_bytes - once) / member, 1));
+        plan->group = least(call->batch, most((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);
     }
     gpb_facts less = *facts;      /* strips take a little more */
-    less.device_bytes -= less.device_bytes / 32;
+    less.gpu.bytes -= less.gpu.bytes / 32;
     gpb_plan again = *plan;
     if (!cut(plan, call, &less, kernels_s)) {
         *plan = again;

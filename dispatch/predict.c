@@ -18,20 +18,20 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
     bool whole = plan->kc >= call->k;
     double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
     double element = 4 * (double)call->batch, c = element * m * n * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
-    return (gpb_traffic){ .a = facts->a != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
-                          .b = facts->b != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
-                          .c_up = facts->c == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
-                          .c_down = facts->c != GPB_PLACE_DEVICE ? c : 0 };
+    return (gpb_traffic){ .a = facts->where[GPB_A].place != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
+                          .b = facts->where[GPB_B].place != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
+                          .c_up = facts->where[GPB_C].place == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
+                          .c_down = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? c : 0 };
 }
 
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    double up = gpb_cost_link(t.a, facts->a, true, facts) + gpb_cost_link(t.b, facts->b, true, facts)
-                + gpb_cost_link(t.c_up, facts->c, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->c, false, facts);
-    double reach = gpb_cost_reach(t.a, facts->a) + gpb_cost_reach(t.c_down, facts->c);
-    return facts->call_s + reach + most(up, down);
+    double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
+                + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
+    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts);
+    double reach = gpb_cost_reach(t.a, facts->where[GPB_A].place) + gpb_cost_reach(t.c_down, facts->where[GPB_C].place);
+    return facts->link.call_s + reach + most(up, down);
 }
 
 /* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last blocks, the way through k, the change
@@ -63,7 +63,7 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
 static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts)
 {
     const bool is_a = move->operand == 'a', k_down = is_a ? call->x[GPB_A].trans != 'N' : call->x[GPB_B].trans == 'N';
-    const enum gpb_place place = is_a ? facts->a : facts->b;
+    const enum gpb_place place = is_a ? facts->where[GPB_A].place : facts->where[GPB_B].place;
     const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->sm, move->strip)
                               : gpb_schedule_strip(move->block.cols, plan->sn, move->strip);
     return gpb_cost_link(strip_bytes(move, plan), place, true, facts)
@@ -75,9 +75,9 @@ static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan
 static double home_s(double from, const gpb_tile *t, const gpb_call *call, const gpb_facts *facts, double up_end)
 {
     const double bytes = 4.0 * (double)t->rows * (double)t->cols * (double)t->members;
-    const double alone_s = gpb_cost_link(bytes, facts->c, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, facts->c);
-    const bool shared = facts->c == GPB_PLACE_HOST && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST);
-    const double slow = most(1, facts->down_gbs / (0.6 * facts->up_gbs));
+    const double alone_s = gpb_cost_link(bytes, facts->where[GPB_C].place, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, facts->where[GPB_C].place);
+    const bool shared = facts->where[GPB_C].place == GPB_PLACE_HOST && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST);
+    const double slow = most(1, facts->link.down_gbs / (0.6 * facts->link.up_gbs));
     if (!shared || from >= up_end) return alone_s;
     const double beside_s = up_end - from;
     return alone_s * slow <= beside_s ? alone_s * slow : beside_s + alone_s - beside_s / slow;
@@ -96,27 +96,27 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     const bool reads = gpb_call_multiplies(call);
     const double floor_s = gpb_predict_link(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
                                                                          * (reads ? (double)call->k : 1);
-    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->call_s) * 1.05;
+    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->link.call_s) * 1.05;
     gpb_walk walk = gpb_schedule_begin(call, plan);
     const gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
-    const double up_end = gpb_cost_link(traffic.a, facts->a, true, facts) + gpb_cost_link(traffic.b, facts->b, true, facts);
+    const double up_end = gpb_cost_link(traffic.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(traffic.b, facts->where[GPB_B].place, true, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
     for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
         const gpb_tile *t = &move->tile;
         if (move->operand) {
-            const enum gpb_place place = move->operand == 'a' ? facts->a : facts->b;
+            const enum gpb_place place = move->operand == 'a' ? facts->where[GPB_A].place : facts->where[GPB_B].place;
             const double bytes = strip_bytes(move, plan);
             if (up == 0) up = gpb_cost_reach(bytes, place);
             up += strip_s(move, call, plan, facts);
         }
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
-        if (call->beta != 0 && move->first && facts->c == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->c, true, facts);
+        if (call->beta != 0 && move->first && facts->where[GPB_C].place == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->where[GPB_C].place, true, facts);
         run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? launch_s(plan, (double)move->k1) : 0);
         if (!move->last) continue;
         last_bytes = 4 * elements;
         down = most(down, run), down += home_s(down, t, call, facts, up_end);
     }
-    return facts->call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->c);
+    return facts->link.call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
 }

@@ -148,37 +148,33 @@ static int64_t distance(const void *const *array, int64_t batch, size_t element)
 /* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
    The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
    of 1000 x 64^3 takes 30. */
-static enum gpb_place place_of_all(const gpb_call *call, enum gpb_operand x, int *device, int64_t *between, bool *managed)
+static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *device)
 {
     const size_t element = gpb_call_element(call);
     const void *const *array = call->x[x].array;
     const extent all = { gpb_call_rows(call, x), gpb_call_cols(call, x), call->x[x].ld, call->x[x].stride, (int64_t)element };
     known about;
-    *between = -1;
     if (!array) {
-        const enum gpb_place one = place_of(call->x[x].base, bytes_of(&all, call->batch), device, &about);
-        *managed = about.managed;
-        return one;
+        const enum gpb_place place = place_of(call->x[x].base, bytes_of(&all, call->batch), device, &about);
+        return (gpb_where){ place, about.managed && !gpb_place_on_host(place), -1 };
     }
     const size_t bytes = bytes_of(&all, 1);
     enum gpb_place place = place_of(array[0], bytes, device, &about);
-    *managed = about.managed || gpb_place_on_host(place);
+    bool reachable = about.managed || gpb_place_on_host(place);
     extent even = all;
     even.stride = distance(array, call->batch, element);
-    if (place != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, array[0], bytes_of(&even, call->batch))) {
-        *between = even.stride;
-        return place;
-    }
+    if (place != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, array[0], bytes_of(&even, call->batch)))
+        return (gpb_where){ place, reachable && !gpb_place_on_host(place), even.stride };
     int64_t i = place == GPB_PLACE_HOST ? 1 : members_within(&about, array, call->batch, bytes);
     for (; i < call->batch; i++) {
         if (place != GPB_PLACE_HOST && reaches_over(&about, array[i], bytes)) continue;
         const enum gpb_place one = place_of(array[i], bytes, device, &about);
-        *managed &= about.managed || gpb_place_on_host(one);
+        reachable &= about.managed || gpb_place_on_host(one);
         if (one == place) continue;
-        if (!gpb_place_on_host(one) || !gpb_place_on_host(place)) return GPB_PLACE_ELSEWHERE;
+        if (!gpb_place_on_host(one) || !gpb_place_on_host(place)) return (gpb_where){ GPB_PLACE_ELSEWHERE, reachable, -1 };
         place = GPB_PLACE_HOST;
     }
-    return place;
+    return (gpb_where){ place, reachable && !gpb_place_on_host(place), -1 };
 }
 
 /* Makes a context of ours current, so that the driver answers. */
@@ -289,35 +285,32 @@ static bool concurrent_access(void)
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
 {
+    static const enum gpb_operand order[] = { GPB_C, GPB_A, GPB_B };      /* C's device is the one that counts */
     int device = -1;
-    facts->c = place_of_all(call, GPB_C, &device, &facts->between_c, &facts->managed_c);
-    facts->a = place_of_all(call, GPB_A, &device, &facts->between_a, &facts->managed_a);
-    facts->b = place_of_all(call, GPB_B, &device, &facts->between_b, &facts->managed_b);
+    for (int i = 0; i < GPB_OPERANDS; i++) facts->where[order[i]] = place_of_all(call, order[i], &device);
     facts->device = device + 1;
-    facts->managed_a &= !gpb_place_on_host(facts->a), facts->managed_b &= !gpb_place_on_host(facts->b);
-    facts->managed_c &= !gpb_place_on_host(facts->c);
-    if (gpb_facts_managed(facts) && !concurrent_access()) facts->arch = 0;
+    if (gpb_facts_managed(facts) && !concurrent_access()) facts->gpu.arch = 0;
 }
 
 void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
-    *facts = (gpb_facts){ .arch = 80, .sms = 108, .device_bytes = (int64_t)8 << 30 };
+    *facts = (gpb_facts){ .gpu.arch = 80, .gpu.sms = 108, .gpu.bytes = (int64_t)8 << 30 };
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
     const bool unstarted = gpb_gpu_possible() && !gpb_gpu_started() && libcuda;
     if (unstarted) gpb_gpu_note_device();
     if (unstarted && any_might(call)) gpb_gpu_start();
     if (!gpb_gpu_possible()) {
-        facts->arch = 0;
+        facts->gpu.arch = 0;
     } else if (enter()) {
         gpb_device *devices;
         gpb_gpu_devices(&devices);
-        facts->arch = devices[0].arch, facts->sms = devices[0].sms, facts->device_bytes = devices[0].budget;
+        facts->gpu.arch = devices[0].arch, facts->gpu.sms = devices[0].sms, facts->gpu.bytes = devices[0].budget;
         find_operands(call, facts);
         gpb_gpu_exit();
     } else if (gpb_gpu_started()) {
-        facts->arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
+        facts->gpu.arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
     }
     pthread_setcancelstate(cancel, NULL);
 }

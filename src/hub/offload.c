@@ -153,7 +153,7 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
     const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);      /* where managed pages lie is not known */
-    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->gpu_ratio, seconds)) gpb_gpu_save();
+    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds)) gpb_gpu_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
               failed ? "gpu+host" : "gpu", &out);
@@ -215,12 +215,12 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
     for (bool waited = false;; waited = true) {
         gpb_gpu_facts(call, libcuda, facts);
         gpb_machine_facts(call, facts);
-        facts->starting = gpb_gpu_starting();
-        facts->start_s = gpb_gpu_start_left();
-        facts->callers = callers(gpb_facts_large(call, facts));
-        facts->host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
-        facts->age_s = gpb_clock_s() - loaded_s;
-        facts->credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
+        facts->now.starting = gpb_gpu_starting();
+        facts->now.start_s = gpb_gpu_start_left();
+        facts->now.callers = callers(gpb_facts_large(call, facts));
+        facts->now.host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
+        facts->now.age_s = gpb_clock_s() - loaded_s;
+        facts->now.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_decide(call, facts, user);
         if (plan.missed_s > 0 && gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
@@ -228,7 +228,7 @@ static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *use
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
         if (plan.starts || unmeasured) gpb_gpu_start_behind();
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
-        if (!plan.gpu || facts->start_s == 0 || waited) return plan;
+        if (!plan.gpu || facts->now.start_s == 0 || waited) return plan;
         if (!gpb_gpu_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) return plan;
     }
 }
@@ -262,7 +262,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
         plan.why = gpb_gpu_why();
     }
     visit->why = plan.why, visit->host_s = plan.host_s, visit->gpu_s = plan.gpu_s;
-    visit->modelled_s = facts.callers || facts.host_callers ? 0 : plan.host_s / facts.host_ratio, visit->threads = facts.cores;
+    visit->modelled_s = facts.now.callers || facts.now.host_callers ? 0 : plan.host_s / facts.learnt.host_ratio, visit->threads = facts.host.cores;
     return false;
 }
 

@@ -114,7 +114,7 @@ static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan
     gpb_gpu_facts(call, true, facts);
     gpb_machine_facts(call, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
-    if (facts->a != place || facts->b != place || facts->c != place || gpb_gpu_leaving()) return -1;
+    if (facts->where[GPB_A].place != place || facts->where[GPB_B].place != place || facts->where[GPB_C].place != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_decide(call, facts, &always);
     if (!plan->gpu) return -1;
     const double begin_s = gpb_clock_s();
@@ -131,7 +131,7 @@ static double learn(const gpb_call *call, bool there)
         gpb_plan plan;
         const double seconds = timed(call, there, &facts, &plan);
         if (seconds < 0) return -1;
-        gpb_machine_gpu_took(call, &facts, plan.gpu_s / facts.gpu_ratio, seconds);
+        gpb_machine_gpu_took(call, &facts, plan.gpu_s / facts.learnt.gpu_ratio, seconds);
         best = least(best, seconds);
     }
     return best;
@@ -150,7 +150,7 @@ static void measure_launch(void)
         if (seconds < 0) return;
         best = least(best, seconds);
     }
-    const double rest = best - (plan.gpu_s / facts.gpu_ratio - facts.call_s);
+    const double rest = best - (plan.gpu_s / facts.learnt.gpu_ratio - facts.link.call_s);
     atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
 }
 

@@ -29,7 +29,7 @@ static int class_of(int threads)
 static gpb_learn *gpu_table(const gpb_call *call, const gpb_facts *facts)
 {
     bool device = gpb_facts_c_on_gpu(facts) && (!gpb_call_multiplies(call) || gpb_facts_on_gpu(facts));
-    return &gpb_machine_here.gpu[device ? 1 : facts->crowded ? 2 : 0];
+    return &gpb_machine_here.gpu[device ? 1 : facts->learnt.crowded ? 2 : 0];
 }
 
 /* Staged: threads that copy at one rate, a link that moves at another. Together they reach x y / sqrt(x^2 + y^2): with 10 GB/s a core and
@@ -52,11 +52,11 @@ static void fill(gpb_facts *facts, int threads)
 {
     const double core = known(&gpb_machine_here.core_mbs, 1e-3, 9), link = known(&gpb_machine_here.dma_mbs, 1e-3, 25);
     const double each = stagers() > 1 ? stagers() * 0.5 * core : core;      /* while both directions run */
-    facts->dma_gbs = link;
-    facts->up_gbs = staged(each, link), facts->down_gbs = staged(0.8 * each, link);
-    facts->call_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
-    facts->cores = threads;
-    facts->core_gflops = 50;
+    facts->link.dma_gbs = link;
+    facts->link.up_gbs = staged(each, link), facts->link.down_gbs = staged(0.8 * each, link);
+    facts->link.call_s = known(&gpb_machine_here.launch_ns, 1e-9, 20e-6);
+    facts->host.cores = threads;
+    facts->host.core_gflops = 50;
 }
 
 /* What is too few to be looked at follows from calls of about that size: products of 40 x 40 x 40. */
@@ -67,7 +67,7 @@ static void count_too_few(int threads)
     const gpb_call typical = { .m = 40, .n = 40, .k = 40, .batch = 1, .x[GPB_C].uplo = 'G' };
     gpb_facts facts;
     fill(&facts, threads);
-    facts.host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(&typical), true);
+    facts.learnt.host_ratio = gpb_learn_ratio(&gpb_machine_here.host[class_of(threads)], gpb_learn_key_of(&typical), true);
     atomic_store_explicit(&too_few, gpb_decide_too_few(&facts), memory_order_relaxed);
 }
 
@@ -89,16 +89,16 @@ void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     fill(facts, host_threads());
-    facts->crowded = gpb_crowded();
-    gpb_learn_facts(&gpb_machine_here.host[class_of(facts->cores)], gpu_table(call, facts), key, facts);
-    facts->quiet_ratio = facts->crowded ? gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false) : facts->gpu_ratio;
-    if (gpb_crowd_ending()) facts->gpu_ratio = facts->quiet_ratio;
-    if (gpb_machine_too_few() == 0) count_too_few(facts->cores);
+    facts->learnt.crowded = gpb_crowded();
+    gpb_learn_facts(&gpb_machine_here.host[class_of(facts->host.cores)], gpu_table(call, facts), key, facts);
+    facts->learnt.quiet_ratio = facts->learnt.crowded ? gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false) : facts->learnt.gpu_ratio;
+    if (gpb_crowd_ending()) facts->learnt.gpu_ratio = facts->learnt.quiet_ratio;
+    if (gpb_machine_too_few() == 0) count_too_few(facts->host.cores);
 }
 
 void gpb_machine_tried(const gpb_call *call, const gpb_facts *facts, bool gpu)
 {
-    gpb_learn_tried(gpu ? &gpb_machine_here.host[class_of(facts->cores)] : gpu_table(call, facts), gpb_learn_key_of(call));
+    gpb_learn_tried(gpu ? &gpb_machine_here.host[class_of(facts->host.cores)] : gpu_table(call, facts), gpb_learn_key_of(call));
 }
 
 void gpb_machine_host_took(const gpb_call *call, int threads, double modelled_s, double seconds)

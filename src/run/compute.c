@@ -22,10 +22,10 @@
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_device *device = lane->device;
-    bool fits = facts->arch == device->arch && facts->sms == device->sms && gpb_gpu_run_bytes(call, plan) <= device->budget;
+    bool fits = facts->gpu.arch == device->arch && facts->gpu.sms == device->sms && gpb_gpu_run_bytes(call, plan) <= device->budget;
     for (int64_t most = device->budget; plan->gpu; fits = false) {
         if (!fits) {
-            facts->arch = device->arch, facts->sms = device->sms, facts->device_bytes = most;
+            facts->gpu.arch = device->arch, facts->gpu.sms = device->sms, facts->gpu.bytes = most;
             *plan = gpb_decide(call, facts, policy);
             if (!plan->gpu) break;
         }
@@ -103,7 +103,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
         gpb_log_warn(GPB_GPU_UNREACHED, call->symbol,
                      errno == ENOMEM ? "is more than there is host memory for" : "cannot be reached any more",
-                     begun && !gpb_place_on_host(facts->c) ? "begun and not computed: it is no result, nor as it was" : "not computed");
+                     begun && !gpb_place_on_host(facts->where[GPB_C].place) ? "begun and not computed: it is no result, nor as it was" : "not computed");
     free(progress.marks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);

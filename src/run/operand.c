@@ -61,10 +61,10 @@ gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan
                   .a = operand(plan, plan->bytes_a, plan->buffers_a, least(plan->sm, plan->mc)),
                   .b = operand(plan, plan->bytes_b, plan->buffers_b, least(plan->sn, plan->nc)),
                   .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
-    r.a.stored = call->x[GPB_A], r.a.place = facts->a;
-    r.b.stored = call->x[GPB_B], r.b.place = facts->b;
-    r.c.stored = call->x[GPB_C], r.c.place = facts->c;
-    straighten(&r.a, facts->between_a), straighten(&r.b, facts->between_b), straighten(&r.c, facts->between_c);
+    r.a.stored = call->x[GPB_A], r.a.place = facts->where[GPB_A].place;
+    r.b.stored = call->x[GPB_B], r.b.place = facts->where[GPB_B].place;
+    r.c.stored = call->x[GPB_C], r.c.place = facts->where[GPB_C].place;
+    straighten(&r.a, facts->where[GPB_A].member_stride), straighten(&r.b, facts->where[GPB_B].member_stride), straighten(&r.c, facts->where[GPB_C].member_stride);
     r.a.is_a = true;
     r.a.k_down = gpb_call_k_down(call, GPB_A), r.b.k_down = gpb_call_k_down(call, GPB_B);
     CUdeviceptr arena = lane->arena;

@@ -110,7 +110,7 @@ typedef struct left {
 static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_tile *t, int64_t l, const left *begun)
 {
     member x = { .call = call, .k = gpb_call_depth(call), .beta = call->beta };
-    const enum gpb_place places[] = { facts->a, facts->b, facts->c };
+    const enum gpb_place places[] = { facts->where[GPB_A].place, facts->where[GPB_B].place, facts->where[GPB_C].place };
     void *owned[GPB_OPERANDS] = { NULL };
     bool ok = true;
     if (begun && begun->done->steps) leave(&x, &begun->last);      /* these panels, and beta, are in C already */

@@ -340,11 +340,11 @@ static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *pla
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
     const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
     gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
-    f.home = facts->c != GPB_PLACE_DEVICE;
-    f.staged = (reads && (facts->a == GPB_PLACE_HOST || facts->b == GPB_PLACE_HOST)) || gpb_place_on_host(facts->c);
+    f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
+    f.staged = (reads && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST)) || gpb_place_on_host(facts->where[GPB_C].place);
     /* Not where what is home cannot be fetched again: beta C is in it. */
     f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed
-                && (facts->c != GPB_PLACE_ELSEWHERE || call->beta == 0);
+                && (facts->where[GPB_C].place != GPB_PLACE_ELSEWHERE || call->beta == 0);
     f.post = f.launch = f.fetch = f.land = gpb_walk_begin(call, plan);
     gpb_walk_to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
@@ -365,7 +365,7 @@ CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan,
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);
-    const bool brief = !gpb_place_on_host(facts->c);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
+    const bool brief = !gpb_place_on_host(facts->where[GPB_C].place);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
     while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }

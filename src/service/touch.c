@@ -23,7 +23,7 @@ static void touch(const gpb_call *call, enum gpb_operand x, void (*one)(const ch
 void gpb_touch(const gpb_call *call, const gpb_facts *facts)
 {
     const bool reads = gpb_call_multiplies(call);
-    if (reads && facts->a == GPB_PLACE_HOST) touch(call, GPB_A, read_one);
-    if (reads && facts->b == GPB_PLACE_HOST) touch(call, GPB_B, read_one);
-    if (facts->c == GPB_PLACE_HOST) touch(call, GPB_C, write_one);
+    if (reads && facts->where[GPB_A].place == GPB_PLACE_HOST) touch(call, GPB_A, read_one);
+    if (reads && facts->where[GPB_B].place == GPB_PLACE_HOST) touch(call, GPB_B, read_one);
+    if (facts->where[GPB_C].place == GPB_PLACE_HOST) touch(call, GPB_C, write_one);
 }

@@ -109,13 +109,13 @@ static double seconds_per_plan(const gpb_call *g, const gpb_facts *facts)
 static void plans(FILE *csv)
 {
     /* An H200 and its host, as evidence/machine.md has them. */
-    gpb_facts facts = { .arch = 90, .sms = 132, .device_bytes = INT64_C(120) << 30, .up_gbs = 50, .down_gbs = 45, .dma_gbs = 50,
-                        .call_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 73, .host_ratio = 1 };
+    gpb_facts facts = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(120) << 30, .link.up_gbs = 50, .link.down_gbs = 45, .link.dma_gbs = 50,
+                        .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .host.cores = 16, .host.core_gflops = 73, .learnt.host_ratio = 1 };
     static const int sizes[] = { 4, 16, 64, 256, 512, 1024, 4096, 16384 };
     for (int device = 0; device < 2; device++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             const gpb_call g = host_call(sizes[i], sizes[i], sizes[i], 0);
-            facts.a = facts.b = facts.c = device ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
+            facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = device ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
             facts.device = device;
             static const gpb_policy policy = { .offload = GPB_OFFLOAD_AUTO };
             double ns = 1e9 * seconds_per_plan(&g, &facts);

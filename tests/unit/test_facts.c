@@ -95,11 +95,11 @@ static void places(void **state)
 {
     (void)state;
     gpb_facts facts = facts_of(gemm(pageable, pinned, managed));
-    assert_int_equal(facts.a, GPB_PLACE_HOST);
-    assert_int_equal(facts.b, GPB_PLACE_PINNED);
-    assert_int_equal(facts.c, GPB_PLACE_DEVICE);
+    assert_int_equal(facts.where[GPB_A].place, GPB_PLACE_HOST);
+    assert_int_equal(facts.where[GPB_B].place, GPB_PLACE_PINNED);
+    assert_int_equal(facts.where[GPB_C].place, GPB_PLACE_DEVICE);
     facts = facts_of(gemm((void *)(uintptr_t)memory, NULL, pageable));
-    assert_true(facts.a == GPB_PLACE_DEVICE && facts.b == GPB_PLACE_HOST && facts.c == GPB_PLACE_HOST && facts.device == 1);
+    assert_true(facts.where[GPB_A].place == GPB_PLACE_DEVICE && facts.where[GPB_B].place == GPB_PLACE_HOST && facts.where[GPB_C].place == GPB_PLACE_HOST && facts.device == 1);
     assert_true(gpb_facts_on_gpu(&facts));
     facts = facts_of(gemm(pinned, pinned, pinned));
     assert_false(gpb_facts_on_gpu(&facts));
@@ -111,11 +111,11 @@ static void managed_memory(void **state)
     (void)state;
     const gpb_call call = gemm(pageable, managed, managed), mixed = gemm(managed, managed, (void *)(uintptr_t)memory);
     gpb_facts facts = facts_of(call);
-    assert_true(facts.b == GPB_PLACE_DEVICE && facts.managed_b && facts.managed_c && !facts.managed_a);
+    assert_true(facts.where[GPB_B].place == GPB_PLACE_DEVICE && facts.where[GPB_B].managed && facts.where[GPB_C].managed && !facts.where[GPB_A].managed);
     assert_false(gpb_facts_on_gpu(&facts) || gpb_facts_c_on_gpu(&facts));
     assert_true(none_there(&call) && !none_there(&mixed));
     facts = facts_of(mixed);
-    assert_true(gpb_facts_on_gpu(&facts) && gpb_facts_c_on_gpu(&facts) && !facts.managed_c);
+    assert_true(gpb_facts_on_gpu(&facts) && gpb_facts_c_on_gpu(&facts) && !facts.where[GPB_C].managed);
     const void *a[] = { managed, pageable }, *b[] = { managed, managed + 256 };
     void *c[] = { managed, (void *)(uintptr_t)memory };
     gpb_call array = gemm(NULL, NULL, NULL);
@@ -123,13 +123,13 @@ static void managed_memory(void **state)
         array.batch = 2;
     array.x[GPB_A].array = a, array.x[GPB_B].array = b, array.x[GPB_C].array = (const void *const *)c;
     facts = facts_of(array);
-    assert_true(facts.managed_a && facts.managed_b && !facts.managed_c && facts.a == GPB_PLACE_ELSEWHERE && gpb_facts_c_on_gpu(&facts));
+    assert_true(facts.where[GPB_A].managed && facts.where[GPB_B].managed && !facts.where[GPB_C].managed && facts.where[GPB_A].place == GPB_PLACE_ELSEWHERE && gpb_facts_c_on_gpu(&facts));
     started = false;
     assert_true(none_there(&call) && !none_there(&mixed));      /* no reason to start one */
     started = true;
     device.concurrent = 0;
-    assert_int_equal(facts_of(call).arch, 0);
-    assert_int_equal(facts_of(gemm(pageable, pinned, pageable)).arch, 90);
+    assert_int_equal(facts_of(call).gpu.arch, 0);
+    assert_int_equal(facts_of(gemm(pageable, pinned, pageable)).gpu.arch, 90);
     device.concurrent = 1;
 }
 
@@ -139,22 +139,22 @@ static void extents(void **state)
     (void)state;
     gpb_call call = gemm(pinned, pinned, pinned);
     call.k = 32, call.x[GPB_A].ld = 128;                               /* A: 64 x 32, to 31 * 128 + 64 = 4032 of 4096 elements */
-    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+    assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_PINNED);
     call.x[GPB_A].base = pinned + 64;
-    assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+    assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_PINNED);
     call.x[GPB_A].base = pinned + 65;
-    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+    assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_HOST);
     call = gemm(pinned, pinned, pinned);
     call.m = call.n = call.k = 16, call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 16,
         call.batch = 16;
     call.x[GPB_A].stride = 256, call.x[GPB_B].stride = 257, call.x[GPB_C].stride = -1;
     gpb_facts facts = facts_of(call);
-    assert_int_equal(facts.a, GPB_PLACE_PINNED);
-    assert_int_equal(facts.b, GPB_PLACE_HOST);
-    assert_int_equal(facts.c, GPB_PLACE_HOST);
+    assert_int_equal(facts.where[GPB_A].place, GPB_PLACE_PINNED);
+    assert_int_equal(facts.where[GPB_B].place, GPB_PLACE_HOST);
+    assert_int_equal(facts.where[GPB_C].place, GPB_PLACE_HOST);
     call.x[GPB_A].stride = INT64_MAX / 2, call.x[GPB_B].ld = INT64_MAX;
     facts = facts_of(call);
-    assert_true(facts.a == GPB_PLACE_HOST && facts.b == GPB_PLACE_HOST);
+    assert_true(facts.where[GPB_A].place == GPB_PLACE_HOST && facts.where[GPB_B].place == GPB_PLACE_HOST);
 }
 
 static void arrays(void **state)
@@ -167,13 +167,13 @@ static void arrays(void **state)
         call.batch = 3;
     call.x[GPB_A].array = a, call.x[GPB_B].array = b, call.x[GPB_C].array = (const void *const *)c;
     gpb_facts facts = facts_of(call);
-    assert_int_equal(facts.a, GPB_PLACE_PINNED);
-    assert_int_equal(facts.b, GPB_PLACE_HOST);                 /* both kinds of host memory: staged */
-    assert_int_equal(facts.c, GPB_PLACE_ELSEWHERE);
+    assert_int_equal(facts.where[GPB_A].place, GPB_PLACE_PINNED);
+    assert_int_equal(facts.where[GPB_B].place, GPB_PLACE_HOST);                 /* both kinds of host memory: staged */
+    assert_int_equal(facts.where[GPB_C].place, GPB_PLACE_ELSEWHERE);
     a[2] = pinned + N * N - 255;                               /* the last member ends after the allocation */
-    assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+    assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_HOST);
     c[0] = c[2] = c[1];
-    assert_int_equal(facts_of(call).c, GPB_PLACE_DEVICE);
+    assert_int_equal(facts_of(call).where[GPB_C].place, GPB_PLACE_DEVICE);
     assert_false(gpb_gpu_unseen(&call, true) || none_there(&call));
 }
 
@@ -194,16 +194,16 @@ static void long_arrays(void **state)
             if (i == odd) a[i] = pageable, b[i] = pinned, c[i] = pinned;
         }
         const gpb_facts facts = facts_of(call);
-        assert_int_equal(facts.a, odd < 0 ? GPB_PLACE_PINNED : GPB_PLACE_HOST);
-        assert_int_equal(facts.b, GPB_PLACE_HOST);
-        assert_int_equal(facts.c, odd < 0 ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE);
+        assert_int_equal(facts.where[GPB_A].place, odd < 0 ? GPB_PLACE_PINNED : GPB_PLACE_HOST);
+        assert_int_equal(facts.where[GPB_B].place, GPB_PLACE_HOST);
+        assert_int_equal(facts.where[GPB_C].place, odd < 0 ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE);
     }
     for (int i = 0; i < MEMBERS; i++) a[i] = pinned + 64 * i;
     for (int last = 1; last < MEMBERS; last++) {
         a[last] = pinned + N * N - 63;                         /* ends one element after the allocation */
-        assert_int_equal(facts_of(call).a, GPB_PLACE_HOST);
+        assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_HOST);
         a[last] = pinned + N * N - 64;
-        assert_int_equal(facts_of(call).a, GPB_PLACE_PINNED);
+        assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_PINNED);
         a[last] = pinned + 64 * last;
     }
 }
@@ -224,15 +224,15 @@ static void equal_steps(void **state)
         for (int i = 0; i < MEMBERS; i++)
             a[i] = device_memory + 400 * i + (i == odd ? 4 : 0), b[i] = device_memory, c[i] = device_memory + 4 * 70 * (MEMBERS - i);
         const gpb_facts facts = facts_of(call);
-        assert_true(facts.a == GPB_PLACE_DEVICE && facts.b == GPB_PLACE_DEVICE && facts.c == GPB_PLACE_DEVICE);
-        assert_int_equal(facts.between_a, odd < 0 ? 100 : -1);
-        assert_int_equal(facts.between_b, 0);
-        assert_int_equal(facts.between_c, -1);                 /* descending */
+        assert_true(facts.where[GPB_A].place == GPB_PLACE_DEVICE && facts.where[GPB_B].place == GPB_PLACE_DEVICE && facts.where[GPB_C].place == GPB_PLACE_DEVICE);
+        assert_int_equal(facts.where[GPB_A].member_stride, odd < 0 ? 100 : -1);
+        assert_int_equal(facts.where[GPB_B].member_stride, 0);
+        assert_int_equal(facts.where[GPB_C].member_stride, -1);                 /* descending */
     }
     for (int i = 0; i < MEMBERS; i++) a[i] = device_memory + 402 * i;
-    assert_int_equal(facts_of(call).between_a, -1);
+    assert_int_equal(facts_of(call).where[GPB_A].member_stride, -1);
     call.batch = 2, a[1] = pageable;                           /* two of different kinds are never a strided batch */
-    assert_true(facts_of(call).between_a == -1 && facts_of(call).a == GPB_PLACE_ELSEWHERE);
+    assert_true(facts_of(call).where[GPB_A].member_stride == -1 && facts_of(call).where[GPB_A].place == GPB_PLACE_ELSEWHERE);
 }
 
 static float global[16];
@@ -289,7 +289,7 @@ static void out_of_reach(void **state)
     const gpb_call host = gemm(pageable, pageable, pageable), device = gemm(pageable, (void *)(uintptr_t)memory, pageable);
     char *none = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const gpb_call on_demand = gemm(pageable, pageable, none), edge = gemm(pageable + N * N - 1, pageable, pageable);
-    assert_int_equal(facts_of(device).b, GPB_PLACE_DEVICE);
+    assert_int_equal(facts_of(device).where[GPB_B].place, GPB_PLACE_DEVICE);
     assert_false(gpb_gpu_unreachable(&device));          /* it is not lost yet */
     lost = true;
     for (int i = 0; i < 2; i++, forked = true) {
@@ -310,23 +310,23 @@ static void machine(void **state)
     (void)state;
     gpb_call call = gemm(pageable, pageable, pageable);
     gpb_facts before = facts_of(call);
-    assert_true(before.cores == 4 && before.host_ratio > 0.5 && before.host_ratio < 1 && before.gpu_ratio == 1 && before.call_s == 20e-6);
-    assert_true(before.up_gbs > before.down_gbs && before.dma_gbs > before.up_gbs && before.arch == 90);
+    assert_true(before.host.cores == 4 && before.learnt.host_ratio > 0.5 && before.learnt.host_ratio < 1 && before.learnt.gpu_ratio == 1 && before.link.call_s == 20e-6);
+    assert_true(before.link.up_gbs > before.link.down_gbs && before.link.dma_gbs > before.link.up_gbs && before.gpu.arch == 90);
     unsigned age = gpb_machine_age();
     double few = gpb_machine_too_few();
     for (int i = 0; i < 12; i++) gpb_machine_host_took(&call, 4, 1e-5, 8e-5);
-    assert_true(facts_of(call).host_ratio > 7 && gpb_machine_age() != age && gpb_machine_too_few() < few / 4);
+    assert_true(facts_of(call).learnt.host_ratio > 7 && gpb_machine_age() != age && gpb_machine_too_few() < few / 4);
     threads = 1;
-    assert_true(facts_of(call).host_ratio == before.host_ratio);      /* that was learnt of four threads */
+    assert_true(facts_of(call).learnt.host_ratio == before.learnt.host_ratio);      /* that was learnt of four threads */
     gpb_machine_here.dma_mbs = 50000;
     gpb_machine_here.core_mbs = 10000;
     gpb_machine_here.launch_ns = 12000;
     gpb_machine_measured();
     gpb_facts after = facts_of(call);
-    assert_true(after.dma_gbs == 50 && after.call_s > 11.9e-6 && after.call_s < 12.1e-6 && after.up_gbs > 9 && after.up_gbs < 10);
+    assert_true(after.link.dma_gbs == 50 && after.link.call_s > 11.9e-6 && after.link.call_s < 12.1e-6 && after.link.up_gbs > 9 && after.link.up_gbs < 10);
     workers = 15;                                              /* eight cores each way, 50 GB/s */
     after = facts_of(call);
-    assert_true(after.up_gbs > 40 && after.up_gbs < 45 && after.down_gbs > 38 && after.down_gbs < after.up_gbs);
+    assert_true(after.link.up_gbs > 40 && after.link.up_gbs < 45 && after.link.down_gbs > 38 && after.link.down_gbs < after.link.up_gbs);
 }
 
 int main(void)

@@ -54,7 +54,7 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)libcuda;
     asked++;
-    *facts = (gpb_facts){ .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30 };
+    *facts = (gpb_facts){ .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(100) << 30 };
     (void)call;
 }
 

@@ -61,11 +61,11 @@ static void change(question *q, int what, uint64_t *state)
     case 13: q->call.x[GPB_A].stride = stride(state), q->call.x[GPB_B].stride = stride(state); break;
     case 14: q->call.x[GPB_A].array = below(state, 4) ? NULL : items; break;
     case 15: q->call.x[GPB_B].array = below(state, 4) ? NULL : items; break;
-    case 16: q->facts.a = place(state), q->facts.b = place(state); break;
-    case 17: q->facts.c = place(state); break;
-    case 18: q->facts.arch = generations[below(state, sizeof generations / sizeof *generations)]; break;
-    case 22: q->facts.sms = 40 + 46 * (int)below(state, 3); break;
-    case 19: q->facts.device_bytes = INT64_C(1) << (20 + 8 * below(state, 3)); break;
+    case 16: q->facts.where[GPB_A].place = place(state), q->facts.where[GPB_B].place = place(state); break;
+    case 17: q->facts.where[GPB_C].place = place(state); break;
+    case 18: q->facts.gpu.arch = generations[below(state, sizeof generations / sizeof *generations)]; break;
+    case 22: q->facts.gpu.sms = 40 + 46 * (int)below(state, 3); break;
+    case 19: q->facts.gpu.bytes = INT64_C(1) << (20 + 8 * below(state, 3)); break;
     case 20: q->policy.math = (enum gpb_math_policy)below(state, 3), q->policy.splits = (int)(below(state, 3) * below(state, 5)); break;
     case 21: q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)], q->lean = below(state, 4) == 0; break;
     }
@@ -96,7 +96,7 @@ static void *ask(void *number)
     uint64_t state = 88172645463325252u + 7919 * (uint64_t)(uintptr_t)number;
     for (int i = 0; i < QUESTIONS; i++) {
         question q = { .call = { .symbol = "sgemm_", .type = GPB_TYPE_s },
-                       .facts = { .call_s = 1e-5, .gpu_ratio = 1, .host_ratio = 1 } };
+                       .facts = { .link.call_s = 1e-5, .learnt.gpu_ratio = 1, .learnt.host_ratio = 1 } };
         for (int what = 0; what < CHANGES; what++) change(&q, what, &state);
         compare(&q);
         for (int j = 0; j < 4; j++) {

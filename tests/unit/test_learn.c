@@ -166,24 +166,24 @@ static void tries(void **state)
     ratio_after(&host, 20, 1), ratio_after(&gpu, 20, 1);
     for (int calls = 0; calls < 4; calls++) {
         gpb_learn_facts(&host, &gpu, key, &facts);
-        assert_false(facts.try_host || facts.try_gpu);
+        assert_false(facts.learnt.try_host || facts.learnt.try_gpu);
         gpb_learn_tried(&host, key);
         gpb_learn_add(&host, key, 1e-3, 2e-3);
     }
     gpb_learn_facts(&host, &gpu, key, &facts);
-    assert_true(facts.try_gpu && !facts.try_host);
+    assert_true(facts.learnt.try_gpu && !facts.learnt.try_host);
     gpb_learn_tried(&host, key);
     gpb_learn_facts(&host, &gpu, key, &facts);
-    assert_true(facts.try_gpu);
+    assert_true(facts.learnt.try_gpu);
     for (int i = 0; i < 3; i++) gpb_learn_tried(&host, key);
     gpb_learn_facts(&host, &gpu, key, &facts);
-    assert_false(facts.try_gpu);
+    assert_false(facts.learnt.try_gpu);
     gpb_learn_add(&gpu, key, 1e-3, 6e-3), gpb_learn_add(&gpu, key, 1e-3, 5e-3), gpb_learn_add(&gpu, key, 1e-3, 7e-3);
     gpb_learn_facts(&host, &gpu, key, &facts);
-    assert_true(fabs(facts.gpu_ratio - 5) < 0.01 && !facts.try_gpu && !facts.try_host);
+    assert_true(fabs(facts.learnt.gpu_ratio - 5) < 0.01 && !facts.learnt.try_gpu && !facts.learnt.try_host);
     for (int calls = 0; calls < 4; calls++) gpb_learn_add(&gpu, key, 1e-3, 5e-3);
     gpb_learn_facts(&host, &gpu, key, &facts);
-    assert_true(fabs(facts.host_ratio - 2) < 0.1 && !facts.try_gpu && !facts.try_host);
+    assert_true(fabs(facts.learnt.host_ratio - 2) < 0.1 && !facts.learnt.try_gpu && !facts.learnt.try_host);
 }
 
 static void *adds(void *learnt)

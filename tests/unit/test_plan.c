@@ -25,9 +25,9 @@
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
 
 static const struct card { const char *name; gpb_facts facts; } cards[] = {
-#define CARD(card, cc, count, gib, link, launch, host_cores, gflops)                                                       \
-    { card, { .arch = cc, .sms = count, .device_bytes = gib * GIB, .up_gbs = link, .down_gbs = link, .dma_gbs = 1.1 * (link), \
-              .call_s = launch, .gpu_ratio = 1, .cores = host_cores, .core_gflops = gflops, .host_ratio = 1 } },
+#define CARD(card, cc, count, gib, rate, launch, host_cores, gflops)                                                       \
+    { card, { .gpu = { cc, count, gib * GIB }, .link = { rate, rate, 1.1 * (rate), launch },                               \
+              .host = { host_cores, gflops }, .learnt = { .host_ratio = 1, .gpu_ratio = 1 } } },
     /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
     CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
     CARD( "small", 86,   20,   3,  10,   15e-6,  8,     60 )
@@ -151,7 +151,7 @@ static void print_plans(int fd)
         print_question(fd, q);
         for (int c = 0; c < COUNT(cards); c++) {
             gpb_facts facts = cards[c].facts;
-            facts.a = place(q->place[0]), facts.b = place(q->place[1]), facts.c = place(q->place[2]);
+            facts.where[GPB_A].place = place(q->place[0]), facts.where[GPB_B].place = place(q->place[1]), facts.where[GPB_C].place = place(q->place[2]);
             gpb_plan plan = gpb_decide(&call, &facts, &q->policy);
             print_plan(fd, cards[c].name, &plan);
         }
@@ -179,7 +179,7 @@ static void short_chains(void **state)
     static const int64_t sizes[][3] = { { 16384, 16, 16384 }, { 16384, 32, 16384 }, { 16384, 32, 4096 }, { 4096, 16, 65536 }, { 8192, 32, 8192 } };
     for (int i = 0; i < COUNT(sizes); i++) {
         gpb_facts facts = *h200;
-        facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+        facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
         const gpb_plan plan = ask(gemm(sizes[i][0], sizes[i][1], sizes[i][2]), facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_memory_equal(plan.kernel->name, "thin", 4);
         assert_true(sizes[i][2] * plan.kernel->bn <= INT64_C(720) * 64 * plan.splits);
@@ -190,7 +190,7 @@ static void order_of_the_rules(void **state)
 {
     (void)state;
     gpb_facts device = *h200, none = *h200;
-    device.c = GPB_PLACE_DEVICE, none.arch = 0;
+    device.where[GPB_C].place = GPB_PLACE_DEVICE, none.gpu.arch = 0;
     gpb_call big = gemm(4096, 4096, 4096), small = gemm(8, 8, 8), wide = big, empty = gemm(4096, 4096, 0);
     gpb_policy automatic = { 0 }, always = { .offload = GPB_OFFLOAD_ALWAYS }, never = { .offload = GPB_OFFLOAD_NEVER };
     wide.type = GPB_TYPE_d;
@@ -210,7 +210,7 @@ static void order_of_the_rules(void **state)
     assert_string_equal(ask(big, *h200, automatic).why, "faster on the GPU");
     assert_true(ask(small, device, automatic).gpu && ask(small, *h200, always).gpu && ask(big, *h200, automatic).gpu);
     assert_false(ask(small, *h200, automatic).gpu || ask(big, device, never).gpu || ask(big, none, always).gpu);
-    device.c = GPB_PLACE_HOST, device.a = GPB_PLACE_DEVICE;       /* A counts only if it is read */
+    device.where[GPB_C].place = GPB_PLACE_HOST, device.where[GPB_A].place = GPB_PLACE_DEVICE;       /* A counts only if it is read */
     assert_string_equal(ask(empty, device, automatic).why, "nothing to multiply");
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
 }
@@ -223,23 +223,23 @@ static void start_must_pay(void **state)
     gpb_plan warm = ask(call, cold, (gpb_policy){ 0 });
     double saved = warm.host_s - warm.gpu_s;
     assert_true(warm.gpu && !warm.waits && saved > 0);
-    cold.start_s = saved * 2.5;
+    cold.now.start_s = saved * 2.5;
     for (int calls = 1; calls <= 3; calls++) {      /* the third fills the credit, and goes to the host all the same */
         gpb_plan plan = ask(call, cold, (gpb_policy){ 0 });
         assert_true(!plan.gpu && plan.waits && plan.starts == (calls == 3));
         assert_string_equal(plan.why, calls < 3 ? "starting the GPU would not pay yet" : "starting the GPU");
-        cold.credit_s += plan.host_s - plan.gpu_s;
+        cold.now.credit_s += plan.host_s - plan.gpu_s;
     }
-    cold.starting = true;                           /* once is enough; as soon as little is left, the call waits for it */
+    cold.now.starting = true;                           /* once is enough; as soon as little is left, the call waits for it */
     gpb_plan during = ask(call, cold, (gpb_policy){ 0 });
     assert_true(!during.gpu && during.waits && !during.starts);
     assert_string_equal(during.why, "starting the GPU");
-    cold.start_s = saved / 2;
+    cold.now.start_s = saved / 2;
     gpb_plan waits = ask(call, cold, (gpb_policy){ 0 });        /* not for ever: until it would not pay any more */
-    assert_true(waits.gpu && waits.wait_s > cold.start_s && waits.wait_s + waits.gpu_s < waits.host_s && warm.wait_s == 0);
-    cold.credit_s = 0, cold.starting = false;       /* this call by itself is worth the start */
+    assert_true(waits.gpu && waits.wait_s > cold.now.start_s && waits.wait_s + waits.gpu_s < waits.host_s && warm.wait_s == 0);
+    cold.now.credit_s = 0, cold.now.starting = false;       /* this call by itself is worth the start */
     assert_true(ask(call, cold, (gpb_policy){ 0 }).gpu);
-    cold.start_s = saved * 2.5;
+    cold.now.start_s = saved * 2.5;
     waits = ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
     assert_true(waits.gpu && waits.wait_s == GPB_PLAN_LONGEST_START_S);
     assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
@@ -254,18 +254,18 @@ static void corrections(void **state)
     gpb_plan plain = ask(call, facts, (gpb_policy){ 0 });
     assert_true(plain.gpu);
     const double ratio = 0.8 * plain.gpu_s / plain.host_s;
-    facts.host_ratio = ratio;
+    facts.learnt.host_ratio = ratio;
     gpb_plan fast_host = ask(call, facts, (gpb_policy){ 0 });
     assert_false(fast_host.gpu);
     assert_true(fabs(fast_host.host_s / plain.host_s - ratio) < 1e-9);
-    facts.gpu_ratio = 0.5;
+    facts.learnt.gpu_ratio = 0.5;
     assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
-    facts.host_ratio = 1, facts.gpu_ratio = 1 / ratio;
+    facts.learnt.host_ratio = 1, facts.learnt.gpu_ratio = 1 / ratio;
     assert_false(ask(call, facts, (gpb_policy){ 0 }).gpu);
-    facts.gpu_ratio = 1, facts.callers = 15;
+    facts.learnt.gpu_ratio = 1, facts.now.callers = 15;
     gpb_plan crowd = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
     assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s && crowd.host_s == 2 * plain.host_s);
-    facts.host_callers = 3;
+    facts.now.host_callers = 3;
     assert_true(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).host_s == 8 * plain.host_s);
 }
 
@@ -276,7 +276,7 @@ static void too_few(void **state)
     for (int c = 0; c < COUNT(cards); c++)
         for (int64_t n = 4; n < 256; n++) {
             gpb_facts facts = cards[c].facts;
-            for (facts.host_ratio = 0.25; facts.host_ratio < 8; facts.host_ratio *= 2)
+            for (facts.learnt.host_ratio = 0.25; facts.learnt.host_ratio < 8; facts.learnt.host_ratio *= 2)
                 if ((double)(n * n * n) < gpb_decide_too_few(&facts)) assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
         }
     assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
@@ -303,7 +303,7 @@ static void modes(void **state)
 {
     (void)state;
     gpb_facts facts = *h200;
-    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
     for (int64_t n = 1; n <= 16384; n *= 2)
         for (int64_t k = 1; k <= 65536; k *= 4) {
             gpb_plan fp32 = ask(gemm(n, n, k), facts, (gpb_policy){ 0 });
@@ -318,7 +318,7 @@ static void modes(void **state)
     /* Predicted figures put tensor cores in the default on 80 alone. */
     static const int archs[] = { 75, 80, 86, 89, 100, 120 };
     for (int i = 0; i < COUNT(archs); i++) {
-        facts.arch = archs[i];
+        facts.gpu.arch = archs[i];
         assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->math,
                          archs[i] == 80 ? GPB_MATH_FP16X3 : GPB_MATH_FFMA);
     }
@@ -329,7 +329,7 @@ static void parts_of_k(void **state)
 {
     (void)state;
     gpb_facts facts = *h200;
-    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
     gpb_policy ieee = { .math = GPB_POLICY_IEEE };
     assert_true(ask(gemm(64, 64, 65536), facts, ieee).splits > 8);
     assert_int_equal(ask(gemm(8192, 8192, 8192), facts, ieee).splits, 1);
@@ -343,7 +343,7 @@ static void parts_of_k(void **state)
     gpb_call triangle = gemm(64, 64, 65536);
     triangle.x[GPB_C].uplo = 'U';
     assert_int_equal(ask(triangle, facts, ieee).splits, 1);
-    facts.device_bytes = 0;                       /* no room for partial sums */
+    facts.gpu.bytes = 0;                       /* no room for partial sums */
     gpb_plan lean = ask(gemm(64, 64, 65536), facts, ieee);
     assert_true(lean.gpu && lean.splits == 1 && lean.kernel->form == GPB_FORM_STRIDED);
 }
@@ -355,7 +355,7 @@ static void forced_kernel(void **state)
     for (int i = 0; i < gpb_kernel_count; i++) {
         gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name, .splits = i % 2 ? 3 : 0 };
         enum gpb_form form = gpb_kernels[i].form;
-        if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->arch)) continue;
+        if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch)) continue;
         gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);      /* SPLIT: however small */
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
@@ -374,14 +374,14 @@ static void little_memory(void **state)
     (void)state;
     gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
     gpb_facts facts = *h200;
-    for (facts.device_bytes = 0; facts.device_bytes < (INT64_C(6) << 18); facts.device_bytes += 1 << 14) {
+    for (facts.gpu.bytes = 0; facts.gpu.bytes < (INT64_C(6) << 18); facts.gpu.bytes += 1 << 14) {
         gpb_plan plan = ask(gemm(5000, 5000, 5000), facts, always);
         assert_false(plan.gpu);
         assert_string_equal(plan.why, "too little device memory");
     }
     assert_true(ask(gemm(5000, 5000, 5000), facts, always).gpu);       /* two buffers each for three panels of 256 x 256, no packing */
-    facts.device_bytes = 0;
-    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;                    /* all in place: no memory is no hindrance */
+    facts.gpu.bytes = 0;
+    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;                    /* all in place: no memory is no hindrance */
     assert_true(ask(gemm(4096, 4096, 4096), facts, (gpb_policy){ 0 }).gpu);
 }
 
@@ -410,14 +410,14 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
-    __int128 tails = gpb_split_room((f->sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
+    __int128 tails = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
     bool shared = p->shares && p->bytes_parts;
-    __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->sms) : (__int128)p->mc * p->nc * p->splits * group;
+    __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->gpu.sms) : (__int128)p->mc * p->nc * p->splits * group;
     assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
-        { reads && f->a != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a },
-        { reads && f->b != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
-        { f->c != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
+        { reads && f->where[GPB_A].place != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a },
+        { reads && f->where[GPB_B].place != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
+        { f->where[GPB_C].place != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
         { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
         { reads && (split || shared || p->splits > 1), p->bytes_parts, parts },
     };
@@ -429,7 +429,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         sum += buffers[i].bytes * (i == 0 ? p->buffers_a : i == 1 ? p->buffers_b : i == 2 ? p->buffers_c : 1);
     }
     if (g->x[GPB_A].array) sum += 48 * p->group + 1024;
-    assert_true(sum <= f->device_bytes);
+    assert_true(sum <= f->gpu.bytes);
 }
 
 static void check_tile(int64_t whole, int64_t tile)
@@ -443,10 +443,10 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED, split = q->form == GPB_FORM_SPLIT;
     bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
     bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
-    bool a = g->x[GPB_A].trans == 'N' && (f->a != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
-    bool b = g->x[GPB_B].trans == 'N' && (f->b != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
+    bool a = g->x[GPB_A].trans == 'N' && (f->where[GPB_A].place != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
+    bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
     assert_true(p->pack_a == (reads && padded && (split || !a)) && p->pack_b == (reads && padded && (split || !b)));
-    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->c == GPB_PLACE_DEVICE)));
+    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
 }
 
 static void random_plans(void **state)
@@ -465,8 +465,8 @@ static void random_plans(void **state)
         if (below(5) == 0) call.n = call.m, call.x[GPB_C].uplo = "UL"[below(2)];
         if (below(200) == 0) call.m = INT64_MAX - below(1000), call.n = INT64_MAX - below(1000);
         gpb_facts facts = cards[below(COUNT(cards))].facts;
-        facts.device_bytes = size(36), facts.sms = (int)size(7);
-        facts.a = place("hhde"[below(4)]), facts.b = place("hhde"[below(4)]), facts.c = place("hhde"[below(4)]);
+        facts.gpu.bytes = size(36), facts.gpu.sms = (int)size(7);
+        facts.where[GPB_A].place = place("hhde"[below(4)]), facts.where[GPB_B].place = place("hhde"[below(4)]), facts.where[GPB_C].place = place("hhde"[below(4)]);
         gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))],
                               below(8) ? 0 : (int)below(64) };
         gpb_plan plan = gpb_decide(&call, &facts, &policy);
@@ -476,10 +476,10 @@ static void random_plans(void **state)
         on_gpu++, cut += plan.nc < call.n, deep += plan.kc < call.k, grouped += plan.group < call.batch && plan.group > 1;
         check_tile(call.m, plan.mc), check_tile(call.n, plan.nc), check_tile(call.k, plan.kc);
         assert_true(plan.group >= 1 && plan.group <= call.batch);
-        assert_true(facts.c == GPB_PLACE_DEVICE || plan.mc <= 524288);
+        assert_true(facts.where[GPB_C].place == GPB_PLACE_DEVICE || plan.mc <= 524288);
         __int128 blocks = up(plan.mc, plan.kernel->bm) / plan.kernel->bm;
         assert_true(blocks * (up(plan.nc, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
-        assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.arch));
+        assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.gpu.arch));
         bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
         assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
         assert_true(plan.splits >= 1);
@@ -497,7 +497,7 @@ static void traffic(void **state)
     for (int round = 0; round < 300; round++) {
         gpb_call call = gemm(size(13), size(13), size(13));
         gpb_facts facts = *h200;
-        facts.device_bytes = size(24) + (1 << 21);
+        facts.gpu.bytes = size(24) + (1 << 21);
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
         gpb_walk walk = gpb_schedule_begin(&call, &plan);
@@ -521,11 +521,11 @@ static void schedule(void **state)
     for (int round = 0; round < 2000; round++) {
         gpb_call call = gemm(size(11), size(11), size(11));
         gpb_facts facts = *h200;
-        facts.device_bytes = size(22) + (1 << 21);
-        if (round % 3 == 0) facts.c = GPB_PLACE_DEVICE;
+        facts.gpu.bytes = size(22) + (1 << 21);
+        if (round % 3 == 0) facts.where[GPB_C].place = GPB_PLACE_DEVICE;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        if (facts.c == GPB_PLACE_DEVICE) assert_true(plan.sm == plan.mc && plan.sn == plan.nc);
+        if (facts.where[GPB_C].place == GPB_PLACE_DEVICE) assert_true(plan.sm == plan.mc && plan.sn == plan.nc);
         strips += plan.sm < plan.mc, deep += plan.kc < call.k, blocks += plan.mc < call.m;
         gpb_walk walk = gpb_schedule_begin(&call, &plan);
         double done = 0, there[2] = { 0 };
@@ -563,8 +563,8 @@ static void same_bits(void **state)
         const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
         gpb_facts facts = *h200;
         const gpb_plan alone = ask(call, facts, always);
-        facts.callers = 1 + round % 5;
-        if (round & 1) facts.up_gbs /= 3, facts.down_gbs /= 4, facts.dma_gbs /= 2, facts.call_s *= 3;
+        facts.now.callers = 1 + round % 5;
+        if (round & 1) facts.link.up_gbs /= 3, facts.link.down_gbs /= 4, facts.link.dma_gbs /= 2, facts.link.call_s *= 3;
         const gpb_plan beside = ask(call, facts, always);
         assert_ptr_equal(alone.kernel, beside.kernel);
         assert_true(alone.mc == beside.mc && alone.nc == beside.nc && alone.kc == beside.kc && alone.group == beside.group);

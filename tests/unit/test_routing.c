@@ -90,8 +90,8 @@ static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host,
     gpb_learn_facts(host, gpu, key, facts);
     const gpb_plan plan = gpb_decide(call, facts, &(gpb_policy){ 0 });
     if (plan.tries) gpb_learn_tried(plan.gpu ? host : gpu, key);
-    if (plan.gpu) gpb_learn_add(gpu, key, plan.gpu_s / facts->gpu_ratio, times[1] * noise());
-    else gpb_learn_add(host, key, plan.host_s / facts->host_ratio, times[0] * noise());
+    if (plan.gpu) gpb_learn_add(gpu, key, plan.gpu_s / facts->learnt.gpu_ratio, times[1] * noise());
+    else gpb_learn_add(host, key, plan.host_s / facts->learnt.host_ratio, times[0] * noise());
     return plan.gpu;
 }
 
@@ -99,7 +99,7 @@ static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host,
 static void true_times(const gpb_call *call, const gpb_facts *base, const machine *m, double spread, double *times)
 {
     gpb_facts facts = *base;
-    facts.host_ratio = facts.gpu_ratio = 1;
+    facts.learnt.host_ratio = facts.learnt.gpu_ratio = 1;
     const gpb_plan plan = gpb_decide(call, &facts, &(gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
     times[0] = plan.host_s * between(call, m->host_small, m->host_large, m->host_skinny) * own(call, 0, spread);
     times[1] = plan.gpu_s * between(call, m->gpu_small, m->gpu_large, m->gpu_skinny) * own(call, 1, spread);
@@ -131,13 +131,13 @@ static result play(const machine *m, const gpb_facts *base, double spread)
     return r;
 }
 
-static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(100) << 30, .up_gbs = 45, .down_gbs = 42, .dma_gbs = 50,
-                                .call_s = 12e-6, .gpu_ratio = 1, .quiet_ratio = 1, .cores = 16, .core_gflops = 50, .host_ratio = 1 };
+static const gpb_facts h200 = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(100) << 30, .link.up_gbs = 45, .link.down_gbs = 42, .link.dma_gbs = 50,
+                                .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .learnt.quiet_ratio = 1, .host.cores = 16, .host.core_gflops = 50, .learnt.host_ratio = 1 };
 
 static void judge(const machine *m, int threads, double spread)
 {
     gpb_facts base = h200;
-    base.cores = threads;
+    base.host.cores = threads;
     const result r = play(m, &base, spread);
     print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at most %.2f of the host\n",
                   m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst, r.worst_host);
@@ -171,7 +171,7 @@ static gpb_facts where(double gpu_of_host)
 {
     gpb_facts facts = h200;
     const gpb_plan plan = ask(facts);
-    facts.gpu_ratio = facts.quiet_ratio = gpu_of_host * plan.host_s / plan.gpu_s;
+    facts.learnt.gpu_ratio = facts.learnt.quiet_ratio = gpu_of_host * plan.host_s / plan.gpu_s;
     return facts;
 }
 
@@ -190,7 +190,7 @@ static void tries(void **state)
         for (int known = 0; known < 4; known++) {
             gpb_facts slow = where(1.5), slower = where(2.5), quick = where(0.6), quicker = where(0.2);
             gpb_facts *all[] = { &slow, &slower, &quick, &quicker };
-            for (int i = 0; i < 4; i++) all[i]->try_gpu = known & 1, all[i]->try_host = known & 2, all[i]->start_s = started ? 0 : 1e-6;
+            for (int i = 0; i < 4; i++) all[i]->learnt.try_gpu = known & 1, all[i]->learnt.try_host = known & 2, all[i]->now.start_s = started ? 0 : 1e-6;
             is(slow, started && known & 1, started && known & 1, started && known & 1 ? "tried on the GPU" : "faster on the host");
             is(slower, false, false, "faster on the host");
             is(quick, !(known & 2), known & 2, known & 2 ? "tried on the host" : "faster on the GPU");
@@ -198,8 +198,8 @@ static void tries(void **state)
         }
     for (int other = 0; other < 2; other++) {      /* not beside others */
         gpb_facts slow = where(1.5), quick = where(0.3);
-        slow.try_gpu = quick.try_host = true;
-        slow.callers = quick.callers = other, slow.host_callers = quick.host_callers = !other;
+        slow.learnt.try_gpu = quick.learnt.try_host = true;
+        slow.now.callers = quick.now.callers = other, slow.now.host_callers = quick.now.host_callers = !other;
         assert_false(ask(slow).tries || ask(quick).tries);
     }
 }
@@ -210,15 +210,15 @@ static void crowded(void **state)
     (void)state;
     gpb_facts facts = where(2.5);
     assert_true(ask(facts).missed_s == 0);
-    facts.crowded = true;
+    facts.learnt.crowded = true;
     assert_true(ask(facts).missed_s == 0);
-    facts.quiet_ratio = facts.gpu_ratio / 5;
+    facts.learnt.quiet_ratio = facts.learnt.gpu_ratio / 5;
     const gpb_plan plan = ask(facts);
     is(facts, false, false, "faster on the host, whose threads are about");
     assert_true(fabs(plan.missed_s - plan.host_s / 2) < 0.01 * plan.host_s);
-    facts.gpu_ratio = facts.quiet_ratio;
+    facts.learnt.gpu_ratio = facts.learnt.quiet_ratio;
     assert_true(ask(facts).gpu && ask(facts).missed_s == 0);
-    facts.start_s = 10, facts.gpu_ratio *= 5;
+    facts.now.start_s = 10, facts.learnt.gpu_ratio *= 5;
     assert_true(!ask(facts).gpu && ask(facts).missed_s == 0);
 }
 
@@ -227,11 +227,11 @@ static void starts(void **state)
 {
     (void)state;
     gpb_facts facts = h200;
-    facts.start_s = 0.5;
+    facts.now.start_s = 0.5;
     const struct { double credit_s, age_s; bool starts; } cases[] = { { 0.4, 0.5, false }, { 0.51, 1, true }, { 0.51, 1.1, false },
                                                                      { 2, 4, true }, { 2, 5, false }, { 0.51, 5.7, true }, { 0.4, 60, false } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        facts.credit_s = cases[i].credit_s, facts.age_s = cases[i].age_s;
+        facts.now.credit_s = cases[i].credit_s, facts.now.age_s = cases[i].age_s;
         assert_true(ask(facts).waits && ask(facts).starts == cases[i].starts);
     }
 }

@@ -14,8 +14,8 @@
 #include "kernels/split.h"
 #include "tests/unit/random.h"
 
-static const gpb_facts h200 = { .arch = 90, .sms = 132, .device_bytes = INT64_C(112) << 30, .up_gbs = 45, .down_gbs = 45, .dma_gbs = 50,
-                                .call_s = 12e-6, .gpu_ratio = 1, .cores = 16, .core_gflops = 20, .host_ratio = 1 };
+static const gpb_facts h200 = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(112) << 30, .link.up_gbs = 45, .link.down_gbs = 45, .link.dma_gbs = 50,
+                                .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .host.cores = 16, .host.core_gflops = 20, .learnt.host_ratio = 1 };
 
 static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy policy)
 {
@@ -63,17 +63,17 @@ static void room_to_share(void **state)
     (void)state;
     gpb_facts facts = h200;
     const gpb_policy ieee = { .math = GPB_POLICY_IEEE, .kernel = "ffma" }, whole = { .kernel = "ffma", .splits = 1 };
-    const int64_t room = gpb_share_bytes(gpb_kernel_table_find("ffma"), facts.sms);
+    const int64_t room = gpb_share_bytes(gpb_kernel_table_find("ffma"), facts.gpu.sms);
     assert_int_equal(room, INT64_C(2) * 264 * 128 * 128 * 4);
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, room);
     assert_int_equal(ask(2048, 2048, &facts, ieee).bytes_parts, room);      /* its strips do */
-    facts.a = facts.b = facts.c = GPB_PLACE_DEVICE;
+    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, room);
     assert_int_equal(ask(2048, 2048, &facts, ieee).bytes_parts, 0);
     assert_int_equal(ask(4096, 4096, &facts, whole).bytes_parts, 0);
     assert_true(ask(4096, 4096, &facts, ieee).gpu_s < ask(4096, 4096, &facts, whole).gpu_s);
     assert_int_equal(ask(4096, 0, &facts, ieee).bytes_parts, 0);
-    facts.device_bytes = 8 * room - 1;
+    facts.gpu.bytes = 8 * room - 1;
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, 0);
 }
 

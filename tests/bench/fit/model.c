@@ -28,10 +28,10 @@ static gpb_call call_of(const fit_row *r)
 
 static gpb_facts facts_of(const fit_gpu *g)
 {
-    return (gpb_facts){ .arch = (int)g->arch, .sms = (int)g->sms, .device_bytes = INT64_C(1) << 40,
-                        .up_gbs = 50, .down_gbs = 50, .dma_gbs = 50,
-                        .call_s = 1e-6 * g->call_us, .cores = 16, .core_gflops = 60,
-                        .a = GPB_PLACE_DEVICE, .b = GPB_PLACE_DEVICE, .c = GPB_PLACE_DEVICE, .device = 1 };
+    return (gpb_facts){ .gpu.arch = (int)g->arch, .gpu.sms = (int)g->sms, .gpu.bytes = INT64_C(1) << 40,
+                        .link.up_gbs = 50, .link.down_gbs = 50, .link.dma_gbs = 50,
+                        .link.call_s = 1e-6 * g->call_us, .host.cores = 16, .host.core_gflops = 60,
+                        .where[GPB_A].place = GPB_PLACE_DEVICE, .where[GPB_B].place = GPB_PLACE_DEVICE, .where[GPB_C].place = GPB_PLACE_DEVICE, .device = 1 };
 }
 
 double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
