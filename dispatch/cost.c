@@ -42,8 +42,8 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
     double edge = cube_root(m * n * k), flops = 2 * m * n * k * triangle * batch;
     double bytes = 4 * (m * k + k * n + 2 * m * n * triangle) * batch;
     double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->host.core_gflops * 1e9) : 0;
-    const double near = least(bytes, CACHED), far = bytes - near;
-    return 1e-6 + most(compute, 1e-9 * (near / least(40 * cores, 120) + far / least(10 * cores, 63)));
+    const double near = min(bytes, CACHED), far = bytes - near;
+    return 1e-6 + max(compute, 1e-9 * (near / min(40 * cores, 120) + far / min(10 * cores, 63)));
 }
 
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts)
@@ -56,7 +56,7 @@ double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_fact
    32 KiB, run/upload.c), and what is still to be copied when it ends (a job of the last load home has 32 to 256 KiB, staging.h). */
 double gpb_cost_reach(double bytes, enum gpb_place place)
 {
-    return place == GPB_PLACE_HOST ? least(bytes, 128 << 10) / 10e9 : 0;
+    return place == GPB_PLACE_HOST ? min(bytes, 128 << 10) / 10e9 : 0;
 }
 
 /* ---- kernels ---- */
@@ -102,11 +102,11 @@ static double along(int64_t size, int shift) { return (double)((size >> shift) +
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
 /* How the call would share out k in one launch. */
-static gpb_share share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
+static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
-    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_share_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_share){ 0 };
-    return gpb_share_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
+    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_streamk){ 0 };
+    return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
@@ -144,9 +144,9 @@ static double together(double a, double b) { return (a * a + a * b + b * b) / (a
    walks single tiles and cuts none; its figures in tuned.def, predicted ones, go with parts that go round once, as this had them. */
 static double in_clusters(const gpb_kernel_cost *c)
 {
-    const uint32_t clusters = (uint32_t)most(1, (int)c->places / GPB_SPLIT_CLUSTER), chunks = (uint32_t)least(c->slices, 1e9);
-    const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)least(units / clusters, 1e15);
-    const uint32_t rest = (uint32_t)least(units - rounds * clusters, clusters);
+    const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER), chunks = (uint32_t)min(c->slices, 1e9);
+    const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)min(units / clusters, 1e15);
+    const uint32_t rest = (uint32_t)min(units - rounds * clusters, clusters);
     const bool once = c->kernel->image == GPB_IMAGE_sgemm_mma;
     const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
                                             : gpb_split_parts(rest, clusters, chunks, gpb_plan_slices(c->kernel));
@@ -161,9 +161,9 @@ static double in_equal_shares(const gpb_kernel_cost *c)
 {
     const gpb_tuned *t = c->tuned;
     const double rounds = c->tiles / c->share.sharers, side_by_side = whole(c->share.sharers * c->per_sm - 1e-9);
-    const double loop = rounds * most(t->per_alone, side_by_side * t->per_share);
+    const double loop = rounds * max(t->per_alone, side_by_side * t->per_share);
     return together(loop * c->slices * c->slice_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
-           + gpb_share_join(c->kernel, c->share) + c->other_s;
+           + gpb_streamk_fixup_s(c->kernel, c->share) + c->other_s;
 }
 
 /* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be thinner. r blocks side by side go
@@ -175,20 +175,20 @@ double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
     const gpb_tuned *t = c->tuned;
     const bool cut = splits > 1;
     double blocks = cut ? c->tiles * splits : c->tiles, slices = cut ? whole(c->slices / splits) : c->slices;
-    double waves = (double)(int64_t)least(blocks * c->per_place + 1e-9, 1e15);
+    double waves = (double)(int64_t)min(blocks * c->per_place + 1e-9, 1e15);
     double rest = whole((blocks - waves * c->places) * c->per_sm - 1e-9);
-    double loop = waves * t->blocks * t->per_share + (rest > 0 ? most(t->per_alone, rest * t->per_share) : 0);
+    double loop = waves * t->blocks * t->per_share + (rest > 0 ? max(t->per_alone, rest * t->per_share) : 0);
     double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6 + (cut ? c->part_fixed_s + splits * c->part_s : 0);
     return together(loop * slices * c->slice_s, c->memory_s) + fixed + c->other_s;
 }
 
-double gpb_cost_least_cut(const gpb_kernel_cost *c)
+double gpb_cost_min_cut(const gpb_kernel_cost *c)
 {
     double loop = c->tiles * c->per_sm * c->slices * c->slice_s * c->tuned->per_share;
-    return most(loop, c->memory_s) + c->tuned->tile_us * 1e-6 + c->part_fixed_s + 2 * c->part_s + c->other_s;
+    return max(loop, c->memory_s) + c->tuned->tile_us * 1e-6 + c->part_fixed_s + 2 * c->part_s + c->other_s;
 }
 
-double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
+double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
     double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
@@ -196,5 +196,5 @@ double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gp
     double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* As little as any form reads. */
     double bytes = 2 * (on->elements_a + on->elements_b) * tuned->per_load + 4 * on->elements_c * tuned->per_store;
-    return most(loop, bytes * on->byte_s * on->sms) / on->sms + fixed;
+    return max(loop, bytes * on->byte_s * on->sms) / on->sms + fixed;
 }

@@ -7,7 +7,7 @@
 #include "dispatch/call.h"
 #include "dispatch/facts.h"
 #include "dispatch/generation.h"
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 
 /* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone, load and store instead of their inverses: a
    choice has no time for divisions. */
@@ -60,14 +60,14 @@ typedef struct gpb_kernel_cost {
     double memory_s;             /* to move what must be moved at least */
     double other_s;              /* fixed costs, packing */
     double part_s, part_fixed_s; /* adding up parts: for each of them; whatever their number */
-    gpb_share share;             /* with k whole */
+    gpb_streamk share;             /* with k whole */
 } gpb_kernel_cost;
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 /* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' call_s) not. */
 double gpb_cost_seconds(const gpb_kernel_cost *cost, int splits);
 /* Not more than gpb_cost_seconds for any splits > 1. */
-double gpb_cost_least_cut(const gpb_kernel_cost *cost);
+double gpb_cost_min_cut(const gpb_kernel_cost *cost);
 /* Not more than gpb_cost_seconds for any splits; worked out without a gpb_kernel_cost. */
-double gpb_cost_least(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
+double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 
 #endif

@@ -53,7 +53,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
 {
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
-        plan->kernel = best.kernel, plan->stand_in = best.stand_in, plan->splits = best.splits, plan->shares = best.shares;
+        plan->kernel = best.kernel, plan->fallback = best.fallback, plan->splits = best.splits, plan->shares = best.shares;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
         plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
         return true;
@@ -91,7 +91,7 @@ static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
    at most. */
 static double longest_wait(const gpb_plan *plan, bool must)
 {
-    return must ? GPB_PLAN_LONGEST_START_S : MARGIN * plan->host_s - plan->gpu_s;
+    return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
 /* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon, or the program has run so long

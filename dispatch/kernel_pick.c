@@ -121,7 +121,7 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
-    if (!lean && few && most >= 2 && gpb_cost_least_cut(cost) < limit && can_cut(kernel, call)) chosen = best_parts(cost, call, chosen, most);
+    if (!lean && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call)) chosen = best_parts(cost, call, chosen, most);
     keep(best, kernel, chosen.splits, chosen.seconds);
 }
 
@@ -151,7 +151,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
         const bool may = (math >> kernel->math & 1) && (forms >> kernel->form & 1) && runs[kernel->image];
-        least[end] = may ? gpb_cost_least(kernel, &tuned[end], &on) : INFINITY;
+        least[end] = may ? gpb_cost_min(kernel, &tuned[end], &on) : INFINITY;
         if (may && (promising < 0 || least[end] < least[promising])) promising = end;
     }
     for (int i = first - 1; i < end && promising >= 0; i++) {
@@ -164,7 +164,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
 }
 
 /* Computes what a SPLIT kernel leaves. */
-static const gpb_kernel *stand_in(int arch)
+static const gpb_kernel *fallback(int arch)
 {
     int i = 0;
     while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;      /* one does: test_plan.c */
@@ -201,7 +201,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.shares = shares && best.splits == 1;
-    if (best.kernel->form == GPB_FORM_SPLIT) best.stand_in = stand_in(facts->gpu.arch);
+    if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
     best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
     return best;
 }
@@ -251,7 +251,7 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? stand_in(arch) : NULL, splits, shares && splits == 1, seconds };
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? fallback(arch) : NULL, splits, shares && splits == 1, seconds };
 }
 
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)

@@ -22,7 +22,7 @@
 static int class_of(const gpb_call *call)
 {
     double m = (double)call->m, n = (double)call->n, k = (double)call->k;
-    double small = least(m, least(n, k)), large = most(m, most(n, k));
+    double small = min(m, min(n, k)), large = max(m, max(n, k));
     int octave;
     frexp(2 * m * n * k * (double)call->batch * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5), &octave);
     octave = octave <= FIRST_OCTAVE ? 0 : octave - FIRST_OCTAVE;
@@ -76,7 +76,7 @@ static gpb_learn_cell size_of(const gpb_learn *learnt, gpb_learn_key key)
 static double believed(gpb_learn_cell cell)
 {
     double ratio = cell.ratio / UNIT;
-    return cell.seen < 2 ? 1 : cell.seen < 4 ? least(ratio, 2) : ratio;
+    return cell.seen < 2 ? 1 : cell.seen < 4 ? min(ratio, 2) : ratio;
 }
 
 /* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is a sixteenth for another
@@ -128,13 +128,13 @@ void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)
     atomic_store_explicit(&learnt->kept[place_of(learnt, key)], size, memory_order_relaxed);
 }
 
-static uint32_t stored(double ratio) { return (uint32_t)(UNIT * within(ratio, LEAST, MOST)); }
+static uint32_t stored(double ratio) { return (uint32_t)(UNIT * clamp(ratio, LEAST, MOST)); }
 
 /* One more of a cell that has been seen before. */
 static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
 {
-    const double now = cell.ratio / UNIT, share = most(1.0 / cell.seen, 1.0 / GPB_LEARN_SURE);
-    cell.ratio = stored(now * (1 + share * (within(ratio / now, 0.5, cell.seen < 4 ? 2 : 1.25) - 1)));
+    const double now = cell.ratio / UNIT, share = max(1.0 / cell.seen, 1.0 / GPB_LEARN_SURE);
+    cell.ratio = stored(now * (1 + share * (clamp(ratio / now, 0.5, cell.seen < 4 ? 2 : 1.25) - 1)));
     cell.seen += cell.seen < GPB_LEARN_SURE;
     return cell;
 }
@@ -152,7 +152,7 @@ static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double rat
 {
     if (cell.tag != tag || cell.seen == 0) return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
     if (cell.seen >= TRIES) return step(cell, ratio);
-    cell.ratio = stored(least(ratio, cell.ratio / UNIT)), cell.seen++;
+    cell.ratio = stored(min(ratio, cell.ratio / UNIT)), cell.seen++;
     return cell;
 }
 
@@ -160,7 +160,7 @@ static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double rat
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
 {
     if (!(modelled_s > 0 && measured_s > 0)) return false;
-    const double ratio = within(measured_s / modelled_s, LEAST, MOST);
+    const double ratio = clamp(measured_s / modelled_s, LEAST, MOST);
     const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, modelled_s);
     const uint32_t place = place_of(learnt, key);
     const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place], memory_order_relaxed);

@@ -8,7 +8,7 @@
 #include "dispatch/numbers.h"
 #include "dispatch/packing.h"
 #include "dispatch/predict.h"
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 #include "kernels/split.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
@@ -47,10 +47,10 @@ static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int
 static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t tiles = product(product(parts(plan->mc, kernel->bm), parts(plan->nc, kernel->bn)), plan->group);
+    const int64_t tiles = product(product(ceil_div(plan->mc, kernel->bm), ceil_div(plan->nc, kernel->bn)), plan->group);
     const bool strips = plan->sm < plan->mc || plan->sn < plan->nc;
-    return plan->shares && gpb_share_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
-           && ((strips && gpb_share_is_deep(plan->kc)) || gpb_share_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
+    return plan->shares && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
+           && ((strips && gpb_streamk_is_deep(plan->kc)) || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
 /* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
@@ -59,29 +59,29 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
-    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_share_bytes(kernel, facts->gpu.sms) : 0;
+    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
-    const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, most(tile, wide));
+    const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, max(tile, wide));
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
 /* Of `group` panels of an operand in strips; see gpb_plan_strip_bytes. */
 static int64_t strips_area(int64_t size, int64_t strip, int64_t depth, int64_t group)
 {
-    return product(parts(size, strip), area(least(size, strip), depth, group));
+    return product(ceil_div(size, strip), area(min(size, strip), depth, group));
 }
 
 /* The same as gpb_ssplit leaves them. */
 static int64_t strips_split(const gpb_kernel *kernel, int64_t size, int64_t strip, const gpb_plan *plan)
 {
-    return product(parts(size, strip), split_area(kernel, least(size, strip), plan->kc, plan->group));
+    return product(ceil_div(size, strip), split_area(kernel, min(size, strip), plan->kc, plan->group));
 }
 
 /* 2 if more than one panel comes: one while the other is at work. */
 static void count_buffers(gpb_plan *plan, const gpb_call *call)
 {
-    const int64_t rows = parts(call->m, plan->mc), cols = parts(call->n, plan->nc), groups = parts(call->batch, plan->group);
-    const bool steps = gpb_call_multiplies(call) && parts(call->k, plan->kc) > 1;
+    const int64_t rows = ceil_div(call->m, plan->mc), cols = ceil_div(call->n, plan->nc), groups = ceil_div(call->batch, plan->group);
+    const bool steps = gpb_call_multiplies(call) && ceil_div(call->k, plan->kc) > 1;
     plan->buffers_a = rows > 1 || groups > 1 || steps ? 2 : 1;
     plan->buffers_b = cols > 1 || groups > 1 || steps ? 2 : 1;
     plan->buffers_c = rows > 1 || cols > 1 || groups > 1 ? 2 : 1;
@@ -103,8 +103,8 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->bytes_pa = !plan->pack_a ? 0 : split ? strips_split(kernel, mc, plan->sm, plan) : area(m, k, group);
     plan->bytes_pb = !plan->pack_b ? 0 : split ? strips_split(kernel, nc, plan->sn, plan) : area(k, n, group);
     plan->bytes_pc = plan->pack_c ? rounded_up(area(m, n, group), grain) : 0;
-    plan->bytes_wa = plan->wide ? split_area(plan->wide, least(mc, plan->sm), kc, group) : 0;
-    plan->bytes_wb = plan->wide ? split_area(plan->wide, least(nc, plan->sn), kc, group) : 0;
+    plan->bytes_wa = plan->wide ? split_area(plan->wide, min(mc, plan->sm), kc, group) : 0;
+    plan->bytes_wb = plan->wide ? split_area(plan->wide, min(nc, plan->sn), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? product(group, TABLES) : 0;
     return gpb_plan_bytes(plan) + tables;
@@ -112,8 +112,8 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    const gpb_kernel *smallest = plan->stand_in ? plan->stand_in : plan->kernel;
-    int64_t blocks = product(parts(plan->mc, smallest->bm), parts(plan->nc, smallest->bn));
+    const gpb_kernel *smallest = plan->fallback ? plan->fallback : plan->kernel;
+    int64_t blocks = product(ceil_div(plan->mc, smallest->bm), ceil_div(plan->nc, smallest->bn));
     return measure(plan, call, facts) <= facts->gpu.bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
@@ -128,21 +128,21 @@ static int64_t smaller(int64_t panel)
 /* Panels of equal size, as many as before. */
 static int64_t even(int64_t size, int64_t panel)
 {
-    int64_t count = parts(size, panel);
-    return count == 1 ? size : least(panel, rounded_up(parts(size, count), GRAIN));
+    int64_t count = ceil_div(size, panel);
+    return count == 1 ? size : min(panel, rounded_up(ceil_div(size, count), GRAIN));
 }
 
 /* The widest column block that fits beside mc and kc, or 0. */
 static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    int64_t good = 0, bad = parts(call->n, GRAIN) + 1;
+    int64_t good = 0, bad = ceil_div(call->n, GRAIN) + 1;
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
-        plan->nc = plan->sn = least(product(middle, GRAIN), call->n);
+        plan->nc = plan->sn = min(product(middle, GRAIN), call->n);
         if (fits(plan, call, facts)) good = middle;
         else bad = middle;
     }
-    return least(product(good, GRAIN), call->n);
+    return min(product(good, GRAIN), call->n);
 }
 
 /* What panels that do not all fit are judged by: the busiest of link and kernels, and a tenth of the others, for they get in each other's
@@ -152,10 +152,10 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
                 + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts), busiest = most(up, down);
-    double launches = (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc)
-                      * (gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1);
-    return most(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
+    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts), busiest = max(up, down);
+    double launches = (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->mc) * (double)ceil_div(call->n, plan->nc)
+                      * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1);
+    return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
 
 /* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
@@ -210,18 +210,18 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_predict_run(plan, call, facts, kernels_s);
-    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : most(plan->mc, plan->nc);
+    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : max(plan->mc, plan->nc);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
-            next.sm = whole_a ? plan->mc : least(strip, plan->mc), next.sn = least(strip, plan->nc);
-            if (parts(next.mc, next.sm) + parts(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
+            next.sm = whole_a ? plan->mc : min(strip, plan->mc), next.sn = min(strip, plan->nc);
+            if (ceil_div(next.mc, next.sm) + ceil_div(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) best = next, best_s = seconds;
         }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
-        next.kc = least(call->k, rounded_up(parts(call->k, steps), GRAIN));
+        next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
         double seconds = gpb_predict_run(&next, call, facts, kernels_s);
@@ -235,9 +235,9 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     double bytes = t.a + t.b + t.c_down;
-    int64_t groups = least(call->batch, bytes > GROUP_BYTES ? (int64_t)(bytes / GROUP_BYTES) : 1);
+    int64_t groups = min(call->batch, bytes > GROUP_BYTES ? (int64_t)(bytes / GROUP_BYTES) : 1);
     gpb_plan next = *plan;
-    next.group = parts(call->batch, groups);
+    next.group = ceil_div(call->batch, groups);
     if (groups > 1 && fits(&next, call, facts)) *plan = next;
 }
 
@@ -256,7 +256,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     const gpb_facts always = usual(measured), *facts = &always;
     gpb_packing packs = gpb_packing_of(plan->kernel, call, facts);
     plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
-    plan->mc = plan->sm = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, least(call->m, GPB_LONGEST_COLUMN));
+    plan->mc = plan->sm = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, min(call->m, GPB_LONGEST_COLUMN));
     plan->nc = plan->sn = call->n, plan->kc = call->k, plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
@@ -266,9 +266,9 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->group = 1;
     int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;      /* however many members */
     member -= once;
-    if (plan->shares && gpb_share_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_share_bytes(plan->kernel, facts->gpu.sms);
+    if (plan->shares && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_streamk_bytes(plan->kernel, facts->gpu.sms);
     if (member > 0 && fits(plan, call, facts)) {
-        plan->group = least(call->batch, most((facts->gpu.bytes - once) / member, 1));
+        plan->group = min(call->batch, max((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);
     }
     gpb_facts less = *facts;      /* strips take a little more */

@@ -13,7 +13,7 @@
 
 /* What calls wait for a start if nothing else limits it: eight GPUs without persistence mode need half of it. Nobody waits for one that takes
    longer, until it is there. */
-#define GPB_PLAN_LONGEST_START_S 30.0
+#define GPB_PLAN_MAX_START_S 30.0
 
 /* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
    mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn
@@ -32,12 +32,12 @@ typedef struct gpb_plan {
     const gpb_kernel *kernel;
     int64_t mc, nc, kc, group;
     int64_t sm, sn;
-    const gpb_kernel *stand_in;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
+    const gpb_kernel *fallback;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
                                     and all of C if there is nothing to multiply; else NULL */
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
-    bool shares;                 /* with bytes_parts: each launch may share out the k of its first tiles (share.h says whether it does) */
+    bool shares;                 /* with bytes_parts: each launch may share out the k of its first tiles (streamk.h says whether it does) */
     bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
     int buffers_a, buffers_b, buffers_c;   /* 1 or 2 panels, of equal size: */
     int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */

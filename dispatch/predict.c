@@ -14,7 +14,7 @@
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double rows = (double)parts(call->m, plan->mc), cols = (double)parts(call->n, plan->nc);
+    double rows = (double)ceil_div(call->m, plan->mc), cols = (double)ceil_div(call->n, plan->nc);
     bool whole = plan->kc >= call->k;
     double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
     double element = 4 * (double)call->batch, c = element * m * n * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
@@ -31,7 +31,7 @@ double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_fa
                 + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
     double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts);
     double reach = gpb_cost_reach(t.a, facts->where[GPB_A].place) + gpb_cost_reach(t.c_down, facts->where[GPB_C].place);
-    return facts->link.call_s + reach + most(up, down);
+    return facts->link.call_s + reach + max(up, down);
 }
 
 /* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last blocks, the way through k, the change
@@ -44,7 +44,7 @@ static double launch_s(const gpb_plan *plan, double k1)
 
 static double strip_bytes(const gpb_move *move, const gpb_plan *plan)
 {
-    const gpb_tile *t = &move->block;
+    const gpb_region *t = &move->block;
     int64_t size = move->operand == 'a' ? gpb_schedule_strip(t->rows, plan->sm, move->strip)
                                         : gpb_schedule_strip(t->cols, plan->sn, move->strip);
     return 4.0 * (double)size * (double)move->k1 * (double)t->members;
@@ -72,12 +72,12 @@ static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan
 
 /* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it copies one way (H200 and 16 cores,
    2026-11-21: 69 and 44 GB/s), and strips come first: until the last of them is up, the way home has what is left. */
-static double home_s(double from, const gpb_tile *t, const gpb_call *call, const gpb_facts *facts, double up_end)
+static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts, double up_end)
 {
     const double bytes = 4.0 * (double)t->rows * (double)t->cols * (double)t->members;
     const double alone_s = gpb_cost_link(bytes, facts->where[GPB_C].place, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, facts->where[GPB_C].place);
     const bool shared = facts->where[GPB_C].place == GPB_PLACE_HOST && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST);
-    const double slow = most(1, facts->link.down_gbs / (0.6 * facts->link.up_gbs));
+    const double slow = max(1, facts->link.down_gbs / (0.6 * facts->link.up_gbs));
     if (!shared || from >= up_end) return alone_s;
     const double beside_s = up_end - from;
     return alone_s * slow <= beside_s ? alone_s * slow : beside_s + alone_s - beside_s / slow;
@@ -85,9 +85,9 @@ static double home_s(double from, const gpb_tile *t, const gpb_call *call, const
 
 static double moves_of(const gpb_call *call, const gpb_plan *plan)
 {
-    double steps = gpb_call_multiplies(call) ? (double)parts(call->k, plan->kc) : 1;
-    return (double)parts(call->batch, plan->group) * (double)parts(call->m, plan->mc) * (double)parts(call->n, plan->nc) * steps
-           * ((double)parts(plan->mc, plan->sm) + (double)parts(plan->nc, plan->sn));
+    double steps = gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1;
+    return (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->mc) * (double)ceil_div(call->n, plan->nc) * steps
+           * ((double)ceil_div(plan->mc, plan->sm) + (double)ceil_div(plan->nc, plan->sn));
 }
 
 /* When the link's two directions and the kernels would each have done with what a move asks of them. */
@@ -96,14 +96,14 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     const bool reads = gpb_call_multiplies(call);
     const double floor_s = gpb_predict_link(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
                                                                          * (reads ? (double)call->k : 1);
-    if (moves_of(call, plan) > MOST_MOVES) return most(floor_s, kernels_s + facts->link.call_s) * 1.05;
-    gpb_walk walk = gpb_schedule_begin(call, plan);
+    if (moves_of(call, plan) > MOST_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
+    gpb_schedule_cursor walk = gpb_schedule_begin(call, plan);
     const gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
     const double up_end = gpb_cost_link(traffic.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(traffic.b, facts->where[GPB_B].place, true, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
     for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
-        const gpb_tile *t = &move->tile;
+        const gpb_region *t = &move->tile;
         if (move->operand) {
             const enum gpb_place place = move->operand == 'a' ? facts->where[GPB_A].place : facts->where[GPB_B].place;
             const double bytes = strip_bytes(move, plan);
@@ -113,10 +113,10 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
         if (call->beta != 0 && move->first && facts->where[GPB_C].place == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->where[GPB_C].place, true, facts);
-        run = most(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? launch_s(plan, (double)move->k1) : 0);
+        run = max(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? launch_s(plan, (double)move->k1) : 0);
         if (!move->last) continue;
         last_bytes = 4 * elements;
-        down = most(down, run), down += home_s(down, t, call, facts, up_end);
+        down = max(down, run), down += home_s(down, t, call, facts, up_end);
     }
-    return facts->link.call_s + most(most(run, up), down) + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
+    return facts->link.call_s + max(max(run, up), down) + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
 }

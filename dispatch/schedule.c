@@ -6,38 +6,38 @@
 #include "dispatch/numbers.h"
 
 /* Wholly outside the triangle that uplo names. */
-static bool is_idle(const gpb_call *call, const gpb_tile *t)
+static bool is_idle(const gpb_call *call, const gpb_region *t)
 {
     return (call->x[GPB_C].uplo == 'U' && t->i >= t->j + t->cols) || (call->x[GPB_C].uplo == 'L' && t->j >= t->i + t->rows);
 }
 
-gpb_walk gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan)
+gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan)
 {
-    return (gpb_walk){ .call = call, .plan = plan, .key = { { -1 }, { -1 } } };
+    return (gpb_schedule_cursor){ .call = call, .plan = plan, .key = { { -1 }, { -1 } } };
 }
 
 /* The block of that number. */
-static gpb_tile block_of(const gpb_walk *w, int64_t number)
+static gpb_region block_of(const gpb_schedule_cursor *w, int64_t number)
 {
     const gpb_call *call = w->call;
     const gpb_plan *plan = w->plan;
-    const int64_t rows = parts(call->m, plan->mc), cols = parts(call->n, plan->nc);
+    const int64_t rows = ceil_div(call->m, plan->mc), cols = ceil_div(call->n, plan->nc);
     int64_t group = number / (rows * cols), col = number / rows % cols, row = number % rows;
     if (col % 2) row = rows - 1 - row;
-    gpb_tile t = { .member = group * plan->group, .i = row * plan->mc, .j = col * plan->nc };
-    t.members = least(plan->group, call->batch - t.member);
-    t.rows = least(plan->mc, call->m - t.i);
-    t.cols = least(plan->nc, call->n - t.j);
+    gpb_region t = { .member = group * plan->group, .i = row * plan->mc, .j = col * plan->nc };
+    t.members = min(plan->group, call->batch - t.member);
+    t.rows = min(plan->mc, call->m - t.i);
+    t.cols = min(plan->nc, call->n - t.j);
     return t;
 }
 
-static int64_t blocks_of(const gpb_walk *w)
+static int64_t blocks_of(const gpb_schedule_cursor *w)
 {
-    return parts(w->call->batch, w->plan->group) * parts(w->call->m, w->plan->mc) * parts(w->call->n, w->plan->nc);
+    return ceil_div(w->call->batch, w->plan->group) * ceil_div(w->call->m, w->plan->mc) * ceil_div(w->call->n, w->plan->nc);
 }
 
 /* The panel of one operand: the one that is there, or one that is still to come. */
-static void turn(gpb_walk *w, int x, int64_t at, int64_t strips)
+static void turn(gpb_schedule_cursor *w, int x, int64_t at, int64_t strips)
 {
     const int64_t key[3] = { w->at.block.member, at, w->at.p };
     const bool same = w->key[x][0] == key[0] && w->key[x][1] == key[1] && w->key[x][2] == key[2];
@@ -48,10 +48,10 @@ static void turn(gpb_walk *w, int x, int64_t at, int64_t strips)
 }
 
 /* The next panel of k, of the next block if the last was the block's last. False: there is none. */
-static bool enter(gpb_walk *w)
+static bool enter(gpb_schedule_cursor *w)
 {
     const gpb_plan *plan = w->plan;
-    const int64_t k = gpb_call_multiplies(w->call) ? w->call->k : 0, steps = k ? parts(k, plan->kc) : 1;
+    const int64_t k = gpb_call_multiplies(w->call) ? w->call->k : 0, steps = k ? ceil_div(k, plan->kc) : 1;
     const int64_t blocks = blocks_of(w);
     if (w->step == 0) {
         while (w->block < blocks && (w->at.block = block_of(w, w->block), is_idle(w->call, &w->at.block))) w->block++;
@@ -61,10 +61,10 @@ static bool enter(gpb_walk *w)
     w->at.number = w->block;
     w->at.first = w->step == 0, w->at.last = w->step == steps - 1;
     w->at.p = k ? (w->block % 2 ? steps - 1 - w->step : w->step) * plan->kc : 0;
-    w->at.k1 = least(plan->kc, k - w->at.p);
+    w->at.k1 = min(plan->kc, k - w->at.p);
     if (k) {
-        turn(w, 0, w->at.block.i, parts(w->at.block.rows, plan->sm));
-        turn(w, 1, w->at.block.j, parts(w->at.block.cols, plan->sn));
+        turn(w, 0, w->at.block.i, ceil_div(w->at.block.rows, plan->sm));
+        turn(w, 1, w->at.block.j, ceil_div(w->at.block.cols, plan->sn));
     }
     w->inside = true;
     if (w->at.last) w->step = 0, w->block++;
@@ -73,24 +73,24 @@ static bool enter(gpb_walk *w)
 }
 
 /* What the strip unlocks: between it and all strips of the other operand that are there. */
-static gpb_tile unlocked(const gpb_walk *w, int x)
+static gpb_region unlocked(const gpb_schedule_cursor *w, int x)
 {
     const gpb_plan *plan = w->plan;
-    gpb_tile t = w->at.block;
+    gpb_region t = w->at.block;
     if (x == 0) {
         t.rows = gpb_schedule_strip(t.rows, plan->sm, w->at.strip);
         t.i += w->at.strip * plan->sm;
-        t.cols = least(t.cols, w->there[1] * plan->sn);
+        t.cols = min(t.cols, w->there[1] * plan->sn);
     } else {
         t.cols = gpb_schedule_strip(t.cols, plan->sn, w->at.strip);
         t.j += w->at.strip * plan->sn;
-        t.rows = least(t.rows, w->there[0] * plan->sm);
+        t.rows = min(t.rows, w->there[0] * plan->sm);
     }
-    if (t.rows == 0 || t.cols == 0 || is_idle(w->call, &t)) return (gpb_tile){ 0 };
+    if (t.rows == 0 || t.cols == 0 || is_idle(w->call, &t)) return (gpb_region){ 0 };
     return t;
 }
 
-const gpb_move *gpb_schedule_next(gpb_walk *w)
+const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)
 {
     for (;;) {
         if (!w->inside && !enter(w)) return NULL;

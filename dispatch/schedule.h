@@ -10,23 +10,23 @@
 #include "dispatch/plan.h"
 
 /* A part of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). */
-typedef struct gpb_tile {
+typedef struct gpb_region {
     int64_t member, members, i, rows, j, cols;
-} gpb_tile;
+} gpb_region;
 
 /* One strip comes, and what it unlocks is computed. */
 typedef struct gpb_move {
-    gpb_tile block;              /* whose panels these are */
+    gpb_region block;              /* whose panels these are */
     int64_t number;              /* of the block, from 0, idle ones counted */
     int64_t p, k1;               /* the panel of k: k1 deep from p */
     bool first, last;            /* of the block's panels of k */
     char operand;                /* 'a', 'b': a strip of it comes; 0: nothing is read */
     int64_t strip;               /* its number in the panel */
     int64_t panel[3];            /* numbers, from 1, of the panels of A and of B, and of the block of C: each second uses the same buffer */
-    gpb_tile tile;               /* computed now; rows == 0: nothing yet */
+    gpb_region tile;               /* computed now; rows == 0: nothing yet */
 } gpb_move;
 
-typedef struct gpb_walk {
+typedef struct gpb_schedule_cursor {
     const gpb_call *call;
     const gpb_plan *plan;
     int64_t block, step;         /* next */
@@ -34,11 +34,11 @@ typedef struct gpb_walk {
     gpb_move at;
     int64_t strips[2], there[2]; /* of A and B: in the panels at hand; that have come */
     int64_t key[2][3];           /* member, first row or column, p of the panel that is there; key[x][0] < 0: none */
-} gpb_walk;
+} gpb_schedule_cursor;
 
-gpb_walk gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan);
+gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan);
 /* The next move; NULL: that was the last. */
-const gpb_move *gpb_schedule_next(gpb_walk *walk);
+const gpb_move *gpb_schedule_next(gpb_schedule_cursor *walk);
 
 /* Strip x of a panel that is `size` rows of op(A) or columns of op(B) wide, in strips of `strip`: its own width. */
 static inline int64_t gpb_schedule_strip(int64_t size, int64_t strip, int64_t x)

@@ -47,14 +47,14 @@ typedef struct gpb_gemm_args {
     uint64_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been split by an earlier launch */
     int level;
     /* sharers > 0, for FFMA kernels of sgemm_ffma: the first `sharers` blocks of the grid share out the k of the first `shared` tiles of C
-       evenly (slice by slice, over tile boundaries), and each further block computes a whole tile: see ffma/share.cuh. Then splits <= 1,
+       evenly (slice by slice, over tile boundaries), and each further block computes a whole tile: see ffma/streamk.cuh. Then splits <= 1,
        k > 0, alpha != 0 and shared * (slices of k) >= sharers; partials holds 2 * sharers tiles (bm * bn floats each), counters `sharers`
        words that are zero before the launch, and after it. */
     unsigned shared, sharers;
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
-#define GPB_MOST_SHARERS 1024          /* the counters that a launch may ask for */
+#define GPB_MAX_STREAMK_BLOCKS 1024          /* the counters that a launch may ask for */
 
 /* What a guard word says; the higher mark stays. Words are not cleared before they are written: anything else is no mark. 64 bits, for a
    stale word that happens to equal the epoch would leave a block of C to nobody.

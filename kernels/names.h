@@ -61,7 +61,7 @@ enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_S
 #define GPB_BLOCKS(bm, bn, threads) ((threads) <= 256 && (bm) * (bn) / (threads) <= 64 ? 2 : 1)
 /* The same of the kernels of sgemm_ffma. 128 or 64 results a thread take what registers there are (without that, sums move about and the
    operand banks collide); of fewer results, three blocks of 128 threads are 5 to 8 % faster at 1024 than two, and eight groups need more
-   than the usual 128 registers. The host counts on so many where k is shared out (ffma/share.cuh). */
+   than the usual 128 registers. The host counts on so many where k is shared out (ffma/streamk.cuh). */
 #define GPB_FFMA_BLOCKS(bm, bn, threads) (65536 / ((bm) * (bn) / (threads) < 64 ? 168 : 256) / (threads))
 
 /* Kernels of shapes/ whose threads have registers for totals of what they add up, 64 FMAs at a time. */

@@ -5,7 +5,7 @@
 #define GPB_FFMA_FFMA_CUH
 
 #include "kernels/ffma/panel.cuh"
-#include "kernels/ffma/share.cuh"
+#include "kernels/ffma/streamk.cuh"
 #include "kernels/ffma/store.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape {

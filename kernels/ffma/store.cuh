@@ -6,7 +6,7 @@
 #define GPB_FFMA_STORE_CUH
 
 #include "kernels/epilogue.cuh"
-#include "kernels/ffma/share.cuh"
+#include "kernels/ffma/streamk.cuh"
 
 /* One round of a warp: WM rows, STEP_N columns. */
 template <class lanes> constexpr int gpb_round_ld = lanes::WM + 4;

@@ -126,7 +126,7 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
 
 /* All chunks of a unit; most: of them in a part. Afterwards `low` is still at work, and the last stage, `held`, not released. */
 template <int BM, int BN, int STAGES, int SLICES, bool FULL>
-static __device__ __forceinline__ void gpb_walk(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
+static __device__ __forceinline__ void gpb_schedule_cursor(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
                                                 float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
@@ -171,8 +171,8 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
 #pragma unroll
         for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;        /* all: or they would be alive, for nothing, while C is written */
         unsigned held;
-        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_walk<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
-        else gpb_walk<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
+        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_schedule_cursor<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
+        else gpb_schedule_cursor<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
         gpb_wgmma_wait<0>();
         ring.release(held);
         if (SLICES < 3) {

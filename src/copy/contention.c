@@ -34,7 +34,7 @@ static void begin_beside(int left)
 
 /* Threads may do this at once: an attempt that both see ends once. Threads that leave cores enough end none: it is the others that are to go
    to sleep. */
-void gpb_crowd_begin(int threads, int cores)
+void gpb_contention_begin(int threads, int cores)
 {
     if (threads > 0 && cores - threads >= ENOUGH) {
         begin_beside(cores - threads);
@@ -48,14 +48,14 @@ void gpb_crowd_begin(int threads, int cores)
     atomic_store_explicit(&crowded_until, now + CROWDED_NS, memory_order_relaxed);
 }
 
-bool gpb_crowded(void) { return lasts(&crowded_until); }
+bool gpb_contention_is_high(void) { return lasts(&crowded_until); }
 
-int gpb_crowd_workers(void) { return lasts(&beside_until) ? atomic_load_explicit(&spare, memory_order_relaxed) : GPB_CROWD_ALL; }
+int gpb_contention_workers(void) { return lasts(&beside_until) ? atomic_load_explicit(&spare, memory_order_relaxed) : GPB_CONTENTION_ALL_WORKERS; }
 
-bool gpb_crowd_ending(void) { return lasts(&ending_until); }
+bool gpb_contention_is_draining(void) { return lasts(&ending_until); }
 
 /* Each failure doubles what has to be missed before the next attempt: a program that always has work for the host loses little by them. */
-bool gpb_crowd_missed(double saved_s, double lost)
+bool gpb_contention_missed(double saved_s, double lost)
 {
     const int64_t missed = atomic_fetch_add(&missed_ns, (int64_t)(1e9 * saved_s));
     if ((double)missed < lost * (double)(CROWDED_NS << atomic_load(&failures))) return false;

@@ -55,7 +55,7 @@ typedef struct place {
     int64_t row, col;
 } place;
 
-static void advance(const gpb_rectangle *r, int64_t step, place *p)
+static void advance(const gpb_copy2d_job *r, int64_t step, place *p)
 {
     p->row += step;
     if (p->row >= r->rows) p->row = 0, p->col++;
@@ -63,12 +63,12 @@ static void advance(const gpb_rectangle *r, int64_t step, place *p)
 
 /* The lines that the step at this place will wait for: all; of those that pass the caches, the ones it fills only in part.
    always_inline: gcc 12 finds that a function of prefetches has no effect, and leaves out the calls. */
-static inline __attribute__((always_inline)) void fetch(const gpb_rectangle *r, int64_t step, const place *p)
+static inline __attribute__((always_inline)) void fetch(const gpb_copy2d_job *r, int64_t step, const place *p)
 {
     if (p->col >= r->cols) return;
     const char *at = r->to + (size_t)(p->col * r->ld_to + p->row) * r->element;
-    const char *end = at + (size_t)least(step, r->rows - p->row) * r->element;
-    if (r->target != GPB_TARGET_PAST) {
+    const char *end = at + (size_t)min(step, r->rows - p->row) * r->element;
+    if (r->target != GPB_STORE_STREAMING) {
         for (; at < end; at += LINE) __builtin_prefetch(at, 1);
     } else {
         if ((uintptr_t)at % LINE) __builtin_prefetch(at, 1);
@@ -76,36 +76,36 @@ static inline __attribute__((always_inline)) void fetch(const gpb_rectangle *r, 
     }
 }
 
-static void run(const gpb_rectangle *r, int64_t step, const place *p)
+static void run(const gpb_copy2d_job *r, int64_t step, const place *p)
 {
-    const gpb_matrix_rows here = gpb_matrix_rows_of(r->uplo, r->row0 + p->row, least(step, r->rows - p->row), r->col0 + p->col);
+    const gpb_matrix_rows here = gpb_matrix_rows_of(r->uplo, r->row0 + p->row, min(step, r->rows - p->row), r->col0 + p->col);
     const int64_t first = p->row + here.first, last = p->row + here.last;
     if (first == last) return;
     const char *from = r->from + (size_t)(p->col * r->ld_from + first) * r->element;
     char *to = r->to + (size_t)(p->col * r->ld_to + first) * r->element;
     const size_t bytes = (size_t)(last - first) * r->element;
     if (r->adds) add((const void *)from, (void *)to, last - first, r->beta);
-    else if (r->target == GPB_TARGET_PAST) pass(from, to, bytes);
-    else if (r->target == GPB_TARGET_SHARED) share(from, to, bytes);
+    else if (r->target == GPB_STORE_STREAMING) pass(from, to, bytes);
+    else if (r->target == GPB_STORE_DEMOTED) share(from, to, bytes);
     else memcpy(to, from, bytes);
 }
 
-void gpb_rectangle_copy(const gpb_rectangle *rectangle)
+void gpb_copy2d(const gpb_copy2d_job *rectangle)
 {
-    gpb_rectangle r = *rectangle;
+    gpb_copy2d_job r = *rectangle;
     if (r.rows <= 0 || r.cols <= 0) return;
-    if (r.adds) r.target = GPB_TARGET_FAR;
+    if (r.adds) r.target = GPB_STORE_PREFETCHED;
     if (r.uplo == 'G' && r.ld_from == r.rows && r.ld_to == r.rows) r.rows *= r.cols, r.cols = 1;
-    const bool fetches = r.target == GPB_TARGET_FAR || r.target == GPB_TARGET_PAST;
-    const int64_t step = r.target == GPB_TARGET_FAR ? STEP / (int64_t)r.element : r.rows;
+    const bool fetches = r.target == GPB_STORE_PREFETCHED || r.target == GPB_STORE_STREAMING;
+    const int64_t step = r.target == GPB_STORE_PREFETCHED ? STEP / (int64_t)r.element : r.rows;
     place scout = { 0, 0 };
     for (size_t bytes = 0; fetches && bytes < AHEAD && scout.col < r.cols; advance(&r, step, &scout)) {
         fetch(&r, step, &scout);
-        bytes += (size_t)least(step, r.rows - scout.row) * r.element;
+        bytes += (size_t)min(step, r.rows - scout.row) * r.element;
     }
     for (place now = { 0, 0 }; now.col < r.cols; advance(&r, step, &now)) {
         if (fetches) fetch(&r, step, &scout), advance(&r, step, &scout);
         run(&r, step, &now);
     }
-    if (r.target == GPB_TARGET_PAST) _mm_sfence();           /* before the job is marked done: these stores keep no order */
+    if (r.target == GPB_STORE_STREAMING) _mm_sfence();           /* before the job is marked done: these stores keep no order */
 }

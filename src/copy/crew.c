@@ -67,7 +67,7 @@ static gpb_crew_job *claim(seat *s)
 
 static void finish(gpb_crew_job *job)
 {
-    gpb_rectangle_copy(&job->rectangle);
+    gpb_copy2d(&job->rectangle);
     atomic_store_explicit(&job->done, true, memory_order_release);
 }
 
@@ -107,7 +107,7 @@ static uint64_t waiting(void)
 static int room(unsigned now)
 {
     const int awake = atomic_load_explicit(&size, memory_order_relaxed) - (int)(now / ASLEEP);
-    return gpb_crowd_workers() - awake;
+    return gpb_contention_workers() - awake;
 }
 
 /* Wakes sleepers, at most `most`, while more jobs wait than workers are looking, and there is room for them. */
@@ -159,7 +159,7 @@ static gpb_crew_job *look(unsigned *turn)
                 if (job) return job;
                 __builtin_ia32_pause();
             }
-            if (gpb_crowded()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
+            if (gpb_contention_is_high()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
             if (room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0) break;      /* one too many beside the host's threads */
             sched_yield();
         } while (gpb_clock_ns() - since < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
@@ -282,7 +282,7 @@ void gpb_crew_begin(gpb_crew_queue *queue)
     queue->seat->queue = queue;
 }
 
-bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *rectangle)
+bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
 {
     if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
     gpb_crew_job *job = &queue->jobs[queue->posted++ % GPB_CREW_JOBS];

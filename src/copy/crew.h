@@ -15,7 +15,7 @@
 enum { GPB_CREW_JOBS = 512, GPB_CREW_FEW = 8 };
 
 typedef struct gpb_crew_job {
-    gpb_rectangle rectangle;
+    gpb_copy2d_job rectangle;
     atomic_bool done;
 } gpb_crew_job;
 
@@ -33,7 +33,7 @@ int gpb_crew_size(void);
 /* From here on workers look at the queue. Starts them at first use, wakes none. */
 void gpb_crew_begin(gpb_crew_queue *queue);
 /* False: GPB_CREW_JOBS are posted and not reaped. */
-bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *job);
+bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *job);
 /* True: the oldest job not yet reaped is done, its effects are visible, and it is forgotten. */
 bool gpb_crew_reap(gpb_crew_queue *queue);
 /* The caller does the next job that nobody has taken; false: there is none. */

@@ -93,7 +93,7 @@ static bool all_legal(const groups *all)
         for (int64_t g = 0; g < all.count; g += joined) {                                                                 \
             gpb_call call = joined_groups(&all, g, first, &joined);                                                       \
             INT count = (INT)joined;                                                                                      \
-            gpb_visit visit;                                                                                              \
+            gpb_host_call visit;                                                                                              \
             if (!gpb_offload(&call, &visit)) {                                                                            \
                 HOST_CALL;                                                                                                \
                 gpb_offload_done(&visit);                                                                                 \

@@ -49,7 +49,7 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 
 /* From a door, once the hub has declined: the same name of the host, with the caller's own arguments. */
 #define GPB_GO_ON(name, host_call)                                                                                        \
-    gpb_visit visit;                                                                                                      \
+    gpb_host_call visit;                                                                                                      \
     if (gpb_offload(&call, &visit)) return;                                                                               \
     *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                        \
     host_call;                                                                                                            \

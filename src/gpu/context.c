@@ -13,7 +13,7 @@
 #include "src/service/thread.h"
 
 static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int inside;                /* gpb_gpu_enter without gpb_gpu_exit, of all threads */
+static atomic_int inside;                /* gpb_context_enter without gpb_context_exit, of all threads */
 static atomic_bool let_go;
 enum { LAST_STACK = 256 << 10 };
 
@@ -22,12 +22,12 @@ enum { LAST_STACK = 256 << 10 };
 
 static void *give_back(void *unused)
 {
-    gpb_gpu_let_lanes_go();
+    gpb_lanes_let_go();
     return unused;
 }
 
 /* When nobody is inside any more, nobody comes in again, and no call has a lane. A program that is ending leaves it to the driver. */
-void gpb_gpu_let_go(void)
+void gpb_context_let_go(void)
 {
     if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving() || atomic_exchange(&let_go, true)) return;
     gpb_thread_begin(give_back, LAST_STACK);
@@ -35,7 +35,7 @@ void gpb_gpu_let_go(void)
 
 static void leave(void)
 {
-    if (atomic_fetch_sub(&inside, 1) == 1) gpb_gpu_let_go();
+    if (atomic_fetch_sub(&inside, 1) == 1) gpb_context_let_go();
 }
 
 static void pop(void)
@@ -81,7 +81,7 @@ static bool number_of(CUcontext context, unsigned long long *number, CUresult *r
 #endif
 
 /* A driver that fails to answer is in some other distress, which the next of its calls will tell. */
-bool gpb_gpu_same(const gpb_device *device)
+bool gpb_context_same(const gpb_device *device)
 {
     unsigned long long number = 0;
     CUresult result;
@@ -106,7 +106,7 @@ static void identify(gpb_device *device)
     atomic_store(&device->canary, canary), atomic_store(&device->id, number);
 }
 
-void gpb_gpu_identify(gpb_device *device)
+void gpb_context_identify(gpb_device *device)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
@@ -123,8 +123,8 @@ static CUresult renew(gpb_device *device)
     CUresult result = driver->cuDevicePrimaryCtxRetain(&context, device->handle);
     if (result) return result;
     if (context != device->context) device->context = context;
-    gpb_gpu_forget_functions(device);
-    gpb_gpu_forget_lanes(device);
+    gpb_kernels_forget(device);
+    gpb_lanes_forget(device);
     result = driver->cuCtxPushCurrent(context);
     if (result) return result;
     identify(device);
@@ -139,7 +139,7 @@ static CUresult renew_once(gpb_device *device)
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
     pthread_mutex_lock(&renewal);
-    if (!gpb_gpu_same(device)) result = renew(device);
+    if (!gpb_context_same(device)) result = renew(device);
     pthread_mutex_unlock(&renewal);
     gpb_driver_capture_mode(&mode);
     return result;
@@ -151,13 +151,13 @@ static CUresult push(gpb_device *device)
     enum { TRIES = 4 };
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < TRIES && (i == 0 || result == CUDA_ERROR_CONTEXT_IS_DESTROYED); i++) {
-        result = gpb_gpu_same(device) ? CUDA_SUCCESS : renew_once(device);
+        result = gpb_context_same(device) ? CUDA_SUCCESS : renew_once(device);
         if (!result) result = gpb_driver_open(NULL)->cuCtxPushCurrent(device->context);
     }
     return result;
 }
 
-CUresult gpb_gpu_enter(gpb_device *device)
+CUresult gpb_context_enter(gpb_device *device)
 {
     atomic_fetch_add(&inside, 1);
     const CUresult result = gpb_gpu_started() ? push(device) : CUDA_ERROR_NOT_PERMITTED;
@@ -165,20 +165,20 @@ CUresult gpb_gpu_enter(gpb_device *device)
     return result;
 }
 
-void gpb_gpu_exit(void)
+void gpb_context_exit(void)
 {
     pop();
     leave();
 }
 
-bool gpb_gpu_records_graph(void)
+bool gpb_context_records_graph(void)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     CUstreamCaptureStatus status;
     return driver->cuStreamIsCapturing && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-void gpb_gpu_failed(const gpb_lane *lane, CUresult result)
+void gpb_lanes_failed(const gpb_lane *lane, CUresult result)
 {
-    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_gpu_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
+    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_context_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
 }

@@ -38,6 +38,6 @@ typedef struct gpb_device {
 } gpb_device;
 
 /* The devices started; none once the GPU is given up. Defined in gpu.c. */
-int gpb_gpu_devices(gpb_device **devices);
+int gpb_device_list(gpb_device **devices);
 
 #endif

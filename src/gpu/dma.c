@@ -8,7 +8,7 @@
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 
-static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr arena, bool up, CUstream stream)
+static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdeviceptr arena, bool up, CUstream stream)
 {
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     const size_t pitch = (size_t)panel->ld_arena * panel->element;
@@ -21,23 +21,23 @@ static CUresult copy_2d(const gpb_panel *panel, CUdeviceptr caller, CUdeviceptr 
     return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
 }
 
-static gpb_matrix_rows rows_of(const gpb_panel *panel, int64_t col)
+static gpb_matrix_rows rows_of(const gpb_dma_shape *panel, int64_t col)
 {
     return gpb_matrix_rows_of(panel->uplo, panel->row0, panel->rows, panel->col0 + col);
 }
 
 /* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
    has numbers for: column by column. */
-CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
+CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
 {
     const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
-    const bool far = panel->cols > 1 && panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+    const bool far = panel->cols > 1 && panel->ld * (int64_t)panel->element > GPB_DMA_MAX_PITCH;
     if (panel->uplo == 'G' && !far) return copy_2d(panel, caller, arena, up, stream);
     CUresult result = CUDA_SUCCESS;
     for (int64_t col = 0; col < panel->cols && !result; col++) {
         const gpb_matrix_rows rows = rows_of(panel, col);
         const int64_t count = rows.last - rows.first;
-        const gpb_panel part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count, .element = panel->element };
+        const gpb_dma_shape part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count, .element = panel->element };
         if (part.rows > 0)
             result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + rows.first) * panel->element,
                              arena + (CUdeviceptr)(col * panel->ld_arena + rows.first) * panel->element, up, stream);
@@ -46,13 +46,13 @@ CUresult gpb_gpu_copy(const gpb_panel *panel, const void *callers, CUdeviceptr a
 }
 
 /* The copy below, once, and the wait for it. plainly: column by column, by the driver's plainest copies, which ask least of it. */
-static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
+static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
     CUstream stream = CU_STREAM_LEGACY;
-    CUresult result = gpb_gpu_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) : CUDA_SUCCESS;
+    CUresult result = gpb_context_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) : CUDA_SUCCESS;
     if (result) return result;
     if (fetch) {
         copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED, copy.srcDevice = gpu, copy.srcPitch = apart;
@@ -76,19 +76,19 @@ static CUresult bounce(const gpb_panel *panel, CUdeviceptr gpu, char *host, bool
 }
 
 /* Without this copy C is not computed: a failure that passes is waited out, for 85 ms in all. */
-CUresult gpb_gpu_bounce(const gpb_panel *panel, const void *gpu, void *host, bool fetch)
+CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void *host, bool fetch)
 {
     enum { TRIES = 10, FIRST_PAUSE_NS = 1000000 };
     gpb_device *devices;
     CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
-    for (int i = 0; i < TRIES && gpb_gpu_devices(&devices) > 0; i++) {
-        const bool plainly = i % 2 || panel->uplo != 'G' || panel->ld * (int64_t)panel->element > GPB_MOST_PITCH;
+    for (int i = 0; i < TRIES && gpb_device_list(&devices) > 0; i++) {
+        const bool plainly = i % 2 || panel->uplo != 'G' || panel->ld * (int64_t)panel->element > GPB_DMA_MAX_PITCH;
         if (i && i % 2 == 0) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
-        result = gpb_gpu_enter(&devices[0]);
+        result = gpb_context_enter(&devices[0]);
         if (!result) {
             result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
-            gpb_gpu_exit();
+            gpb_context_exit();
         }
         if (!result || gpb_driver_sticky(result)) break;
     }

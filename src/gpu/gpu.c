@@ -66,7 +66,7 @@ static void leave(void)
     leave_until_s = gpb_clock_s() + LEAVE_S;
     atomic_store(&leaving, true);
     if (!gpb_gpu_possible()) return;         /* also in a forked child: its locks may be held by nobody */
-    while ((!gpb_gpu_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+    while ((!gpb_lanes_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
 
 /* The host BLAS ends as well: OpenBLAS 0.3.21 dies in 1 of 20 such ends if it computes meanwhile, and in every second one if all calls come to
@@ -212,7 +212,7 @@ static void start(void)
         return;
     }
     atexit(leave);       /* and those that came with the contexts */
-    gpb_gpu_lanes(devices, device_count);
+    gpb_lanes_make(devices, device_count);
     atomic_store(&why, "");
     atomic_store(&state, ON);
     for (int i = 0; i < device_count; i++)
@@ -249,11 +249,11 @@ const char *gpb_gpu_why(void) { return atomic_load(&why); }
 void gpb_gpu_give_up(const char *because)
 {
     turn_off(because);
-    gpb_gpu_wake();
-    gpb_gpu_let_go();
+    gpb_lanes_wake();
+    gpb_context_let_go();
 }
 
-int gpb_gpu_devices(gpb_device **first)
+int gpb_device_list(gpb_device **first)
 {
     *first = devices;
     return gpb_gpu_started() ? device_count : 0;
@@ -269,7 +269,7 @@ static int count_kernels(gpb_device *device, int fd)
         const gpb_kernel *kernel = &gpb_kernels[k];
         CUfunction function;
         CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
-                              ? gpb_gpu_function(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+                              ? gpb_kernels_find(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
         running += !result;
         if (result && fd >= 0) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
     }

@@ -53,7 +53,7 @@ static row row_of(int which)
     }
 }
 
-int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sharers)
+int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers)
 {
     int x = 0;      /* the last of them takes anything, anywhere */
     while (x < SPLITTERS - 1 && (!gpb_kernel_table_runs(splitters[x].image, device->arch)
@@ -104,7 +104,7 @@ static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUf
     return clusters;
 }
 
-CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function)
+CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
 {
     *function = atomic_load_explicit(&device->function[which], memory_order_acquire);
     if (*function) return CUDA_SUCCESS;
@@ -120,7 +120,7 @@ CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function)
     return result;
 }
 
-void gpb_gpu_forget_functions(gpb_device *device)
+void gpb_kernels_forget(gpb_device *device)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < GPB_FUNCTIONS; i++) atomic_store_explicit(&device->function[i], NULL, memory_order_release);
@@ -128,7 +128,7 @@ void gpb_gpu_forget_functions(gpb_device *device)
     pthread_mutex_unlock(&lock);
 }
 
-CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
+CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     const row of = row_of(launch->which);
@@ -137,7 +137,7 @@ CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *l
     void *params[] = { launch->args };
     CUfunction function;
     if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* what a grid may have */
-    CUresult result = gpb_gpu_function(device, launch->which, &function);
+    CUresult result = gpb_kernels_find(device, launch->which, &function);
     if (result) return result;
 #if CUDA_VERSION >= 11080
     if (launch->early && may_be_early(device) && driver->cuLaunchKernelEx) {

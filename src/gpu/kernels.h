@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels on a device: found once, launched often. */
-#ifndef GPB_GPU_KERNELS_H
-#define GPB_GPU_KERNELS_H
+#ifndef GPB_KERNELS_H
+#define GPB_KERNELS_H
 
 #include "src/gpu/device.h"
 
@@ -9,16 +9,16 @@
 #define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder
 
 /* The number of a row of gemm.def. */
-static inline int gpb_function_of(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
+static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
 
 /* The number of the kernel of split.def that makes slices of operands k deep; *sharers: its blocks to a strip. */
-int gpb_function_split(const gpb_device *device, int64_t k, int slices, int *sharers);
+int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers);
 
 /* Function `which` on the device whose context is current, loading its image at first use. */
-CUresult gpb_gpu_function(gpb_device *device, int which, CUfunction *function);
+CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function);
 
 /* The device was reset: images and functions are gone, and so is what could not be loaded. */
-void gpb_gpu_forget_functions(gpb_device *device);
+void gpb_kernels_forget(gpb_device *device);
 
 /* One launch: blocks x 1 x GPB_GRID_Z(members) blocks of as many threads, and as much shared memory, as the function's row says. */
 typedef struct gpb_launch {
@@ -27,6 +27,6 @@ typedef struct gpb_launch {
     void *args;
     bool early;                  /* its blocks may be there before the launch ahead of it has ended: they wait for that themselves */
 } gpb_launch;
-CUresult gpb_gpu_launch(gpb_device *device, CUstream stream, const gpb_launch *launch);
+CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch);
 
 #endif

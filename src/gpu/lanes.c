@@ -16,13 +16,13 @@ gpb_lane_pool gpb_lanes = { .lock = PTHREAD_MUTEX_INITIALIZER, .more_room = PTHR
 static unsigned turn;
 static const gpb_driver *driver;
 
-void gpb_gpu_lanes(gpb_device *first, int count)
+void gpb_lanes_make(gpb_device *first, int count)
 {
     driver = gpb_driver_open(NULL);
     gpb_lanes.devices = first;
     gpb_lanes.device_count = count;
     for (int i = 0; i < count; i++) {
-        gpb_gpu_identify(&gpb_lanes.devices[i]);
+        gpb_context_identify(&gpb_lanes.devices[i]);
         for (int j = 0; j < GPB_LANES; j++) gpb_lanes.lanes[i][j].device = &gpb_lanes.devices[i];
     }
 }
@@ -37,10 +37,10 @@ static CUresult ready_events(CUevent *events, int count)
     return result;
 }
 
-static CUresult ready_belt(gpb_belt **belt, CUdevice device, size_t bytes)
+static CUresult ready_belt(gpb_staging **belt, CUdevice device, size_t bytes)
 {
     if (!*belt) *belt = calloc(1, sizeof **belt);
-    return *belt ? gpb_belt_ready(*belt, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    return *belt ? gpb_staging_ready(*belt, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The table, and behind it, in a page of its own, the word. */
@@ -80,14 +80,14 @@ static void forget(gpb_lane *lane)
     memset(lane->arrived, 0, sizeof lane->arrived), memset(lane->tile, 0, sizeof lane->tile);
     memset(lane->freed, 0, sizeof lane->freed), memset(lane->home, 0, sizeof lane->home);
     gpb_pinned_forget(&lane->words);
-    if (lane->up) gpb_belt_forget(lane->up);
-    if (lane->down) gpb_belt_forget(lane->down);
+    if (lane->up) gpb_staging_forget(lane->up);
+    if (lane->down) gpb_staging_forget(lane->down);
     lane->device->held -= lane->arena_bytes;
     lane->arena = lane->counters = 0, lane->arena_bytes = 0;
     lane->ready = false, lane->life = lane->device->life;
 }
 
-void gpb_gpu_forget_lanes(gpb_device *device)
+void gpb_lanes_forget(gpb_device *device)
 {
     gpb_lane *of = gpb_lanes.lanes[device - gpb_lanes.devices];
     pthread_mutex_lock(&gpb_lanes.lock);
@@ -101,7 +101,7 @@ void gpb_gpu_forget_lanes(gpb_device *device)
 /* The lane's context is current, and what the lane has is of that context. */
 static CUresult enter_lane(gpb_lane *lane)
 {
-    CUresult result = gpb_gpu_enter(lane->device);
+    CUresult result = gpb_context_enter(lane->device);
     if (result) return result;
     if (lane->life != lane->device->life) {
         pthread_mutex_lock(&gpb_lanes.lock);
@@ -109,7 +109,7 @@ static CUresult enter_lane(gpb_lane *lane)
         pthread_mutex_unlock(&gpb_lanes.lock);
     }
     result = ready_lane(lane);
-    if (result) gpb_gpu_exit();
+    if (result) gpb_context_exit();
     return result;
 }
 
@@ -210,7 +210,7 @@ static void doze(waiter *w)
 }
 
 /* When the program ends, libcuda goes with whatever is on the GPU: only what the host cannot compute is begun from then on. Under the lock, or
-   gpb_gpu_idle could come between the question and the taking. */
+   gpb_lanes_idle could come between the question and the taking. */
 static bool may_begin(const gpb_facts *facts) { return gpb_gpu_started() && (!gpb_gpu_leaving() || gpb_facts_on_gpu(facts)); }
 
 /* Not on the stack: a signal's handler may leave it by a longjmp, and the next in the queue must not be handed over what is gone. */
@@ -237,7 +237,7 @@ static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
     return lane;
 }
 
-void gpb_gpu_wake(void)
+void gpb_lanes_wake(void)
 {
     pthread_mutex_lock(&gpb_lanes.lock);
     for (waiter *w = queue; w; w = w->next) pthread_cond_signal(&w->look);
@@ -245,7 +245,7 @@ void gpb_gpu_wake(void)
     pthread_mutex_unlock(&gpb_lanes.lock);
 }
 
-bool gpb_gpu_idle(void)
+bool gpb_lanes_idle(void)
 {
     if (pthread_mutex_trylock(&gpb_lanes.lock)) return false;
     bool idle = !gpb_lanes.freeing;
@@ -269,7 +269,7 @@ static void release(gpb_lane *lane)
     if (first) gpb_memory_sweep();
 }
 
-gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
+gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
 {
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&gpb_lanes.lock);
@@ -278,24 +278,24 @@ gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large)
     if (!lane) return NULL;
     CUresult result = enter_lane(lane);
     if (!result) return lane;
-    gpb_gpu_failed(lane, result);
+    gpb_lanes_failed(lane, result);
     release(lane);
     return NULL;
 }
 
-void gpb_gpu_give(gpb_lane *lane)
+void gpb_lanes_give(gpb_lane *lane)
 {
-    gpb_gpu_exit();
+    gpb_context_exit();
     release(lane);
 }
 
-void gpb_gpu_prepare(void)
+void gpb_lanes_prepare(void)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
     for (int i = 0; i < gpb_lanes.device_count; i++) {
-        gpb_lane *lane = gpb_gpu_take(&(gpb_facts){ .device = i + 1 }, true);
-        if (lane) gpb_gpu_give(lane);
+        gpb_lane *lane = gpb_lanes_take(&(gpb_facts){ .device = i + 1 }, true);
+        if (lane) gpb_lanes_give(lane);
     }
     gpb_driver_capture_mode(&mode);
 }
@@ -306,8 +306,8 @@ static void let_lane_go(gpb_lane *lane)
 {
     if (lane->arena) driver->cuMemFree(lane->arena);
     gpb_pinned_free(&lane->words);
-    if (lane->up) gpb_belt_free(lane->up);
-    if (lane->down) gpb_belt_free(lane->down);
+    if (lane->up) gpb_staging_free(lane->up);
+    if (lane->down) gpb_staging_free(lane->down);
     lane->arena = 0, lane->arena_bytes = 0, lane->ready = false;
 }
 
@@ -318,7 +318,7 @@ static void set_freeing(bool now)
     pthread_mutex_unlock(&gpb_lanes.lock);
 }
 
-void gpb_gpu_let_lanes_go(void)
+void gpb_lanes_let_go(void)
 {
     CUcontext popped;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -33,11 +33,11 @@ typedef struct gpb_lane {
     gpb_pinned words;                        /* holds the next two: */
     uint32_t *notice;                        /* gpb_ssplit sets it if it marks a block */
     char *table;                             /* GPB_TABLE_BYTES on their way to kernels */
-    gpb_belt *up, *down;
+    gpb_staging *up, *down;
     CUdeviceptr arena;
     int64_t arena_bytes;                     /* this and the next two under the lock of gpu/lanes.c */
     int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
-    CUdeviceptr counters;                    /* 0, or GPB_MOST_SHARERS words: zero whenever no launch that shares out k is at work */
+    CUdeviceptr counters;                    /* 0, or GPB_MAX_STREAMK_BLOCKS words: zero whenever no launch that shares out k is at work */
     int64_t since_ns, until_ns;              /* when it was taken, and given back */
     unsigned long long made_in;              /* the context of streams and events (gpb_driver_record) */
     unsigned life;                           /* the device's when what the lane has was made */
@@ -56,25 +56,25 @@ typedef struct gpb_lane_pool {
 extern gpb_lane_pool gpb_lanes;
 
 /* The devices that were started: makes their lanes. */
-void gpb_gpu_lanes(gpb_device *first, int count);
+void gpb_lanes_make(gpb_device *first, int count);
 /* Those who wait for a lane look again. */
-void gpb_gpu_wake(void);
+void gpb_lanes_wake(void);
 /* No lane is busy. False as well where that cannot be seen at once; never waits. */
-bool gpb_gpu_idle(void);
+bool gpb_lanes_idle(void);
 
 /* A lane for a call of that size, on the device where the operands live, else on the next in turn; waits while all are busy. NULL: none can
-   be had, or the program is ending and the host can compute as well. Its context is current until gpb_gpu_give. */
-gpb_lane *gpb_gpu_take(const gpb_facts *facts, bool large);
-void gpb_gpu_give(gpb_lane *lane);
+   be had, or the program is ending and the host can compute as well. Its context is current until gpb_lanes_give. */
+gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large);
+void gpb_lanes_give(gpb_lane *lane);
 /* Makes each device's first lane, whose 64 MiB of rings take the driver some 30 ms, before a call has to wait for that. */
-void gpb_gpu_prepare(void);
+void gpb_lanes_prepare(void);
 
 /* A driver call for the lane, which is still taken, failed: the GPU is given up if that is for good, and not for the program's having
    reset it since. */
-void gpb_gpu_failed(const gpb_lane *lane, CUresult result);
+void gpb_lanes_failed(const gpb_lane *lane, CUresult result);
 /* The GPUs are given up and nobody has a lane: gives back all that lanes and devices hold. */
-void gpb_gpu_let_lanes_go(void);
+void gpb_lanes_let_go(void);
 /* What idle lanes have is gone with the context; what busy ones have, when they are given back. */
-void gpb_gpu_forget_lanes(gpb_device *device);
+void gpb_lanes_forget(gpb_device *device);
 
 #endif

@@ -47,7 +47,7 @@ static void free_arena(gpb_lane *lane)
     if (!arena) return;
     lane->arena = 0, lane->arena_bytes = 0;
     pthread_mutex_unlock(&gpb_lanes.lock);
-    if (lives && gpb_gpu_same(device)) give_memory(device, lane->stream, arena);
+    if (lives && gpb_context_same(device)) give_memory(device, lane->stream, arena);
     pthread_mutex_lock(&gpb_lanes.lock);
     device->held -= bytes;
     pthread_cond_broadcast(&gpb_lanes.more_room);
@@ -121,7 +121,7 @@ static CUresult allocate(gpb_lane *lane, int64_t bytes)
     return more ? get_memory(lane, bytes) : result;
 }
 
-bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
+bool gpb_memory_arena(gpb_lane *lane, int64_t bytes)
 {
     static int64_t asked;
     pthread_mutex_lock(&gpb_lanes.lock);
@@ -137,7 +137,7 @@ bool gpb_gpu_arena(gpb_lane *lane, int64_t bytes)
     lane->device->held -= claimed, lane->arena_bytes = 0;
     pthread_cond_broadcast(&gpb_lanes.more_room);
     pthread_mutex_unlock(&gpb_lanes.lock);
-    gpb_gpu_failed(lane, result);
+    gpb_lanes_failed(lane, result);
     return false;
 }
 
@@ -178,9 +178,9 @@ static int64_t sweep(void)
 {
     due d;
     while ((d = take_due()).arena) {
-        if (gpb_gpu_started() && !gpb_gpu_enter(d.device)) {
+        if (gpb_gpu_started() && !gpb_context_enter(d.device)) {
             if (d.life == d.device->life) give_memory(d.device, d.stream, d.arena);
-            gpb_gpu_exit();
+            gpb_context_exit();
         }
         pthread_mutex_lock(&gpb_lanes.lock);
         d.device->held -= d.bytes, gpb_lanes.freeing = false;
@@ -219,10 +219,10 @@ void gpb_memory_sweep(void)
 
 /* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.
    4 KiB beside the budget. */
-bool gpb_gpu_counters(gpb_lane *lane)
+bool gpb_memory_counters(gpb_lane *lane)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    const size_t bytes = GPB_MOST_SHARERS * sizeof(uint32_t);
+    const size_t bytes = GPB_MAX_STREAMK_BLOCKS * sizeof(uint32_t);
     CUdeviceptr counters = 0;
     if (lane->counters) return true;
     CUresult result = driver->cuMemAlloc(&counters, bytes);
@@ -230,6 +230,6 @@ bool gpb_gpu_counters(gpb_lane *lane)
     if (!result) result = driver->cuStreamSynchronize(lane->stream);      /* a call's kernels may go down the legacy stream instead */
     if (!result) lane->counters = counters;
     else if (counters) driver->cuMemFree(counters);
-    gpb_gpu_failed(lane, result);
+    gpb_lanes_failed(lane, result);
     return !result;
 }

@@ -85,7 +85,7 @@ static bool reaches_over(const known *about, const void *pointer, size_t bytes)
 static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, known *about)
 {
     gpb_device *devices;
-    const int count = gpb_gpu_devices(&devices);
+    const int count = gpb_device_list(&devices);
     *about = (known){ 0 };
     if (!pointer) return GPB_PLACE_HOST;
     if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;      /* a driver in distress */
@@ -181,31 +181,31 @@ static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *dev
 static bool enter(void)
 {
     gpb_device *devices;
-    if (!gpb_gpu_devices(&devices)) return false;
-    const CUresult result = gpb_gpu_enter(&devices[0]);
+    if (!gpb_device_list(&devices)) return false;
+    const CUresult result = gpb_context_enter(&devices[0]);
     if (!result) return true;
     gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
-    if (gpb_gpu_started() && gpb_gpu_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    if (gpb_gpu_started() && gpb_context_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
     return false;
 }
 
-enum gpb_place gpb_gpu_place(const void *pointer)
+enum gpb_place gpb_place_of(const void *pointer)
 {
     int device = -1;
     known about;
     if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
     enum gpb_place place = place_of(pointer, 1, &device, &about);
-    gpb_gpu_exit();
+    gpb_context_exit();
     return place;
 }
 
-CUcontext gpb_gpu_context_of(const void *pointer)
+CUcontext gpb_place_context(const void *pointer)
 {
     known about;
     return ask(pointer, &about) || about.managed ? NULL : about.context;
 }
 
-bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
 {
     if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
     return !call->x[GPB_C].array && gpb_host_memory((const void *[]){ call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base }, 3);
@@ -248,7 +248,7 @@ static bool is_fresh(const void *pointer, uint64_t now)
     return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
 }
 
-/* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_gpu_facts to look into. */
+/* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_place_facts to look into. */
 static void look(const void *pointer, uint64_t now)
 {
     unsigned memory = 0, managed = 0;
@@ -258,13 +258,13 @@ static void look(const void *pointer, uint64_t now)
     CUresult result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
     if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
         result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
-        gpb_gpu_exit();
+        gpb_context_exit();
     }
     *glance_of(pointer) = (glance){ .page = (uintptr_t)pointer / 4096, .at = now,
                                        .on_gpu = result || (memory == CU_MEMORYTYPE_DEVICE && !managed) };
 }
 
-bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
+bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
 {
     const void *const operands[] = { call->x[GPB_C].base, call->x[GPB_A].base, call->x[GPB_B].base };
     bool there = call->x[GPB_C].array;
@@ -280,7 +280,7 @@ bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
 static bool concurrent_access(void)
 {
     gpb_device *devices;
-    return !gpb_gpu_devices(&devices) || devices[0].concurrent;
+    return !gpb_device_list(&devices) || devices[0].concurrent;
 }
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
@@ -292,7 +292,7 @@ static void find_operands(const gpb_call *call, gpb_facts *facts)
     if (gpb_facts_managed(facts) && !concurrent_access()) facts->gpu.arch = 0;
 }
 
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
     *facts = (gpb_facts){ .gpu.arch = 80, .gpu.sms = 108, .gpu.bytes = (int64_t)8 << 30 };
@@ -305,10 +305,10 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         facts->gpu.arch = 0;
     } else if (enter()) {
         gpb_device *devices;
-        gpb_gpu_devices(&devices);
+        gpb_device_list(&devices);
         facts->gpu.arch = devices[0].arch, facts->gpu.sms = devices[0].sms, facts->gpu.bytes = devices[0].budget;
         find_operands(call, facts);
-        gpb_gpu_exit();
+        gpb_context_exit();
     } else if (gpb_gpu_started()) {
         facts->gpu.arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
     }
@@ -334,7 +334,7 @@ static bool any_gone(const gpb_call *call, const void *a, const void *b, const v
     return is_gone(c, now) || (gpb_call_multiplies(call) && (is_gone(a, now) || is_gone(b, now)));
 }
 
-bool gpb_gpu_unreachable(const gpb_call *call)
+bool gpb_place_unreachable(const gpb_call *call)
 {
     if (!gpb_gpu_lost()) return false;
     const uint64_t now = __builtin_ia32_rdtsc();

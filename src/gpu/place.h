@@ -10,17 +10,17 @@
 #include "dispatch/facts.h"
 
 /* Certain, without asking the driver, that no operand is on a GPU. `libcuda`: the process has it. */
-bool gpb_gpu_unseen(const gpb_call *call, bool libcuda);
-/* The driver says so, or has said so a moment before `now` (the processor's cycles); cheaper than gpb_gpu_facts. False says nothing. */
-bool gpb_gpu_none_there(const gpb_call *call, uint64_t now);
+bool gpb_place_surely_host(const gpb_call *call, bool libcuda);
+/* The driver says so, or has said so a moment before `now` (the processor's cycles); cheaper than gpb_place_facts. False says nothing. */
+bool gpb_place_probed_host(const gpb_call *call, uint64_t now);
 /* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
+void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 /* One kind of warning, and so one a process: of which routine, why, and what became of C. */
-#define GPB_GPU_UNREACHED "%s: an operand in GPU memory %s, C is %s"
+#define GPB_PLACE_UNREACHED "%s: an operand in GPU memory %s, C is %s"
 /* The GPUs are lost and an operand is where the host would crash on it. */
-bool gpb_gpu_unreachable(const gpb_call *call);
+bool gpb_place_unreachable(const gpb_call *call);
 
-enum gpb_place gpb_gpu_place(const void *pointer);
+enum gpb_place gpb_place_of(const void *pointer);
 
 #endif

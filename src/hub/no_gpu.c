@@ -10,41 +10,41 @@
 static const char why[] = "this build of libgpublas has no CUDA";
 
 bool gpb_gpu_start(void) { return false; }
-void gpb_gpu_start_behind(void) { }
-bool gpb_gpu_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
-bool gpb_gpu_starting(void) { return false; }
-double gpb_gpu_start_left(void) { return 0; }
+void gpb_ready_begin(void) { }
+bool gpb_ready_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
+bool gpb_ready_is_near(void) { return false; }
+double gpb_ready_left_s(void) { return 0; }
 bool gpb_gpu_started(void) { return false; }
-void gpb_gpu_save(void) { }
+void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return false; }
 bool gpb_gpu_lost(void) { return false; }
 const char *gpb_gpu_why(void) { return why; }
 
-bool gpb_gpu_unseen(const gpb_call *call, bool libcuda)
+bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
 {
     (void)call, (void)libcuda;
     return true;
 }
 
-bool gpb_gpu_none_there(const gpb_call *call, uint64_t now)
+bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
 {
     (void)call, (void)now;
     return true;
 }
 
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)call, (void)libcuda;
     *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
 }
 
-bool gpb_gpu_unreachable(const gpb_call *call)
+bool gpb_place_unreachable(const gpb_call *call)
 {
     (void)call;
     return false;
 }
 
-gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     (void)call, (void)facts, (void)policy, (void)plan;
     return (gpb_outcome){ .failure = why };

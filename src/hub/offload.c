@@ -40,7 +40,7 @@ __attribute__((constructor)) static void note_load(void) { loaded_s = gpb_clock_
 bool gpb_offload_legal(const gpb_call *g)
 {
     bool legal = g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->x[GPB_C].uplo;
-    for (int x = 0; x < GPB_OPERANDS; x++) legal &= g->x[x].ld >= most(1, gpb_call_rows(g, x));
+    for (int x = 0; x < GPB_OPERANDS; x++) legal &= g->x[x].ld >= max(1, gpb_call_rows(g, x));
     for (int x = 0; x < GPB_C; x++) legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
     return legal;
 }
@@ -69,7 +69,7 @@ static void print_predicted(char *text, size_t size, double host_s, double gpu_s
 }
 
 /* With all that the caller waited for. */
-static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *out)
+static void trace(const gpb_host_call *visit, const char *route, const gpb_outcome *out)
 {
     const gpb_call *g = visit->call;
     const double seconds = visit->came_s > 0 ? gpb_clock_s() - visit->came_s : 0;
@@ -86,7 +86,7 @@ static void trace(const gpb_visit *visit, const char *route, const gpb_outcome *
                  (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k, (long long)a->ld, (long long)b->ld,
                  (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta), (long long)g->batch, route, visit->why,
                  out->kernel ? out->kernel->name : "-", out->wide ? "+" : "", out->wide ? out->wide->name : "",
-                 out->stand_in ? "+" : "", out->stand_in ? out->stand_in->name : "", splits, predicted, (long long)out->bytes_up,
+                 out->fallback ? "+" : "", out->fallback ? out->fallback->name : "", splits, predicted, (long long)out->bytes_up,
                  (long long)out->bytes_down, 1e3 * seconds, seconds > 0 ? 1e-9 * flops(g) / seconds : 0.0);
 }
 
@@ -130,7 +130,7 @@ static void leave_host(void)
     if (!shared_out) return;
     shared_out = false;
     const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
-    gpb_crowd_begin(calls * gpb_next_threads(), gpb_crew_cores());
+    gpb_contention_begin(calls * gpb_next_threads(), gpb_crew_cores());
 }
 
 /* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
@@ -138,10 +138,10 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
 {
     const bool large = gpb_facts_large(call, facts);
     if (plan->gpu) gpb_touch(call, facts);
-    const bool alone = atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]) && plan->gpu && !gpb_gpu_starting();
+    const bool alone = atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]) && plan->gpu && !gpb_ready_is_near();
     const double begin_s = gpb_clock_s();
     gpb_verify verify = gpb_verify_begin(call, facts);
-    gpb_outcome out = gpb_gpu_call(call, facts, user, *plan);
+    gpb_outcome out = gpb_compute(call, facts, user, *plan);
     atomic_fetch_sub(&running[large], 1);
     if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
@@ -153,9 +153,9 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
     const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);      /* where managed pages lie is not known */
-    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds)) gpb_gpu_save();
+    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds)) gpb_ready_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
-        trace(&(gpb_visit){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
+        trace(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
               failed ? "gpu+host" : "gpu", &out);
     return true;
 }
@@ -172,7 +172,7 @@ static void scale(const gpb_call *g)
         }
 }
 
-static void count_host(const gpb_visit *visit)
+static void count_host(const gpb_host_call *visit)
 {
     gpb_stats_host();
     if (gpb_option_number(GPB_OPTION_VERBOSE)) trace(visit, "host", &(gpb_outcome){ 0 });
@@ -181,7 +181,7 @@ static void count_host(const gpb_visit *visit)
 /* Sizes that the host was found to be faster at, as hashes: facts and plan cost half a microsecond. What was learnt since is part of the
    hash; two sizes that share one by chance would share a decision about speed, no more. */
 enum { REMEMBERED = 256 };
-static _Atomic uint64_t hosts_own[REMEMBERED];
+static _Atomic uint64_t host_memo[REMEMBERED];
 
 static uint64_t hash_of(const gpb_call *call)
 {
@@ -190,20 +190,20 @@ static uint64_t hash_of(const gpb_call *call)
 
 /* So few multiplications, or of sizes so well known, that nothing need be asked. One call in 256 of a thread is looked at all the same: the
    host is learnt from it. */
-static bool is_hosts_own(const gpb_call *g)
+static bool is_known_hosts(const gpb_call *g)
 {
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
     if (++calls % 256 == 0) return false;
     if ((double)g->m * (double)g->n * (double)g->k * (double)g->batch < gpb_machine_too_few()) return true;
     const uint64_t hash = hash_of(g);
-    return atomic_load_explicit(&hosts_own[hash % REMEMBERED], memory_order_relaxed) == hash;
+    return atomic_load_explicit(&host_memo[hash % REMEMBERED], memory_order_relaxed) == hash;
 }
 
 /* Long calls have the time to be looked at, and are learnt from each time. */
 static void remember(const gpb_call *g, const gpb_plan *plan)
 {
     const uint64_t hash = hash_of(g);
-    _Atomic uint64_t *place = &hosts_own[hash % REMEMBERED];
+    _Atomic uint64_t *place = &host_memo[hash % REMEMBERED];
     const bool settled = !plan->gpu && !plan->waits && !plan->tries && plan->missed_s == 0;
     if (settled && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
     else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
@@ -213,42 +213,42 @@ static void remember(const gpb_call *g, const gpb_plan *plan)
 static gpb_plan decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts)
 {
     for (bool waited = false;; waited = true) {
-        gpb_gpu_facts(call, libcuda, facts);
+        gpb_place_facts(call, libcuda, facts);
         gpb_machine_facts(call, facts);
-        facts->now.starting = gpb_gpu_starting();
-        facts->now.start_s = gpb_gpu_start_left();
+        facts->now.starting = gpb_ready_is_near();
+        facts->now.start_s = gpb_ready_left_s();
         facts->now.callers = callers(gpb_facts_large(call, facts));
         facts->now.host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
         facts->now.age_s = gpb_clock_s() - loaded_s;
         facts->now.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
         const gpb_plan plan = gpb_decide(call, facts, user);
-        if (plan.missed_s > 0 && gpb_crowd_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
+        if (plan.missed_s > 0 && gpb_contention_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
-        if (plan.starts || unmeasured) gpb_gpu_start_behind();
+        if (plan.starts || unmeasured) gpb_ready_begin();
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->now.start_s == 0 || waited) return plan;
-        if (!gpb_gpu_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) return plan;
+        if (!gpb_ready_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) return plan;
     }
 }
 
 /* What sends a call to the host at a glance, or NULL. Most calls are small, and take the host less than a microsecond: facts and plan cost
    half of one. */
-static const char *turned_away(const gpb_call *call, bool *libcuda)
+static const char *reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
     *libcuda = gpb_next_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called by a fork's handler";
-    const bool unseen = gpb_gpu_unseen(call, *libcuda);
+    const bool unseen = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
-    if (forbidden || when != GPB_OFFLOAD_AUTO || !is_hosts_own(call)) return forbidden;
-    return unseen || gpb_gpu_none_there(call, now) ? gpb_decide_too_small : NULL;
+    if (forbidden || when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return forbidden;
+    return unseen || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;
 }
 
 /* True: C is done. False: the host's, and *visit is told what is known of the call. */
-static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
+static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *visit)
 {
     const gpb_policy user = policy();
     gpb_facts facts;
@@ -266,22 +266,22 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_visit *visit)
     return false;
 }
 
-static bool offload(const gpb_call *call, gpb_visit *visit)
+static bool offload(const gpb_call *call, gpb_host_call *visit)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
-    *visit = (gpb_visit){ 0 };
+    *visit = (gpb_host_call){ 0 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
     leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
     if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->came_s = gpb_clock_s();
-    visit->why = turned_away(call, &libcuda);
+    visit->why = reject_fast(call, &libcuda);
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
-    if (gpb_gpu_unreachable(call)) {
-        gpb_log_warn(GPB_GPU_UNREACHED, call->symbol, "cannot be reached any more", "not computed");
+    if (gpb_place_unreachable(call)) {
+        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "not computed");
         return true;
     }
     if (call->type == GPB_TYPE_s && !gpb_call_multiplies(call)) {
@@ -296,7 +296,7 @@ static bool offload(const gpb_call *call, gpb_visit *visit)
 }
 
 /* errno stays the caller's: a BLAS has none, and starting CUDA or a refused malloc would leave theirs. */
-bool gpb_offload(const gpb_call *call, gpb_visit *visit)
+bool gpb_offload(const gpb_call *call, gpb_host_call *visit)
 {
     const int before = errno;
     const bool done = offload(call, visit);
@@ -304,7 +304,7 @@ bool gpb_offload(const gpb_call *call, gpb_visit *visit)
     return done;
 }
 
-void gpb_offload_done(const gpb_visit *visit)
+void gpb_offload_done(const gpb_host_call *visit)
 {
     if (!visit->call) return;
     inside = NULL;

@@ -8,7 +8,7 @@
 #include "dispatch/call.h"
 
 /* One visit of a call to the host BLAS, from gpb_offload's false to gpb_offload_done. */
-typedef struct gpb_visit {
+typedef struct gpb_host_call {
     const gpb_call *call;        /* NULL: not to be counted or traced (an illegal call, or the host calling itself) */
     const char *why;
     double host_s, gpu_s;        /* as predicted; 0: the call's size told enough */
@@ -16,13 +16,13 @@ typedef struct gpb_visit {
     int threads;                 /* of the host, in the prediction */
     double came_s;               /* set only when traced: when the call came */
     double begin_s;              /* set only when it is to be learnt from: when the host began */
-} gpb_visit;
+} gpb_host_call;
 
 /* True: C is done. False: hand the caller's own arguments to the host BLAS, under the same name, then call gpb_offload_done.
    Illegal arguments and calls that the host makes to itself are the host's. */
-bool gpb_offload(const gpb_call *call, gpb_visit *visit);
+bool gpb_offload(const gpb_call *call, gpb_host_call *visit);
 /* True if the reference would compute it, or return, without calling xerbla. */
 bool gpb_offload_legal(const gpb_call *call);
-void gpb_offload_done(const gpb_visit *visit);
+void gpb_offload_done(const gpb_host_call *visit);
 
 #endif

@@ -134,7 +134,7 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
         s->old = verify->old ? verify->old + l * g->m * g->n : NULL;
         const int64_t group = group_of(g);
         for (int64_t j = 0; j < g->n && right; j += group) {
-            s->j = j, s->cols = least(group, g->n - j);
+            s->j = j, s->cols = min(group, g->n - j);
             right = look_at_group(s);
         }
     }
@@ -220,7 +220,7 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
         if (verify->old) copy(call, verify->old, true);
         gpb_call again = *call;
         if (!gpb_call_multiplies(call)) again.alpha = 0;      /* OpenBLAS 0.3.21 lets a NaN of alpha through where k is 0 */
-        gpb_host_finish(&again, &(gpb_plan){ 0 }, facts, &(gpb_progress){ 0 });
+        gpb_repair(&again, &(gpb_plan){ 0 }, facts, &(gpb_progress){ 0 });
         pthread_setcancelstate(cancel, NULL);
     }
     free(verify->old);

@@ -75,7 +75,7 @@ static void measure_link(const gpb_driver *driver, const link *l)
     for (int i = 0; i < 4; i++) {
         const double few = move(driver, l, 2), many = move(driver, l, 10);
         if (few < 0 || many < 0) return;
-        if (i > 0) two = least(two, few), ten = least(ten, many);
+        if (i > 0) two = min(two, few), ten = min(ten, many);
     }
     if (ten > two) atomic_store(&gpb_machine_here.dma_mbs, (int64_t)(8.0 * CHUNK / (ten - two) * 1e-6));
 }
@@ -91,7 +91,7 @@ static void measure_core(const link *l)
         for (int at = 0; at < SOURCE; at += CHUNK) {
             const double begin_s = gpb_clock_s();
             memcpy(l->pinned[0], source + at, CHUNK);
-            best = least(best, gpb_clock_s() - begin_s);
+            best = min(best, gpb_clock_s() - begin_s);
         }
     free(source);
     atomic_store(&gpb_machine_here.core_mbs, (int64_t)(CHUNK / best * 1e-6));
@@ -111,14 +111,14 @@ static gpb_call square(int64_t n, const void *a, const void *b, void *c)
 static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
-    gpb_gpu_facts(call, true, facts);
+    gpb_place_facts(call, true, facts);
     gpb_machine_facts(call, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
     if (facts->where[GPB_A].place != place || facts->where[GPB_B].place != place || facts->where[GPB_C].place != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_decide(call, facts, &always);
     if (!plan->gpu) return -1;
     const double begin_s = gpb_clock_s();
-    const gpb_outcome out = gpb_gpu_call(call, facts, &always, *plan);
+    const gpb_outcome out = gpb_compute(call, facts, &always, *plan);
     return out.done && !out.failure ? gpb_clock_s() - begin_s : -1;
 }
 
@@ -132,7 +132,7 @@ static double learn(const gpb_call *call, bool there)
         const double seconds = timed(call, there, &facts, &plan);
         if (seconds < 0) return -1;
         gpb_machine_gpu_took(call, &facts, plan.gpu_s / facts.learnt.gpu_ratio, seconds);
-        best = least(best, seconds);
+        best = min(best, seconds);
     }
     return best;
 }
@@ -148,10 +148,10 @@ static void measure_launch(void)
     for (int i = 0; i < 8; i++) {
         const double seconds = timed(&call, false, &facts, &plan);
         if (seconds < 0) return;
-        best = least(best, seconds);
+        best = min(best, seconds);
     }
     const double rest = best - (plan.gpu_s / facts.learnt.gpu_ratio - facts.link.call_s);
-    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * most(rest, best / 2)));
+    atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * max(rest, best / 2)));
 }
 
 /* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
@@ -186,7 +186,7 @@ static void measure(gpb_device *device)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     link l = { 0 };
-    if (gpb_gpu_enter(device)) return;
+    if (gpb_context_enter(device)) return;
     if (!open_link(driver, &l)) {
         measure_link(driver, &l);
         measure_core(&l);
@@ -195,7 +195,7 @@ static void measure(gpb_device *device)
     const double seconds = l.up ? learn_kernels(driver, l.up) : -1;
     close_link(driver, &l);
     if (seconds >= 0 && seconds < TOO_SLOW_S) learn_whole();
-    gpb_gpu_exit();
+    gpb_context_exit();
 }
 
 /* ---- between processes */
@@ -216,7 +216,7 @@ void gpb_calibrate_save(void)
 {
     char path[4096], key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
-    if (!gpb_gpu_devices(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
+    if (!gpb_device_list(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
     name_machine(&devices[0], key, sizeof key);
     const char *failure = gpb_machine_save(&gpb_machine_here, key, path);
     gpb_log_debug("calibration: %s %s", path, failure ? failure : "saved");
@@ -258,7 +258,7 @@ bool gpb_calibrate(void)
 {
     char key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
-    if (!gpb_gpu_devices(&devices)) return false;
+    if (!gpb_device_list(&devices)) return false;
     const double begin_s = gpb_clock_s();
     name_machine(&devices[0], key, sizeof key);
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -89,10 +89,10 @@ void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     fill(facts, host_threads());
-    facts->learnt.crowded = gpb_crowded();
+    facts->learnt.crowded = gpb_contention_is_high();
     gpb_learn_facts(&gpb_machine_here.host[class_of(facts->host.cores)], gpu_table(call, facts), key, facts);
     facts->learnt.quiet_ratio = facts->learnt.crowded ? gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false) : facts->learnt.gpu_ratio;
-    if (gpb_crowd_ending()) facts->learnt.gpu_ratio = facts->learnt.quiet_ratio;
+    if (gpb_contention_is_draining()) facts->learnt.gpu_ratio = facts->learnt.quiet_ratio;
     if (gpb_machine_too_few() == 0) count_too_few(facts->host.cores);
 }
 

@@ -59,7 +59,7 @@ static void *get_ready(void *unused)
     tell();
     gpb_gpu_occupy(started);
     const bool measured = started && !gpb_gpu_leaving() && gpb_calibrate();
-    if (started && !gpb_gpu_leaving()) gpb_gpu_prepare();
+    if (started && !gpb_gpu_leaving()) gpb_lanes_prepare();
     gpb_gpu_occupy(false);
     atomic_store(&readiness, READY);
     tell();
@@ -74,7 +74,7 @@ static void *save(void *unused)
 }
 
 /* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
-void gpb_gpu_save(void)
+void gpb_ready_save(void)
 {
     if (gpb_gpu_started() && atomic_load(&readiness) == READY) gpb_thread_begin(save, 0);
 }
@@ -86,7 +86,7 @@ static void note_begin(void)
     atomic_compare_exchange_strong(&begun_s, &never, gpb_clock_s());
 }
 
-void gpb_gpu_start_behind(void)
+void gpb_ready_begin(void)
 {
     int unready = UNREADY;
     if (!gpb_gpu_possible() || atomic_load(&readiness) != UNREADY) return;
@@ -102,7 +102,7 @@ void gpb_gpu_start_behind(void)
 static void start_apart(void)
 {
     static atomic_flag begun = ATOMIC_FLAG_INIT;
-    if (gpb_gpu_starting() || !gpb_gpu_untried()) return;
+    if (gpb_ready_is_near() || !gpb_gpu_untried()) return;
     note_begin();
     gpb_gpu_touch();
     if (atomic_flag_test_and_set(&begun)) return;
@@ -111,7 +111,7 @@ static void start_apart(void)
 
 static bool is_awaited(bool measured)
 {
-    return gpb_gpu_possible() && !gpb_gpu_leaving() && (measured ? gpb_gpu_starting() : gpb_gpu_untried());
+    return gpb_gpu_possible() && !gpb_gpu_leaving() && (measured ? gpb_ready_is_near() : gpb_gpu_untried());
 }
 
 /* The thread cannot get into the dynamic linker, perhaps because of this one. */
@@ -127,31 +127,31 @@ static void wait_a_little(void)
     pthread_cond_timedwait(&is_ready, &lock, &until);
 }
 
-bool gpb_gpu_await(bool measured, double most_s)
+bool gpb_ready_await(bool measured, double most_s)
 {
     int cancel;
-    if (measured) gpb_gpu_start_behind();
+    if (measured) gpb_ready_begin();
     else start_apart();
-    const double until_s = least(gpb_clock_s() + most_s, atomic_load(&begun_s) + GPB_PLAN_LONGEST_START_S);
+    const double until_s = min(gpb_clock_s() + most_s, atomic_load(&begun_s) + GPB_PLAN_MAX_START_S);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
     while (is_awaited(measured) && gpb_clock_s() < until_s && !is_held_up()) wait_a_little();
     pthread_mutex_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
     if (!gpb_gpu_untried() || gpb_gpu_leaving()) return gpb_gpu_started();
-    if (measured ? !gpb_gpu_starting() : is_held_up()) return gpb_gpu_start();      /* no thread was to be had, or none gets anywhere */
+    if (measured ? !gpb_ready_is_near() : is_held_up()) return gpb_gpu_start();      /* no thread was to be had, or none gets anywhere */
     if (!measured)
-        gpb_log_warn("the GPU has not started in %.0f s: the host computes until it has", GPB_PLAN_LONGEST_START_S);
+        gpb_log_warn("the GPU has not started in %.0f s: the host computes until it has", GPB_PLAN_MAX_START_S);
     return false;
 }
 
-bool gpb_gpu_starting(void) { return atomic_load(&readiness) == GETTING_READY; }
+bool gpb_ready_is_near(void) { return atomic_load(&readiness) == GETTING_READY; }
 
 /* It may take longer than expected: then as long again as it is late, or a tenth of what was expected. */
-double gpb_gpu_start_left(void)
+double gpb_ready_left_s(void)
 {
-    if (!gpb_gpu_starting()) return gpb_gpu_started() ? 0 : gpb_gpu_start_s();
+    if (!gpb_ready_is_near()) return gpb_gpu_started() ? 0 : gpb_gpu_start_s();
     const double expected = atomic_load(&was_started) ? CALIBRATION_S : gpb_gpu_start_s();
     const double taken = gpb_clock_s() - atomic_load(&begun_s);
-    return most(expected - taken, most(taken - expected, expected / 10));
+    return max(expected - taken, max(taken - expected, expected / 10));
 }

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 
 /* In a thread of its own: starts the GPUs, loads what calls need most, measures the machine (and then saves what it found). Once a process. */
-void gpb_gpu_start_behind(void);
+void gpb_ready_begin(void);
 /* The same, and waits for it, or (not `measured`) for the GPUs' start alone, in a thread of its own as well; but no longer than so many seconds,
    and not where this thread may be what holds it up. True: they are started. */
-bool gpb_gpu_await(bool measured, double most_s);
+bool gpb_ready_await(bool measured, double most_s);
 /* That thread is at it. */
-bool gpb_gpu_starting(void);
+bool gpb_ready_is_near(void);
 /* Seconds until the GPU is ready: 0 if nothing is to be waited for. */
-double gpb_gpu_start_left(void);
+double gpb_ready_left_s(void);
 /* Saves what was learnt, in a thread of its own. */
-void gpb_gpu_save(void);
+void gpb_ready_save(void);
 
 #endif

@@ -22,16 +22,16 @@
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_device *device = lane->device;
-    bool fits = facts->gpu.arch == device->arch && facts->gpu.sms == device->sms && gpb_gpu_run_bytes(call, plan) <= device->budget;
+    bool fits = facts->gpu.arch == device->arch && facts->gpu.sms == device->sms && gpb_run_bytes(call, plan) <= device->budget;
     for (int64_t most = device->budget; plan->gpu; fits = false) {
         if (!fits) {
             facts->gpu.arch = device->arch, facts->gpu.sms = device->sms, facts->gpu.bytes = most;
             *plan = gpb_decide(call, facts, policy);
             if (!plan->gpu) break;
         }
-        const int64_t bytes = gpb_gpu_run_bytes(call, plan);
+        const int64_t bytes = gpb_run_bytes(call, plan);
         const bool shares = plan->shares && plan->bytes_parts;
-        if (gpb_gpu_arena(lane, bytes) && (!shares || gpb_gpu_counters(lane))) return NULL;
+        if (gpb_memory_arena(lane, bytes) && (!shares || gpb_memory_counters(lane))) return NULL;
         if (!gpb_gpu_started()) return gpb_gpu_why();
         most = bytes / 2;
     }
@@ -44,17 +44,17 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     gpb_device *device = lane->device;
     const bool split = plan->kernel->form == GPB_FORM_SPLIT;
     int which[8], count = 0, sharers;
-    which[count++] = gpb_function_of(plan->kernel);
+    which[count++] = gpb_kernels_number(plan->kernel);
     if (split) {
-        which[count++] = gpb_function_of(plan->stand_in);
-        which[count++] = gpb_function_split(device, plan->kc, gpb_plan_slices(plan->kernel), &sharers);
+        which[count++] = gpb_kernels_number(plan->fallback);
+        which[count++] = gpb_kernels_slicer(device, plan->kc, gpb_plan_slices(plan->kernel), &sharers);
     }
     if (!split && (plan->pack_a || plan->pack_b)) which[count++] = GPB_FUNCTION_PACK;
     if (plan->pack_c) which[count++] = GPB_FUNCTION_UNPACK;
     if (plan->splits > 1) which[count++] = GPB_FUNCTION_REDUCE;
     CUresult result = CUDA_SUCCESS;
     CUfunction function;
-    for (int i = 0; i < count && !result; i++) result = gpb_gpu_function(device, which[i], &function);
+    for (int i = 0; i < count && !result; i++) result = gpb_kernels_find(device, which[i], &function);
     return result ? gpb_driver_error(result) : NULL;
 }
 
@@ -67,7 +67,7 @@ static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_f
     return why ? why : find_kernels(lane, plan);
 }
 
-gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -76,7 +76,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     gpb_driver_capture_mode(&mode);
     gpb_progress progress = { 0 };
     CUresult result = CUDA_SUCCESS;
-    gpb_lane *lane = plan.gpu ? gpb_gpu_take(facts, gpb_facts_large(call, facts)) : NULL;
+    gpb_lane *lane = plan.gpu ? gpb_lanes_take(facts, gpb_facts_large(call, facts)) : NULL;
     bool warn = plan.gpu;
     if (lane) {
         out.failure = provide(lane, call, facts, policy, &plan);
@@ -84,9 +84,9 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
         if (!out.failure) out.failure = find_kernels(lane, &plan);
         if (out.failure && warn && plan.kernel->form == GPB_FORM_SPLIT && gpb_gpu_started())
             out.failure = do_without_slices(lane, call, facts, policy, &plan);
-        if (!out.failure) result = gpb_gpu_run(lane, call, &plan, facts, &progress);
-        if (result) out.failure = gpb_driver_error(result), gpb_gpu_failed(lane, result);
-        gpb_gpu_give(lane);
+        if (!out.failure) result = gpb_run_plan(lane, call, &plan, facts, &progress);
+        if (result) out.failure = gpb_driver_error(result), gpb_lanes_failed(lane, result);
+        gpb_lanes_give(lane);
     } else if (plan.gpu) {
         out.failure = gpb_gpu_leaving() ? "the program is ending" : gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
     }
@@ -94,14 +94,14 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
         gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
     out.kernel = plan.kernel, out.splits = plan.splits;
-    if (progress.stood_in) out.wide = plan.wide, out.stand_in = plan.stand_in;
+    if (progress.fell_back) out.wide = plan.wide, out.fallback = plan.fallback;
     out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
     /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left of C is the host's, tile by tile. */
     bool begun = progress.tiles || progress.members || progress.cols || progress.steps || progress.torn || progress.adrift;
     out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
     errno = 0;                       /* gpb_offload keeps the caller's */
-    if (out.failure && out.done && (progress.adrift || !gpb_host_finish(call, &plan, facts, &progress)))
-        gpb_log_warn(GPB_GPU_UNREACHED, call->symbol,
+    if (out.failure && out.done && (progress.adrift || !gpb_repair(call, &plan, facts, &progress)))
+        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol,
                      errno == ENOMEM ? "is more than there is host memory for" : "cannot be reached any more",
                      begun && !gpb_place_on_host(facts->where[GPB_C].place) ? "begun and not computed: it is no result, nor as it was" : "not computed");
     free(progress.marks);

@@ -5,41 +5,41 @@
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
 
-CUresult gpb_walk_copy_c(gpb_flow *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
+CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
 {
     gpb_run *r = &f->run;
-    gpb_belt *belt = up ? r->lane->up : r->lane->down;
-    const gpb_tile *t = &move->tile, *block = &move->block;
-    const gpb_panel panel = { .rows = t->rows, .cols = cols, .ld = r->c.stored.ld, .ld_arena = block->rows, .element = r->element,
+    gpb_staging *belt = up ? r->lane->up : r->lane->down;
+    const gpb_region *t = &move->tile, *block = &move->block;
+    const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->c.stored.ld, .ld_arena = block->rows, .element = r->element,
                               .uplo = r->call->x[GPB_C].uplo, .row0 = t->i, .col0 = t->j + col };
     const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
     const char *callers = gpb_matrix_member(&r->c.stored, t->member + l, r->element);
     belt->bytes += (uint64_t)(t->rows * cols) * r->element;
-    return gpb_gpu_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.stored.ld) * r->element,
-                        gpb_run_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
+    return gpb_dma_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.stored.ld) * r->element,
+                        gpb_operand_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
 }
 
-bool gpb_walk_direct(const gpb_run *r)
+bool gpb_download_direct(const gpb_run *r)
 {
     return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
 }
 
-static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
+static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
 {
     const gpb_run *r = &f->run;
-    const gpb_tile *t = &w->move.tile, *block = &w->move.block;
+    const gpb_region *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_walk_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
-    const int64_t cols = least(t->cols - w->col, fit ? fit : 1);
+    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_download_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
+    const int64_t cols = min(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
     char *to = gpb_matrix_member(&r->c.stored, t->member + w->member, e);
-    gpb_load load = { .device = gpb_run_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
+    gpb_chunk load = { .device = gpb_operand_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
                       .cols = cols, .count = cols,
                       .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.stored.ld) * e, .rows = t->rows, .cols = cols,
                                 .ld_from = t->rows, .ld_to = r->c.stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
                                 .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
-    load.copy.target = f->past ? GPB_TARGET_PAST : GPB_TARGET_FAR;
-    load.direct = gpb_walk_direct(r);
+    load.copy.target = f->past ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
+    load.direct = gpb_download_direct(r);
     load.opens = w->member == 0 && w->col == 0;
     load.ends_member = w->col + cols == t->cols;
     load.ends_tile = load.ends_member && w->member + 1 == t->members;
@@ -48,31 +48,31 @@ static gpb_load load_down(const gpb_flow *f, const gpb_walker *w)
 
 /* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there
    are such. */
-static CUresult open_tile(gpb_flow *f, const gpb_walker *w)
+static CUresult open_tile(gpb_pipeline *f, const gpb_stage *w)
 {
     gpb_lane *lane = f->run.lane;
     const bool one_stream = lane->down->stream == f->run.stream;
     CUresult result = CUDA_SUCCESS;
     if (f->guarded && w->tiles < f->guarded_from) {
-        result = gpb_run_stand_in(&f->run, &w->move);
-        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_WALK_AHEAD], f->run.stream);
+        result = gpb_launch_fallback(&f->run, &w->move);
+        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_STAGE_AHEAD], f->run.stream);
     }
     if (result || one_stream) return result;
-    return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_WALK_AHEAD], 0);
+    return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_STAGE_AHEAD], 0);
 }
 
 /* As many loads as there is room for. *whole: the tile is on its way with all of them. */
-static CUresult fetch_tile(gpb_flow *f, gpb_walker *w, bool *whole, bool *busy)
+static CUresult fetch_tile(gpb_pipeline *f, gpb_stage *w, bool *whole, bool *busy)
 {
     gpb_lane *lane = f->run.lane;
     CUresult result = CUDA_SUCCESS;
     *whole = false;
     while (!*whole && !result) {
-        const gpb_load load = load_down(f, w);
-        if (!gpb_belt_has_room(lane->down, &load)) return result;
+        const gpb_chunk load = load_down(f, w);
+        if (!gpb_staging_has_room(lane->down, &load)) return result;
         if (load.opens) result = open_tile(f, w);
-        if (!result && load.direct) result = gpb_walk_copy_c(f, &w->move, w->member, w->col, load.cols, false);
-        if (!result) result = gpb_belt_fetch(lane->down, &load);
+        if (!result && load.direct) result = gpb_download_copy_c(f, &w->move, w->member, w->col, load.cols, false);
+        if (!result) result = gpb_staging_pull(lane->down, &load);
         if (result) return result;
         *busy = true;
         *whole = load.ends_tile;
@@ -82,18 +82,18 @@ static CUresult fetch_tile(gpb_flow *f, gpb_walker *w, bool *whole, bool *busy)
     return result;
 }
 
-CUresult gpb_walk_fetch(gpb_flow *f, bool *busy)
+CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
 {
-    gpb_walker *w = &f->fetch;
+    gpb_stage *w = &f->fetch;
     CUresult result = CUDA_SUCCESS;
     while (f->home && !w->ended && !result) {
-        if (gpb_walk_ends_tile(&w->move)) {
+        if (gpb_stage_ends_tile(&w->move)) {
             bool whole = false;
             if (f->launch.tiles > w->tiles) result = fetch_tile(f, w, &whole, busy);
             if (result || !whole) return result;
         }
         const int64_t block = w->move.panel[2];
-        gpb_walk_advance(w);
+        gpb_stage_advance(w);
         *busy = true;
         if (f->run.c.buffers > 1 && (w->ended || w->move.panel[2] != block))
             result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2], f->run.lane->down->stream);
@@ -101,41 +101,41 @@ CUresult gpb_walk_fetch(gpb_flow *f, bool *busy)
     return result;
 }
 
-bool gpb_walk_marked(const gpb_flow *f) { return f->hopeful && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
+bool gpb_download_flagged(const gpb_pipeline *f) { return f->hopeful && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
 
 /* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
-static void fetch_again(gpb_flow *f)
+static void fetch_again(gpb_pipeline *f)
 {
-    gpb_belt *down = f->run.lane->down;
+    gpb_staging *down = f->run.lane->down;
     f->guarded = true;
     f->guarded_from = f->launch.tiles;
-    for (uint64_t x = down->moved; x < down->made; x++) gpb_belt_load(down, x)->lost = true;
+    for (uint64_t x = down->moved; x < down->made; x++) gpb_staging_chunk(down, x)->lost = true;
     f->fetch = f->land;
 }
 
 /* The mark that counts for a tile was set, if at all, before its kernels ran. */
-CUresult gpb_walk_land(gpb_flow *f, bool *busy)
+CUresult gpb_download_drain(gpb_pipeline *f, bool *busy)
 {
-    gpb_belt *down = f->run.lane->down;
+    gpb_staging *down = f->run.lane->down;
     CUresult result = CUDA_SUCCESS;
     while (down->moved < down->made) {
         bool arrived;
-        result = gpb_belt_arrived(down, &arrived);
+        result = gpb_staging_arrived(down, &arrived);
         if (result || !arrived) return result;
-        const gpb_load *load = gpb_belt_load(down, down->moved);
-        if (load->opens && gpb_walk_marked(f)) fetch_again(f);
+        const gpb_chunk *load = gpb_staging_chunk(down, down->moved);
+        if (load->opens && gpb_download_flagged(f)) fetch_again(f);
         const bool ends = load->ends_tile && !load->lost;
-        gpb_belt_land(down);
+        gpb_staging_drain(down);
         *busy = true;
-        if (ends) gpb_walk_to_tile(&f->land, true);
+        if (ends) gpb_stage_to_tile(&f->land, true);
     }
     return result;
 }
 
-void gpb_walk_commit(gpb_flow *f, bool *busy)
+void gpb_download_commit(gpb_pipeline *f, bool *busy)
 {
     gpb_progress *progress = f->run.progress;
-    for (const gpb_load *load; f->home && (load = gpb_belt_home(f->run.lane->down));) {
+    for (const gpb_chunk *load; f->home && (load = gpb_staging_drained(f->run.lane->down));) {
         *busy = true;
         if (load->lost) continue;
         progress->cols += load->count;

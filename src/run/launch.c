@@ -2,14 +2,14 @@
 /* Launches; see launch.h. Everything goes down one stream, so the order of enqueueing is the order of execution. */
 #include "src/run/launch.h"
 
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 #include "kernels/split.h"
 #include "src/gpu/kernels.h"
 
 static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
 {
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_function_of(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn), .members = args->batch * splits,
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_number(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn), .members = args->batch * splits,
         .args = args });
 }
 
@@ -19,12 +19,12 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
     const gpb_device *device = r->lane->device;
     const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
     const bool may = r->plan->shares && r->parts && args->k;
-    const gpb_share share = may ? gpb_share_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_share){ 0 };
+    const gpb_streamk share = may ? gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_streamk){ 0 };
     if (!share.sharers) return launch_kernel(r, kernel, args, 1);
     args->shared = (unsigned)share.tiles, args->sharers = (unsigned)share.sharers;
     args->partials = (float *)(uintptr_t)r->parts, args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_function_of(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
 }
 
 /* A kernel whose k is cut, if the plan says so: the parts are added up in a launch of their own. */
@@ -39,7 +39,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
                                .stride_c = args->stride_c, .items = args->items };
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits), .members = args->batch,
         .args = &reduce, .early = true });
 }
@@ -60,50 +60,50 @@ static void point_to_guards(const gpb_run *r, const gpb_view *a, const gpb_view 
 static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     gpb_device *device = r->lane->device;
-    const int which = gpb_function_of(kernel);
+    const int which = gpb_kernels_number(kernel);
     CUfunction function;
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->partials = (float *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
-    CUresult result = gpb_gpu_function(device, which, &function);      /* then its clusters are known */
-    return result ? result : gpb_gpu_launch(device, r->stream, &(gpb_launch){
+    CUresult result = gpb_kernels_find(device, which, &function);      /* then its clusters are known */
+    return result ? result : gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1, .args = args, .early = true });
 }
 
-static CUresult multiply_wide(gpb_run *r, const gpb_piece *piece, gpb_gemm_args args, const gpb_view *c)
+static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     gpb_view a, b;
-    CUresult result = gpb_run_split_wide(r, piece, &args, &a, &b);
+    CUresult result = gpb_operand_slice_wide(r, piece, &args, &a, &b);
     args.level = 1;
-    if (!result) result = gpb_run_point(r, &piece->tile, &a, &b, c, &args);
+    if (!result) result = gpb_operand_bind_args(r, &piece->tile, &a, &b, c, &args);
     return result ? result : launch_clusters(r, r->plan->wide, &args);
 }
 
 /* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one, the others by the
    stand-in. args: of the SPLIT kernel on this piece, whose count is 1. */
-static CUresult stand_in(gpb_run *r, const gpb_piece *piece, gpb_gemm_args args, const gpb_view *c)
+static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     const bool wide = r->plan->wide && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
-    const gpb_view a = gpb_run_ab(r, &r->a, false, piece), b = gpb_run_ab(r, &r->b, false, piece);
+    const gpb_view a = gpb_operand_view(r, &r->a, false, piece), b = gpb_operand_view(r, &r->b, false, piece);
     args.level = wide ? 2 : 1;
     r->last = args;
-    CUresult result = gpb_run_point(r, &piece->tile, &a, &b, c, &args);
-    if (!result) result = launch_kernel(r, r->plan->stand_in, &args, 1);
+    CUresult result = gpb_operand_bind_args(r, &piece->tile, &a, &b, c, &args);
+    if (!result) result = launch_kernel(r, r->plan->fallback, &args, 1);
     /* In place, the blocks that are not left are in C already. */
     r->progress->torn = result && r->c.place == GPB_PLACE_DEVICE && !r->c.packed;
     return result;
 }
 
 /* One rectangle after the other: this is for data that is seldom seen. */
-static CUresult stand_in_each(gpb_run *r, const gpb_piece *pieces, gpb_gemm_args args, const gpb_view *c)
+static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm_args args, const gpb_view *c)
 {
     CUresult result = CUDA_SUCCESS;
-    gpb_piece piece = *pieces;
+    gpb_launch_set piece = *pieces;
     gpb_view at = *c;
     const int64_t batch = args.batch / pieces->count;
     piece.count = 1;
     args.batch = batch;
     for (int64_t x = 0; x < pieces->count && !result; x++) {
-        result = stand_in(r, &piece, args, &at);
+        result = fallback(r, &piece, args, &at);
         piece.strip_a += pieces->along == 'a', piece.strip_b += pieces->along == 'b';
         args.guard_a += args.stride_guard_a, args.guard_b += args.stride_guard_b;
         at.at += (CUdeviceptr)c->between * r->element;
@@ -114,37 +114,37 @@ static CUresult stand_in_each(gpb_run *r, const gpb_piece *pieces, gpb_gemm_args
 /* ---- pieces */
 
 /* What the kernels are told of a piece; beta: what C counts for. */
-static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_piece *piece, gpb_gemm_args *args, gpb_view *c)
+static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, gpb_gemm_args *args, gpb_view *c)
 {
-    const gpb_view a = gpb_run_ab(r, &r->a, true, piece), b = gpb_run_ab(r, &r->b, true, piece);
-    *c = gpb_run_c(r, move, piece);
+    const gpb_view a = gpb_operand_view(r, &r->a, true, piece), b = gpb_operand_view(r, &r->b, true, piece);
+    *c = gpb_operand_view_c(r, move, piece);
     args->m = piece->tile.rows, args->n = piece->tile.cols, args->batch = piece->tile.members * piece->count;
-    CUresult result = gpb_run_point(r, &piece->tile, move->operand ? &a : NULL, move->operand ? &b : NULL, c, args);
+    CUresult result = gpb_operand_bind_args(r, &piece->tile, move->operand ? &a : NULL, move->operand ? &b : NULL, c, args);
     if (!result && move->operand && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
     return result;
 }
 
 /* The workspace of C to where C is, or to its buffer. */
-static CUresult unpack(gpb_run *r, const gpb_tile *t, double beta)
+static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
 {
     const gpb_view *home = &r->c.raw, *from = &r->c.given;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j,
                              .batch = t->members, .stride_w = from->between, .stride_c = home->between, .uplo = r->call->x[GPB_C].uplo };
-    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_run_table(r, 3);
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_operand_table(r, 3);
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,
         .args = &args });
 }
 
 /* The tile as one batch of equal rectangles, one for each strip of the operand that was there, and the last strip if it is narrower. */
-static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_piece pieces[2])
+static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set pieces[2])
 {
-    const gpb_tile *t = &move->tile;
+    const gpb_region *t = &move->tile;
     const char along = move->operand == 'a' ? 'b' : 'a';
     const int64_t strip = along == 'a' ? r->a.strip : r->b.strip, size = along == 'a' ? t->rows : t->cols;
     const int64_t full = move->operand ? size / strip : 0, rest = move->operand ? size % strip : size;
-    gpb_piece piece = { .tile = *t, .count = 1, .along = along };
+    gpb_launch_set piece = { .tile = *t, .count = 1, .along = along };
     int count = 0;
     *(along == 'a' ? &piece.strip_b : &piece.strip_a) = move->operand ? move->strip : 0;
     if (full) {
@@ -169,35 +169,35 @@ static double beta_of(const gpb_run *r, const gpb_move *move)
     return !move->first ? 1 : gpb_place_on_host(r->c.place) ? 0 : r->call->beta;
 }
 
-static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_piece *piece, bool guarded)
+static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool guarded)
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     gpb_gemm_args args = { .k = move->operand ? move->k1 : 0, .alpha = r->call->alpha, .beta = r->c.packed ? 0 : beta_of(r, move) };
     gpb_view c;
     CUresult result = describe(r, move, piece, &args, &c);
     if (result) return result;
-    if (!slices || !move->operand) return multiply_in_parts(r, slices ? r->plan->stand_in : r->plan->kernel, &args);
+    if (!slices || !move->operand) return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
     result = launch_clusters(r, r->plan->kernel, &args);
     return result || !guarded ? result : stand_in_each(r, piece, args, &c);
 }
 
-CUresult gpb_run_multiply(gpb_run *r, const gpb_move *move, bool guarded)
+CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
 {
-    gpb_piece pieces[2];
-    CUresult result = move->operand ? gpb_run_bring(r, move) : CUDA_SUCCESS;
+    gpb_launch_set pieces[2];
+    CUresult result = move->operand ? gpb_operand_prepare(r, move) : CUDA_SUCCESS;
     if (result || move->tile.rows == 0) return result;
-    result = gpb_run_bring_c(r, move);
+    result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
-        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_run_split(r, move);      /* its counters at zero */
+        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_operand_slice(r, move);      /* its counters at zero */
         if (!result) result = multiply(r, move, &pieces[i], guarded);
     }
     return result || !r->c.packed ? result : unpack(r, &move->tile, beta_of(r, move));
 }
 
-CUresult gpb_run_stand_in(gpb_run *r, const gpb_move *move)
+CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
 {
-    gpb_piece pieces[2];
+    gpb_launch_set pieces[2];
     const int count = pieces_of(r, move, pieces);
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < count && !result; i++) {

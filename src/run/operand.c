@@ -27,9 +27,9 @@ static int64_t table_place(const gpb_plan *plan, int which)
     return at;
 }
 
-CUdeviceptr gpb_run_table(const gpb_run *r, int which) { return r->tables + (CUdeviceptr)table_place(r->plan, which); }
+CUdeviceptr gpb_operand_table(const gpb_run *r, int which) { return r->tables + (CUdeviceptr)table_place(r->plan, which); }
 
-int64_t gpb_run_tables(const gpb_call *call, const gpb_plan *plan)
+int64_t gpb_operand_tables(const gpb_call *call, const gpb_plan *plan)
 {
     return call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? table_place(plan, TABLES) : 0;
 }
@@ -55,11 +55,11 @@ static gpb_run_operand operand(const gpb_plan *plan, int64_t bytes, int buffers,
                           .strip_bytes = gpb_plan_strip_bytes(strip, plan->kc, plan->group), .fresh = NONE };
 }
 
-gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = progress, .element = gpb_call_element(call),
-                  .a = operand(plan, plan->bytes_a, plan->buffers_a, least(plan->sm, plan->mc)),
-                  .b = operand(plan, plan->bytes_b, plan->buffers_b, least(plan->sn, plan->nc)),
+                  .a = operand(plan, plan->bytes_a, plan->buffers_a, min(plan->sm, plan->mc)),
+                  .b = operand(plan, plan->bytes_b, plan->buffers_b, min(plan->sn, plan->nc)),
                   .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
     r.a.stored = call->x[GPB_A], r.a.place = facts->where[GPB_A].place;
     r.b.stored = call->x[GPB_B], r.b.place = facts->where[GPB_B].place;
@@ -88,7 +88,7 @@ typedef struct members {
     int64_t between;                      /* bytes */
 } members;
 
-static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view, const gpb_tile *t)
+static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view, const gpb_region *t)
 {
     if (!view) return (members){ 0 };
     return (members){ view->at, view->scattered ? x->stored.array + t->member : NULL, view->between * (int64_t)r->element };
@@ -119,23 +119,23 @@ static CUresult send_table(gpb_run *r, int which, const members *column, int col
             if (result) break;
             r->table_used = 0;
         }
-        count = least(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
+        count = min(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
         CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
         for (int i = 0; i < columns; i++) put(at + i, columns, &column[i], row, count);
-        result = driver->cuMemcpyHtoDAsync(gpb_run_table(r, which) + (CUdeviceptr)row * bytes, at, (size_t)count * bytes, r->stream);
+        result = driver->cuMemcpyHtoDAsync(gpb_operand_table(r, which) + (CUdeviceptr)row * bytes, at, (size_t)count * bytes, r->stream);
         r->table_used += (size_t)count * bytes;
     }
     return result;
 }
 
 /* For packing: where the members of A, B or C lie. */
-static CUresult send_addresses(gpb_run *r, const gpb_run_operand *x, const gpb_tile *t, int which)
+static CUresult send_addresses(gpb_run *r, const gpb_run_operand *x, const gpb_region *t, int which)
 {
     const members column = members_of(r, x, &x->raw, t);
     return send_table(r, which, &column, 1, t->members);
 }
 
-CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args)
+CUresult gpb_operand_bind_args(gpb_run *r, const gpb_region *t, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args)
 {
     args->rsa = args->csa = args->rsb = args->csb = 1;
     if (a) {
@@ -148,7 +148,7 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
     _Static_assert(sizeof(gpb_gemm_item) == 3 * sizeof(CUdeviceptr) && offsetof(gpb_gemm_item, b) == sizeof(CUdeviceptr)
                    && offsetof(gpb_gemm_item, c) == 2 * sizeof(CUdeviceptr), "a row of the table is an item");
     const members column[] = { members_of(r, &r->a, a, t), members_of(r, &r->b, b, t), members_of(r, &r->c, c, t) };
-    args->items = (const gpb_gemm_item *)(uintptr_t)gpb_run_table(r, 0);
+    args->items = (const gpb_gemm_item *)(uintptr_t)gpb_operand_table(r, 0);
     return send_table(r, 0, column, 3, t->members);
 }
 
@@ -156,11 +156,11 @@ CUresult gpb_run_point(gpb_run *r, const gpb_tile *t, const gpb_view *a, const g
 
 static gpb_run_operand *operand_of(gpb_run *r, const gpb_move *move) { return move->operand == 'a' ? &r->a : &r->b; }
 
-gpb_stored gpb_run_stored(const gpb_run *r, const gpb_move *move)
+gpb_stored gpb_operand_stored(const gpb_run *r, const gpb_move *move)
 {
     const gpb_run_operand *x = move->operand == 'a' ? &r->a : &r->b;
     const int64_t from = move->strip * x->strip, at = from + (x->is_a ? move->block.i : move->block.j);
-    const int64_t size = least(x->strip, (x->is_a ? move->block.rows : move->block.cols) - from);
+    const int64_t size = min(x->strip, (x->is_a ? move->block.rows : move->block.cols) - from);
     return x->k_down ? (gpb_stored){ .row = move->p, .rows = move->k1, .col = at, .cols = size }
                      : (gpb_stored){ .row = at, .rows = size, .col = move->p, .cols = move->k1 };
 }
@@ -170,18 +170,18 @@ static CUdeviceptr buffer_of(const gpb_run_operand *x, int64_t number)
     return x->panel + (CUdeviceptr)(number % x->buffers * x->buffer_bytes);
 }
 
-CUdeviceptr gpb_run_strip(const gpb_run *r, const gpb_move *move)
+CUdeviceptr gpb_operand_strip(const gpb_run *r, const gpb_move *move)
 {
     const gpb_run_operand *x = move->operand == 'a' ? &r->a : &r->b;
     return buffer_of(x, move->panel[!x->is_a]) + (CUdeviceptr)(move->strip * x->strip_bytes);
 }
 
-CUdeviceptr gpb_run_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->c, move->panel[2]); }
+CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->c, move->panel[2]); }
 
 /* The panel as it came, from its first strip on. */
 static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
-    const gpb_tile *t = &move->block;
+    const gpb_region *t = &move->block;
     CUresult result = CUDA_SUCCESS;
     if (x->place != GPB_PLACE_DEVICE) {
         x->raw = (gpb_view){ .at = buffer_of(x, move->panel[!x->is_a]) };
@@ -190,7 +190,7 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     }
     gpb_move first = *move;
     first.strip = 0;
-    const gpb_stored at = gpb_run_stored(r, &first);
+    const gpb_stored at = gpb_operand_stored(r, &first);
     const int64_t shift = at.row + at.col * x->stored.ld;
     const void *member = gpb_matrix_member(&x->stored, t->member, r->element);
     x->raw = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->stored.array && t->members > 1 };
@@ -200,7 +200,7 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 }
 
 /* rows x k1 of op(A), or k1 x rows of op(B), from strip number `strip` on; members apart as the piece has them. */
-static gpb_view raw_view(const gpb_run *r, const gpb_run_operand *x, const gpb_piece *piece)
+static gpb_view raw_view(const gpb_run *r, const gpb_run_operand *x, const gpb_launch_set *piece)
 {
     const int64_t size = x->is_a ? piece->tile.rows : piece->tile.cols, strip = x->is_a ? piece->strip_a : piece->strip_b;
     const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->k1 : size;
@@ -217,19 +217,19 @@ static gpb_view raw_view(const gpb_run *r, const gpb_run_operand *x, const gpb_p
 static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_kernel *kernel = r->plan->kernel;
-    const gpb_tile *t = &move->block;
-    const gpb_piece whole = { .tile = *t, .count = 1 };
+    const gpb_region *t = &move->block;
+    const gpb_launch_set whole = { .tile = *t, .count = 1 };
     const gpb_view raw = raw_view(r, x, &whole);
     gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs, .rows = x->is_a ? t->rows : move->k1,
                            .cols = x->is_a ? move->k1 : t->cols, .dst = (void *)(uintptr_t)x->packed, .batch = t->members,
                            .stride_src = raw.between };
     args.rows_padded = round_up(args.rows, x->is_a ? kernel->bm : kernel->bk);
     args.cols_padded = round_up(args.cols, x->is_a ? kernel->bk : kernel->bn);
-    if (raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, x->is_a ? 1 : 2);
+    if (raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_operand_table(r, x->is_a ? 1 : 2);
     args.ld = args.rows_padded;
     args.stride_dst = args.ld * args.cols_padded;
     x->given = (gpb_view){ .at = x->packed, .rs = 1, .cs = args.ld, .between = args.stride_dst };
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_PACK, .blocks = GPB_TILES(args.rows_padded, args.cols_padded, GPB_PACK_TILE, GPB_PACK_TILE),
         .members = t->members, .args = &args });
 }
@@ -254,24 +254,24 @@ static uint64_t next_epoch(void)
 }
 
 /* X = op(A), or op(B) transposed, as gpb_ssplit is told of it. */
-static gpb_split_operand to_split(const gpb_run *r, const gpb_run_operand *x, const gpb_piece *piece, CUdeviceptr to, uint64_t epoch)
+static gpb_split_operand to_split(const gpb_run *r, const gpb_run_operand *x, const gpb_launch_set *piece, CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = raw_view(r, x, piece);
     gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = x->is_a ? raw.rs : raw.cs, .cs = x->is_a ? raw.cs : raw.rs,
                             .rows = x->is_a ? piece->tile.rows : piece->tile.cols, .stride = raw.between, .dst = (void *)(uintptr_t)to,
                             .epoch = epoch };
-    if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_run_table(r, x->is_a ? 1 : 2);
+    if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_operand_table(r, x->is_a ? 1 : 2);
     return s;
 }
 
 static CUresult launch_split(gpb_run *r, gpb_split_args *args)
 {
     int sharers;
-    const int which = gpb_function_split(r->lane->device, args->k, args->slices, &sharers);
+    const int which = gpb_kernels_slicer(r->lane->device, args->k, args->slices, &sharers);
     const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->notice = r->lane->notice;
-    return gpb_gpu_launch(r->lane->device, r->stream, &(gpb_launch){
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = which, .blocks = (strips ? strips : 1) * sharers, .members = args->batch, .args = args });
 }
 
@@ -279,15 +279,15 @@ static CUresult launch_split(gpb_run *r, gpb_split_args *args)
 static gpb_split_operand fresh_strip(const gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     if (x->fresh == NONE) return (gpb_split_operand){ 0 };
-    gpb_piece piece = { .tile = move->block, .count = 1, .strip_a = x->fresh, .strip_b = x->fresh };
-    piece.tile.rows = least(r->a.strip, move->block.rows - x->fresh * r->a.strip);
-    piece.tile.cols = least(r->b.strip, move->block.cols - x->fresh * r->b.strip);
+    gpb_launch_set piece = { .tile = move->block, .count = 1, .strip_a = x->fresh, .strip_b = x->fresh };
+    piece.tile.rows = min(r->a.strip, move->block.rows - x->fresh * r->a.strip);
+    piece.tile.cols = min(r->b.strip, move->block.cols - x->fresh * r->b.strip);
     const CUdeviceptr to = x->packed + (CUdeviceptr)(x->fresh * x->given_strip);
     x->fresh = NONE;
     return to_split(r, x, &piece, to, x->epoch);
 }
 
-CUresult gpb_run_split(gpb_run *r, const gpb_move *move)
+CUresult gpb_operand_slice(gpb_run *r, const gpb_move *move)
 {
     gpb_split_args args = { .a = fresh_strip(r, &r->a, move), .b = fresh_strip(r, &r->b, move), .k = move->k1,
                             .batch = move->block.members, .slices = gpb_plan_slices(r->plan->kernel) };
@@ -300,10 +300,10 @@ static gpb_view slices_at(CUdeviceptr at, int64_t rows, int64_t k, int slices)
     return (gpb_view){ .at = at, .rs = 1, .cs = 1, .between = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
 }
 
-CUresult gpb_run_split_wide(gpb_run *r, const gpb_piece *piece, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
+CUresult gpb_operand_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
 {
     const uint64_t epoch = next_epoch();
-    const gpb_tile *t = &piece->tile;
+    const gpb_region *t = &piece->tile;
     gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
                             .if_a = of->guard_a + gpb_split_guards(t->rows), .if_b = of->guard_b + gpb_split_guards(t->cols),
                             .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b, .epoch_if_a = of->epoch_a,
@@ -316,7 +316,7 @@ CUresult gpb_run_split_wide(gpb_run *r, const gpb_piece *piece, const gpb_gemm_a
 }
 
 /* A strip that kernels split by themselves need not wait; two operands in place are split in one launch. */
-CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
+CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = operand_of(r, move);
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
@@ -330,16 +330,16 @@ CUresult gpb_run_bring(gpb_run *r, const gpb_move *move)
         if (result) return result;
     }
     if (slices) {
-        CUresult result = x->fresh == NONE ? CUDA_SUCCESS : gpb_run_split(r, move);      /* one came before that unlocked nothing */
+        CUresult result = x->fresh == NONE ? CUDA_SUCCESS : gpb_operand_slice(r, move);      /* one came before that unlocked nothing */
         if (result) return result;
         x->fresh = move->strip;
         const bool alone = r->a.fresh == NONE || r->b.fresh == NONE;
-        return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS : gpb_run_split(r, move);
+        return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS : gpb_operand_slice(r, move);
     }
     return x->packed ? pack(r, x, move) : CUDA_SUCCESS;
 }
 
-gpb_view gpb_run_ab(const gpb_run *r, const gpb_run_operand *x, bool given, const gpb_piece *piece)
+gpb_view gpb_operand_view(const gpb_run *r, const gpb_run_operand *x, bool given, const gpb_launch_set *piece)
 {
     if (!given || !x->packed) return raw_view(r, x, piece);
     if (r->plan->kernel->form != GPB_FORM_SPLIT) return x->given;
@@ -352,10 +352,10 @@ gpb_view gpb_run_ab(const gpb_run *r, const gpb_run_operand *x, bool given, cons
 
 /* ---- C */
 
-CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
+CUresult gpb_operand_prepare_c(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *c = &r->c;
-    const gpb_tile *t = &move->block;
+    const gpb_region *t = &move->block;
     const gpb_kernel *kernel = r->plan->kernel;
     CUresult result = CUDA_SUCCESS;
     if (c->at_panel == move->panel[2]) return result;
@@ -367,7 +367,7 @@ CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
                              .between = c->stored.stride, .scattered = c->stored.array && t->members > 1 };
         if (c->raw.scattered && c->packed) result = send_addresses(r, c, t, 3);
     } else {
-        c->raw = (gpb_view){ .at = gpb_run_block(r, move), .rs = 1, .cs = t->rows, .between = t->rows * t->cols };
+        c->raw = (gpb_view){ .at = gpb_operand_block(r, move), .rs = 1, .cs = t->rows, .between = t->rows * t->cols };
     }
     c->given = c->raw;
     if (c->packed) {
@@ -377,7 +377,7 @@ CUresult gpb_run_bring_c(gpb_run *r, const gpb_move *move)
     return result;
 }
 
-gpb_view gpb_run_c(const gpb_run *r, const gpb_move *move, const gpb_piece *piece)
+gpb_view gpb_operand_view_c(const gpb_run *r, const gpb_move *move, const gpb_launch_set *piece)
 {
     gpb_view v = r->c.given;
     v.at += (CUdeviceptr)(piece->tile.i - move->block.i + (piece->tile.j - move->block.j) * v.cs) * r->element;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands of a run: brought to where kernels can read them, and in the form that the plan's kernel wants. */
-#ifndef GPB_GPU_OPERAND_H
-#define GPB_GPU_OPERAND_H
+#ifndef GPB_OPERAND_H
+#define GPB_OPERAND_H
 
 #include "kernels/gemm_args.h"
 #include "src/gpu/dma.h"
@@ -32,12 +32,12 @@ typedef struct gpb_run_operand {
 } gpb_run_operand;
 
 /* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only either count or members is above 1. */
-typedef struct gpb_piece {
-    gpb_tile tile;                    /* the first */
+typedef struct gpb_launch_set {
+    gpb_region tile;                    /* the first */
     int64_t count;                    /* rectangles, one for each strip of `along` */
     char along;                       /* 'a': they lie one below the other, 'b': side by side */
     int64_t strip_a, strip_b;         /* the strips of the first */
-} gpb_piece;
+} gpb_launch_set;
 
 typedef struct gpb_run {
     gpb_lane *lane;
@@ -57,32 +57,32 @@ typedef struct gpb_run {
 typedef struct gpb_stored {
     int64_t row, col, rows, cols;
 } gpb_stored;
-gpb_stored gpb_run_stored(const gpb_run *run, const gpb_move *move);
+gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
 /* Bytes of the address tables of a pointer-array batch; 0 for others. */
-int64_t gpb_run_tables(const gpb_call *call, const gpb_plan *plan);
+int64_t gpb_operand_tables(const gpb_call *call, const gpb_plan *plan);
 /* Table `which` (0: triples for the kernel; 1, 2, 3: addresses of A, B, C for packing). */
-CUdeviceptr gpb_run_table(const gpb_run *run, int which);
+CUdeviceptr gpb_operand_table(const gpb_run *run, int which);
 /* Operands and arena of a run. */
-gpb_run gpb_run_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
+gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
 /* Where the move's strip is, or will be, in the arena (the first member of the group). */
-CUdeviceptr gpb_run_strip(const gpb_run *run, const gpb_move *move);
+CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 /* The buffer of C that the move's block is computed in. */
-CUdeviceptr gpb_run_block(const gpb_run *run, const gpb_move *move);
+CUdeviceptr gpb_operand_block(const gpb_run *run, const gpb_move *move);
 /* The move's strip has come: packed or split, unless that can wait for the other operand's. */
-CUresult gpb_run_bring(gpb_run *run, const gpb_move *move);
+CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
 /* Splits what has come and is not split yet; sets the counters of the SPLIT kernel that follows to zero. */
-CUresult gpb_run_split(gpb_run *run, const gpb_move *move);
+CUresult gpb_operand_slice(gpb_run *run, const gpb_move *move);
 /* The slices of a piece of count 1 for the plan's wide kernel, where `args`, of the kernel before it, says that there is need. */
-CUresult gpb_run_split_wide(gpb_run *run, const gpb_piece *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
+CUresult gpb_operand_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
 /* The move's block of C: where it is computed, by `raw` and `given`. */
-CUresult gpb_run_bring_c(gpb_run *run, const gpb_move *move);
+CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
-gpb_view gpb_run_ab(const gpb_run *run, const gpb_run_operand *operand, bool given, const gpb_piece *piece);
+gpb_view gpb_operand_view(const gpb_run *run, const gpb_run_operand *operand, bool given, const gpb_launch_set *piece);
 /* The piece's part of C. */
-gpb_view gpb_run_c(const gpb_run *run, const gpb_move *move, const gpb_piece *piece);
+gpb_view gpb_operand_view_c(const gpb_run *run, const gpb_move *move, const gpb_launch_set *piece);
 /* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */
-CUresult gpb_run_point(gpb_run *run, const gpb_tile *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args);
+CUresult gpb_operand_bind_args(gpb_run *run, const gpb_region *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args);
 
 #endif

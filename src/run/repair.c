@@ -53,7 +53,7 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
 }
 
 /* The columns of a tile from `from` on; of a triangle, only its part of each column. */
-static void columns(const member *x, const gpb_tile *t, int64_t from)
+static void columns(const member *x, const gpb_region *t, int64_t from)
 {
     const char uplo = x->call->x[GPB_C].uplo;
     if (uplo == 'G') {
@@ -67,14 +67,14 @@ static void columns(const member *x, const gpb_tile *t, int64_t from)
 }
 
 /* The panel of which C has all but the marked blocks. */
-static void blocks(const member *x, const gpb_tile *t, const bool *marks)
+static void blocks(const member *x, const gpb_region *t, const bool *marks)
 {
     const int64_t rows = gpb_split_guards(t->rows), cols = gpb_split_guards(t->cols);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
             if (marks[i] || marks[rows + j])
-                rectangle(x, t->i + i * GPB_GUARD, least(GPB_GUARD, t->rows - i * GPB_GUARD), t->j + j * GPB_GUARD,
-                          least(GPB_GUARD, t->cols - j * GPB_GUARD));
+                rectangle(x, t->i + i * GPB_GUARD, min(GPB_GUARD, t->rows - i * GPB_GUARD), t->j + j * GPB_GUARD,
+                          min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
 /* The part of k that is left when the move's panel is in C too: after it, or (in every other block) before. */
@@ -92,12 +92,12 @@ static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_
     const gpb_call *g = x->call;
     void *at = gpb_call_member(g, which, l);
     x->at[which] = at, x->ld[which] = g->x[which].ld;
-    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_gpu_place(at)) && gpb_host_readable(at))) return true;
-    const gpb_panel panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which), .ld = g->x[which].ld,
+    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_place_of(at)) && gpb_host_readable(at))) return true;
+    const gpb_dma_shape panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which), .ld = g->x[which].ld,
                               .element = gpb_call_element(g), .uplo = 'G' };
     x->at[which] = *owned = malloc((size_t)panel.rows * (size_t)panel.cols * panel.element);
     x->ld[which] = panel.rows;
-    return *owned && gpb_gpu_bounce(&panel, at, *owned, true) == CUDA_SUCCESS;
+    return *owned && gpb_dma_copy_and_wait(&panel, at, *owned, true) == CUDA_SUCCESS;
 }
 
 /* One member of a tile. left: of the tile that the run broke off in, NULL for others. */
@@ -107,7 +107,7 @@ typedef struct left {
     gpb_move next;               /* ... and the one after it */
 } left;
 
-static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_tile *t, int64_t l, const left *begun)
+static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_region *t, int64_t l, const left *begun)
 {
     member x = { .call = call, .k = gpb_call_depth(call), .beta = call->beta };
     const enum gpb_place places[] = { facts->where[GPB_A].place, facts->where[GPB_B].place, facts->where[GPB_C].place };
@@ -125,20 +125,20 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
     /* Of a triangle the other one may be another thread's by now. */
     const gpb_matrix *c = &call->x[GPB_C];
-    const gpb_panel home = { .rows = call->m, .cols = call->n, .ld = c->ld, .element = gpb_call_element(call), .uplo = c->uplo };
-    if (ok && owned[GPB_C]) ok = gpb_gpu_bounce(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false) == CUDA_SUCCESS;
+    const gpb_dma_shape home = { .rows = call->m, .cols = call->n, .ld = c->ld, .element = gpb_call_element(call), .uplo = c->uplo };
+    if (ok && owned[GPB_C]) ok = gpb_dma_copy_and_wait(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false) == CUDA_SUCCESS;
     for (int i = 0; i < GPB_OPERANDS; i++) free(owned[i]);
     return ok;
 }
 
 /* The tiles from the first that is not done on, in the order of the run. */
-bool gpb_host_finish(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress)
+bool gpb_repair(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress)
 {
     /* A plan that came to nothing has no tiles: then all of C is one. */
     gpb_plan whole = *plan;
     bool ok = !progress->torn || progress->marks;
     if (!whole.gpu) whole.mc = whole.sm = call->m, whole.nc = whole.sn = call->n, whole.kc = call->k, whole.group = call->batch;
-    gpb_walk walk = gpb_schedule_begin(call, &whole);
+    gpb_schedule_cursor walk = gpb_schedule_begin(call, &whole);
     int64_t number = 0, step = 0;
     left begun = { .done = progress };
     for (const gpb_move *move; ok && (move = gpb_schedule_next(&walk));) {

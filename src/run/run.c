@@ -20,14 +20,14 @@
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
 
-int64_t gpb_gpu_run_bytes(const gpb_call *call, const gpb_plan *plan)
+int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan)
 {
-    return gpb_plan_bytes(plan) + gpb_run_tables(call, plan);
+    return gpb_plan_bytes(plan) + gpb_operand_tables(call, plan);
 }
 
 /* ---- walkers */
 
-static void next(gpb_walker *w)
+static void next(gpb_stage *w)
 {
     const gpb_move *move = gpb_schedule_next(&w->walk);
     w->ended = !move;
@@ -35,35 +35,35 @@ static void next(gpb_walker *w)
     w->member = w->row = w->col = 0;
 }
 
-gpb_walker gpb_walk_begin(const gpb_call *call, const gpb_plan *plan)
+gpb_stage gpb_stage_begin(const gpb_call *call, const gpb_plan *plan)
 {
-    gpb_walker w = { .walk = gpb_schedule_begin(call, plan) };
+    gpb_stage w = { .walk = gpb_schedule_begin(call, plan) };
     next(&w);
     return w;
 }
 
-void gpb_walk_advance(gpb_walker *w)
+void gpb_stage_advance(gpb_stage *w)
 {
     w->moves++;
-    w->tiles += gpb_walk_ends_tile(&w->move);
+    w->tiles += gpb_stage_ends_tile(&w->move);
     next(w);
 }
 
-void gpb_walk_to_tile(gpb_walker *w, bool past)
+void gpb_stage_to_tile(gpb_stage *w, bool past)
 {
-    if (past) gpb_walk_advance(w);
-    while (!w->ended && !gpb_walk_ends_tile(&w->move)) gpb_walk_advance(w);
+    if (past) gpb_stage_advance(w);
+    while (!w->ended && !gpb_stage_ends_tile(&w->move)) gpb_stage_advance(w);
 }
 
 /* ---- kernels */
 
 /* The move's strip is on its way to the device, and C's buffer is free if it is written: what was in it is on its way home. */
-static bool may_launch(const gpb_flow *f)
+static bool may_launch(const gpb_pipeline *f)
 {
-    const gpb_walker *w = &f->launch;
-    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_WALK_AHEAD]) return false;
+    const gpb_stage *w = &f->launch;
+    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_STAGE_AHEAD]) return false;
     if (!f->home || !w->move.tile.rows) return true;
-    return (!w->move.last || w->tiles - f->fetch.tiles < GPB_WALK_AHEAD)
+    return (!w->move.last || w->tiles - f->fetch.tiles < GPB_STAGE_AHEAD)
            && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
 }
 
@@ -74,13 +74,13 @@ static bool has_kernels(const gpb_run *r, const gpb_move *move)
 }
 
 /* What the kernels must wait for: the strips that came over the link; the way home of what was in this buffer of C before. */
-static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
+static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
 {
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    const enum gpb_place place = move->operand ? gpb_walk_operand(&f->run, move)->place : GPB_PLACE_DEVICE;
-    CUevent arrived = lane->arrived[w->moves % GPB_WALK_AHEAD];
+    const enum gpb_place place = move->operand ? gpb_stage_operand(&f->run, move)->place : GPB_PLACE_DEVICE;
+    CUevent arrived = lane->arrived[w->moves % GPB_STAGE_AHEAD];
     if (place == GPB_PLACE_HOST) f->staged_strip = true;
     else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
     if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
@@ -96,7 +96,7 @@ static CUresult wait_for(gpb_flow *f, const gpb_walker *w)
 }
 
 /* A panel that is used no more: its buffer may be filled again when the kernels so far are done. */
-static CUresult release(gpb_flow *f, const gpb_move *before)
+static CUresult release(gpb_pipeline *f, const gpb_move *before)
 {
     CUresult result = CUDA_SUCCESS;
     for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
@@ -105,9 +105,9 @@ static CUresult release(gpb_flow *f, const gpb_move *before)
     return result;
 }
 
-static CUresult launch(gpb_flow *f, bool *busy)
+static CUresult launch(gpb_pipeline *f, bool *busy)
 {
-    gpb_walker *w = &f->launch;
+    gpb_stage *w = &f->launch;
     gpb_run *r = &f->run;
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result && may_launch(f)) {
@@ -115,14 +115,14 @@ static CUresult launch(gpb_flow *f, bool *busy)
         const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
         result = wait_for(f, w);
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
-            result = gpb_walk_copy_c(f, &before, l, 0, before.tile.cols, true);
-        if (!result) result = gpb_run_multiply(r, &before, !f->hopeful || f->guarded);
-        if (!result && f->home && gpb_walk_ends_tile(&before) && r->lane->down->stream != r->stream)
-            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_WALK_AHEAD], r->stream);
+            result = gpb_download_copy_c(f, &before, l, 0, before.tile.cols, true);
+        if (!result) result = gpb_launch_move(r, &before, !f->hopeful || f->guarded);
+        if (!result && f->home && gpb_stage_ends_tile(&before) && r->lane->down->stream != r->stream)
+            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_STAGE_AHEAD], r->stream);
         if (result) break;
         if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
-        gpb_walk_advance(w);
-        if (!f->home && gpb_walk_ends_tile(&before)) r->progress->tiles++, r->progress->steps = 0;
+        gpb_stage_advance(w);
+        if (!f->home && gpb_stage_ends_tile(&before)) r->progress->tiles++, r->progress->steps = 0;
         result = release(f, &before);
         *busy = true;
     }
@@ -136,12 +136,12 @@ static CUresult launch(gpb_flow *f, bool *busy)
    beside them waits for their slice to end. Where copies are small, who has had to help once is quicker to help again: 64 copies of
    32 KiB beside two such threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
    (tests/bench/results/nvidia-h200/evidence/spinners.md). */
-static void idle(gpb_flow *f)
+static void idle(gpb_pipeline *f)
 {
     gpb_lane *lane = f->run.lane;
     enum { LONG = 512, SMALL_JOB = 64 << 10 };
     f->idle++;
-    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience) && (gpb_belt_help(lane->down) || gpb_belt_help(lane->up))) {
+    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience) && (gpb_staging_help(lane->down) || gpb_staging_help(lane->up))) {
         f->idle = 0;
         if (lane->up->job_bytes <= SMALL_JOB) f->patience /= 2;
     } else if (f->idle > LONG) {
@@ -151,21 +151,21 @@ static void idle(gpb_flow *f)
     }
 }
 
-static bool is_over(const gpb_flow *f)
+static bool is_over(const gpb_pipeline *f)
 {
-    const gpb_belt *down = f->run.lane->down;
+    const gpb_staging *down = f->run.lane->down;
     return f->launch.ended && (!f->home || (f->fetch.ended && down->done == down->made));
 }
 
-static CUresult pump(gpb_flow *f)
+static CUresult pump(gpb_pipeline *f)
 {
     bool busy = false;
-    CUresult result = gpb_walk_post(f, &busy);
-    if (!result && f->staged) result = gpb_belt_send(f->run.lane->up, f->post.ended, &busy);
+    CUresult result = gpb_upload_push(f, &busy);
+    if (!result && f->staged) result = gpb_staging_send(f->run.lane->up, f->post.ended, &busy);
     if (!result) result = launch(f, &busy);
-    if (!result) result = gpb_walk_fetch(f, &busy);
-    if (!result && f->home) result = gpb_walk_land(f, &busy);
-    gpb_walk_commit(f, &busy);
+    if (!result) result = gpb_download_pull(f, &busy);
+    if (!result && f->home) result = gpb_download_drain(f, &busy);
+    gpb_download_commit(f, &busy);
     if (busy) f->idle = 0;
     else idle(f);
     return result;
@@ -180,7 +180,7 @@ static CUresult follow_context(const gpb_run *r, CUcontext context)
     CUevent event = NULL;
     CUresult result = driver->cuCtxPushCurrent(context);
     if (result) return result;
-    if (!gpb_gpu_records_graph() && !(result = driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)))
+    if (!gpb_context_records_graph() && !(result = driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)))
         result = driver->cuEventRecord(event, CU_STREAM_LEGACY);
     driver->cuCtxPopCurrent(&popped);
     if (event && !result) result = driver->cuStreamWaitEvent(r->stream, event, 0);
@@ -195,7 +195,7 @@ static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
     CUcontext last = r->lane->device->context;
     CUresult result = CUDA_SUCCESS;
     for (int64_t l = 0; l < r->call->batch && x->place == GPB_PLACE_ELSEWHERE && !result; l++) {
-        CUcontext context = gpb_gpu_context_of(gpb_matrix_member(&x->stored, l, r->element));
+        CUcontext context = gpb_place_context(gpb_matrix_member(&x->stored, l, r->element));
         if (context && context != last) result = follow_context(r, last = context);
         if (!x->stored.array) break;
     }
@@ -215,7 +215,7 @@ static CUresult follow_legacy(gpb_run *r)
     CUresult result = CUDA_SUCCESS;
     if (!a && !b && !c && !elsewhere) return result;
     if (elsewhere && !(result = follow_others(r, &r->a)) && !(result = follow_others(r, &r->b))) result = follow_others(r, &r->c);
-    if (result || gpb_gpu_records_graph()) return result;
+    if (result || gpb_context_records_graph()) return result;
     if (c && (!reads || (a && b)) && !call->x[GPB_C].array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
         return CUDA_SUCCESS;
@@ -228,14 +228,14 @@ static CUresult follow_legacy(gpb_run *r)
 /* ---- the end of C in place */
 
 /* Which of the `count` guard words are at the level or above, of each member of the tile. */
-static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
+static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
                             bool *marks, int64_t apart)
 {
     uint64_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    const gpb_panel panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words, .uplo = 'G' };
+    const gpb_dma_shape panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words, .uplo = 'G' };
     for (int64_t l = 0; l < t->members && !result; l++) {
-        result = gpb_gpu_bounce(&panel, guard + l * stride, words, true);
+        result = gpb_dma_copy_and_wait(&panel, guard + l * stride, words, true);
         for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
     }
     free(words);
@@ -243,7 +243,7 @@ static CUresult fetch_marks(const gpb_tile *t, int level, const uint64_t *guard,
 }
 
 /* What the host needs to know to do the stand-in's work. */
-static void explain(gpb_run *r, const gpb_tile *t)
+static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
     const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
@@ -257,7 +257,7 @@ static void explain(gpb_run *r, const gpb_tile *t)
 
 /* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may
    still be at work on what the program looks at next. */
-static CUresult wait(const gpb_flow *f, CUstream stream)
+static CUresult wait(const gpb_pipeline *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
     if (result && !gpb_driver_sticky(result)) result = f->driver->cuStreamSynchronize(stream);
@@ -265,19 +265,19 @@ static CUresult wait(const gpb_flow *f, CUstream stream)
 }
 
 /* Waits, and computes what then turns out to be the stand-in's. */
-static CUresult end_in_place(gpb_flow *f, CUresult result)
+static CUresult end_in_place(gpb_pipeline *f, CUresult result)
 {
     gpb_run *r = &f->run;
     gpb_progress *progress = r->progress;
     CUresult drained = wait(f, r->stream);
-    progress->stood_in = *(volatile uint32_t *)r->lane->notice != 0;
-    if (f->hopeful && (progress->stood_in || drained) && !result) {
-        result = gpb_run_stand_in(r, &f->only);
+    progress->fell_back = *(volatile uint32_t *)r->lane->notice != 0;
+    if (f->hopeful && (progress->fell_back || drained) && !result) {
+        result = gpb_launch_fallback(r, &f->only);
         if (result) progress->tiles = progress->steps = 0;
         CUresult again = wait(f, r->stream);
         if (!drained) drained = again;
     }
-    if (progress->torn && progress->stood_in) {
+    if (progress->torn && progress->fell_back) {
         explain(r, f->hopeful ? &f->only.tile : &f->launch.move.tile);
     } else if (progress->torn) {      /* no block is marked: there was nothing to stand in for */
         progress->torn = false;
@@ -290,33 +290,33 @@ static CUresult end_in_place(gpb_flow *f, CUresult result)
 
 /* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The
    failure, or a worse one. */
-static CUresult stop(gpb_flow *f, CUresult failure)
+static CUresult stop(gpb_pipeline *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
     bool busy;
-    for (; lane->down->done < lane->down->moved; gpb_walk_commit(f, &busy))
-        if (!gpb_belt_help(lane->down)) sched_yield();
+    for (; lane->down->done < lane->down->moved; gpb_download_commit(f, &busy))
+        if (!gpb_staging_help(lane->down)) sched_yield();
     const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
     for (int i = 0; i < 3; i++)
         if (stuck[i]) {
             f->run.progress->adrift = !gpb_place_on_host(f->run.c.place);
             return stuck[i];
         }
-    for (; !gpb_walk_marked(f) && lane->down->moved < lane->down->made && gpb_belt_load(lane->down, lane->down->moved)->direct;
-         gpb_walk_commit(f, &busy))
-        gpb_belt_land(lane->down);      /* the driver has brought them home */
+    for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made && gpb_staging_chunk(lane->down, lane->down->moved)->direct;
+         gpb_download_commit(f, &busy))
+        gpb_staging_drain(lane->down);      /* the driver has brought them home */
     return failure;
 }
 
-static CUresult end(gpb_flow *f, CUresult result)
+static CUresult end(gpb_pipeline *f, CUresult result)
 {
     gpb_lane *lane = f->run.lane;
     gpb_progress *progress = f->run.progress;
     progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
-    if (f->home) progress->stood_in = *(volatile uint32_t *)lane->notice != 0;
+    if (f->home) progress->fell_back = *(volatile uint32_t *)lane->notice != 0;
     else result = end_in_place(f, result);
     if (result) result = stop(f, result);
-    gpb_belt_end(lane->up), gpb_belt_end(lane->down);
+    gpb_staging_end(lane->up), gpb_staging_end(lane->down);
     return result;
 }
 
@@ -332,36 +332,36 @@ static CUresult end(gpb_flow *f, CUresult result)
 #define CROWDED_BYTES 0x1p22
 
 /* Bytes of a job of the crew's, so that every core has several. */
-static size_t job_bytes(double bytes) { return (size_t)within(bytes / (12 * (gpb_crew_size() + 1)), GPB_BELT_LEAST, GPB_BELT_MOST); }
+static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX); }
 
-static gpb_flow set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
     const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
-    gpb_flow f = { .run = gpb_run_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
+    gpb_pipeline f = { .run = gpb_operand_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
     f.staged = (reads && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST)) || gpb_place_on_host(facts->where[GPB_C].place);
     /* Not where what is home cannot be fetched again: beta C is in it. */
     f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed
                 && (facts->where[GPB_C].place != GPB_PLACE_ELSEWHERE || call->beta == 0);
-    f.post = f.launch = f.fetch = f.land = gpb_walk_begin(call, plan);
-    gpb_walk_to_tile(&f.land, false);
+    f.post = f.launch = f.fetch = f.land = gpb_stage_begin(call, plan);
+    gpb_stage_to_tile(&f.land, false);
     f.past = 4 * m * n >= PAST_BYTES;
     f.patience = 64;
-    f.fetch_bytes = (size_t)within(m * n / 2, 256 << 10, 1 << 20);
+    f.fetch_bytes = (size_t)clamp(m * n / 2, 256 << 10, 1 << 20);
     /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
     const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
                           && plan->sm >= call->m && plan->sn >= call->n;
     const CUstream stream = one_tile ? f.run.stream : NULL;
-    const bool crew = f.staged && up + down >= (gpb_crowded() ? CROWDED_BYTES : CREW_BYTES);
-    gpb_belt_begin(lane->up, crew, job_bytes(up), stream), gpb_belt_begin(lane->down, crew, job_bytes(down), stream);
+    const bool crew = f.staged && up + down >= (gpb_contention_is_high() ? CROWDED_BYTES : CREW_BYTES);
+    gpb_staging_begin(lane->up, crew, job_bytes(up), stream), gpb_staging_begin(lane->down, crew, job_bytes(down), stream);
     return f;
 }
 
-CUresult gpb_gpu_run(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+CUresult gpb_run_plan(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
-    gpb_flow f = set_up(lane, call, plan, facts, progress);
+    gpb_pipeline f = set_up(lane, call, plan, facts, progress);
     *progress = (gpb_progress){ 0 };
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);

@@ -5,57 +5,57 @@
 #include "src/run/pipeline.h"
 
 /* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
-static bool has_buffer(const gpb_flow *f, const gpb_run_operand *x, const gpb_move *move)
+static bool has_buffer(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
     const int which = !x->is_a;
     return move->panel[which] <= x->buffers || f->launch.ended || f->launch.move.panel[which] >= move->panel[which] - 1;
 }
 
 /* What must have happened on the GPU before the strip may be written; NULL: nothing. */
-static CUevent buffer_event(const gpb_flow *f, const gpb_run_operand *x, const gpb_move *move)
+static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
     const int64_t number = move->panel[!x->is_a];
     return number > x->buffers ? f->run.lane->freed[!x->is_a][number % 2] : NULL;
 }
 
 /* The next load of a strip that goes by the crew; loads at first are small, so that the engines begin soon. */
-static gpb_load load_up(const gpb_flow *f, const gpb_walker *w, const gpb_run_operand *x, const gpb_stored *s)
+static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
     const size_t e = f->run.element;
-    size_t most = (size_t)GPB_BELT_LEAST << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
+    size_t most = (size_t)GPB_STAGING_MIN << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
     if (most > f->run.lane->up->job_bytes) most = f->run.lane->up->job_bytes;
-    const int64_t fit = (int64_t)(most / e), rows = least(s->rows - w->row, fit), whole = rows == s->rows;
-    const int64_t cols = whole ? least(s->cols - w->col, fit / rows) : 1;
+    const int64_t fit = (int64_t)(most / e), rows = min(s->rows - w->row, fit), whole = rows == s->rows;
+    const int64_t cols = whole ? min(s->cols - w->col, fit / rows) : 1;
     const char *from = gpb_matrix_member(&x->stored, w->move.block.member + w->member, e);
-    const CUdeviceptr to = gpb_run_strip(&f->run, &w->move) + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
-    return (gpb_load){ .device = to, .width = (size_t)rows * e, .pitch = (size_t)s->rows * e, .cols = cols,
+    const CUdeviceptr to = gpb_operand_strip(&f->run, &w->move) + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
+    return (gpb_chunk){ .device = to, .width = (size_t)rows * e, .pitch = (size_t)s->rows * e, .cols = cols,
                        .copy = { .from = from + (size_t)(s->row + w->row + (s->col + w->col) * x->stored.ld) * e, .rows = rows, .cols = cols,
                                  .ld_from = x->stored.ld, .ld_to = rows, .element = e, .uplo = 'G' } };
 }
 
 /* A strip that the driver can read where it is: pinned, or on another GPU. Strips behind it are queued before its kernels are, so the event
    that these wait for stands right behind it. */
-static CUresult copy_up(gpb_flow *f, const gpb_walker *w, const gpb_run_operand *x, const gpb_stored *s)
+static CUresult copy_up(gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
     gpb_run *r = &f->run;
     CUevent after = buffer_event(f, x, &w->move);
     CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
-    const gpb_panel panel = { .rows = s->rows, .cols = s->cols, .ld = x->stored.ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
+    const gpb_dma_shape panel = { .rows = s->rows, .cols = s->cols, .ld = x->stored.ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
     for (int64_t l = 0; l < w->move.block.members && !result; l++) {
         const char *from = gpb_matrix_member(&x->stored, w->move.block.member + l, r->element);
-        result = gpb_gpu_copy(&panel, from + (size_t)(s->row + s->col * x->stored.ld) * r->element,
-                              gpb_run_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
+        result = gpb_dma_copy(&panel, from + (size_t)(s->row + s->col * x->stored.ld) * r->element,
+                              gpb_operand_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
     if (result || r->lane->up->stream == r->stream) return result;
-    return gpb_driver_record(f->driver, r->lane->made_in, r->lane->arrived[w->moves % GPB_WALK_AHEAD], r->lane->up->stream);
+    return gpb_driver_record(f->driver, r->lane->made_in, r->lane->arrived[w->moves % GPB_STAGE_AHEAD], r->lane->up->stream);
 }
 
-static bool offer(gpb_flow *f, gpb_walker *w, const gpb_run_operand *x, const gpb_stored *s)
+static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
-    gpb_load load = load_up(f, w, x, s);
+    gpb_chunk load = load_up(f, w, x, s);
     if (w->member == 0 && w->row == 0 && w->col == 0) load.after = buffer_event(f, x, &w->move);
-    if (!gpb_belt_offer(f->run.lane->up, &load)) return false;
+    if (!gpb_staging_push(f->run.lane->up, &load)) return false;
     w->row += load.copy.rows;
     if (w->row == s->rows) w->row = 0, w->col += load.cols;
     if (w->col == s->cols) w->col = 0, w->member++;
@@ -63,15 +63,15 @@ static bool offer(gpb_flow *f, gpb_walker *w, const gpb_run_operand *x, const gp
 }
 
 /* Strips in ordinary memory go by the crew; pinned ones, and what only the driver can reach, by its own copies. */
-CUresult gpb_walk_post(gpb_flow *f, bool *busy)
+CUresult gpb_upload_push(gpb_pipeline *f, bool *busy)
 {
-    gpb_walker *w = &f->post;
+    gpb_stage *w = &f->post;
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result) {
-        const gpb_run_operand *x = gpb_walk_operand(&f->run, &w->move);
+        const gpb_run_operand *x = gpb_stage_operand(&f->run, &w->move);
         if (w->move.operand && x->place != GPB_PLACE_DEVICE) {
-            if (w->moves - f->launch.moves >= GPB_WALK_AHEAD || !has_buffer(f, x, &w->move)) return result;
-            const gpb_stored s = gpb_run_stored(&f->run, &w->move);
+            if (w->moves - f->launch.moves >= GPB_STAGE_AHEAD || !has_buffer(f, x, &w->move)) return result;
+            const gpb_stored s = gpb_operand_stored(&f->run, &w->move);
             if (x->place == GPB_PLACE_HOST) {
                 while (w->member < w->move.block.members && offer(f, w, x, &s)) *busy = true;
                 if (w->member < w->move.block.members) return result;
@@ -79,9 +79,9 @@ CUresult gpb_walk_post(gpb_flow *f, bool *busy)
                 result = copy_up(f, w, x, &s);
             }
         }
-        f->sent_by[w->moves % GPB_WALK_AHEAD] = f->run.lane->up->made;
+        f->sent_by[w->moves % GPB_STAGE_AHEAD] = f->run.lane->up->made;
         *busy = true;
-        gpb_walk_advance(w);
+        gpb_stage_advance(w);
     }
     return result;
 }

@@ -20,7 +20,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TUNED = os.path.join(ROOT, "dispatch", "tuned.def")
 SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in (
-    "cost.c", "generation.c", "kernel_pick.c", "kernel_table.c", "learn.c", "packing.c", "share.c")]
+    "cost.c", "generation.c", "kernel_pick.c", "kernel_table.c", "learn.c", "packing.c", "streamk.c")]
 STRIDED, SPLIT = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FFMA launches that share out the k of their first tiles (kernels/ffma/share.cuh): the same parts at the same places of the workspace, added
+/* FFMA launches that share out the k of their first tiles (kernels/ffma/streamk.cuh): the same parts at the same places of the workspace, added
    up in the same order, so that how k was shared out shows in the bits. Tiles are numbered down the columns here, and what k has beyond whole
    slices comes first, as there. */
 #include <string.h>
@@ -10,10 +10,10 @@
 /* What gemm_args.h asks for. */
 void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = parts(g->k, kernel->bk);
+    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = ceil_div(g->k, kernel->bk);
     const int64_t room = INT64_C(2) * g->sharers * kernel->bm * kernel->bn * 4;
     if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
-        || g->sharers > GPB_MOST_SHARERS)
+        || g->sharers > GPB_MAX_STREAMK_BLOCKS)
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
                      kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha, (long long)g->splits,
                      (const void *)g->guard_a);
@@ -52,11 +52,11 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
 static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
 {
     const gpb_gemm_args *g = x->g, raw = { .alpha = 1, .ldc = kernel->bm };
-    const int64_t slices = parts(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
+    const int64_t slices = ceil_div(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
     const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->sharers - 1) / all;
     int64_t count = 0;
     for (int64_t at = start, end; at < start + slices; at = end, count++) {
-        end = least((first + count + 1) * all / g->sharers, start + slices);
+        end = min((first + count + 1) * all / g->sharers, start + slices);
         set_depth(&t, g->k, kernel->bk, slices, at - start, end - start);
         multiply(x, &t, &raw, partials + 2 * (first + count) * tile + (count ? 0 : tile));
     }
@@ -73,11 +73,11 @@ static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, cons
 void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
-    const int64_t down = parts(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
+    const int64_t down = ceil_div(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
     float *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
     for (int64_t number = 0; number < tiles; number++) {
         part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
-        t.rows = least(kernel->bm, g->m - t.i), t.columns = least(kernel->bn, g->n - t.j);
+        t.rows = min(kernel->bm, g->m - t.i), t.columns = min(kernel->bn, g->n - t.j);
         if (l * tiles + number < g->shared)
             multiply_shared(kernel, partials, x, t, l * tiles + number);
         else

@@ -75,14 +75,14 @@ static void launch_gemm(const row &r, gpb_gemm_args g, int how)
 {
     static buffer partials, counters;
     const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn), units = tiles * g.batch, slices = (g.k + r.bk - 1) / r.bk;
-    const int64_t sharers = how == 1 ? std::max<int64_t>(2, units * 2 / 5) : how == 2 ? std::min(5 * units - 1, (int64_t)GPB_MOST_SHARERS) : 0;
+    const int64_t sharers = how == 1 ? std::max<int64_t>(2, units * 2 / 5) : how == 2 ? std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS) : 0;
     const int64_t shared = std::min(units, sharers ? units % sharers + sharers : 0);
-    if (!sharers || !g.k || g.alpha == 0 || sharers > GPB_MOST_SHARERS || shared * slices < sharers) {
+    if (!sharers || !g.k || g.alpha == 0 || sharers > GPB_MAX_STREAMK_BLOCKS || shared * slices < sharers) {
         launch(r.function, tiles, g.batch, r.threads, r.smem, g);
         return;
     }
     if (!counters.at)
-        CHECK(cudaMemset(counters.need(GPB_MOST_SHARERS * 4), 0, GPB_MOST_SHARERS * 4));
+        CHECK(cudaMemset(counters.need(GPB_MAX_STREAMK_BLOCKS * 4), 0, GPB_MAX_STREAMK_BLOCKS * 4));
     g.shared = (unsigned)shared, g.sharers = (unsigned)sharers, g.counters = (uint32_t *)counters.at;
     g.partials = (float *)partials.need(2 * sharers * r.bm * r.bn * 4);
     launch(r.function, sharers + units - shared, 1, r.threads, r.smem, g);
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
         double ratio = test(r, problems, runs), far = test_far(r);
         bool right = ratio <= 1 && far <= 1 && f.localSizeBytes <= 64;   /* more means that the main loop spills */
         if (can_share(r) && blocks < GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads)) {
-            printf("  %s: %d blocks a multiprocessor, dispatch/share.c counts on %d\n", r.name, blocks, GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads));
+            printf("  %s: %d blocks a multiprocessor, dispatch/streamk.c counts on %d\n", r.name, blocks, GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads));
             right = false;
         }
         failed += !right;

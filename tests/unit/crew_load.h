@@ -59,7 +59,7 @@ static inline load *new_load(void)
 static inline bool post(load *l)
 {
     const int slot = (int)(l->posted % GPB_CREW_JOBS), size = 1 + (int)(l->posted % 64);
-    gpb_rectangle job = { .from = (char *)l->from, .to = (char *)l->to[slot], .rows = size, .cols = 1, .ld_from = size, .ld_to = size,
+    gpb_copy2d_job job = { .from = (char *)l->from, .to = (char *)l->to[slot], .rows = size, .cols = 1, .ld_from = size, .ld_to = size,
                           .element = 4, .uplo = 'G', .adds = true, .beta = 1 };
     if (!gpb_crew_post(&l->queue, &job)) return false;
     l->posted++;

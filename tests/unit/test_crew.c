@@ -50,7 +50,7 @@ static void full_run(void)
 {
     static char from[1 << 18], to[1 << 18];
     gpb_crew_queue *queue = calloc(1, sizeof *queue);
-    gpb_rectangle job = { .from = from, .to = to, .rows = 0, .cols = 1, .element = 16, .uplo = 'G' };
+    gpb_copy2d_job job = { .from = from, .to = to, .rows = 0, .cols = 1, .element = 16, .uplo = 'G' };
     int64_t posted = 0, reaped = 0, refused = 0;
     CHECK(queue);
     gpb_crew_begin(queue);

@@ -14,9 +14,9 @@ static int64_t its_clock(void) { return atomic_load(&time_stands) ? 0 : gpb_cloc
 #include "src/copy/crew.c"
 #undef in_child
 
-static atomic_int allowed = GPB_CROWD_ALL;
-bool gpb_crowded(void) { return false; }
-int gpb_crowd_workers(void) { return atomic_load(&allowed); }
+static atomic_int allowed = GPB_CONTENTION_ALL_WORKERS;
+bool gpb_contention_is_high(void) { return false; }
+int gpb_contention_workers(void) { return atomic_load(&allowed); }
 
 static int awake(void) { return atomic_load(&size) - (int)(atomic_load(&watch) / ASLEEP); }
 
@@ -50,7 +50,7 @@ static void counts_run(void)
     CHECK(awake() == 12 && atomic_load(&tickets) == 12);
     rouse(100, 100);
     CHECK(awake() == 12 && atomic_load(&tickets) == 12);
-    atomic_store(&allowed, GPB_CROWD_ALL);           /* the host's threads have gone to sleep */
+    atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);           /* the host's threads have gone to sleep */
     rouse(100, 100);
     CHECK(awake() == 13 && atomic_load(&tickets) == 13);
 
@@ -138,7 +138,7 @@ static void never_more_run(void)
         produce_together();
         atomic_store(&ended, true);
         pthread_join(thread, NULL);
-        atomic_store(&allowed, GPB_CROWD_ALL);
+        atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);
         produce_together();
     }
 }
@@ -178,7 +178,7 @@ static void it_ends_run(void)
     load *l = new_load();
     start_workers();
     allow(1);
-    atomic_store(&allowed, GPB_CROWD_ALL);
+    atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);
     gpb_crew_begin(&l->queue);
     for (bool more = false; !more;) {
         for (int i = 0; i < GPB_CREW_JOBS; i++) CHECK(post(l)), more |= awake() > 4;
@@ -199,7 +199,7 @@ static void it_ends(void **state)
 static void *vary(void *unused)
 {
     for (unsigned i = 0; !atomic_load(&ended); i = i * 1103515245 + 12345) {
-        atomic_store(&allowed, i >> 16 & 1 ? GPB_CROWD_ALL : 1 + (int)(i >> 17 & 7));
+        atomic_store(&allowed, i >> 16 & 1 ? GPB_CONTENTION_ALL_WORKERS : 1 + (int)(i >> 17 & 7));
         usleep(i >> 20 & 255);
     }
     return unused;

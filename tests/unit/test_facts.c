@@ -38,7 +38,7 @@ const gpb_driver *gpb_driver_open(const char **why)
     (void)why;
     return &driver;
 }
-int gpb_gpu_devices(gpb_device **first) { return *first = &device, started; }
+int gpb_device_list(gpb_device **first) { return *first = &device, started; }
 bool gpb_gpu_start(void) { return started = true; }
 bool gpb_gpu_started(void) { return started; }
 bool gpb_gpu_possible(void) { return true; }
@@ -46,9 +46,9 @@ static bool lost, forked;
 bool gpb_gpu_lost(void) { return lost; }
 bool gpb_gpu_forked(void) { return forked; }
 void gpb_gpu_note_device(void) { }
-bool gpb_gpu_same(const gpb_device *of) { return (void)of, true; }
-CUresult gpb_gpu_enter(gpb_device *of) { return cuCtxPushCurrent(of->context); }
-void gpb_gpu_exit(void) { cuCtxPopCurrent(NULL); }
+bool gpb_context_same(const gpb_device *of) { return (void)of, true; }
+CUresult gpb_context_enter(gpb_device *of) { return cuCtxPushCurrent(of->context); }
+void gpb_context_exit(void) { cuCtxPopCurrent(NULL); }
 void gpb_gpu_give_up(const char *why) { (void)why; }
 void gpb_log_debug(const char *format, ...) { (void)format; }
 const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }
@@ -84,12 +84,12 @@ static gpb_call gemm(const void *a, const void *b, void *c)
 static gpb_facts facts_of(gpb_call call)
 {
     gpb_facts facts;
-    gpb_gpu_facts(&call, true, &facts);
+    gpb_place_facts(&call, true, &facts);
     gpb_machine_facts(&call, &facts);
     return facts;
 }
 
-static bool none_there(const gpb_call *call) { return gpb_gpu_none_there(call, __builtin_ia32_rdtsc()); }
+static bool none_there(const gpb_call *call) { return gpb_place_probed_host(call, __builtin_ia32_rdtsc()); }
 
 static void places(void **state)
 {
@@ -174,7 +174,7 @@ static void arrays(void **state)
     assert_int_equal(facts_of(call).where[GPB_A].place, GPB_PLACE_HOST);
     c[0] = c[2] = c[1];
     assert_int_equal(facts_of(call).where[GPB_C].place, GPB_PLACE_DEVICE);
-    assert_false(gpb_gpu_unseen(&call, true) || none_there(&call));
+    assert_false(gpb_place_surely_host(&call, true) || none_there(&call));
 }
 
 /* Many members: the one that lies elsewhere is found wherever it is. */
@@ -254,11 +254,11 @@ static void surely_host(void **state)
     const void *uncertain[] = { pageable, (void *)(uintptr_t)memory, NULL, (void *)((uintptr_t)local - 65536) };
     for (int i = 0; i < 4; i++) assert_false(gpb_host_memory(&uncertain[i], 1));
     gpb_call call = gemm(heap, local, global), mixed = gemm(heap, local, (void *)(uintptr_t)memory);
-    assert_true(gpb_gpu_unseen(&call, true) && !gpb_gpu_unseen(&mixed, true) && !none_there(&mixed));
+    assert_true(gpb_place_surely_host(&call, true) && !gpb_place_surely_host(&mixed, true) && !none_there(&mixed));
     call.x[GPB_A].base = pageable;
-    assert_true(!gpb_gpu_unseen(&call, true) && none_there(&call));
+    assert_true(!gpb_place_surely_host(&call, true) && none_there(&call));
     started = false;
-    assert_true(gpb_gpu_unseen(&mixed, false) && !gpb_gpu_unseen(&mixed, true));
+    assert_true(gpb_place_surely_host(&mixed, false) && !gpb_place_surely_host(&mixed, true));
     started = true;
     pthread_t thread;
     void *result;
@@ -290,14 +290,14 @@ static void out_of_reach(void **state)
     char *none = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const gpb_call on_demand = gemm(pageable, pageable, none), edge = gemm(pageable + N * N - 1, pageable, pageable);
     assert_int_equal(facts_of(device).where[GPB_B].place, GPB_PLACE_DEVICE);
-    assert_false(gpb_gpu_unreachable(&device));          /* it is not lost yet */
+    assert_false(gpb_place_unreachable(&device));          /* it is not lost yet */
     lost = true;
     for (int i = 0; i < 2; i++, forked = true) {
-        assert_true(gpb_gpu_unreachable(&device));
-        assert_false(gpb_gpu_unreachable(&host) || gpb_gpu_unreachable(&on_demand) || gpb_gpu_unreachable(&edge));
+        assert_true(gpb_place_unreachable(&device));
+        assert_false(gpb_place_unreachable(&host) || gpb_place_unreachable(&on_demand) || gpb_place_unreachable(&edge));
     }
     const int before = asked;
-    for (int i = 0; i < 100; i++) assert_false(gpb_gpu_unreachable(&host));
+    for (int i = 0; i < 100; i++) assert_false(gpb_place_unreachable(&host));
     assert_int_equal(asked, before);                     /* in a child there is no driver to ask */
     mprotect(none + 4096, 4096, PROT_READ);
     assert_true(gpb_host_readable(none + 8191) && !gpb_host_readable(none + 4095));

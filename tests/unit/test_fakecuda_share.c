@@ -46,7 +46,7 @@ static gpb_call call_of(char transa, char transb)
 static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
 {
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
-    static const uint32_t zeros[GPB_MOST_SHARERS];
+    static const uint32_t zeros[GPB_MAX_STREAMK_BLOCKS];
     return (gpb_gemm_args){
         .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
         .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,

@@ -120,7 +120,7 @@ static state prepare(const row *r, const gpb_call *q)
 }
 
 /* The stand-in for all at `level` and above: the first row of the table, on the caller's operands. */
-static CUresult stand_in(const state *s, int level)
+static CUresult fallback(const state *s, int level)
 {
     gpb_gemm_args g = s->gemm;
     const row *r = &rows[0];
@@ -154,7 +154,7 @@ static int right_answer(void)
         EXPECT(*s.notice == 0);
         /* nothing is left for the stand-in */
         memcpy(c_before, c, sizeof c);
-        EXPECT(stand_in(&s, 1) == CUDA_SUCCESS);
+        EXPECT(fallback(&s, 1) == CUDA_SUCCESS);
         fetch(&s);
         EXPECT(!memcmp(c_before, c, sizeof c));
     }
@@ -226,7 +226,7 @@ static int marked(void)
         t.gemm.guard_a = s.gemm.guard_a, t.gemm.guard_b = s.gemm.guard_b, t.gemm.c = s.gemm.c, t.gemm.level = 1;
         EXPECT(launch_split(&t.split) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
     }
-    EXPECT(stand_in(&s, 2) == CUDA_SUCCESS);
+    EXPECT(fallback(&s, 2) == CUDA_SUCCESS);
     fetch(&s);
     EXPECT(gpb_reference_check(bad->math, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;

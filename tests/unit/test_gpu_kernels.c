@@ -45,10 +45,10 @@ static void test_grids(void **state)
     static gpb_device device = { .arch = 80, .sms = 100 };
     (void)state;
     gpb_launch l = { .which = of_form(GPB_FORM_STRIDED), .blocks = INT32_MAX, .members = 1 };
-    assert_int_equal(gpb_gpu_launch(&device, NULL, &l), CUDA_SUCCESS);
+    assert_int_equal(gpb_kernels_launch(&device, NULL, &l), CUDA_SUCCESS);
     assert_true(launches == 1 && blocks == INT32_MAX);
     l.blocks = (INT64_C(1) << 32) + 1;                        /* as 32 bits: one block */
-    assert_int_not_equal(gpb_gpu_launch(&device, NULL, &l), CUDA_SUCCESS);
+    assert_int_not_equal(gpb_kernels_launch(&device, NULL, &l), CUDA_SUCCESS);
     assert_int_equal(launches, 1);
 }
 
@@ -59,13 +59,13 @@ static void test_clusters(void **state)
     const int which = of_form(GPB_FORM_SPLIT);
     (void)state;
     held = 60;
-    assert_int_equal(gpb_gpu_function(&some, which, &f), CUDA_SUCCESS);
+    assert_int_equal(gpb_kernels_find(&some, which, &f), CUDA_SUCCESS);
     assert_int_equal(some.clusters[which], 60);
     held = 0, searches = 0;
-    assert_int_not_equal(gpb_gpu_function(&none, which, &f), CUDA_SUCCESS);
-    assert_int_not_equal(gpb_gpu_function(&none, which, &f), CUDA_SUCCESS);
+    assert_int_not_equal(gpb_kernels_find(&none, which, &f), CUDA_SUCCESS);
+    assert_int_not_equal(gpb_kernels_find(&none, which, &f), CUDA_SUCCESS);
     assert_int_equal(searches, 1);                            /* and is not asked for again */
-    assert_int_equal(gpb_gpu_function(&none, of_form(GPB_FORM_STRIDED), &f), CUDA_SUCCESS);
+    assert_int_equal(gpb_kernels_find(&none, of_form(GPB_FORM_STRIDED), &f), CUDA_SUCCESS);
 }
 
 int main(void)

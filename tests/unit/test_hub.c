@@ -42,7 +42,7 @@ static product product_of(int n, double host_s, double gpu_s)
 
 static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.crowded : 1); }
 
-gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     (void)call, (void)facts, (void)policy;
     now_s += gpu_takes(current);
@@ -50,7 +50,7 @@ gpb_outcome gpb_gpu_call(const gpb_call *call, gpb_facts *facts, const gpb_polic
     return (gpb_outcome){ .done = true, .kernel = plan.kernel };
 }
 
-void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
+void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)libcuda;
     asked++;
@@ -60,17 +60,17 @@ void gpb_gpu_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 
 void gpb_touch(const gpb_call *call, const gpb_facts *facts) { (void)call, (void)facts; }
 bool gpb_gpu_start(void) { return true; }
-void gpb_gpu_start_behind(void) { }
-bool gpb_gpu_await(bool measured, double most_s) { return (void)measured, (void)most_s, true; }
-bool gpb_gpu_starting(void) { return false; }
-double gpb_gpu_start_left(void) { return 0; }
+void gpb_ready_begin(void) { }
+bool gpb_ready_await(bool measured, double most_s) { return (void)measured, (void)most_s, true; }
+bool gpb_ready_is_near(void) { return false; }
+double gpb_ready_left_s(void) { return 0; }
 bool gpb_gpu_started(void) { return true; }
-void gpb_gpu_save(void) { }
+void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return true; }
 const char *gpb_gpu_why(void) { return ""; }
-bool gpb_gpu_unseen(const gpb_call *call, bool libcuda) { return call && libcuda; }
-bool gpb_gpu_none_there(const gpb_call *call, uint64_t now) { return call && now; }
-bool gpb_gpu_unreachable(const gpb_call *call) { return !call; }
+bool gpb_place_surely_host(const gpb_call *call, bool libcuda) { return call && libcuda; }
+bool gpb_place_probed_host(const gpb_call *call, uint64_t now) { return call && now; }
+bool gpb_place_unreachable(const gpb_call *call) { return !call; }
 int gpb_next_threads(void) { return here.threads; }
 bool gpb_next_look(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
@@ -90,7 +90,7 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
 static double does(const product *p)
 {
     const double begin_s = now_s;
-    gpb_visit visit;
+    gpb_host_call visit;
     current = p;
     if (!gpb_offload(&p->call, &visit)) {
         now_s += p->host_s;
@@ -121,7 +121,7 @@ static void while_the_host_works(const product *p, int calls)
 {
     for (int i = 0; i < calls; i++) {
         host_worked_s = now_s;
-        gpb_crowd_begin(here.threads, gpb_crew_cores());
+        gpb_contention_begin(here.threads, gpb_crew_cores());
         does(p);
     }
 }
@@ -180,11 +180,11 @@ static void beside_few(void **state)
     double spent = 0;
     for (int i = 0; i < 1000; i++) {
         does(&small);
-        assert_true(!gpb_crowded());
+        assert_true(!gpb_contention_is_high());
         spent += does(&p);
     }
     assert_true(fabs(spent - 1000 * p.gpu_s) < 1e-6);
-    assert_true(gpb_crowd_workers() == 12 && atomic_load(&missed_ns) == 0 && !gpb_crowd_ending());
+    assert_true(gpb_contention_workers() == 12 && atomic_load(&missed_ns) == 0 && !gpb_contention_is_draining());
 }
 
 /* A size that the model is wrong about, either way, is tried on the other side. */

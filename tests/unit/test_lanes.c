@@ -59,11 +59,11 @@ int gpb_thread_begin(void *(*body)(void *), size_t stack)
     return 0;
 }
 static atomic_bool same = true;
-bool gpb_gpu_same(const gpb_device *of) { return (void)of, same; }
-CUresult gpb_gpu_enter(gpb_device *of) { return (void)of, CUDA_SUCCESS; }
-void gpb_gpu_exit(void) { }
-void gpb_gpu_identify(gpb_device *of) { (void)of; }
-void gpb_gpu_failed(const gpb_lane *lane, CUresult result) { (void)lane, (void)result; }
+bool gpb_context_same(const gpb_device *of) { return (void)of, same; }
+CUresult gpb_context_enter(gpb_device *of) { return (void)of, CUDA_SUCCESS; }
+void gpb_context_exit(void) { }
+void gpb_context_identify(gpb_device *of) { (void)of; }
+void gpb_lanes_failed(const gpb_lane *lane, CUresult result) { (void)lane, (void)result; }
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
 {
     static char memory[GPB_TABLE_BYTES + sizeof(uint32_t)] __attribute__((aligned(4096)));
@@ -71,9 +71,9 @@ CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
 }
 void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
 void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
-CUresult gpb_belt_ready(gpb_belt *belt, CUdevice of, size_t size) { return (void)belt, (void)of, (void)size, CUDA_SUCCESS; }
-void gpb_belt_forget(gpb_belt *belt) { (void)belt; }
-void gpb_belt_free(gpb_belt *belt) { (void)belt; }
+CUresult gpb_staging_ready(gpb_staging *belt, CUdevice of, size_t size) { return (void)belt, (void)of, (void)size, CUDA_SUCCESS; }
+void gpb_staging_forget(gpb_staging *belt) { (void)belt; }
+void gpb_staging_free(gpb_staging *belt) { (void)belt; }
 
 /* ---- a caller in a thread of its own */
 
@@ -91,9 +91,9 @@ static void *call(void *argument)
 {
     caller *c = argument;
     for (int turn = 0; turn <= c->again; turn++) {
-        c->lane = gpb_gpu_take(&here, c->large);
+        c->lane = gpb_lanes_take(&here, c->large);
         c->place[turn] = served++;
-        if (c->lane) gpb_gpu_give(c->lane);
+        if (c->lane) gpb_lanes_give(c->lane);
     }
     c->done = true;
     return NULL;
@@ -125,12 +125,12 @@ static void in_order(void **state)
 {
     (void)state;
     caller callers[CALLERS] = { 0 };
-    gpb_lane *mine = gpb_gpu_take(&here, true);
+    gpb_lane *mine = gpb_lanes_take(&here, true);
     assert_non_null(mine);
     served = 0;
     for (int i = 0; i < CALLERS; i++) callers[i].large = true, begin(&callers[i]);
     assert_int_equal(served, 0);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     for (int i = 0; i < CALLERS; i++) end(&callers[i]);
     for (int i = 0; i < CALLERS; i++) {
         assert_int_equal(callers[i].place[0], i);
@@ -143,10 +143,10 @@ static void again_is_last(void **state)
 {
     (void)state;
     caller callers[3] = { { .large = true, .again = true }, { .large = true, .again = true }, { .large = true } };
-    gpb_lane *mine = gpb_gpu_take(&here, true);
+    gpb_lane *mine = gpb_lanes_take(&here, true);
     served = 0;
     for (int i = 0; i < 3; i++) begin(&callers[i]);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     for (int i = 0; i < 3; i++) end(&callers[i]);
     for (int i = 0; i < 3; i++) assert_int_equal(callers[i].place[0], i);
     for (int i = 0; i < 2; i++) assert_true(callers[i].place[1] > 2);
@@ -157,28 +157,28 @@ static void small_calls(void **state)
 {
     (void)state;
     caller large = { .large = true }, small = { 0 };
-    gpb_lane *mine = gpb_gpu_take(&here, true), *others[GPB_LANES - 1];
+    gpb_lane *mine = gpb_lanes_take(&here, true), *others[GPB_LANES - 1];
     served = 0;
     begin(&large);
     for (int i = 0; i < GPB_LANES - 1; i++) {
-        others[i] = gpb_gpu_take(&here, false);
+        others[i] = gpb_lanes_take(&here, false);
         assert_true(others[i] && others[i] != mine && !others[i]->alone);
         for (int j = 0; j < i; j++) assert_ptr_not_equal(others[i], others[j]);
     }
     begin(&small);
     assert_int_equal(served, 0);
-    gpb_gpu_give(others[2]);
+    gpb_lanes_give(others[2]);
     end(&small);
     assert_ptr_equal(small.lane, others[2]);
     assert_false(large.done);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     end(&large);
     assert_ptr_equal(large.lane, mine);
     for (int i = 0; i < GPB_LANES - 1; i++)
-        if (i != 2) gpb_gpu_give(others[i]);
-    mine = gpb_gpu_take(&here, false);
+        if (i != 2) gpb_lanes_give(others[i]);
+    mine = gpb_lanes_take(&here, false);
     assert_true(mine->alone);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
 }
 
 /* A turn that takes too long is not waited for: two more lanes are for large calls, the others never. */
@@ -186,20 +186,20 @@ static void long_turns(void **state)
 {
     (void)state;
     caller callers[3] = { { .large = true }, { .large = true }, { .large = true } };
-    gpb_lane *mine = gpb_gpu_take(&here, true), *second, *third;
+    gpb_lane *mine = gpb_lanes_take(&here, true), *second, *third;
     now += GPB_TURN_NS;
-    second = gpb_gpu_take(&here, true), third = gpb_gpu_take(&here, true);
+    second = gpb_lanes_take(&here, true), third = gpb_lanes_take(&here, true);
     assert_true(second && third && second != mine && third != mine && third != second);
     served = 0;
     for (int i = 0; i < 3; i++) begin(&callers[i]);
     assert_int_equal(served, 0);
-    gpb_gpu_give(second);
+    gpb_lanes_give(second);
     for (int i = 0; i < 3; i++) end(&callers[i]);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(callers[i].place[0], i);
         assert_ptr_equal(callers[i].lane, second);
     }
-    gpb_gpu_give(mine), gpb_gpu_give(third);
+    gpb_lanes_give(mine), gpb_lanes_give(third);
 }
 
 /* When the GPU is given up, nobody waits any more. */
@@ -207,27 +207,27 @@ static void given_up(void **state)
 {
     (void)state;
     caller callers[CALLERS] = { 0 };
-    gpb_lane *mine = gpb_gpu_take(&here, true);
+    gpb_lane *mine = gpb_lanes_take(&here, true);
     for (int i = 0; i < CALLERS; i++) callers[i].large = true, begin(&callers[i]);
     started = false;
-    gpb_gpu_wake();
+    gpb_lanes_wake();
     for (int i = 0; i < CALLERS; i++) {
         end(&callers[i]);
         assert_null(callers[i].lane);
     }
-    assert_null(gpb_gpu_take(&here, false));
+    assert_null(gpb_lanes_take(&here, false));
     started = true;
-    gpb_gpu_give(mine);
-    mine = gpb_gpu_take(&here, true);
+    gpb_lanes_give(mine);
+    mine = gpb_lanes_take(&here, true);
     assert_non_null(mine);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
 }
 
 /* ---- memory: of a GiB, in MiB */
 
 enum { MIB = 1 << 20 };
 
-static bool hold(gpb_lane *lane, int64_t mib) { return gpb_gpu_arena(lane, mib * MIB); }
+static bool hold(gpb_lane *lane, int64_t mib) { return gpb_memory_arena(lane, mib * MIB); }
 
 typedef struct wanter {
     int64_t mib;
@@ -239,10 +239,10 @@ typedef struct wanter {
 static void *want(void *argument)
 {
     wanter *w = argument;
-    w->lane = gpb_gpu_take(&here, false);
+    w->lane = gpb_lanes_take(&here, false);
     w->has = hold(w->lane, w->mib);
     while (!w->enough) sched_yield();
-    gpb_gpu_give(w->lane);
+    gpb_lanes_give(w->lane);
     return NULL;
 }
 
@@ -284,17 +284,17 @@ static void room_in_order(void **state)
 {
     (void)state;
     wanter most = { .mib = 900 }, some = { .mib = 300 };
-    gpb_lane *mine = gpb_gpu_take(&here, false), *little = gpb_gpu_take(&here, false);
+    gpb_lane *mine = gpb_lanes_take(&here, false), *little = gpb_lanes_take(&here, false);
     assert_true(hold(mine, 640));
     begin_want(&most), begin_want(&some);
     assert_true(hold(little, 90));
     assert_false(most.has || some.has);
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     gets(&most);
     assert_false(some.has);
     end_want(&most);
     gets(&some), end_want(&some);
-    gpb_gpu_give(little);
+    gpb_lanes_give(little);
     forget_arenas();
 }
 
@@ -303,13 +303,13 @@ static void room_in_lanes(void **state)
 {
     (void)state;
     wanter most = { .mib = 1000 };
-    gpb_lane *mine = gpb_gpu_take(&here, false);
+    gpb_lane *mine = gpb_lanes_take(&here, false);
     assert_true(hold(mine, 640) && hold(mine, 10) && mine->arena_bytes >= 640 * (int64_t)MIB);
     begin_want(&most);
     assert_true(hold(mine, 10));
     gets(&most);
     assert_true(mine->arena_bytes < 32 * (int64_t)MIB);
-    end_want(&most), gpb_gpu_give(mine);
+    end_want(&most), gpb_lanes_give(mine);
     forget_arenas();
 }
 
@@ -318,10 +318,10 @@ static atomic_bool enough;
 static void *again_and_again(void *argument)
 {
     while (!enough) {
-        gpb_lane *lane = gpb_gpu_take(&here, false);
+        gpb_lane *lane = gpb_lanes_take(&here, false);
         assert_true(hold(lane, 200));
         sched_yield();
-        gpb_gpu_give(lane);
+        gpb_lanes_give(lane);
     }
     return argument;
 }
@@ -333,9 +333,9 @@ static void room_for_all(void **state)
     pthread_t threads[2 * GPB_LANES];
     for (int i = 0; i < 2 * GPB_LANES; i++) assert_int_equal(pthread_create(&threads[i], NULL, again_and_again, NULL), 0);
     for (int i = 0; i < 200; i++) {
-        gpb_lane *lane = gpb_gpu_take(&here, i % 3 == 0);
+        gpb_lane *lane = gpb_lanes_take(&here, i % 3 == 0);
         assert_true(hold(lane, i % 2 ? 1024 : 100));
-        gpb_gpu_give(lane);
+        gpb_lanes_give(lane);
     }
     enough = true;
     for (int i = 0; i < 2 * GPB_LANES; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -346,20 +346,20 @@ static void room_for_all(void **state)
 static void no_room(void **state)
 {
     (void)state;
-    gpb_lane *mine = gpb_gpu_take(&here, false), *other = gpb_gpu_take(&here, false);
+    gpb_lane *mine = gpb_lanes_take(&here, false), *other = gpb_lanes_take(&here, false);
     assert_false(hold(mine, 1025));
     assert_true(hold(other, 100));
     watched = true;
     refusals = 2;
     assert_false(hold(mine, 200));       /* the other lane is busy: there is nothing to give up */
     assert_int_equal(refusals, 1);
-    gpb_gpu_give(other);
+    gpb_lanes_give(other);
     assert_true(hold(mine, 200));
     assert_int_equal(other->arena_bytes, 0);
     assert_int_equal(device.held, mine->arena_bytes);
     assert_false(locked);                /* cuMemFree may wait for the program's kernels */
     watched = false;
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     forget_arenas();
 }
 
@@ -367,16 +367,16 @@ static void no_room(void **state)
 static void given_up_room(void **state)
 {
     (void)state;
-    gpb_lane *mine = gpb_gpu_take(&here, false);
+    gpb_lane *mine = gpb_lanes_take(&here, false);
     wanter late = { .mib = 800 };
     assert_true(hold(mine, 640));
     begin_want(&late);
     started = false;
-    gpb_gpu_wake();
+    gpb_lanes_wake();
     end_want(&late);
     assert_false(late.has);
     started = true;
-    gpb_gpu_give(mine);
+    gpb_lanes_give(mine);
     forget_arenas();
 }
 
@@ -385,19 +385,19 @@ static void given_up_room(void **state)
 static void reset(void **state)
 {
     (void)state;
-    gpb_lane *idle = gpb_gpu_take(&here, false), *busy = gpb_gpu_take(&here, false);
+    gpb_lane *idle = gpb_lanes_take(&here, false), *busy = gpb_lanes_take(&here, false);
     assert_true(hold(idle, 100) && hold(busy, 100));
-    gpb_gpu_give(idle);
+    gpb_lanes_give(idle);
     const int before = freed;
     same = false;
-    gpb_gpu_forget_lanes(&device);
+    gpb_lanes_forget(&device);
     assert_true(!idle->ready && !idle->arena && busy->ready && busy->arena && device.held == busy->arena_bytes);
     same = true;
-    gpb_gpu_give(busy);
+    gpb_lanes_give(busy);
     assert_true(!busy->ready && !busy->arena && device.held == 0 && freed == before);
-    busy = gpb_gpu_take(&here, false);
+    busy = gpb_lanes_take(&here, false);
     assert_true(busy->ready && busy->life == device.life && hold(busy, 100));
-    gpb_gpu_give(busy);
+    gpb_lanes_give(busy);
     forget_arenas();
 }
 
@@ -409,11 +409,11 @@ static void idle_memory(void **state)
     now += 10 * second;
     (void)sweep();                                    /* what the tests before have left to be done */
     begun = 0;
-    gpb_lane *early = gpb_gpu_take(&here, false), *late = gpb_gpu_take(&here, false), *busy = gpb_gpu_take(&here, false);
+    gpb_lane *early = gpb_lanes_take(&here, false), *late = gpb_lanes_take(&here, false), *busy = gpb_lanes_take(&here, false);
     assert_true(hold(early, 100) && hold(late, 200) && hold(busy, 50));
-    gpb_gpu_give(early);
+    gpb_lanes_give(early);
     now += second;
-    gpb_gpu_give(late);
+    gpb_lanes_give(late);
     assert_int_equal(begun, 1);
     assert_int_equal(sweep(), second);
     assert_true(early->arena && late->arena);
@@ -425,7 +425,7 @@ static void idle_memory(void **state)
     now += second;
     assert_int_equal(sweep(), 0);                     /* nothing is idle now: the thread ends, the next to give a lane back begins one */
     assert_true(!late->arena && busy->arena && device.held == busy->arena_bytes);
-    gpb_gpu_give(busy);
+    gpb_lanes_give(busy);
     assert_int_equal(begun, 2);
     now += 3 * second;
     assert_int_equal(sweep(), 0);
@@ -434,7 +434,7 @@ static void idle_memory(void **state)
 
 int main(void)
 {
-    gpb_gpu_lanes(&device, 1);
+    gpb_lanes_make(&device, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls), cmocka_unit_test(long_turns),
         cmocka_unit_test(given_up), cmocka_unit_test(room_in_order), cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all),

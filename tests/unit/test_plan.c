@@ -16,7 +16,7 @@
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
 #include "dispatch/schedule.h"
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 #include "kernels/split.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/random.h"
@@ -131,7 +131,7 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
         if (p->shares && p->bytes_parts) dprintf(fd, " k shared out");
-        if (p->stand_in) dprintf(fd, " stand-in %s", p->stand_in->name);
+        if (p->fallback) dprintf(fd, " stand-in %s", p->fallback->name);
         dprintf(fd, " tile %lldx%lldx%lld", (long long)p->mc, (long long)p->nc, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
         dprintf(fd, "  pack %c%c%c", p->pack_a ? 'a' : '-', p->pack_b ? 'b' : '-', p->pack_c ? 'c' : '-');
@@ -241,7 +241,7 @@ static void start_must_pay(void **state)
     assert_true(ask(call, cold, (gpb_policy){ 0 }).gpu);
     cold.now.start_s = saved * 2.5;
     waits = ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
-    assert_true(waits.gpu && waits.wait_s == GPB_PLAN_LONGEST_START_S);
+    assert_true(waits.gpu && waits.wait_s == GPB_PLAN_MAX_START_S);
     assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
 }
 
@@ -285,7 +285,7 @@ static void too_few(void **state)
 /* Beside a SPLIT kernel, and there alone: what computes the blocks it leaves. */
 static void check_stand_in(const gpb_plan *p)
 {
-    const gpb_kernel *q = p->stand_in;
+    const gpb_kernel *q = p->fallback;
     assert_true((p->kernel->form == GPB_FORM_SPLIT) == (q != NULL));
     if (q) assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0);
 }
@@ -392,7 +392,7 @@ static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 /* Bytes of a panel in strips that begin at multiples of 256. */
 static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group)
 {
-    __int128 one = (__int128)least(size, strip) * depth * group * 4;
+    __int128 one = (__int128)min(size, strip) * depth * group * 4;
     return (one + 255) / 256 * 256 * ((size - 1) / strip + 1);
 }
 
@@ -404,15 +404,15 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 a = strips(p->mc, p->sm, p->kc, p->group), b = strips(p->nc, p->sn, p->kc, p->group), c = (__int128)p->mc * p->nc * group;
     bool split = q->form == GPB_FORM_SPLIT;
     int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
-    __int128 pa = split ? (__int128)gpb_split_bytes(least(p->mc, p->sm), p->kc, slices) * p->group * ((p->mc - 1) / p->sm + 1)
+    __int128 pa = split ? (__int128)gpb_split_bytes(min(p->mc, p->sm), p->kc, slices) * p->group * ((p->mc - 1) / p->sm + 1)
                         : (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = split ? (__int128)gpb_split_bytes(least(p->nc, p->sn), p->kc, slices) * p->group * ((p->nc - 1) / p->sn + 1)
+    __int128 pb = split ? (__int128)gpb_split_bytes(min(p->nc, p->sn), p->kc, slices) * p->group * ((p->nc - 1) / p->sn + 1)
                         : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
     __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
     __int128 tails = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
     bool shared = p->shares && p->bytes_parts;
-    __int128 parts = split ? tails : shared ? gpb_share_bytes(q, f->gpu.sms) : (__int128)p->mc * p->nc * p->splits * group;
+    __int128 parts = split ? tails : shared ? gpb_streamk_bytes(q, f->gpu.sms) : (__int128)p->mc * p->nc * p->splits * group;
     assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
         { reads && f->where[GPB_A].place != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a },
@@ -500,7 +500,7 @@ static void traffic(void **state)
         facts.gpu.bytes = size(24) + (1 << 21);
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        gpb_walk walk = gpb_schedule_begin(&call, &plan);
+        gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
         double a = 0, b = 0;
         for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
             if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.sm, move->strip) * (double)move->k1;
@@ -527,11 +527,11 @@ static void schedule(void **state)
         assert_true(plan.gpu);
         if (facts.where[GPB_C].place == GPB_PLACE_DEVICE) assert_true(plan.sm == plan.mc && plan.sn == plan.nc);
         strips += plan.sm < plan.mc, deep += plan.kc < call.k, blocks += plan.mc < call.m;
-        gpb_walk walk = gpb_schedule_begin(&call, &plan);
+        gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
         double done = 0, there[2] = { 0 };
         int64_t panel[2] = { 0 }, number = -1, depth = 0;
         for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
-            const gpb_tile *t = &move->tile, *block = &move->block;
+            const gpb_region *t = &move->tile, *block = &move->block;
             const int x = move->operand == 'b';
             assert_true(move->operand == 'a' || move->operand == 'b');
             for (int y = 0; y < 2; y++)

@@ -107,7 +107,7 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
 {
     const R *sum = (const R *)sums;
     for (int64_t l = 0; l < cols; l++, sum += MR) {
-        int64_t from = c->uplo == 'L' ? most(0, j + l - i) : 0, to = c->uplo == 'U' ? least(rows, j + l - i + 1) : rows;
+        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0, to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
         T x[MR];
         for (int r = 0; r < MR; r++) {
             x[r] = sum[r];
@@ -129,17 +129,17 @@ static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a,
     void (*tile)(int64_t, const R *, const R *, vec *) = __builtin_cpu_supports("avx2") ? tile_avx : tile_sse;
     for (int64_t j0 = 0; j0 < n; j0 += NC)
         for (int64_t p0 = 0; p0 < k; p0 += KC) {
-            int64_t depth = least(KC, k - p0), j1 = least(j0 + NC, n);
-            int64_t first = c->uplo == 'L' ? j0 / MC * MC : 0, end = c->uplo == 'U' ? least(j1, m) : m;
+            int64_t depth = min(KC, k - p0), j1 = min(j0 + NC, n);
+            int64_t first = c->uplo == 'L' ? j0 / MC * MC : 0, end = c->uplo == 'U' ? min(j1, m) : m;
             pack(b_block, &bt, hermitian, j0, p0, j1 - j0, depth, NR);
             for (int64_t i0 = first; i0 < end; i0 += MC) {
-                int64_t i1 = least(i0 + MC, m);
+                int64_t i1 = min(i0 + MC, m);
                 pack(a_block, a, hermitian, i0, p0, i1 - i0, depth, MR);
                 for (int64_t j = j0; j < j1; j += NR)
                     for (int64_t i = i0; i < i1; i += MR) {
                         if ((c->uplo == 'U' && i >= j + NR) || (c->uplo == 'L' && i + MR <= j)) continue;
                         tile(depth, a_block + (i - i0) * depth * PLANES, b_block + (j - j0) * depth * PLANES, sums);
-                        store(c, i, j, least(MR, i1 - i), least(NR, j1 - j), alpha, sums);
+                        store(c, i, j, min(MR, i1 - i), min(NR, j1 - j), alpha, sums);
                     }
             }
         }
@@ -163,9 +163,9 @@ static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64
     enum { BLOCK = 32 };
     T corner[BLOCK * BLOCK], x[BLOCK];
     operand bs = {b->c, b->rs, b->cs, false, 'G'};
-    int64_t blocks = parts(m, BLOCK);
+    int64_t blocks = ceil_div(m, BLOCK);
     for (int64_t step = 0; step < blocks; step++) {
-        int64_t i = (upper != solve ? step : blocks - 1 - step) * BLOCK, size = least(BLOCK, m - i);
+        int64_t i = (upper != solve ? step : blocks - 1 - step) * BLOCK, size = min(BLOCK, m - i);
         int64_t others = upper ? i + size : 0, count = upper ? m - others : i;
         operand left = part(*a, i, others), right = part(bs, others, 0);
         target here = {b->c + i * b->rs, b->rs, b->cs, 'G'};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules by which k is shared out (dispatch/share.h; of a SPLIT kernel's last round, kernels/split.h), the room that plans leave for it,
+/* The rules by which k is shared out (dispatch/streamk.h; of a SPLIT kernel's last round, kernels/split.h), the room that plans leave for it,
    and what the cost model makes of it, on an H200 that is a struct. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/decide.h"
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 #include "kernels/split.h"
 #include "tests/unit/random.h"
 
@@ -35,24 +35,24 @@ static void shared_out(void **state)
         { 4096, 8192, 264 + 136, 264 }, { 16384, 16384, 264 + 16, 264 }, { 96, 12288, 96, 264 }, { 16, 4096, 16, 264 }, { 1, 4096, 1, 32 },
         { 256, 2048, 0, 0 }, { 528, 4096, 0, 0 }, { 64, 1024, 0, 0 }, { 1024, 64, 0, 0 }, { INT64_C(1) << 40, 64, 0, 0 } };
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
-        const gpb_share share = gpb_share_choose(ffma, 90, 132, cases[i].tiles, cases[i].k);
+        const gpb_streamk share = gpb_streamk_choose(ffma, 90, 132, cases[i].tiles, cases[i].k);
         assert_int_equal(share.tiles, cases[i].shared);
         assert_int_equal(share.sharers, cases[i].sharers);
-        assert_int_equal(gpb_share_choose(other, 90, 132, cases[i].tiles, cases[i].k).sharers, 0);
-        assert_int_equal(gpb_share_choose(ffma, 90, 1000, cases[i].tiles, cases[i].k).sharers, 0);      /* not counters enough */
+        assert_int_equal(gpb_streamk_choose(other, 90, 132, cases[i].tiles, cases[i].k).sharers, 0);
+        assert_int_equal(gpb_streamk_choose(ffma, 90, 1000, cases[i].tiles, cases[i].k).sharers, 0);      /* not counters enough */
     }
     int shared = 0;
     for (int round = 0; round < 10000; round++) {
         const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_ffma + below(6)];
         const int64_t tiles = size(14), k = size(20), slices = (k + kernel->bk - 1) / kernel->bk;
         const int sms = 1 + (int)below(160);
-        const gpb_share share = gpb_share_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
+        const gpb_streamk share = gpb_streamk_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
         assert_true(!share.sharers || kernel->bm * kernel->bn >= 128 * kernel->threads);
         if (!share.sharers) continue;
         shared++;
-        assert_true(share.tiles >= 1 && share.tiles <= tiles && share.tiles * slices >= share.sharers && share.sharers <= GPB_MOST_SHARERS);
+        assert_true(share.tiles >= 1 && share.tiles <= tiles && share.tiles * slices >= share.sharers && share.sharers <= GPB_MAX_STREAMK_BLOCKS);
         assert_true((tiles - share.tiles) % share.sharers == 0 && (share.tiles < 2 * share.sharers));
-        assert_true(8 * (int64_t)share.sharers * kernel->bm * kernel->bn <= gpb_share_bytes(kernel, sms));
+        assert_true(8 * (int64_t)share.sharers * kernel->bm * kernel->bn <= gpb_streamk_bytes(kernel, sms));
     }
     assert_in_range(shared, 1000, 5000);
 }
@@ -63,7 +63,7 @@ static void room_to_share(void **state)
     (void)state;
     gpb_facts facts = h200;
     const gpb_policy ieee = { .math = GPB_POLICY_IEEE, .kernel = "ffma" }, whole = { .kernel = "ffma", .splits = 1 };
-    const int64_t room = gpb_share_bytes(gpb_kernel_table_find("ffma"), facts.gpu.sms);
+    const int64_t room = gpb_streamk_bytes(gpb_kernel_table_find("ffma"), facts.gpu.sms);
     assert_int_equal(room, INT64_C(2) * 264 * 128 * 128 * 4);
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, room);
     assert_int_equal(ask(2048, 2048, &facts, ieee).bytes_parts, room);      /* its strips do */

@@ -29,7 +29,7 @@ void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
 void gpb_crew_begin(gpb_crew_queue *queue) { queue->first = queue->posted = queue->reaped = 0; }
 int gpb_crew_size(void) { return 1; }
 
-bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *job)
+bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *job)
 {
     if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
     queue->jobs[queue->posted++ % GPB_CREW_JOBS].rectangle = *job;
@@ -39,7 +39,7 @@ bool gpb_crew_post(gpb_crew_queue *queue, const gpb_rectangle *job)
 bool gpb_crew_reap(gpb_crew_queue *queue)
 {
     if (queue->reaped == queue->posted || chance(2)) return false;
-    gpb_rectangle_copy(&queue->jobs[queue->reaped++ % GPB_CREW_JOBS].rectangle);
+    gpb_copy2d(&queue->jobs[queue->reaped++ % GPB_CREW_JOBS].rectangle);
     return true;
 }
 
@@ -62,7 +62,7 @@ typedef struct order {
 enum { ORDERS = 4096 };
 static order orders[ORDERS];
 static unsigned ordered, done;
-static uint64_t recorded[GPB_BELT_EVENTS], happened[GPB_BELT_EVENTS];      /* numbers of orders, from 1 */
+static uint64_t recorded[GPB_STAGING_EVENTS], happened[GPB_STAGING_EVENTS];      /* numbers of orders, from 1 */
 static char *ring;
 
 static CUresult give(order what)
@@ -130,7 +130,7 @@ const gpb_driver *gpb_driver_open(const char **why)
 
 /* ---- */
 
-static gpb_belt belt;
+static gpb_staging belt;
 
 static void set_up(bool crew, size_t job_bytes)
 {
@@ -142,8 +142,8 @@ static void set_up(bool crew, size_t job_bytes)
         assert_int_equal(mprotect(ring, RING, PROT_READ | PROT_WRITE), 0);
     }
     belt.ring = ring, belt.size = RING;
-    for (int i = 0; i < GPB_BELT_EVENTS; i++) belt.event[i] = (CUevent)(uintptr_t)(i + 1);
-    gpb_belt_begin(&belt, crew, job_bytes, (CUstream)(uintptr_t)1);
+    for (int i = 0; i < GPB_STAGING_EVENTS; i++) belt.event[i] = (CUevent)(uintptr_t)(i + 1);
+    gpb_staging_begin(&belt, crew, job_bytes, (CUstream)(uintptr_t)1);
 }
 
 /* A matrix of `rows` bytes a column, and where it goes; columns wider apart on one side or on both, as chance has it. */
@@ -165,12 +165,12 @@ static way draw_way(void)
     return w;
 }
 
-static gpb_load load_of(const way *w, int64_t col, bool up)
+static gpb_chunk load_of(const way *w, int64_t col, bool up)
 {
     const int64_t fit = w->most / w->rows ? w->most / w->rows : 1, left = w->cols - col, cols = fit < left ? fit : left;
-    gpb_load load = { .device = (CUdeviceptr)(uintptr_t)(w->device + col * w->pitch), .width = (size_t)w->rows, .pitch = (size_t)w->pitch,
+    gpb_chunk load = { .device = (CUdeviceptr)(uintptr_t)(w->device + col * w->pitch), .width = (size_t)w->rows, .pitch = (size_t)w->pitch,
                       .cols = cols, .count = cols, .ends_tile = col + cols == w->cols,
-                      .copy = { .rows = w->rows / 4, .cols = cols, .element = 4, .uplo = 'G', .target = GPB_TARGET_FAR } };
+                      .copy = { .rows = w->rows / 4, .cols = cols, .element = 4, .uplo = 'G', .target = GPB_STORE_PREFETCHED } };
     if (up) load.copy.from = w->program + col * w->ld, load.copy.ld_from = w->ld / 4, load.copy.ld_to = w->rows / 4;
     else load.copy.to = w->program + col * w->ld, load.copy.ld_to = w->ld / 4, load.copy.ld_from = w->rows / 4;
     return load;
@@ -200,12 +200,12 @@ static void test_up(void **state)
         waits = 0;
         bool busy;
         for (int64_t col = 0; col < w.cols || belt.done < belt.made;) {
-            gpb_load load = load_of(&w, col < w.cols ? col : 0, true);
+            gpb_chunk load = load_of(&w, col < w.cols ? col : 0, true);
             load.after = chance(7) ? (CUevent)(uintptr_t)1 : NULL;
-            if (col < w.cols && gpb_belt_offer(&belt, &load)) col += load.cols, offered += (uint64_t)(load.cols * w.rows), waited += load.after != NULL;
-            else assert_int_equal(gpb_belt_send(&belt, col >= w.cols, &busy), CUDA_SUCCESS);
+            if (col < w.cols && gpb_staging_push(&belt, &load)) col += load.cols, offered += (uint64_t)(load.cols * w.rows), waited += load.after != NULL;
+            else assert_int_equal(gpb_staging_send(&belt, col >= w.cols, &busy), CUDA_SUCCESS);
         }
-        gpb_belt_end(&belt);
+        gpb_staging_end(&belt);
         assert_true(belt.bytes == offered && belt.ready == 0 && waits == waited);
         check(&w, before, true);
     }
@@ -217,22 +217,22 @@ static void test_down(void **state)
     static char before[MATRIX];
     for (int plan = 0; plan < PLANS; plan++) {
         way w = draw_way();
-        const gpb_load *home;
+        const gpb_chunk *home;
         set_up(!chance(5), 1 + below(20000));
         memcpy(before, w.program, MATRIX);
         int64_t came = 0;
         for (int64_t col = 0; came < w.cols;) {
-            const gpb_load load = load_of(&w, col < w.cols ? col : 0, false);
+            const gpb_chunk load = load_of(&w, col < w.cols ? col : 0, false);
             bool arrived;
-            if (col < w.cols && gpb_belt_has_room(&belt, &load)) assert_int_equal(gpb_belt_fetch(&belt, &load), CUDA_SUCCESS), col += load.cols;
-            assert_int_equal(gpb_belt_arrived(&belt, &arrived), CUDA_SUCCESS);
-            if (arrived) gpb_belt_land(&belt);
-            while ((home = gpb_belt_home(&belt))) {
+            if (col < w.cols && gpb_staging_has_room(&belt, &load)) assert_int_equal(gpb_staging_pull(&belt, &load), CUDA_SUCCESS), col += load.cols;
+            assert_int_equal(gpb_staging_arrived(&belt, &arrived), CUDA_SUCCESS);
+            if (arrived) gpb_staging_drain(&belt);
+            while ((home = gpb_staging_drained(&belt))) {
                 came += home->count;
                 assert_int_equal(home->ends_tile, came == w.cols);
             }
         }
-        gpb_belt_end(&belt);
+        gpb_staging_end(&belt);
         assert_int_equal(belt.bytes, (uint64_t)(w.cols * w.rows));
         check(&w, before, false);
     }

@@ -16,19 +16,19 @@
 
 enum { SHIFT = 4 };      /* bytes that both sides lie off the allocation's alignment */
 
-static bool inside(const gpb_rectangle *r, int64_t i, int64_t j)
+static bool inside(const gpb_copy2d_job *r, int64_t i, int64_t j)
 {
     int64_t row = r->row0 + i, col = r->col0 + j;
     return r->uplo == 'G' || (r->uplo == 'U' ? row <= col : row >= col);
 }
 
 /* Bytes from the first element to the last of so many columns. */
-static size_t span(const gpb_rectangle *r, int64_t ld)
+static size_t span(const gpb_copy2d_job *r, int64_t ld)
 {
     return r->rows > 0 && r->cols > 0 ? (size_t)((r->cols - 1) * ld + r->rows) * r->element : 0;
 }
 
-static void expect(const gpb_rectangle *r, char *to)
+static void expect(const gpb_copy2d_job *r, char *to)
 {
     for (int64_t j = 0; j < r->cols; j++)
         for (int64_t i = 0; i < r->rows; i++) {
@@ -57,7 +57,7 @@ static void fill(char *bytes, size_t count, bool floats)
     }
 }
 
-static void check(gpb_rectangle r)
+static void check(gpb_copy2d_job r)
 {
     const size_t from = span(&r, r.ld_from), to = span(&r, r.ld_to);
     char *source = malloc(SHIFT + from + 1), *kept = malloc(from + 1), *target = malloc(SHIFT + to + 1), *right = malloc(to + 1);
@@ -67,7 +67,7 @@ static void check(gpb_rectangle r)
     memcpy(kept, source + SHIFT, from), memcpy(right, target + SHIFT, to);
     r.from = source + SHIFT, r.to = target + SHIFT;
     expect(&r, right);
-    gpb_rectangle_copy(&r);
+    gpb_copy2d(&r);
     if (memcmp(right, r.to, to) != 0 || memcmp(kept, r.from, from) != 0)
         fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo,
                  (long long)r.rows, (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0,
@@ -76,7 +76,7 @@ static void check(gpb_rectangle r)
 }
 
 /* All positions in the whole matrix, and with the diagonal outside on either side, for the triangles. */
-static void placed(gpb_rectangle r)
+static void placed(gpb_copy2d_job r)
 {
     static const int64_t places[][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 5, 2 }, { 2, 6 }, { 300, 0 }, { 0, 300 } };
     for (const char *uplo = "GUL"; *uplo; uplo++)
@@ -86,7 +86,7 @@ static void placed(gpb_rectangle r)
         }
 }
 
-static void shaped(gpb_rectangle r)
+static void shaped(gpb_copy2d_job r)
 {
     static const int64_t sizes[] = { 0, 1, 2, 3, 7, 16, 33 }, gaps[] = { 0, 1, 5 };
     for (int i = 0; i < 7; i++)
@@ -101,15 +101,15 @@ static void shaped(gpb_rectangle r)
 static void copies(void **state)
 {
     (void)state;
-    for (enum gpb_target target = GPB_TARGET_NEAR; target <= GPB_TARGET_PAST; target++)
-        for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_rectangle){ .element = element, .target = target });
+    for (enum gpb_store_hint target = GPB_STORE_CACHED; target <= GPB_STORE_STREAMING; target++)
+        for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_copy2d_job){ .element = element, .target = target });
 }
 
 static void adds(void **state)
 {
     static const float betas[] = { 1, -1, 0.3f, 3.25f };
     (void)state;
-    for (int i = 0; i < 4; i++) shaped((gpb_rectangle){ .element = 4, .adds = true, .beta = betas[i] });
+    for (int i = 0; i < 4; i++) shaped((gpb_copy2d_job){ .element = 4, .adds = true, .beta = betas[i] });
 }
 
 /* As long as the jobs of a call, tight and not: memcpy and the vector loop have other ways for these. */
@@ -118,10 +118,10 @@ static void long_runs(void **state)
     (void)state;
     for (int64_t rows = 40; rows < 5000; rows = rows * 10 + 9)
         for (int gap = 0; gap < 2; gap++) {
-            gpb_rectangle r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows, .ld_from = rows, .ld_to = rows + 7 * gap,
+            gpb_copy2d_job r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows, .ld_from = rows, .ld_to = rows + 7 * gap,
                                 .beta = -0.7f };
-            for (r.target = GPB_TARGET_NEAR; r.target <= GPB_TARGET_PAST; r.target++) check(r);
-            r.adds = true, r.target = GPB_TARGET_FAR;
+            for (r.target = GPB_STORE_CACHED; r.target <= GPB_STORE_STREAMING; r.target++) check(r);
+            r.adds = true, r.target = GPB_STORE_PREFETCHED;
             check(r);
         }
 }
@@ -131,9 +131,9 @@ static void two_roundings(void **state)
 {
     float from = -1, to = 1 + 0x1p-12f;
     (void)state;
-    gpb_rectangle r = { .from = (char *)&from, .to = (char *)&to, .rows = 1, .cols = 1, .ld_from = 1, .ld_to = 1, .element = 4, .uplo = 'G',
+    gpb_copy2d_job r = { .from = (char *)&from, .to = (char *)&to, .rows = 1, .cols = 1, .ld_from = 1, .ld_to = 1, .element = 4, .uplo = 'G',
                         .adds = true, .beta = 1 + 0x1p-12f };
-    gpb_rectangle_copy(&r);
+    gpb_copy2d(&r);
     assert_true(to == 0x1p-11f);
 }
 

@@ -20,8 +20,8 @@ static int misses(double lost)
 {
     int calls = 0;
     do calls++;
-    while (!gpb_crowd_missed(1e-3, lost));
-    assert_true(gpb_crowd_ending());
+    while (!gpb_contention_missed(1e-3, lost));
+    assert_true(gpb_contention_is_draining());
     return calls;
 }
 
@@ -29,24 +29,24 @@ static void comes_and_goes(void **state)
 {
     (void)state;
     now = 1000 * MS;
-    assert_false(gpb_crowded() || gpb_crowd_ending());
-    gpb_crowd_begin(16, 16);
-    assert_true(gpb_crowded());
+    assert_false(gpb_contention_is_high() || gpb_contention_is_draining());
+    gpb_contention_begin(16, 16);
+    assert_true(gpb_contention_is_high());
     now += 149 * MS;
-    assert_true(gpb_crowded());
+    assert_true(gpb_contention_is_high());
     now += MS;
-    assert_false(gpb_crowded());
+    assert_false(gpb_contention_is_high());
 }
 
 /* One call of the host's, alone. */
 static bool crowds(int threads, int cores)
 {
     now += 1000 * MS;
-    assert_true(!gpb_crowded() && gpb_crowd_workers() == GPB_CROWD_ALL);
-    gpb_crowd_begin(threads, cores);
-    assert_true(gpb_crowded() || gpb_crowd_workers() == cores - threads);
-    assert_true(!gpb_crowded() || gpb_crowd_workers() == GPB_CROWD_ALL);
-    return gpb_crowded();
+    assert_true(!gpb_contention_is_high() && gpb_contention_workers() == GPB_CONTENTION_ALL_WORKERS);
+    gpb_contention_begin(threads, cores);
+    assert_true(gpb_contention_is_high() || gpb_contention_workers() == cores - threads);
+    assert_true(!gpb_contention_is_high() || gpb_contention_workers() == GPB_CONTENTION_ALL_WORKERS);
+    return gpb_contention_is_high();
 }
 
 static void who_crowds(void **state)
@@ -62,18 +62,18 @@ static void leave_some(void **state)
 {
     (void)state;
     now += 1000 * MS;
-    gpb_crowd_begin(4, 16);
-    assert_true(!gpb_crowded() && gpb_crowd_workers() == 12);
+    gpb_contention_begin(4, 16);
+    assert_true(!gpb_contention_is_high() && gpb_contention_workers() == 12);
     now += 149 * MS;
-    assert_int_equal(gpb_crowd_workers(), 12);
-    gpb_crowd_begin(8, 16);
-    gpb_crowd_begin(4, 16);
+    assert_int_equal(gpb_contention_workers(), 12);
+    gpb_contention_begin(8, 16);
+    gpb_contention_begin(4, 16);
     now += 149 * MS;
-    assert_int_equal(gpb_crowd_workers(), 8);
+    assert_int_equal(gpb_contention_workers(), 8);
     now += MS;
-    assert_true(!gpb_crowded() && gpb_crowd_workers() == GPB_CROWD_ALL);
-    gpb_crowd_begin(4, 16);
-    assert_int_equal(gpb_crowd_workers(), 12);
+    assert_true(!gpb_contention_is_high() && gpb_contention_workers() == GPB_CONTENTION_ALL_WORKERS);
+    gpb_contention_begin(4, 16);
+    assert_int_equal(gpb_contention_workers(), 12);
 }
 
 /* Few threads neither prolong the crowd that many are, nor cut an attempt to end it short. */
@@ -81,16 +81,16 @@ static void few_after_many(void **state)
 {
     (void)state;
     now += 1000 * MS;
-    gpb_crowd_begin(16, 16);
+    gpb_contention_begin(16, 16);
     misses(0.5);
     now += 100 * MS;
-    gpb_crowd_begin(4, 16);
-    assert_true(gpb_crowded() && gpb_crowd_ending() && atomic_load(&failures) == 0);
+    gpb_contention_begin(4, 16);
+    assert_true(gpb_contention_is_high() && gpb_contention_is_draining() && atomic_load(&failures) == 0);
     now += 50 * MS;
-    assert_true(!gpb_crowded() && gpb_crowd_workers() == 12);
+    assert_true(!gpb_contention_is_high() && gpb_contention_workers() == 12);
     now += 50 * MS;
-    gpb_crowd_begin(16, 16);
-    assert_true(gpb_crowded() && !gpb_crowd_ending() && atomic_load(&failures) == 0);
+    gpb_contention_begin(16, 16);
+    assert_true(gpb_contention_is_high() && !gpb_contention_is_draining() && atomic_load(&failures) == 0);
 }
 
 /* An attempt begins when it has been paid for; each that the host's threads cut short doubles the price, one that they do not restores it. */
@@ -98,20 +98,20 @@ static void attempts(void **state)
 {
     (void)state;
     now = 2000 * MS;
-    gpb_crowd_begin(16, 16);
+    gpb_contention_begin(16, 16);
     int price = misses(0.5);
     assert_in_range(price, 75, 77);
     for (int failure = 1; failure <= 14; failure++) {
         now += 10 * MS;
-        gpb_crowd_begin(16, 16);
-        assert_true(gpb_crowded() && !gpb_crowd_ending());
+        gpb_contention_begin(16, 16);
+        assert_true(gpb_contention_is_high() && !gpb_contention_is_draining());
         price = misses(0.5);
         const int doubled = 75 << (failure < MOST_FAILURES ? failure : MOST_FAILURES);
         assert_in_range(price, doubled, doubled + 2);
     }
     now += 151 * MS;
-    assert_false(gpb_crowded() || gpb_crowd_ending());
-    gpb_crowd_begin(16, 16);
+    assert_false(gpb_contention_is_high() || gpb_contention_is_draining());
+    gpb_contention_begin(16, 16);
     assert_in_range(misses(0.5), 75, 77);
 }
 

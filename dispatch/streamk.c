@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule; see share.h. Its figures are predictions for an H200; what it decides is measured there (ffma, 2026-11-21, multiples of cuBLAS,
+/* The rule; see streamk.h. Its figures are predictions for an H200; what it decides is measured there (ffma, 2026-11-21, multiples of cuBLAS,
    the four transpositions, whole and shared): 3135 0.80 to 0.92, 0.99 to 1.16; 4097 0.92 to 0.99, 1.00 to 1.12; 4096 0.95 to 1.02, 0.98 to
    1.06; 8192 0.95 to 0.98, 0.97 to 1.04; 12288 x 128 x 12288 in five parts 0.95, 1.00. 2048, which it leaves whole, 0.96 to 1.02, 0.95 to
    1.01. */
-#include "dispatch/share.h"
+#include "dispatch/streamk.h"
 
 #include "dispatch/generation.h"
 #include "dispatch/numbers.h"
@@ -29,43 +29,43 @@ static int blocks_of(const gpb_kernel *kernel)
 static int places_of(const gpb_kernel *kernel, int sms)
 {
     const int64_t places = (int64_t)blocks_of(kernel) * sms;
-    return places <= GPB_MOST_SHARERS ? (int)places : 0;
+    return places <= GPB_MAX_STREAMK_BLOCKS ? (int)places : 0;
 }
 
 /* What a last round of so many blocks takes, in rounds. */
 static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 {
-    return blocks ? most(ALONE, (double)parts(blocks, sms) / blocks_of(kernel)) : 0;
+    return blocks ? max(ALONE, (double)ceil_div(blocks, sms) / blocks_of(kernel)) : 0;
 }
 
-double gpb_share_join(const gpb_kernel *kernel, gpb_share share)
+double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share)
 {
     const double most_parts = (double)(share.sharers / share.tiles + 2);
     return JOIN_S + most_parts * 4 * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
-gpb_share gpb_share_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
+gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
 {
     const int places = places_of(kernel, sms);
-    const int64_t slices = parts(k, kernel->bk), rest = places ? tiles % places : 0;
-    if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_share_is_deep(k))) return (gpb_share){ 0 };
+    const int64_t slices = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
+    if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k))) return (gpb_streamk){ 0 };
     const bool few = tiles * MOST_PARTS < places;
-    const gpb_share share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS : places };
+    const gpb_streamk share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS : places };
     const gpb_generation *generation = gpb_generation_of(arch);
     const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)slices * blocks_of(kernel)
                            / (1e9 * PEAK * generation->lanes * generation->ghz);
     const double whole = (double)(tiles / places) + round_of(kernel, rest, sms);
     const double even = (double)tiles / share.sharers * (few ? round_of(kernel, share.sharers, sms) : 1);
-    const bool pays = (whole - even) * round_s > MARGIN * gpb_share_join(kernel, share);
-    return pays && share.tiles * slices >= share.sharers ? share : (gpb_share){ 0 };
+    const bool pays = (whole - even) * round_s > MARGIN * gpb_streamk_fixup_s(kernel, share);
+    return pays && share.tiles * slices >= share.sharers ? share : (gpb_streamk){ 0 };
 }
 
-bool gpb_share_is_deep(int64_t k) { return k >= DEEP; }
+bool gpb_streamk_is_deep(int64_t k) { return k >= DEEP; }
 
-int64_t gpb_share_bytes(const gpb_kernel *kernel, int sms) { return INT64_C(8) * places_of(kernel, sms) * kernel->bm * kernel->bn; }
+int64_t gpb_streamk_bytes(const gpb_kernel *kernel, int sms) { return INT64_C(8) * places_of(kernel, sms) * kernel->bm * kernel->bn; }
 
-bool gpb_share_fits(const gpb_kernel *kernel, int sms, int64_t device_bytes)
+bool gpb_streamk_fits(const gpb_kernel *kernel, int sms, int64_t device_bytes)
 {
-    const int64_t bytes = gpb_share_bytes(kernel, sms);
+    const int64_t bytes = gpb_streamk_bytes(kernel, sms);
     return bytes > 0 && bytes <= device_bytes / 8;
 }
