@@ -143,7 +143,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     if (forbidden) return on_host(plan, forbidden);
 
     /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
-    plan.mc = call->m, plan.nc = call->n, plan.kc = call->k, plan.group = call->batch;
+    plan.panel[GPB_A].extent = call->m, plan.panel[GPB_B].extent = call->n, plan.kc = call->k, plan.group = call->batch;
     plan.host_s = facts->learnt.host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;

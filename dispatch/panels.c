@@ -47,8 +47,8 @@ static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int
 static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t tiles = product(product(ceil_div(plan->mc, kernel->bm), ceil_div(plan->nc, kernel->bn)), plan->group);
-    const bool strips = plan->sm < plan->mc || plan->sn < plan->nc;
+    const int64_t tiles = product(product(ceil_div(plan->panel[GPB_A].extent, kernel->bm), ceil_div(plan->panel[GPB_B].extent, kernel->bn)), plan->group);
+    const bool strips = plan->panel[GPB_A].strip < plan->panel[GPB_A].extent || plan->panel[GPB_B].strip < plan->panel[GPB_B].extent;
     return plan->shares && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
            && ((strips && gpb_streamk_is_deep(plan->kc)) || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
@@ -58,7 +58,7 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    if (plan->splits > 1) return area(plan->mc, plan->nc, product(plan->group, plan->splits));
+    if (plan->splits > 1) return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits));
     if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
     const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, max(tile, wide));
@@ -80,31 +80,31 @@ static int64_t strips_split(const gpb_kernel *kernel, int64_t size, int64_t stri
 /* 2 if more than one panel comes: one while the other is at work. */
 static void count_buffers(gpb_plan *plan, const gpb_call *call)
 {
-    const int64_t rows = ceil_div(call->m, plan->mc), cols = ceil_div(call->n, plan->nc), groups = ceil_div(call->batch, plan->group);
+    const int64_t rows = ceil_div(call->m, plan->panel[GPB_A].extent), cols = ceil_div(call->n, plan->panel[GPB_B].extent), groups = ceil_div(call->batch, plan->group);
     const bool steps = gpb_call_multiplies(call) && ceil_div(call->k, plan->kc) > 1;
-    plan->buffers_a = rows > 1 || groups > 1 || steps ? 2 : 1;
-    plan->buffers_b = cols > 1 || groups > 1 || steps ? 2 : 1;
-    plan->buffers_c = rows > 1 || cols > 1 || groups > 1 ? 2 : 1;
+    plan->panel[GPB_A].buffers = rows > 1 || groups > 1 || steps ? 2 : 1;
+    plan->panel[GPB_B].buffers = cols > 1 || groups > 1 || steps ? 2 : 1;
+    plan->panel[GPB_C].buffers = rows > 1 || cols > 1 || groups > 1 ? 2 : 1;
 }
 
 /* Fills the bytes for the plan's panels; their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t mc = plan->mc, nc = plan->nc, kc = plan->kc, group = plan->group;
+    const int64_t mc = plan->panel[GPB_A].extent, nc = plan->panel[GPB_B].extent, kc = plan->kc, group = plan->group;
     const int64_t m = rounded_up(mc, kernel->bm), n = rounded_up(nc, kernel->bn), k = rounded_up(kc, kernel->bk);
     const bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
     const int64_t grain = split ? GPB_PLAN_ALIGNED : 1;
     count_buffers(plan, call);
-    const int64_t a = rounded_up(strips_area(mc, plan->sm, kc, group), grain), b = rounded_up(strips_area(nc, plan->sn, kc, group), grain);
-    plan->bytes_a = reads && facts->where[GPB_A].place != GPB_PLACE_DEVICE ? product(a, plan->buffers_a) : 0;
-    plan->bytes_b = reads && facts->where[GPB_B].place != GPB_PLACE_DEVICE ? product(b, plan->buffers_b) : 0;
-    plan->bytes_c = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->buffers_c) : 0;
-    plan->bytes_pa = !plan->pack_a ? 0 : split ? strips_split(kernel, mc, plan->sm, plan) : area(m, k, group);
-    plan->bytes_pb = !plan->pack_b ? 0 : split ? strips_split(kernel, nc, plan->sn, plan) : area(k, n, group);
-    plan->bytes_pc = plan->pack_c ? rounded_up(area(m, n, group), grain) : 0;
-    plan->bytes_wa = plan->wide ? split_area(plan->wide, min(mc, plan->sm), kc, group) : 0;
-    plan->bytes_wb = plan->wide ? split_area(plan->wide, min(nc, plan->sn), kc, group) : 0;
+    const int64_t a = rounded_up(strips_area(mc, plan->panel[GPB_A].strip, kc, group), grain), b = rounded_up(strips_area(nc, plan->panel[GPB_B].strip, kc, group), grain);
+    plan->panel[GPB_A].bytes = reads && facts->where[GPB_A].place != GPB_PLACE_DEVICE ? product(a, plan->panel[GPB_A].buffers) : 0;
+    plan->panel[GPB_B].bytes = reads && facts->where[GPB_B].place != GPB_PLACE_DEVICE ? product(b, plan->panel[GPB_B].buffers) : 0;
+    plan->panel[GPB_C].bytes = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->panel[GPB_C].buffers) : 0;
+    plan->panel[GPB_A].bytes_packed = !plan->panel[GPB_A].packs ? 0 : split ? strips_split(kernel, mc, plan->panel[GPB_A].strip, plan) : area(m, k, group);
+    plan->panel[GPB_B].bytes_packed = !plan->panel[GPB_B].packs ? 0 : split ? strips_split(kernel, nc, plan->panel[GPB_B].strip, plan) : area(k, n, group);
+    plan->panel[GPB_C].bytes_packed = plan->panel[GPB_C].packs ? rounded_up(area(m, n, group), grain) : 0;
+    plan->panel[GPB_A].bytes_wide = plan->wide ? split_area(plan->wide, min(mc, plan->panel[GPB_A].strip), kc, group) : 0;
+    plan->panel[GPB_B].bytes_wide = plan->wide ? split_area(plan->wide, min(nc, plan->panel[GPB_B].strip), kc, group) : 0;
     plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
     int64_t tables = call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? product(group, TABLES) : 0;
     return gpb_plan_bytes(plan) + tables;
@@ -113,7 +113,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *smallest = plan->fallback ? plan->fallback : plan->kernel;
-    int64_t blocks = product(ceil_div(plan->mc, smallest->bm), ceil_div(plan->nc, smallest->bn));
+    int64_t blocks = product(ceil_div(plan->panel[GPB_A].extent, smallest->bm), ceil_div(plan->panel[GPB_B].extent, smallest->bn));
     return measure(plan, call, facts) <= facts->gpu.bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
@@ -138,7 +138,7 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     int64_t good = 0, bad = ceil_div(call->n, GRAIN) + 1;
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
-        plan->nc = plan->sn = min(product(middle, GRAIN), call->n);
+        plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = min(product(middle, GRAIN), call->n);
         if (fits(plan, call, facts)) good = middle;
         else bad = middle;
     }
@@ -153,7 +153,7 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
                 + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
     double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts), busiest = max(up, down);
-    double launches = (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->mc) * (double)ceil_div(call->n, plan->nc)
+    double launches = (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->panel[GPB_A].extent) * (double)ceil_div(call->n, plan->panel[GPB_B].extent)
                       * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1);
     return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
@@ -163,12 +163,12 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
 {
     gpb_plan best = { 0 };
     double best_s = INFINITY;
-    int64_t highest = plan->mc;
+    int64_t highest = plan->panel[GPB_A].extent;
     for (int64_t kc = call->k; kc == call->k || kc > 0; kc = smaller(kc)) {
         for (int64_t mc = highest; mc > 0; mc = smaller(mc)) {
-            plan->kc = even(call->k, kc), plan->mc = plan->sm = even(call->m, mc), plan->nc = widest(plan, call, facts);
-            if (plan->nc == 0) continue;
-            plan->nc = plan->sn = even(call->n, plan->nc);
+            plan->kc = even(call->k, kc), plan->panel[GPB_A].extent = plan->panel[GPB_A].strip = even(call->m, mc), plan->panel[GPB_B].extent = widest(plan, call, facts);
+            if (plan->panel[GPB_B].extent == 0) continue;
+            plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = even(call->n, plan->panel[GPB_B].extent);
             double seconds = worth(plan, call, facts, kernels_s);
             if (seconds < best_s) best = *plan, best_s = seconds;
         }
@@ -195,7 +195,7 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
 static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     plan->wide = wide_beside(plan->kernel, call, facts);
-    if (plan->wide && fits(plan, call, facts) && plan->bytes_wa + plan->bytes_wb <= facts->gpu.bytes / 8) return true;
+    if (plan->wide && fits(plan, call, facts) && plan->panel[GPB_A].bytes_wide + plan->panel[GPB_B].bytes_wide <= facts->gpu.bytes / 8) return true;
     plan->wide = NULL;
     return fits(plan, call, facts);
 }
@@ -207,19 +207,19 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
     const bool on_device = facts->where[GPB_A].place == GPB_PLACE_DEVICE && facts->where[GPB_B].place == GPB_PLACE_DEVICE && facts->where[GPB_C].place == GPB_PLACE_DEVICE;
-    if (on_device || padded || plan->pack_c || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
+    if (on_device || padded || plan->panel[GPB_C].packs || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_predict_run(plan, call, facts, kernels_s);
-    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : max(plan->mc, plan->nc);
+    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : max(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
-            next.sm = whole_a ? plan->mc : min(strip, plan->mc), next.sn = min(strip, plan->nc);
-            if (ceil_div(next.mc, next.sm) + ceil_div(next.nc, next.sn) > MOST_STRIPS || !fits(&next, call, facts)) continue;
+            next.panel[GPB_A].strip = whole_a ? plan->panel[GPB_A].extent : min(strip, plan->panel[GPB_A].extent), next.panel[GPB_B].strip = min(strip, plan->panel[GPB_B].extent);
+            if (ceil_div(next.panel[GPB_A].extent, next.panel[GPB_A].strip) + ceil_div(next.panel[GPB_B].extent, next.panel[GPB_B].strip) > MOST_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) best = next, best_s = seconds;
         }
-    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->mc == call->m && plan->nc == call->n; steps *= 2) {
+    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->panel[GPB_A].extent == call->m && plan->panel[GPB_B].extent == call->n; steps *= 2) {
         gpb_plan next = *plan;
         next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
@@ -255,9 +255,9 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
 {
     const gpb_facts always = usual(measured), *facts = &always;
     gpb_packing packs = gpb_packing_of(plan->kernel, call, facts);
-    plan->pack_a = packs.a, plan->pack_b = packs.b, plan->pack_c = packs.c;
-    plan->mc = plan->sm = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, min(call->m, GPB_LONGEST_COLUMN));
-    plan->nc = plan->sn = call->n, plan->kc = call->k, plan->group = call->batch;
+    plan->panel[GPB_A].packs = packs.a, plan->panel[GPB_B].packs = packs.b, plan->panel[GPB_C].packs = packs.c;
+    plan->panel[GPB_A].extent = plan->panel[GPB_A].strip = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, min(call->m, GPB_LONGEST_COLUMN));
+    plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = call->n, plan->kc = call->k, plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);

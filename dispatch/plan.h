@@ -4,6 +4,7 @@
 #define GPB_PLAN_H
 
 #include "dispatch/kernel_table.h"
+#include "dispatch/matrix.h"
 
 /* The most rows of a tile of C that goes home to host memory: a column goes home in one load, to be
    committed at once. */
@@ -15,13 +16,25 @@
    longer, until it is there. */
 #define GPB_PLAN_MAX_START_S 30.0
 
-/* A decision. On the GPU, C is computed in tiles of mc x nc, each from panels kc deep, `group` batch members at a time.
-   mc, nc, kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of sm rows of op(A), one of B in strips of sn
-   columns of op(B): the whole of mc and nc, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
+/* What a plan says of one operand. */
+typedef struct gpb_panels {
+    int64_t extent;              /* of a panel: A: rows of op(A), B: columns of op(B). A block of C has A's by B's */
+    int64_t strip;               /* A, B: so many of these come at a time */
+    int buffers;                 /* 1 or 2 panels, of equal size */
+    bool packs;                  /* through gpb_spack (A and B: gpb_ssplit for a SPLIT kernel), or gpb_sunpack and a workspace */
+    int64_t bytes;               /* arena: the panels as they come from the host; 0 if used in place */
+    int64_t bytes_packed;        /* arena: the padded workspace, or what gpb_ssplit makes; 0 if none */
+    int64_t bytes_wide;          /* arena, A and B: what gpb_ssplit makes of one strip for `wide` */
+} gpb_panels;
+
+/* A decision. On the GPU, C is computed in blocks, each from panels of A and B that are kc deep, `group` batch members at a time.
+   Extents and kc are the whole of m, n, k or multiples of 256. A panel of A comes in strips of rows of op(A), one of B in strips of
+   columns of op(B): the whole extent, or multiples of 256 (only if kc == k and batch == 1). The order of all this is schedule.h's.
    An operand on the device is read or written in place; the others have a buffer of one panel each in the arena, or of two, so that the
    next can come (or the last go home) while one is at work. If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel
    is given k = 0.
-   Beside the bytes, device_bytes has room for the address tables of a pointer-array batch (run/operand.c): 48 bytes a member and more. */
+   Beside the bytes, the device memory has room for the address tables of a pointer-array batch (src/run/operand.c): 48 bytes a member and
+   more. Each of the bytes is a multiple of 256; of GPB_PLAN_ALIGNED for a SPLIT kernel, whose arena is begun at one, too. */
 typedef struct gpb_plan {
     bool gpu;
     bool waits;                  /* on the host for start_s alone: host_s - gpu_s is to be added to the credit */
@@ -30,21 +43,15 @@ typedef struct gpb_plan {
     double missed_s;             /* so much quicker than the host the GPU would be, were the process not crowded; 0 if that is not what decides */
     const char *why;             /* one phrase for the trace: "faster on the GPU", "too small", "GPUBLAS_OFFLOAD=never" ... */
     const gpb_kernel *kernel;
-    int64_t mc, nc, kc, group;
-    int64_t sm, sn;
+    gpb_panels panel[GPB_OPERANDS];
+    int64_t kc, group;
     const gpb_kernel *fallback;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD) that computes guarded blocks,
                                     and all of C if there is nothing to multiply; else NULL */
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
     bool shares;                 /* with bytes_parts: each launch may share out the k of its first tiles (streamk.h says whether it does) */
-    bool pack_a, pack_b, pack_c; /* through gpb_spack (both: gpb_ssplit for a SPLIT kernel) / gpb_sunpack and a padded workspace */
-    int buffers_a, buffers_b, buffers_c;   /* 1 or 2 panels, of equal size: */
-    int64_t bytes_a, bytes_b, bytes_c;     /* arena: the panels as they come from the host; 0 if used in place */
-    int64_t bytes_pa, bytes_pb, bytes_pc;  /* arena: padded workspaces, or what gpb_ssplit makes; 0 if none */
-    int64_t bytes_wa, bytes_wb;            /* arena: what gpb_ssplit makes of one strip for `wide` */
-    int64_t bytes_parts;                   /* arena: partial sums of k cut or shared out. Each of these is a multiple of 256; of
-                                              GPB_PLAN_ALIGNED for a SPLIT kernel, whose arena is begun at one, too */
+    int64_t bytes_parts;         /* arena: partial sums of k cut or shared out */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
     double wait_s;               /* if gpu and the GPU is not started: the call waits so long at most, then it is the host's */
 } gpb_plan;
@@ -52,8 +59,10 @@ typedef struct gpb_plan {
 /* What of the arena the plan names; beside it come address tables. */
 static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
 {
-    return plan->bytes_a + plan->bytes_b + plan->bytes_c + plan->bytes_pa + plan->bytes_pb + plan->bytes_pc + plan->bytes_wa
-           + plan->bytes_wb + plan->bytes_parts;
+    int64_t bytes = plan->bytes_parts;
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        bytes += plan->panel[x].bytes + plan->panel[x].bytes_packed + plan->panel[x].bytes_wide;
+    return bytes;
 }
 
 /* Slices that a SPLIT kernel has an element cut into. */

@@ -14,7 +14,7 @@
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double rows = (double)ceil_div(call->m, plan->mc), cols = (double)ceil_div(call->n, plan->nc);
+    double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent), cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
     bool whole = plan->kc >= call->k;
     double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
     double element = 4 * (double)call->batch, c = element * m * n * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
@@ -45,8 +45,8 @@ static double launch_s(const gpb_plan *plan, double k1)
 static double strip_bytes(const gpb_move *move, const gpb_plan *plan)
 {
     const gpb_region *t = &move->block;
-    int64_t size = move->operand == 'a' ? gpb_schedule_strip(t->rows, plan->sm, move->strip)
-                                        : gpb_schedule_strip(t->cols, plan->sn, move->strip);
+    int64_t size = move->operand == 'a' ? gpb_schedule_strip(t->rows, plan->panel[GPB_A].strip, move->strip)
+                                        : gpb_schedule_strip(t->cols, plan->panel[GPB_B].strip, move->strip);
     return 4.0 * (double)size * (double)move->k1 * (double)t->members;
 }
 
@@ -64,8 +64,8 @@ static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan
 {
     const bool is_a = move->operand == 'a', k_down = is_a ? call->x[GPB_A].trans != 'N' : call->x[GPB_B].trans == 'N';
     const enum gpb_place place = is_a ? facts->where[GPB_A].place : facts->where[GPB_B].place;
-    const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->sm, move->strip)
-                              : gpb_schedule_strip(move->block.cols, plan->sn, move->strip);
+    const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->panel[GPB_A].strip, move->strip)
+                              : gpb_schedule_strip(move->block.cols, plan->panel[GPB_B].strip, move->strip);
     return gpb_cost_link(strip_bytes(move, plan), place, true, facts)
            + columns_s(k_down ? move->k1 : size, k_down ? size : move->k1, is_a ? call->x[GPB_A].ld : call->x[GPB_B].ld, move->block.members, place);
 }
@@ -86,8 +86,8 @@ static double home_s(double from, const gpb_region *t, const gpb_call *call, con
 static double moves_of(const gpb_call *call, const gpb_plan *plan)
 {
     double steps = gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1;
-    return (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->mc) * (double)ceil_div(call->n, plan->nc) * steps
-           * ((double)ceil_div(plan->mc, plan->sm) + (double)ceil_div(plan->nc, plan->sn));
+    return (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->panel[GPB_A].extent) * (double)ceil_div(call->n, plan->panel[GPB_B].extent) * steps
+           * ((double)ceil_div(plan->panel[GPB_A].extent, plan->panel[GPB_A].strip) + (double)ceil_div(plan->panel[GPB_B].extent, plan->panel[GPB_B].strip));
 }
 
 /* When the link's two directions and the kernels would each have done with what a move asks of them. */

@@ -21,19 +21,19 @@ static gpb_region block_of(const gpb_schedule_cursor *w, int64_t number)
 {
     const gpb_call *call = w->call;
     const gpb_plan *plan = w->plan;
-    const int64_t rows = ceil_div(call->m, plan->mc), cols = ceil_div(call->n, plan->nc);
+    const int64_t rows = ceil_div(call->m, plan->panel[GPB_A].extent), cols = ceil_div(call->n, plan->panel[GPB_B].extent);
     int64_t group = number / (rows * cols), col = number / rows % cols, row = number % rows;
     if (col % 2) row = rows - 1 - row;
-    gpb_region t = { .member = group * plan->group, .i = row * plan->mc, .j = col * plan->nc };
+    gpb_region t = { .member = group * plan->group, .i = row * plan->panel[GPB_A].extent, .j = col * plan->panel[GPB_B].extent };
     t.members = min(plan->group, call->batch - t.member);
-    t.rows = min(plan->mc, call->m - t.i);
-    t.cols = min(plan->nc, call->n - t.j);
+    t.rows = min(plan->panel[GPB_A].extent, call->m - t.i);
+    t.cols = min(plan->panel[GPB_B].extent, call->n - t.j);
     return t;
 }
 
 static int64_t blocks_of(const gpb_schedule_cursor *w)
 {
-    return ceil_div(w->call->batch, w->plan->group) * ceil_div(w->call->m, w->plan->mc) * ceil_div(w->call->n, w->plan->nc);
+    return ceil_div(w->call->batch, w->plan->group) * ceil_div(w->call->m, w->plan->panel[GPB_A].extent) * ceil_div(w->call->n, w->plan->panel[GPB_B].extent);
 }
 
 /* The panel of one operand: the one that is there, or one that is still to come. */
@@ -63,8 +63,8 @@ static bool enter(gpb_schedule_cursor *w)
     w->at.p = k ? (w->block % 2 ? steps - 1 - w->step : w->step) * plan->kc : 0;
     w->at.k1 = min(plan->kc, k - w->at.p);
     if (k) {
-        turn(w, 0, w->at.block.i, ceil_div(w->at.block.rows, plan->sm));
-        turn(w, 1, w->at.block.j, ceil_div(w->at.block.cols, plan->sn));
+        turn(w, 0, w->at.block.i, ceil_div(w->at.block.rows, plan->panel[GPB_A].strip));
+        turn(w, 1, w->at.block.j, ceil_div(w->at.block.cols, plan->panel[GPB_B].strip));
     }
     w->inside = true;
     if (w->at.last) w->step = 0, w->block++;
@@ -78,13 +78,13 @@ static gpb_region unlocked(const gpb_schedule_cursor *w, int x)
     const gpb_plan *plan = w->plan;
     gpb_region t = w->at.block;
     if (x == 0) {
-        t.rows = gpb_schedule_strip(t.rows, plan->sm, w->at.strip);
-        t.i += w->at.strip * plan->sm;
-        t.cols = min(t.cols, w->there[1] * plan->sn);
+        t.rows = gpb_schedule_strip(t.rows, plan->panel[GPB_A].strip, w->at.strip);
+        t.i += w->at.strip * plan->panel[GPB_A].strip;
+        t.cols = min(t.cols, w->there[1] * plan->panel[GPB_B].strip);
     } else {
-        t.cols = gpb_schedule_strip(t.cols, plan->sn, w->at.strip);
-        t.j += w->at.strip * plan->sn;
-        t.rows = min(t.rows, w->there[0] * plan->sm);
+        t.cols = gpb_schedule_strip(t.cols, plan->panel[GPB_B].strip, w->at.strip);
+        t.j += w->at.strip * plan->panel[GPB_B].strip;
+        t.rows = min(t.rows, w->there[0] * plan->panel[GPB_A].strip);
     }
     if (t.rows == 0 || t.cols == 0 || is_idle(w->call, &t)) return (gpb_region){ 0 };
     return t;

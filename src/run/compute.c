@@ -49,8 +49,8 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
         which[count++] = gpb_kernels_number(plan->fallback);
         which[count++] = gpb_kernels_slicer(device, plan->kc, gpb_plan_slices(plan->kernel), &sharers);
     }
-    if (!split && (plan->pack_a || plan->pack_b)) which[count++] = GPB_FUNCTION_PACK;
-    if (plan->pack_c) which[count++] = GPB_FUNCTION_UNPACK;
+    if (!split && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs)) which[count++] = GPB_FUNCTION_PACK;
+    if (plan->panel[GPB_C].packs) which[count++] = GPB_FUNCTION_UNPACK;
     if (plan->splits > 1) which[count++] = GPB_FUNCTION_REDUCE;
     CUresult result = CUDA_SUCCESS;
     CUfunction function;

@@ -58,9 +58,9 @@ static gpb_run_operand operand(const gpb_plan *plan, int64_t bytes, int buffers,
 gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
     gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = progress, .element = gpb_call_element(call),
-                  .a = operand(plan, plan->bytes_a, plan->buffers_a, min(plan->sm, plan->mc)),
-                  .b = operand(plan, plan->bytes_b, plan->buffers_b, min(plan->sn, plan->nc)),
-                  .c = operand(plan, plan->bytes_c, plan->buffers_c, 0) };
+                  .a = operand(plan, plan->panel[GPB_A].bytes, plan->panel[GPB_A].buffers, min(plan->panel[GPB_A].strip, plan->panel[GPB_A].extent)),
+                  .b = operand(plan, plan->panel[GPB_B].bytes, plan->panel[GPB_B].buffers, min(plan->panel[GPB_B].strip, plan->panel[GPB_B].extent)),
+                  .c = operand(plan, plan->panel[GPB_C].bytes, plan->panel[GPB_C].buffers, 0) };
     r.a.stored = call->x[GPB_A], r.a.place = facts->where[GPB_A].place;
     r.b.stored = call->x[GPB_B], r.b.place = facts->where[GPB_B].place;
     r.c.stored = call->x[GPB_C], r.c.place = facts->where[GPB_C].place;
@@ -71,9 +71,9 @@ gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
-    r.a.panel = cut(&arena, plan->bytes_a), r.b.panel = cut(&arena, plan->bytes_b), r.c.panel = cut(&arena, plan->bytes_c);
-    r.a.packed = cut(&arena, plan->bytes_pa), r.b.packed = cut(&arena, plan->bytes_pb), r.c.packed = cut(&arena, plan->bytes_pc);
-    r.wide_a = cut(&arena, plan->bytes_wa), r.wide_b = cut(&arena, plan->bytes_wb);
+    r.a.panel = cut(&arena, plan->panel[GPB_A].bytes), r.b.panel = cut(&arena, plan->panel[GPB_B].bytes), r.c.panel = cut(&arena, plan->panel[GPB_C].bytes);
+    r.a.packed = cut(&arena, plan->panel[GPB_A].bytes_packed), r.b.packed = cut(&arena, plan->panel[GPB_B].bytes_packed), r.c.packed = cut(&arena, plan->panel[GPB_C].bytes_packed);
+    r.wide_a = cut(&arena, plan->panel[GPB_A].bytes_wide), r.wide_b = cut(&arena, plan->panel[GPB_B].bytes_wide);
     r.parts = cut(&arena, plan->bytes_parts ? plan->bytes_parts - lost : 0);
     r.tables = arena;
     return r;

@@ -137,7 +137,7 @@ bool gpb_repair(const gpb_call *call, const gpb_plan *plan, const gpb_facts *fac
     /* A plan that came to nothing has no tiles: then all of C is one. */
     gpb_plan whole = *plan;
     bool ok = !progress->torn || progress->marks;
-    if (!whole.gpu) whole.mc = whole.sm = call->m, whole.nc = whole.sn = call->n, whole.kc = call->k, whole.group = call->batch;
+    if (!whole.gpu) whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m, whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n, whole.kc = call->k, whole.group = call->batch;
     gpb_schedule_cursor walk = gpb_schedule_begin(call, &whole);
     int64_t number = 0, step = 0;
     left begun = { .done = progress };

@@ -336,7 +336,7 @@ static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_
 
 static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
 {
-    const bool reads = gpb_call_multiplies(call), once = plan->buffers_a == 1 && plan->buffers_b == 1 && plan->buffers_c == 1;
+    const bool reads = gpb_call_multiplies(call), once = plan->panel[GPB_A].buffers == 1 && plan->panel[GPB_B].buffers == 1 && plan->panel[GPB_C].buffers == 1;
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
     const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
     gpb_pipeline f = { .run = gpb_operand_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
@@ -351,8 +351,8 @@ static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan 
     f.patience = 64;
     f.fetch_bytes = (size_t)clamp(m * n / 2, 256 << 10, 1 << 20);
     /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
-    const bool one_tile = plan->mc >= call->m && plan->nc >= call->n && plan->kc >= call->k && plan->group >= call->batch
-                          && plan->sm >= call->m && plan->sn >= call->n;
+    const bool one_tile = plan->panel[GPB_A].extent >= call->m && plan->panel[GPB_B].extent >= call->n && plan->kc >= call->k && plan->group >= call->batch
+                          && plan->panel[GPB_A].strip >= call->m && plan->panel[GPB_B].strip >= call->n;
     const CUstream stream = one_tile ? f.run.stream : NULL;
     const bool crew = f.staged && up + down >= (gpb_contention_is_high() ? CROWDED_BYTES : CREW_BYTES);
     gpb_staging_begin(lane->up, crew, job_bytes(up), stream), gpb_staging_begin(lane->down, crew, job_bytes(down), stream);

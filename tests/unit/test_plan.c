@@ -127,14 +127,14 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
 {
     dprintf(fd, "  %-5s %s  %-8.2g %-8.2g", card, p->gpu ? "gpu " : "host", p->host_s * 1e3, p->gpu_s * 1e3);
     if (p->gpu) {
-        int64_t arena = p->bytes_a + p->bytes_b + p->bytes_c + p->bytes_pa + p->bytes_pb + p->bytes_pc + p->bytes_parts;
+        int64_t arena = p->panel[GPB_A].bytes + p->panel[GPB_B].bytes + p->panel[GPB_C].bytes + p->panel[GPB_A].bytes_packed + p->panel[GPB_B].bytes_packed + p->panel[GPB_C].bytes_packed + p->bytes_parts;
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
         if (p->shares && p->bytes_parts) dprintf(fd, " k shared out");
         if (p->fallback) dprintf(fd, " stand-in %s", p->fallback->name);
-        dprintf(fd, " tile %lldx%lldx%lld", (long long)p->mc, (long long)p->nc, (long long)p->kc);
+        dprintf(fd, " tile %lldx%lldx%lld", (long long)p->panel[GPB_A].extent, (long long)p->panel[GPB_B].extent, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
-        dprintf(fd, "  pack %c%c%c", p->pack_a ? 'a' : '-', p->pack_b ? 'b' : '-', p->pack_c ? 'c' : '-');
+        dprintf(fd, "  pack %c%c%c", p->panel[GPB_A].packs ? 'a' : '-', p->panel[GPB_B].packs ? 'b' : '-', p->panel[GPB_C].packs ? 'c' : '-');
         dprintf(fd, "  arena %.1f MiB ", (double)arena / (1 << 20));
     }
     dprintf(fd, " %s\n", p->why);
@@ -401,24 +401,24 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0;
     __int128 group = p->group * 4;
-    __int128 a = strips(p->mc, p->sm, p->kc, p->group), b = strips(p->nc, p->sn, p->kc, p->group), c = (__int128)p->mc * p->nc * group;
+    __int128 a = strips(p->panel[GPB_A].extent, p->panel[GPB_A].strip, p->kc, p->group), b = strips(p->panel[GPB_B].extent, p->panel[GPB_B].strip, p->kc, p->group), c = (__int128)p->panel[GPB_A].extent * p->panel[GPB_B].extent * group;
     bool split = q->form == GPB_FORM_SPLIT;
     int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
-    __int128 pa = split ? (__int128)gpb_split_bytes(min(p->mc, p->sm), p->kc, slices) * p->group * ((p->mc - 1) / p->sm + 1)
-                        : (__int128)up(p->mc, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = split ? (__int128)gpb_split_bytes(min(p->nc, p->sn), p->kc, slices) * p->group * ((p->nc - 1) / p->sn + 1)
-                        : (__int128)up(p->kc, q->bk) * up(p->nc, q->bn) * group;
-    __int128 pc = (__int128)up(p->mc, q->bm) * up(p->nc, q->bn) * group;
+    __int128 pa = split ? (__int128)gpb_split_bytes(min(p->panel[GPB_A].extent, p->panel[GPB_A].strip), p->kc, slices) * p->group * ((p->panel[GPB_A].extent - 1) / p->panel[GPB_A].strip + 1)
+                        : (__int128)up(p->panel[GPB_A].extent, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = split ? (__int128)gpb_split_bytes(min(p->panel[GPB_B].extent, p->panel[GPB_B].strip), p->kc, slices) * p->group * ((p->panel[GPB_B].extent - 1) / p->panel[GPB_B].strip + 1)
+                        : (__int128)up(p->kc, q->bk) * up(p->panel[GPB_B].extent, q->bn) * group;
+    __int128 pc = (__int128)up(p->panel[GPB_A].extent, q->bm) * up(p->panel[GPB_B].extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
     __int128 tails = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
     bool shared = p->shares && p->bytes_parts;
-    __int128 parts = split ? tails : shared ? gpb_streamk_bytes(q, f->gpu.sms) : (__int128)p->mc * p->nc * p->splits * group;
-    assert_in_range(p->buffers_a, 1, 2), assert_in_range(p->buffers_b, 1, 2), assert_in_range(p->buffers_c, 1, 2);
+    __int128 parts = split ? tails : shared ? gpb_streamk_bytes(q, f->gpu.sms) : (__int128)p->panel[GPB_A].extent * p->panel[GPB_B].extent * p->splits * group;
+    assert_in_range(p->panel[GPB_A].buffers, 1, 2), assert_in_range(p->panel[GPB_B].buffers, 1, 2), assert_in_range(p->panel[GPB_C].buffers, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
-        { reads && f->where[GPB_A].place != GPB_PLACE_DEVICE, p->bytes_a / p->buffers_a, a },
-        { reads && f->where[GPB_B].place != GPB_PLACE_DEVICE, p->bytes_b / p->buffers_b, b },
-        { f->where[GPB_C].place != GPB_PLACE_DEVICE, p->bytes_c / p->buffers_c, c },
-        { p->pack_a, p->bytes_pa, pa }, { p->pack_b, p->bytes_pb, pb }, { p->pack_c, p->bytes_pc, pc },
+        { reads && f->where[GPB_A].place != GPB_PLACE_DEVICE, p->panel[GPB_A].bytes / p->panel[GPB_A].buffers, a },
+        { reads && f->where[GPB_B].place != GPB_PLACE_DEVICE, p->panel[GPB_B].bytes / p->panel[GPB_B].buffers, b },
+        { f->where[GPB_C].place != GPB_PLACE_DEVICE, p->panel[GPB_C].bytes / p->panel[GPB_C].buffers, c },
+        { p->panel[GPB_A].packs, p->panel[GPB_A].bytes_packed, pa }, { p->panel[GPB_B].packs, p->panel[GPB_B].bytes_packed, pb }, { p->panel[GPB_C].packs, p->panel[GPB_C].bytes_packed, pc },
         { reads && (split || shared || p->splits > 1), p->bytes_parts, parts },
     };
     __int128 sum = 0;
@@ -426,7 +426,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         assert_true(buffers[i].bytes % grain == 0);
         if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
         else assert_int_equal(buffers[i].bytes, 0);
-        sum += buffers[i].bytes * (i == 0 ? p->buffers_a : i == 1 ? p->buffers_b : i == 2 ? p->buffers_c : 1);
+        sum += buffers[i].bytes * (i == 0 ? p->panel[GPB_A].buffers : i == 1 ? p->panel[GPB_B].buffers : i == 2 ? p->panel[GPB_C].buffers : 1);
     }
     if (g->x[GPB_A].array) sum += 48 * p->group + 1024;
     assert_true(sum <= f->gpu.bytes);
@@ -445,8 +445,8 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
     bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
     bool a = g->x[GPB_A].trans == 'N' && (f->where[GPB_A].place != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
     bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
-    assert_true(p->pack_a == (reads && padded && (split || !a)) && p->pack_b == (reads && padded && (split || !b)));
-    assert_true(p->pack_c == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
+    assert_true(p->panel[GPB_A].packs == (reads && padded && (split || !a)) && p->panel[GPB_B].packs == (reads && padded && (split || !b)));
+    assert_true(p->panel[GPB_C].packs == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
 }
 
 static void random_plans(void **state)
@@ -473,12 +473,12 @@ static void random_plans(void **state)
 
         assert_non_null(plan.why);
         if (!plan.gpu) continue;
-        on_gpu++, cut += plan.nc < call.n, deep += plan.kc < call.k, grouped += plan.group < call.batch && plan.group > 1;
-        check_tile(call.m, plan.mc), check_tile(call.n, plan.nc), check_tile(call.k, plan.kc);
+        on_gpu++, cut += plan.panel[GPB_B].extent < call.n, deep += plan.kc < call.k, grouped += plan.group < call.batch && plan.group > 1;
+        check_tile(call.m, plan.panel[GPB_A].extent), check_tile(call.n, plan.panel[GPB_B].extent), check_tile(call.k, plan.kc);
         assert_true(plan.group >= 1 && plan.group <= call.batch);
-        assert_true(facts.where[GPB_C].place == GPB_PLACE_DEVICE || plan.mc <= 524288);
-        __int128 blocks = up(plan.mc, plan.kernel->bm) / plan.kernel->bm;
-        assert_true(blocks * (up(plan.nc, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
+        assert_true(facts.where[GPB_C].place == GPB_PLACE_DEVICE || plan.panel[GPB_A].extent <= 524288);
+        __int128 blocks = up(plan.panel[GPB_A].extent, plan.kernel->bm) / plan.kernel->bm;
+        assert_true(blocks * (up(plan.panel[GPB_B].extent, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
         assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.gpu.arch));
         bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
         assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
@@ -503,11 +503,11 @@ static void traffic(void **state)
         gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
         double a = 0, b = 0;
         for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
-            if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.sm, move->strip) * (double)move->k1;
-            else b += 4.0 * (double)gpb_schedule_strip(move->block.cols, plan.sn, move->strip) * (double)move->k1;
+            if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.panel[GPB_A].strip, move->strip) * (double)move->k1;
+            else b += 4.0 * (double)gpb_schedule_strip(move->block.cols, plan.panel[GPB_B].strip, move->strip) * (double)move->k1;
         }
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
-        const bool exact = plan.kc == call.k && (call.m % plan.mc == 0 || plan.mc == call.m);
+        const bool exact = plan.kc == call.k && (call.m % plan.panel[GPB_A].extent == 0 || plan.panel[GPB_A].extent == call.m);
         assert_true(a + b >= (said.a + said.b) * (exact ? 1 - 1e-9 : 0.6) && a + b <= (said.a + said.b) * (exact ? 1 + 1e-9 : 1.4));
         assert_true(said.c_down == 4.0 * (double)call.m * (double)call.n && said.c_up == 0);
     }
@@ -525,8 +525,8 @@ static void schedule(void **state)
         if (round % 3 == 0) facts.where[GPB_C].place = GPB_PLACE_DEVICE;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        if (facts.where[GPB_C].place == GPB_PLACE_DEVICE) assert_true(plan.sm == plan.mc && plan.sn == plan.nc);
-        strips += plan.sm < plan.mc, deep += plan.kc < call.k, blocks += plan.mc < call.m;
+        if (facts.where[GPB_C].place == GPB_PLACE_DEVICE) assert_true(plan.panel[GPB_A].strip == plan.panel[GPB_A].extent && plan.panel[GPB_B].strip == plan.panel[GPB_B].extent);
+        strips += plan.panel[GPB_A].strip < plan.panel[GPB_A].extent, deep += plan.kc < call.k, blocks += plan.panel[GPB_A].extent < call.m;
         gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
         double done = 0, there[2] = { 0 };
         int64_t panel[2] = { 0 }, number = -1, depth = 0;
@@ -542,8 +542,8 @@ static void schedule(void **state)
             if (t->rows == 0) continue;
             assert_true(t->i >= block->i && t->i + t->rows <= block->i + block->rows);
             assert_true(t->j >= block->j && t->j + t->cols <= block->j + block->cols);
-            assert_true((double)(t->i + t->rows - block->i) <= there[0] * (double)plan.sm);
-            assert_true((double)(t->j + t->cols - block->j) <= there[1] * (double)plan.sn);
+            assert_true((double)(t->i + t->rows - block->i) <= there[0] * (double)plan.panel[GPB_A].strip);
+            assert_true((double)(t->j + t->cols - block->j) <= there[1] * (double)plan.panel[GPB_B].strip);
             done += (double)t->rows * (double)t->cols * (double)move->k1;
             if (t->rows == block->rows && t->cols == block->cols) depth += move->k1;
             if (t->rows == block->rows && t->cols == block->cols && move->last) assert_int_equal(depth, call.k);
@@ -567,8 +567,9 @@ static void same_bits(void **state)
         if (round & 1) facts.link.up_gbs /= 3, facts.link.down_gbs /= 4, facts.link.dma_gbs /= 2, facts.link.call_s *= 3;
         const gpb_plan beside = ask(call, facts, always);
         assert_ptr_equal(alone.kernel, beside.kernel);
-        assert_true(alone.mc == beside.mc && alone.nc == beside.nc && alone.kc == beside.kc && alone.group == beside.group);
-        assert_true(alone.sm == beside.sm && alone.sn == beside.sn && alone.splits == beside.splits);
+        for (int x = 0; x < GPB_C; x++)
+            assert_true(alone.panel[x].extent == beside.panel[x].extent && alone.panel[x].strip == beside.panel[x].strip);
+        assert_true(alone.kc == beside.kc && alone.group == beside.group && alone.splits == beside.splits);
         assert_true(alone.shares == beside.shares && alone.bytes_parts == beside.bytes_parts);
     }
 }
