@@ -231,7 +231,7 @@ int gpb_crew_size(void)
 }
 
 /* Only this thread is left: what the others were doing is forgotten, and the next call starts workers of its own. */
-static void in_child(void)
+void gpb_crew_in_child(void)
 {
     for (int i = 0; i < SEATS; i++) {
         atomic_store_explicit(&seats[i].posted, 0, memory_order_relaxed);
@@ -243,11 +243,6 @@ static void in_child(void)
     atomic_store(&cores, 0);
     atomic_store(&size, 0);
     atomic_store(&phase, NONE);
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
 }
 
 /* Creates the workers, or as many as can be had. One thread does; others do not wait for it, they help themselves. */

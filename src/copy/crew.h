@@ -40,5 +40,7 @@ bool gpb_crew_reap(gpb_crew_queue *queue);
 bool gpb_crew_help(gpb_crew_queue *queue);
 /* Does or waits for what is posted and not reaped. No worker touches the queue after this returns. */
 void gpb_crew_end(gpb_crew_queue *queue);
+/* In a forked child: there are no workers. */
+void gpb_crew_in_child(void);
 
 #endif

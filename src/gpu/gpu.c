@@ -45,15 +45,10 @@ static void turn_off(const char *because)
 }
 
 /* CUDA does not survive a fork: the child computes on the host, and touches neither a lock nor the lanes. */
-static void in_child(void)
+void gpb_gpu_in_child(void)
 {
     atomic_store(&forked, atomic_load(&touched));
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
 }
 
 /* main has returned, or called exit, and libcuda's own end comes next. What it does with threads that are inside it, or with work that is

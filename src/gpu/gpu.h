@@ -26,6 +26,8 @@ bool gpb_gpu_forked(void);
 void gpb_gpu_give_up(const char *why);
 /* Before the GPU is started: this thread's context, if it has one, says which one the program uses. */
 void gpb_gpu_note_device(void);
+/* In a forked child: the GPU is off if it was started, or was about to be. */
+void gpb_gpu_in_child(void);
 /* The program is ending: nothing new is begun. */
 bool gpb_gpu_leaving(void);
 /* Then: a call that the host is to compute, or to finish, waits a moment for the end to come. */

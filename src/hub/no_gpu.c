@@ -18,6 +18,7 @@ bool gpb_gpu_started(void) { return false; }
 void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return false; }
 bool gpb_gpu_lost(void) { return false; }
+void gpb_gpu_in_child(void) { }
 const char *gpb_gpu_why(void) { return why; }
 
 bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
@@ -35,7 +36,7 @@ bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     (void)call, (void)libcuda;
-    *facts = (gpb_facts){ .gpu_ratio = 1, .cores = 1, .core_gflops = 1, .host_ratio = 1 };
+    *facts = (gpb_facts){ 0 };       /* gpb_machine_facts adds the rest */
 }
 
 bool gpb_place_unreachable(const gpb_call *call)

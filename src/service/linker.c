@@ -44,7 +44,7 @@ static bool pause_before(int64_t end_ns)
 }
 
 /* Those who wait for forks to pass go first: with several threads that fork there might always be one. */
-static void before_fork(void)
+void gpb_linker_before_fork(void)
 {
     const int before = errno;
     int cancel;
@@ -60,7 +60,7 @@ static void before_fork(void)
     errno = before;
 }
 
-static void in_parent(void)
+void gpb_linker_in_parent(void)
 {
     if (--forking || !announced) return;
     announced = false;
@@ -68,20 +68,12 @@ static void in_parent(void)
 }
 
 /* Of the threads and their forks, this one's are left. */
-static void in_child(void)
+void gpb_linker_in_child(void)
 {
     if (--forking == 0) announced = false;
     atomic_store(&forks, announced);
     atomic_store(&inside, counted);
     atomic_store(&waiting, 0);
-}
-
-/* When the library is loaded, as in crew.c, gpu/gpu.c and option.c: a fork that has begun runs no handler that is registered while it
-   goes on, and beside a first call its child would find the linker as that call held it (one process in 130, with eight
-   threads forking). */
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* Either a fork that begins sees this thread inside, or this thread sees the fork. */

@@ -13,5 +13,9 @@ bool gpb_linker_try(int *cancel);
 void gpb_linker_leave(int cancel);
 /* This thread is in a fork, between our handlers: it computes on the host, for the GPU's state may be the parent's. */
 bool gpb_linker_forking(void);
+/* Handlers of fork, for hub/fork.c. */
+void gpb_linker_before_fork(void);
+void gpb_linker_in_parent(void);
+void gpb_linker_in_child(void);
 
 #endif

@@ -40,12 +40,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
 /* The thread that had it may not be in the child. */
-static void in_child(void) { setting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
+void gpb_option_in_child(void) { setting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
 
 /* Every text ever set, once each, kept for ever: a reader may hold any of them. Under `setting`. */
 static const char *keep(const char *text)

@@ -33,5 +33,7 @@ unsigned gpb_option_generation(void);
 void gpb_option_print(int fd);
 /* One line of those that are not as by default, as text. */
 void gpb_option_print_set(int fd);
+/* In a forked child: another thread of the parent may have been setting an option. */
+void gpb_option_in_child(void);
 
 #endif

@@ -10,9 +10,7 @@
 static atomic_bool time_stands;      /* workers without work never grow tired of looking */
 static int64_t its_clock(void) { return atomic_load(&time_stands) ? 0 : gpb_clock_ns(); }
 #define gpb_clock_ns its_clock
-#define in_child after_fork          /* crew.c's */
 #include "src/copy/crew.c"
-#undef in_child
 
 static atomic_int allowed = GPB_CONTENTION_ALL_WORKERS;
 bool gpb_contention_is_high(void) { return false; }

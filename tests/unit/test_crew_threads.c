@@ -204,5 +204,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(traits), cmocka_unit_test(affinity), cmocka_unit_test(no_threads),
                                         cmocka_unit_test(forks) };
+    pthread_atfork(NULL, NULL, gpb_crew_in_child);       /* as hub/fork.c does in the library */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

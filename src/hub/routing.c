@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Routing; see routing.h. */
+#include "src/hub/routing.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "dispatch/decide.h"
+#include "dispatch/learn.h"
+#include "src/copy/contention.h"
+#include "src/copy/crew.h"
+#include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
+#include "src/host/next.h"
+#include "src/learn/machine.h"
+#include "src/learn/ready.h"
+#include "src/service/clock.h"
+#include "src/service/linker.h"
+#include "src/service/log.h"
+#include "src/service/option.h"
+
+/* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
+static _Atomic int64_t credit_ns;
+
+static double loaded_s;
+__attribute__((constructor)) static void note_load(void) { loaded_s = gpb_clock_s(); }
+
+gpb_policy gpb_routing_policy(void)
+{
+    const char *kernel = gpb_option_text(GPB_OPTION_KERNEL);
+    if (kernel && !gpb_kernel_table_find(kernel)) {
+        gpb_log_warn("GPUBLAS_KERNEL=%s: there is no kernel of that name; choosing by shape", kernel);
+        kernel = NULL;
+    }
+    return (gpb_policy){ .offload = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD),
+                         .math = (enum gpb_math_policy)gpb_option_number(GPB_OPTION_MATH), .kernel = kernel,
+                         .splits = (int)gpb_option_number(GPB_OPTION_SPLITS) };
+}
+
+/* Calls that are on the GPU now: small, large. */
+static atomic_int running[2];
+
+bool gpb_routing_enter_gpu(bool large) { return atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]); }
+void gpb_routing_leave_gpu(bool large) { atomic_fetch_sub(&running[large], 1); }
+
+/* Those of its kind share the link with it, and of the other kind one at a time. */
+static int callers(bool large)
+{
+    return atomic_load_explicit(&running[large], memory_order_relaxed) + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
+}
+
+/* Calls that threads of the host BLAS share out among them now, and whether this thread's is one of them: counted while there is a GPU to
+   choose instead. */
+static atomic_int on_host;
+static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
+
+/* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
+void gpb_routing_enter_host(const gpb_call *g)
+{
+    counted = gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+    if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
+}
+
+/* Also by the next call of a thread that has left the host by a longjmp. Calls at once: with OpenMP each caller has threads of its own.
+   OpenBLAS's own threads serve one call at a time, so of those it is too many: the process is crowded rather too soon. */
+void gpb_routing_leave_host(void)
+{
+    if (!counted) return;
+    counted = false;
+    const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
+    gpb_contention_begin(calls * gpb_next_threads(), gpb_crew_cores());
+}
+
+/* Sizes that the host was found to be faster at, as hashes: facts and plan cost half a microsecond. What was learnt since is part of the
+   hash; two sizes that share one by chance would share a decision about speed, no more. */
+enum { REMEMBERED = 256 };
+static _Atomic uint64_t host_memo[REMEMBERED];
+
+static uint64_t hash_of(const gpb_call *call)
+{
+    return gpb_learn_hash(call) ^ (uint64_t)gpb_machine_age() << 32;
+}
+
+/* So few multiplications, or of sizes so well known, that nothing need be asked. One call in 256 of a thread is looked at all the same: the
+   host is learnt from it. */
+static bool is_known_hosts(const gpb_call *g)
+{
+    static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
+    if (++calls % 256 == 0) return false;
+    if ((double)g->m * (double)g->n * (double)g->k * (double)g->batch < gpb_machine_too_few()) return true;
+    const uint64_t hash = hash_of(g);
+    return atomic_load_explicit(&host_memo[hash % REMEMBERED], memory_order_relaxed) == hash;
+}
+
+/* Long calls have the time to be looked at, and are learnt from each time. */
+void gpb_routing_remember(const gpb_call *g, const gpb_plan *plan)
+{
+    const uint64_t hash = hash_of(g);
+    _Atomic uint64_t *place = &host_memo[hash % REMEMBERED];
+    const bool settled = !plan->gpu && !plan->waits && !plan->tries && plan->missed_s == 0;
+    if (settled && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
+    else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
+}
+
+static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
+{
+    gpb_place_facts(call, libcuda, facts);
+    gpb_machine_facts(call, facts);
+    facts->now.starting = gpb_ready_is_near();
+    facts->now.start_s = gpb_ready_left_s();
+    facts->now.callers = callers(gpb_facts_large(call, facts));
+    facts->now.host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
+    facts->now.age_s = gpb_clock_s() - loaded_s;
+    facts->now.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
+}
+
+gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts)
+{
+    for (bool waited = false;; waited = true) {
+        gather(call, libcuda, facts);
+        const gpb_plan plan = gpb_decide(call, facts, user);
+        if (plan.missed_s > 0 && gpb_contention_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
+        if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
+        /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
+        const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
+        if (plan.starts || unmeasured) gpb_ready_begin();
+        if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
+        if (!plan.gpu || facts->now.start_s == 0 || waited) return plan;
+        if (!gpb_ready_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) return plan;
+    }
+}
+
+const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
+{
+    const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
+    const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
+    *libcuda = gpb_next_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
+    if (gpb_linker_forking()) return "called by a fork's handler";
+    const bool unseen = gpb_place_surely_host(call, *libcuda);
+    const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
+    if (forbidden || when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return forbidden;
+    return unseen || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;
+}
