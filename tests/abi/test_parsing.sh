@@ -8,7 +8,7 @@ need /usr/bin/clang
 echo 'int LLVMFuzzerTestOneInput(const char *x, unsigned long n) { return x && n > 1u << 30; }' > probe.c
 clang -fsanitize=fuzzer probe.c -o probe > probe.log 2>&1 || skip 'clang has no libFuzzer here'
 build fuzz_parse clang -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I"$source" -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-      "$source"/tests/fuzz/fuzz_parse.c "$source"/src/{log,machine_file}.c "$source"/dispatch/learn.c -lpthread || finish
+      "$source"/tests/fuzz/fuzz_parse.c "$source"/src/service/log.c "$source"/src/learn/machine_file.c "$source"/dispatch/learn.c -lpthread || finish
 
 # Words of both languages, and one good file to begin with.
 { sed -n 's/^OPTION( *\([A-Z_]*\), *[A-Z]*, *\("[^"]*"\|NULL\), *"\([^"]*\)".*/\1\n\3/p' "$source/src/service/option.def" | tr '|' '\n' | grep . | sed 's/.*/"&="\n"&"/'
