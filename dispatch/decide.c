@@ -43,7 +43,7 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
 {
     const double missed = missed_s(&plan, facts);
     const bool tries = !slower_on_gpu(&plan);
-    plan = on_host(plan, tries ? "tried on the host" : missed > 0 ? "faster on the host, whose threads are about" : "faster on the host");
+    plan = on_host(plan, tries ? "trying the host, to learn its speed" : missed > 0 ? "faster on the host (its threads are busy)" : "faster on the host");
     plan.tries = tries, plan.missed_s = missed;
     return plan;
 }
@@ -104,7 +104,7 @@ static bool pays(double credit_s, const gpb_facts *facts)
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
-    plan = on_host(plan, facts->now.starting ? "starting the GPU" : "starting the GPU would not pay yet");
+    plan = on_host(plan, facts->now.starting ? "starting the GPU" : "too little work so far to start the GPU");
     plan.waits = true;
     plan.starts = !facts->now.starting && pays(facts->now.credit_s + saved, facts);
     if (plan.starts) plan.why = "starting the GPU";
@@ -115,7 +115,7 @@ const char gpb_decide_too_small[] = "too small for the GPU";
 
 const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
 {
-    return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never" : call->type != GPB_TYPE_s ? "computed by the host in this precision"
+    return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never" : call->type != GPB_TYPE_s ? "no kernels for this precision"
          : !gpb_call_multiplies(call) && c_on_host ? "nothing to multiply" : !gpu ? "no GPU" : NULL;
 }
 
@@ -159,8 +159,8 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     plan.gpu = true;
     plan.wait_s = facts->now.start_s > 0 ? longest_wait(&plan, must) : 0;
     plan.tries = !must && slower_on_gpu(&plan);
-    plan.why = is_other(&plan, policy) ? "on the GPU, but GPUBLAS_KERNEL names none that can do this here"
-             : plan.tries ? "tried on the GPU"
+    plan.why = is_other(&plan, policy) ? "GPUBLAS_KERNEL cannot compute this call; another kernel does"
+             : plan.tries ? "trying the GPU, to learn its speed"
              : on_device ? "operand on the device" : must ? "GPUBLAS_OFFLOAD=always" : "faster on the GPU";
     return plan;
 }

@@ -129,7 +129,7 @@ static CUresult renew(gpb_device *device)
     if (result) return result;
     identify(device);
     pop();
-    gpb_log_debug("GPU %d was reset by the program: all that we had there is made anew", device->ordinal);
+    gpb_log_debug("GPU %d was reset by the program; everything the library had there is created again", device->ordinal);
     return result;
 }
 

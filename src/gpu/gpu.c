@@ -77,7 +77,7 @@ static const char *device_list(void)
 {
     const char *list = gpb_option_text(GPB_OPTION_DEVICES);
     if (strcmp(list, "auto") == 0 || strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
-    gpb_log_warn("GPUBLAS_DEVICES=%s: not auto, nor all, nor ordinals separated by commas; using auto", list);
+    gpb_log_warn("GPUBLAS_DEVICES=%s is not auto, all or numbers separated by commas; using auto", list);
     return "auto";
 }
 
@@ -198,12 +198,12 @@ static void start(void)
         const int ordinal = (first + i) % count;
         if (!wanted(list, ordinal)) continue;
         CUresult refused = start_device(&devices[device_count], ordinal, named);
-        if (refused) gpb_log_debug("GPU %d refused: %s", ordinal, gpb_driver_error(refused));
+        if (refused) gpb_log_debug("GPU %d cannot be used: %s", ordinal, gpb_driver_error(refused));
         else device_count++;
     }
     gpb_driver_capture_mode(&mode);
     if (result || device_count == 0) {
-        turn_off(result ? gpb_driver_error(result) : "no GPU in GPUBLAS_DEVICES");
+        turn_off(result ? gpb_driver_error(result) : "none of the GPUs in GPUBLAS_DEVICES can be used");
         return;
     }
     atexit(leave);       /* and those that came with the contexts */
@@ -213,7 +213,7 @@ static void start(void)
     for (int i = 0; i < device_count; i++)
         gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name, devices[i].arch,
                       devices[i].sms, (long long)(devices[i].budget >> 20));
-    gpb_log_debug("starting took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
+    gpb_log_debug("starting the GPU took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
 }
 
 bool gpb_gpu_start(void)

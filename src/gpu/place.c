@@ -184,8 +184,8 @@ static bool enter(void)
     if (!gpb_device_list(&devices)) return false;
     const CUresult result = gpb_context_enter(&devices[0]);
     if (!result) return true;
-    gpb_log_debug("the GPU's context cannot be entered: %s", gpb_driver_error(result));
-    if (gpb_gpu_started() && gpb_context_same(&devices[0])) gpb_gpu_give_up("the GPU's context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    gpb_log_debug("the GPU's CUDA context cannot be made current: %s", gpb_driver_error(result));
+    if (gpb_gpu_started() && gpb_context_same(&devices[0])) gpb_gpu_give_up("the GPU's CUDA context is gone");      /* nothing else makes this fail (CUDA driver API) */
     return false;
 }
 

@@ -17,7 +17,7 @@ bool gpb_place_probed_host(const gpb_call *call, uint64_t now);
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 /* One kind of warning, and so one a process: of which routine, why, and what became of C. */
-#define GPB_PLACE_UNREACHED "%s: an operand in GPU memory %s, C is %s"
+#define GPB_PLACE_UNREACHED "%s: an operand in GPU memory %s; C %s"
 /* The GPUs are lost and an operand is where the host would crash on it. */
 bool gpb_place_unreachable(const gpb_call *call);
 

@@ -251,9 +251,9 @@ static void *named_host(void)
     if (handle || !path) return handle;
     if (strcmp(path, "embedded") == 0) return EMBEDDED_ONLY;
     handle = open_host(path);
-    if (!handle) gpb_log_warn("GPUBLAS_HOST_BLAS: %s; looking for another", dlerror());
+    if (!handle) gpb_log_warn("GPUBLAS_HOST_BLAS cannot be opened (%s); looking for another host BLAS", dlerror());
     else if (!offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_]) && !offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_64_]))
-        gpb_log_warn("GPUBLAS_HOST_BLAS: %s exports no BLAS of its own", path);
+        gpb_log_warn("GPUBLAS_HOST_BLAS: %s has no SGEMM of its own", path);
     atomic_store(&kept, handle);
     return handle;
 }
@@ -377,7 +377,7 @@ void *gpb_next(enum gpb_symbol symbol)
     note_threads(&gpb_symbol_rows[symbol], gpb_adapt_behind(symbol, address));
     gpb_linker_leave(cancel);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
-    gpb_log_debug("%s of the host is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
+    gpb_log_debug("the host's %s is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     errno = before;
     return address;
 }

@@ -52,7 +52,7 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     gpb_verify verify = gpb_verify_begin(call, facts);
     gpb_outcome out = gpb_compute(call, facts, user, *plan);
     gpb_routing_leave_gpu(large);
-    if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "wrong by GPUBLAS_VERIFY";
+    if (!gpb_verify_end(&verify, call, facts, &out)) out.failure = "found wrong by GPUBLAS_VERIFY";
     if (out.failure) plan->why = out.failure;
     if (!out.done) return false;
     const double seconds = gpb_clock_s() - begin_s;
@@ -121,7 +121,7 @@ static bool offload(const gpb_call *call, gpb_host_call *visit)
     if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
     visit->call = call;
     if (gpb_place_unreachable(call)) {
-        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "not computed");
+        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "was not computed");
         return true;
     }
     if (call->type == GPB_TYPE_s && !gpb_call_multiplies(call)) {

@@ -29,7 +29,7 @@ gpb_policy gpb_routing_policy(void)
 {
     const char *kernel = gpb_option_text(GPB_OPTION_KERNEL);
     if (kernel && !gpb_kernel_table_find(kernel)) {
-        gpb_log_warn("GPUBLAS_KERNEL=%s: there is no kernel of that name; choosing by shape", kernel);
+        gpb_log_warn("GPUBLAS_KERNEL=%s: no kernel has that name; choosing by shape", kernel);
         kernel = NULL;
     }
     return (gpb_policy){ .offload = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD),
@@ -135,7 +135,7 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
     *libcuda = gpb_next_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
-    if (gpb_linker_forking()) return "called by a fork's handler";
+    if (gpb_linker_forking()) return "called inside a fork handler";
     const bool unseen = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
     if (forbidden || when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return forbidden;

@@ -187,7 +187,7 @@ static void dump(const sight *s)
     if (snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), atomic_load(&dumps)) >= (int)sizeof path) return;
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) {
-        gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot make %s", path);
+        gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot create %s", path);
         return;
     }
     dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->x[GPB_C].uplo,
@@ -200,7 +200,7 @@ static void dump(const sight *s)
     if (s->old) write_matrix(file, s->old, g->m, g->n, g->m);
     write_matrix(file, s->c, g->m, g->n, g->x[GPB_C].ld);
     close(file);
-    gpb_log_warn("GPUBLAS_VERIFY_DUMP: %s has the operands", path);
+    gpb_log_warn("GPUBLAS_VERIFY_DUMP: the operands are saved in %s", path);
 }
 
 bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *facts, const gpb_outcome *out)
@@ -211,8 +211,8 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
     if (!right) {
         int cancel;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* writing is a cancellation point, and C is not right yet */
-        gpb_log_warn("GPUBLAS_VERIFY: %s m=%lld n=%lld k=%lld by kernel %s: C(%lld,%lld) is off by %g, %g is allowed: "
-                     "the host's answer replaces it",
+        gpb_log_warn("GPUBLAS_VERIFY: %s m=%lld n=%lld k=%lld by kernel %s: C(%lld,%lld) is wrong by %g, %g is allowed; "
+                     "the host's result replaces it",
                      call->symbol, (long long)call->m, (long long)call->n, (long long)call->k, out->kernel ? out->kernel->name : "-",
                      (long long)s.i, (long long)s.j, magnitude(s.found - s.wanted), s.bound);
         dump(&s);

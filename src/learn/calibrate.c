@@ -219,7 +219,7 @@ void gpb_calibrate_save(void)
     if (!gpb_device_list(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
     name_machine(&devices[0], key, sizeof key);
     const char *failure = gpb_machine_save(&gpb_machine_here, key, path);
-    gpb_log_debug("calibration: %s %s", path, failure ? failure : "saved");
+    gpb_log_debug("calibration: %s: %s", path, failure ? failure : "saved");
 }
 
 /* The file's text, in time or not. */
@@ -268,7 +268,7 @@ bool gpb_calibrate(void)
     else measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
-    gpb_log_debug("calibration: %s in %.1f ms: link %lld MB/s each way, a core %lld MB/s, a call %lld ns", loaded ? "loaded" : "measured",
+    gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; a call costs %lld ns", loaded ? "loaded" : "measured",
                   1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);
     return !loaded;

@@ -228,7 +228,7 @@ const char *gpb_machine_save(gpb_machine *machine, const char *key, const char *
     char *text = malloc(GPB_MACHINE_FILE_BYTES);
     const size_t length = text ? gpb_machine_print(machine, key, text, GPB_MACHINE_FILE_BYTES) : 0;
     const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);      /* new each time: what a killed process left blocks nobody */
-    const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary ? "too long" : NULL;
+    const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary ? "its path or text is too long" : NULL;
     if (!failure) {
         make_folders(path);
         int file = mkostemp(temporary, O_CLOEXEC);

@@ -141,7 +141,7 @@ bool gpb_ready_await(bool measured, double most_s)
     if (!gpb_gpu_untried() || gpb_gpu_leaving()) return gpb_gpu_started();
     if (measured ? !gpb_ready_is_near() : is_held_up()) return gpb_gpu_start();      /* no thread was to be had, or none gets anywhere */
     if (!measured)
-        gpb_log_warn("the GPU has not started in %.0f s: the host computes until it has", GPB_PLAN_MAX_START_S);
+        gpb_log_warn("the GPU has not started in %.0f s; the host computes until it has", GPB_PLAN_MAX_START_S);
     return false;
 }
 

@@ -88,11 +88,11 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
         if (result) out.failure = gpb_driver_error(result), gpb_lanes_failed(lane, result);
         gpb_lanes_give(lane);
     } else if (plan.gpu) {
-        out.failure = gpb_gpu_leaving() ? "the program is ending" : gpb_gpu_started() ? "no stream or pinned memory" : gpb_gpu_why();
+        out.failure = gpb_gpu_leaving() ? "the program is ending" : gpb_gpu_started() ? "no stream or pinned memory could be created" : gpb_gpu_why();
     }
     if (out.failure && plan.gpu && gpb_gpu_leaving()) gpb_gpu_await_end();
     if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
-        gpb_log_warn("the GPU failed (%s): the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " from now on");
+        gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " all calls from now on");
     out.kernel = plan.kernel, out.splits = plan.splits;
     if (progress.fell_back) out.wide = plan.wide, out.fallback = plan.fallback;
     out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
@@ -102,8 +102,8 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     errno = 0;                       /* gpb_offload keeps the caller's */
     if (out.failure && out.done && (progress.adrift || !gpb_repair(call, &plan, facts, &progress)))
         gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol,
-                     errno == ENOMEM ? "is more than there is host memory for" : "cannot be reached any more",
-                     begun && !gpb_place_on_host(facts->where[GPB_C].place) ? "begun and not computed: it is no result, nor as it was" : "not computed");
+                     errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
+                     begun && !gpb_place_on_host(facts->where[GPB_C].place) ? "was partly overwritten and is neither the result nor what it was" : "was not computed");
     free(progress.marks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);

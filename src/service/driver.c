@@ -10,7 +10,7 @@
 #include "src/service/linker.h"
 
 static gpb_driver driver;
-static const char *missing = "no libcuda.so.1";
+static const char *missing = "no libcuda.so.1, the library of NVIDIA's driver";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_once(void)

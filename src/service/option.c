@@ -147,10 +147,10 @@ static void warn_unknown(const char *name, size_t length)
         if (far < least && far < (int)length) least = far, nearest = option;
     }
     if (least < 4)
-        gpb_log_line("warning: " PREFIX "%.*s is no option of ours; did you mean " PREFIX "%s?", (int)length, name,
+        gpb_log_line("warning: unknown option " PREFIX "%.*s; did you mean " PREFIX "%s?", (int)length, name,
                      rows[nearest].name);
     else
-        gpb_log_line("warning: " PREFIX "%.*s is no option of ours", (int)length, name);
+        gpb_log_line("warning: unknown option " PREFIX "%.*s", (int)length, name);
 }
 
 /* secure_getenv, for a program with more rights than its user sees no options; their names are not its business either. */
@@ -162,8 +162,8 @@ static void load(void)
         const char *value = secure_getenv(name);
         if (store(option, value)) continue;
         store(option, NULL);
-        const char *what = rows[option].kind == BYTES ? "a number of bytes" : "one of ";
-        gpb_log_line("warning: %s=%s is not %s%s; it stays %s", name, value, what, rows[option].range, rows[option].standard);
+        const char *what = rows[option].kind == BYTES ? "a number of bytes" : rows[option].kind == INT ? "in " : "one of ";
+        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, rows[option].range, rows[option].standard);
     }
     for (char **entry = environ; entry && *entry && !getauxval(AT_SECURE); entry++) {
         if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) continue;

@@ -40,7 +40,7 @@ expect 'no GPU: default mode, exclusive, exclusive and listed, prohibited and li
 verdict() { LD_LIBRARY_PATH=$fake:$debian/openblas-pthread GPUBLAS_HOST_BLAS=libblas.so.3 "$@" "$library" | head -1; }
 expect 'the verdict on a GPU' 'works: GPU fakecuda sm_90, host BLAS OpenBLAS' "$(verdict env)"
 expect 'two GPUs' 'works: 2 GPUs, the first fakecuda sm_90, host BLAS OpenBLAS' "$(verdict env FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=all)"
-expect 'a GPU that is not to be had' 'does not work: the GPU cannot be used (no GPU in GPUBLAS_DEVICES); calls go to OpenBLAS unchanged' \
+expect 'a GPU that is not to be had' 'does not work: the GPU cannot be used (none of the GPUs in GPUBLAS_DEVICES can be used); calls go to OpenBLAS unchanged' \
        "$(verdict env FAKECUDA_MODE=2)"
 expect 'one without kernels' 'does not work: none of its kernels run on the GPU fakecuda sm_60; calls go to OpenBLAS' "$(verdict env FAKECUDA_ARCH=60)"
 expect 'one that is not to be used' 'works, but GPUBLAS_OFFLOAD=never: calls go to OpenBLAS unchanged, and not to the GPU fakecuda sm_90' \
@@ -53,7 +53,7 @@ for rule in cuStreamSynchronize:2+:719 cuCtxPushCurrent:1+:719; do
     beside=$PWD/libhost.so GPUBLAS_HOST_BLAS=$PWD/libhost.so FAKECUDA_FAIL=$rule preloaded openblas ./cuda triangle > triangle.out 2>> begun.err
 done
 expect 'C on a GPU that is lost: told to be begun, and to be as it was' '1 1' \
-       "$(grep -c 'begun and not computed' begun.err) $(grep -c 'any more, C is not computed' begun.err)"
+       "$(grep -c 'was partly overwritten' begun.err) $(grep -c 'any more; C was not computed' begun.err)"
 FAKECUDA_FAIL=cuMemcpyHtoDAsync:3:719 FAKECUDA_LOG=$PWD/lost.log preloaded openblas timeout 60 ./cuda lost > lost.out 2> lost.err
 expect 'a GPU that is given up: exit, checks right, warnings, pinned memory that is kept' '0 5 1 0' \
        "$? $(grep -c ^right lost.out) $(wc -l < lost.err) $(($(grep -c '^cuMemHostRegister ' lost.log) - $(grep -c '^cuMemHostUnregister ' lost.log)))"

@@ -38,7 +38,7 @@ for file in shim/libcuda.so.1 shim/libcudx.so.1; do
 done
 fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./atfork 100 free > shim.out 2> shim.err
 expect 'libcuda forks while it starts: exit' 0 $?
-took=$(sed -n 's/.*starting took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
+took=$(sed -n 's/.*starting the GPU took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
 if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
 build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas || finish
 preloaded netlib timeout 60 ./edge > edge.out 2> edge.err

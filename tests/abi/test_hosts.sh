@@ -44,7 +44,7 @@ done
 # 3 found by name, where the process has none: OpenBLAS before BLIS before the reference, whatever libblas.so.3 is; all names from one
 for host in openblas blis netlib; do
     LD_LIBRARY_PATH=$(host_folder $host) GPUBLAS_VERBOSE=2 ./linked > by_name.out 2> by_name.err; right by_name $?
-    sed -n 's/^gpublas: .* of the host is in /blas: /p' by_name.err > by_name.used
+    sed -n 's/^gpublas: the host.s .* is in /blas: /p' by_name.err > by_name.used
     expect "libblas.so.3 is $host: used" openblas "$(hosts by_name.used)"
 done
 
@@ -94,7 +94,7 @@ for p in s d c z; do
         cat widened/* > widened.result
         expect "64-bit host, xblat$level$p: lines of success" "$lines" "$(grep -cE -e '----- PASS -----|PASSED THE .*(ERROR-EXITS|COMPUTATIONAL TESTS)' widened.result)"
         if grep -E '\*\*\*\*|FAIL|SUSPECT' widened.result; then fail "64-bit host, xblat$level$p"; fi
-        expect "64-bit host, xblat$level$p: names of another host" 0 "$(sed -n 's/^gpublas: .* of the host is in //p' widened.err | grep -cvF "$wide")"
+        expect "64-bit host, xblat$level$p: names of another host" 0 "$(sed -n 's/^gpublas: the host.s .* is in //p' widened.err | grep -cvF "$wide")"
     done
 done
 build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
@@ -103,7 +103,7 @@ for host in "$debian/blas/libblas.so.3" "$wide"; do
     expect "names of both widths on ${host##*/}: checks" "$(grep -c snrm2_ values.out)" "$(grep -c FAIL values.out)"      # OpenBLAS's own: steps below 0
     grep FAIL values.out | grep -v snrm2_
     for name in sgemm_ sgemm_64_ dznrm2_64_ zdotu_; do
-        expect "$name on ${host##*/}" "$host" "$(sed -n "s/^gpublas: $name of the host is in //p" values.err)"
+        expect "$name on ${host##*/}" "$host" "$(sed -n "s/^gpublas: the host.s $name is in //p" values.err)"
     done
 done
 
@@ -119,7 +119,7 @@ of_widths() {   # <what> <libraries wanted> <command> ...
     local what=$1 wanted=$2; shift 2
     timeout 60 "$@" > widths.out 2> widths.err
     expect "$what: exit" 0 $?
-    cat widths.err | grep -v 'standing aside'
+    cat widths.err | grep -v 'takes 64-bit integers under the plain BLAS names'
     [ "$wanted" = any ] || expect "$what: libraries" "$wanted" "$(hosts widths.out)"
 }
 for route in never always; do
@@ -143,7 +143,7 @@ build scipy_program gcc $flags -DSCIPY "$programs/widths.c" -Wl,--no-as-needed -
 broken() { env GPUBLAS_OFFLOAD=always GPUBLAS_MEMORY=2M LD_LIBRARY_PATH="$fake" LD_PRELOAD="$library" FAKECUDA_FAIL=${1:-cuMemcpyDtoHAsync:3+:1} GPUBLAS_VERBOSE=1 timeout 100 ./"$2"; }
 broken '' wide_program > mimic.out 2> mimic.err
 expect 'libmwblas.so: exit' 0 $?
-expect 'libmwblas.so: we stand aside' 1 "$(grep -c 'standing aside: .*libmwblas.so' mimic.err)"
+expect 'libmwblas.so: we stand aside' 1 "$(grep -c 'libmwblas.so takes 64-bit integers .*: all calls' mimic.err)"
 broken '' scipy_program > mimic.out 2> mimic.err
 expect 'a 32-bit call finished by a 64-bit host: exit' 0 $?
 if grep -q 'route=gpu+host' mimic.err; then ok 'the host finished it'; else fail 'the host finished nothing'; tail -3 mimic.err; fi
@@ -151,7 +151,7 @@ expect 'a 32-bit call finished by a 64-bit host: sizes that are none' 0 "$(grep 
 unset GPUBLAS_OFFLOAD
 GPUBLAS_VERIFY=1 FAKECUDA_WRONG=1 broken cuMemFree_v2:1000000:1 scipy_program > mimic.out 2> mimic.err
 expect 'a 32-bit call repaired by a 64-bit host: exit, sizes that are none' '0 0' "$? $(grep -c 'sizes that are none' mimic.err)"
-if grep -q 'answer replaces it' mimic.err; then ok 'VERIFY repaired it'; else fail 'VERIFY repaired nothing'; tail -3 mimic.err; fi
+if grep -q 'result replaces it' mimic.err; then ok 'VERIFY repaired it'; else fail 'VERIFY repaired nothing'; tail -3 mimic.err; fi
 export GPUBLAS_OFFLOAD=never
 
 # 9 libraries that forward to us are no hosts: any, FlexiBLAS, and libblastrampoline, which may forward to us later
@@ -178,5 +178,5 @@ build dot gcc $flags -DCALLS -DNO_DOT -DDOT "$programs/widths.c" $ours || finish
 for name in libopenblas.so.0 libblis.so.4; do echo 'int no_blas;' | gcc -shared -fPIC -xc - -o mkl/$name; done
 LD_LIBRARY_PATH=mkl GPUBLAS_VERBOSE=2 timeout 20 ./dot > dot.out 2> dot.err
 expect 'MKL by its soname: exit' 0 $?
-expect 'MKL by its soname: sgemm_ and zdotu_' 'mkl/libmkl_rt.so.2 embedded' "$(sed -n 's/^gpublas: [sz][a-z]*_ of the host is in //p' dot.err | tr '\n' ' ' | sed 's/ $//')"
+expect 'MKL by its soname: sgemm_ and zdotu_' 'mkl/libmkl_rt.so.2 embedded' "$(sed -n 's/^gpublas: the host.s [sz][a-z]*_ is in //p' dot.err | tr '\n' ' ' | sed 's/ $//')"
 finish

@@ -18,12 +18,12 @@ run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1"
 why() { if grep -q " why=\"$2\"" "$1.trace"; then ok "$1: a call for which '$2'"; else fail "$1: no call for which '$2'"; fi; }
 
 run gpu gpu; expect 'until a call is on the GPU: exit' 0 $?
-for reason in 'starting the GPU would not pay yet' 'starting the GPU' 'faster on the GPU'; do why gpu "$reason"; done
+for reason in 'too little work so far to start the GPU' 'starting the GPU' 'faster on the GPU'; do why gpu "$reason"; done
 expect 'measured, once' 1 "$(grep -c 'calibration: measured' gpu.trace)"
 run fork fork; expect 'forked while it starts: exit' 0 $?
 expect 'calls of the children on the host' 6 "$(grep -c 'route=host why="no GPU"' fork.trace)"
 FAKECUDA_START_MS=3000 run exit exit; expect 'ended while it starts: exit' 0 $?
-expect 'and the start was not done' 0 "$(grep -c 'starting took' exit.trace)"
+expect 'and the start was not done' 0 "$(grep -c 'starting the GPU took' exit.trace)"
 FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1:2 run exit refused; expect 'ended while a start fails: exit' 0 $?
 
 # A program that records a CUDA graph meanwhile: neither the start nor a call spoils it for it.

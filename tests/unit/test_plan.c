@@ -197,8 +197,8 @@ static void order_of_the_rules(void **state)
 
     assert_string_equal(ask(wide, none, never).why, "GPUBLAS_OFFLOAD=never");
     assert_string_equal(ask(big, device, never).why, "GPUBLAS_OFFLOAD=never");
-    assert_string_equal(ask(wide, none, always).why, "computed by the host in this precision");
-    assert_string_equal(ask(wide, device, automatic).why, "computed by the host in this precision");
+    assert_string_equal(ask(wide, none, always).why, "no kernels for this precision");
+    assert_string_equal(ask(wide, device, automatic).why, "no kernels for this precision");
     assert_string_equal(ask(big, none, always).why, "no GPU");
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
     assert_string_equal(ask(empty, device, automatic).why, "operand on the device");
@@ -227,7 +227,7 @@ static void start_must_pay(void **state)
     for (int calls = 1; calls <= 3; calls++) {      /* the third fills the credit, and goes to the host all the same */
         gpb_plan plan = ask(call, cold, (gpb_policy){ 0 });
         assert_true(!plan.gpu && plan.waits && plan.starts == (calls == 3));
-        assert_string_equal(plan.why, calls < 3 ? "starting the GPU would not pay yet" : "starting the GPU");
+        assert_string_equal(plan.why, calls < 3 ? "too little work so far to start the GPU" : "starting the GPU");
         cold.now.credit_s += plan.host_s - plan.gpu_s;
     }
     cold.now.starting = true;                           /* once is enough; as soon as little is left, the call waits for it */

@@ -191,9 +191,9 @@ static void tries(void **state)
             gpb_facts slow = where(1.5), slower = where(2.5), quick = where(0.6), quicker = where(0.2);
             gpb_facts *all[] = { &slow, &slower, &quick, &quicker };
             for (int i = 0; i < 4; i++) all[i]->learnt.try_gpu = known & 1, all[i]->learnt.try_host = known & 2, all[i]->now.start_s = started ? 0 : 1e-6;
-            is(slow, started && known & 1, started && known & 1, started && known & 1 ? "tried on the GPU" : "faster on the host");
+            is(slow, started && known & 1, started && known & 1, started && known & 1 ? "trying the GPU, to learn its speed" : "faster on the host");
             is(slower, false, false, "faster on the host");
-            is(quick, !(known & 2), known & 2, known & 2 ? "tried on the host" : "faster on the GPU");
+            is(quick, !(known & 2), known & 2, known & 2 ? "trying the host, to learn its speed" : "faster on the GPU");
             is(quicker, true, false, "faster on the GPU");
         }
     for (int other = 0; other < 2; other++) {      /* not beside others */
@@ -214,7 +214,7 @@ static void crowded(void **state)
     assert_true(ask(facts).missed_s == 0);
     facts.learnt.quiet_ratio = facts.learnt.gpu_ratio / 5;
     const gpb_plan plan = ask(facts);
-    is(facts, false, false, "faster on the host, whose threads are about");
+    is(facts, false, false, "faster on the host (its threads are busy)");
     assert_true(fabs(plan.missed_s - plan.host_s / 2) < 0.01 * plan.host_s);
     facts.learnt.gpu_ratio = facts.learnt.quiet_ratio;
     assert_true(ask(facts).gpu && ask(facts).missed_s == 0);
