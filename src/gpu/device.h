@@ -37,6 +37,15 @@ typedef struct gpb_device {
     int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
 } gpb_device;
 
+/* A piece of a device's memory. Lanes hold one each, their arenas; operands that are kept between calls will hold others. */
+typedef struct gpb_block {
+    CUdeviceptr at;                          /* 0: no memory */
+    int64_t bytes;                           /* counted in the device's `held`; this and the rest under the lock of gpu/lanes.c */
+    CUstream stream;                         /* where it was allocated, if from the device's pool */
+    unsigned life;                           /* the device's when it was allocated */
+    int64_t until_ns;                        /* when it was last in use */
+} gpb_block;
+
 /* The devices started; none once the GPU is given up. Defined in gpu.c. */
 int gpb_device_list(gpb_device **devices);
 

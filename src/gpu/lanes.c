@@ -82,8 +82,9 @@ static void forget(gpb_lane *lane)
     gpb_pinned_forget(&lane->words);
     if (lane->up) gpb_staging_forget(lane->up);
     if (lane->down) gpb_staging_forget(lane->down);
-    lane->device->held -= lane->arena_bytes;
-    lane->arena = lane->counters = 0, lane->arena_bytes = 0;
+    lane->device->held -= lane->arena.bytes;
+    lane->arena = (gpb_block){ 0 };
+    lane->counters = 0;
     lane->ready = false, lane->life = lane->device->life;
 }
 
@@ -117,7 +118,7 @@ static CUresult enter_lane(gpb_lane *lane)
 static bool is_better(const gpb_lane *higher, const gpb_lane *lower)
 {
     const bool kept = number_of(lower) < GPB_LARGE_LANES && number_of(higher) >= GPB_LARGE_LANES;
-    return kept || higher->arena_bytes > lower->arena_bytes;
+    return kept || higher->arena.bytes > lower->arena.bytes;
 }
 
 /* Under the lock, of one device. */
@@ -237,6 +238,14 @@ static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
     return lane;
 }
 
+bool gpb_lanes_block(const gpb_device *device, int number, gpb_block **idle)
+{
+    if (number >= GPB_LANES) return false;
+    gpb_lane *lane = &gpb_lanes.lanes[device - gpb_lanes.devices][number];
+    *idle = lane->busy || !lane->arena.at ? NULL : &lane->arena;
+    return true;
+}
+
 void gpb_lanes_wake(void)
 {
     pthread_mutex_lock(&gpb_lanes.lock);
@@ -260,8 +269,8 @@ static void release(gpb_lane *lane)
     pthread_mutex_lock(&gpb_lanes.lock);
     if (lane->life != lane->device->life) forget(lane);
     lane->busy = false;
-    lane->until_ns = gpb_clock_ns();
-    const bool first = lane->arena && !gpb_lanes.sweeping;
+    lane->arena.until_ns = gpb_clock_ns();
+    const bool first = lane->arena.at && !gpb_lanes.sweeping;
     gpb_lanes.sweeping |= first;
     hand_out();
     pthread_cond_broadcast(&gpb_lanes.more_room);
@@ -304,11 +313,12 @@ void gpb_lanes_prepare(void)
 
 static void let_lane_go(gpb_lane *lane)
 {
-    if (lane->arena) driver->cuMemFree(lane->arena);
+    if (lane->arena.at) driver->cuMemFree(lane->arena.at);
     gpb_pinned_free(&lane->words);
     if (lane->up) gpb_staging_free(lane->up);
     if (lane->down) gpb_staging_free(lane->down);
-    lane->arena = 0, lane->arena_bytes = 0, lane->ready = false;
+    lane->arena = (gpb_block){ 0 };
+    lane->ready = false;
 }
 
 static void set_freeing(bool now)

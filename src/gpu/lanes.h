@@ -34,11 +34,10 @@ typedef struct gpb_lane {
     uint32_t *notice;                        /* gpb_ssplit sets it if it marks a block */
     char *table;                             /* GPB_TABLE_BYTES on their way to kernels */
     gpb_staging *up, *down;
-    CUdeviceptr arena;
-    int64_t arena_bytes;                     /* this and the next two under the lock of gpu/lanes.c */
-    int64_t wanted, asked;                   /* bytes that its call waits for, or 0; when that asked for memory: a number that grows */
+    gpb_block arena;
+    int64_t wanted, asked;                   /* under the lock of gpu/lanes.c: bytes that its call waits for, or 0; when that asked for memory: a number that grows */
     CUdeviceptr counters;                    /* 0, or GPB_MAX_STREAMK_BLOCKS words: zero whenever no launch that shares out k is at work */
-    int64_t since_ns, until_ns;              /* when it was taken, and given back */
+    int64_t since_ns;                        /* when it was taken */
     unsigned long long made_in;              /* the context of streams and events (gpb_driver_record) */
     unsigned life;                           /* the device's when what the lane has was made */
     bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
@@ -74,6 +73,8 @@ void gpb_lanes_prepare(void);
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result);
 /* The GPUs are given up and nobody has a lane: gives back all that lanes and devices hold. */
 void gpb_lanes_let_go(void);
+/* An owner of blocks (memory.h): each lane's arena. */
+bool gpb_lanes_block(const gpb_device *device, int number, gpb_block **idle);
 /* What idle lanes have is gone with the context; what busy ones have, when they are given back. */
 void gpb_lanes_forget(gpb_device *device);
 

@@ -19,46 +19,53 @@
 static CUresult get_memory(gpb_lane *lane, int64_t bytes)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
+    gpb_block *block = &lane->arena;
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     if (lane->device->pooled) {
-        result = driver->cuMemAllocAsync(&lane->arena, (size_t)bytes, lane->stream);
+        result = driver->cuMemAllocAsync(&block->at, (size_t)bytes, lane->stream);
         if (!result) result = driver->cuStreamSynchronize(lane->stream);
     }
-    if (result == CUDA_ERROR_NOT_SUPPORTED) result = driver->cuMemAlloc(&lane->arena, (size_t)bytes);
-    if (result) lane->arena = 0;
+    if (result == CUDA_ERROR_NOT_SUPPORTED) result = driver->cuMemAlloc(&block->at, (size_t)bytes);
+    if (result) block->at = 0;
+    block->stream = lane->stream;
+    block->life = lane->life;
     return result;
 }
 
-/* Of a lane whose calls are through. The driver keeps a pool's memory until the stream is waited for. */
-static void give_memory(const gpb_device *device, CUstream stream, CUdeviceptr arena)
+/* Of a block that is no longer in use. The driver keeps a pool's memory until the stream is waited for. */
+static void give_memory(const gpb_device *device, const gpb_block *block)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    if (!device->pooled || driver->cuMemFreeAsync(arena, stream)) driver->cuMemFree(arena);
-    else driver->cuStreamSynchronize(stream);
+    if (!device->pooled || driver->cuMemFreeAsync(block->at, block->stream)) driver->cuMemFree(block->at);
+    else driver->cuStreamSynchronize(block->stream);
 }
 
 /* Under the lock, which it gives up for a moment: calls that need no memory must not wait for what the driver waits for. */
-static void free_arena(gpb_lane *lane)
+static void free_block(gpb_device *device, gpb_block *block)
 {
-    gpb_device *device = lane->device;
-    const CUdeviceptr arena = lane->arena;
-    const int64_t bytes = lane->arena_bytes;
-    const bool lives = lane->life == device->life;
-    if (!arena) return;
-    lane->arena = 0, lane->arena_bytes = 0;
+    const gpb_block was = *block;
+    if (!was.at) return;
+    *block = (gpb_block){ 0 };
+    const bool lives = was.life == device->life;
     pthread_mutex_unlock(&gpb_lanes.lock);
-    if (lives && gpb_context_same(device)) give_memory(device, lane->stream, arena);
+    if (lives && gpb_context_same(device)) give_memory(device, &was);
     pthread_mutex_lock(&gpb_lanes.lock);
-    device->held -= bytes;
+    device->held -= was.bytes;
     pthread_cond_broadcast(&gpb_lanes.more_room);
 }
 
-/* Under the lock, but while it frees: frees what idle lanes of this device hold until `bytes` more fit. */
+/* Who holds blocks, in the order in which they are asked for idle ones. False: there is no block of that number. */
+typedef bool owner(const gpb_device *device, int number, gpb_block **idle);
+static owner *const owners[] = { gpb_lanes_block };
+enum { OWNERS = sizeof owners / sizeof *owners };
+
+/* Under the lock, but while it frees: frees idle blocks of this device until `bytes` more fit. */
 static bool make_room(gpb_device *device, int64_t bytes)
 {
-    gpb_lane *of = gpb_lanes.lanes[device - gpb_lanes.devices];
-    for (int j = 0; j < GPB_LANES && device->held + bytes > device->budget; j++)
-        if (!of[j].busy) free_arena(&of[j]);
+    gpb_block *idle;
+    for (int o = 0; o < OWNERS; o++)
+        for (int i = 0; device->held + bytes > device->budget && owners[o](device, i, &idle); i++)
+            if (idle) free_block(device, idle);
     return device->held + bytes <= device->budget;
 }
 
@@ -79,7 +86,7 @@ static bool is_fair(const gpb_lane *lane, int64_t bytes)
     if (!first || first == lane) return true;
     int64_t after = bytes;
     for (int j = 0; j < GPB_LANES; j++)
-        if (of[j].busy && &of[j] != lane && of[j].asked > first->asked) after += of[j].arena_bytes;
+        if (of[j].busy && &of[j] != lane && of[j].asked > first->asked) after += of[j].arena.bytes;
     return after <= lane->device->budget - first->wanted;
 }
 
@@ -102,7 +109,8 @@ static int64_t claim(gpb_lane *lane, int64_t bytes)
         pthread_cond_wait(&gpb_lanes.more_room, &gpb_lanes.lock);
     }
     lane->wanted = 0;
-    lane->arena_bytes = claimed, device->held += claimed;
+    lane->arena.bytes = claimed;
+    device->held += claimed;
     pthread_cond_broadcast(&gpb_lanes.more_room);              /* another may be the first now */
     return claimed;
 }
@@ -126,15 +134,16 @@ bool gpb_memory_arena(gpb_lane *lane, int64_t bytes)
     static int64_t asked;
     pthread_mutex_lock(&gpb_lanes.lock);
     lane->asked = ++asked;
-    bool there = bytes <= lane->arena_bytes && is_fair(lane, lane->arena_bytes);
-    if (!there) free_arena(lane);
+    bool there = bytes <= lane->arena.bytes && is_fair(lane, lane->arena.bytes);
+    if (!there) free_block(lane->device, &lane->arena);
     const int64_t claimed = there ? 0 : claim(lane, bytes);
     pthread_mutex_unlock(&gpb_lanes.lock);
     if (there || !claimed) return there || !bytes;
     CUresult result = allocate(lane, claimed);
     if (!result) return true;
     pthread_mutex_lock(&gpb_lanes.lock);
-    lane->device->held -= claimed, lane->arena_bytes = 0;
+    lane->device->held -= claimed;
+    lane->arena.bytes = 0;
     pthread_cond_broadcast(&gpb_lanes.more_room);
     pthread_mutex_unlock(&gpb_lanes.lock);
     gpb_lanes_failed(lane, result);
@@ -144,31 +153,37 @@ bool gpb_memory_arena(gpb_lane *lane, int64_t bytes)
 /* ---- device memory that nobody uses any more. Whatever waits for the driver here does so without
    the lock. The thread ends when there is nothing left, so that it is no reason for a process not to end. */
 
-/* An idle lane's arena that is due, and then nobody's. */
+/* An idle block that is due, and then nobody's. */
 typedef struct due {
     gpb_device *device;
-    CUstream stream;
-    CUdeviceptr arena;                       /* 0: none is */
-    int64_t bytes, wait_ns;                  /* until the next one is; 0: there is none */
-    unsigned life;
+    gpb_block block;                         /* at 0: none is */
+    int64_t wait_ns;                         /* until the next one is; 0: there is none */
 } due;
+
+/* Under the lock. */
+static void find_due(gpb_device *device, owner *owner, int64_t now, due *d)
+{
+    gpb_block *idle;
+    for (int i = 0; !d->block.at && owner(device, i, &idle); i++) {
+        if (!idle) continue;
+        const int64_t left = idle->until_ns + GPB_IDLE_NS - now;
+        if (left > 0 && (!d->wait_ns || left < d->wait_ns)) d->wait_ns = left;
+        if (left > 0) continue;
+        d->device = device;
+        d->block = *idle;
+        *idle = (gpb_block){ 0 };
+    }
+}
 
 static due take_due(void)
 {
     due d = { 0 };
     pthread_mutex_lock(&gpb_lanes.lock);
     const int64_t now = gpb_clock_ns();
-    for (int x = 0; x < gpb_lanes.device_count * GPB_LANES && !d.arena && !gpb_gpu_leaving(); x++) {
-        gpb_lane *lane = &gpb_lanes.lanes[x / GPB_LANES][x % GPB_LANES];
-        if (lane->busy || !lane->arena) continue;
-        const int64_t left = lane->until_ns + GPB_IDLE_NS - now;
-        if (left > 0 && (!d.wait_ns || left < d.wait_ns)) d.wait_ns = left;
-        if (left > 0) continue;
-        d.device = lane->device, d.stream = lane->stream, d.arena = lane->arena, d.bytes = lane->arena_bytes, d.life = lane->life;
-        lane->arena = 0, lane->arena_bytes = 0;
-    }
-    if (!d.arena && !d.wait_ns) gpb_lanes.sweeping = false;
-    gpb_lanes.freeing = d.arena != 0;
+    for (int x = 0; x < gpb_lanes.device_count * OWNERS && !gpb_gpu_leaving(); x++)
+        find_due(&gpb_lanes.devices[x / OWNERS], owners[x % OWNERS], now, &d);
+    if (!d.block.at && !d.wait_ns) gpb_lanes.sweeping = false;
+    gpb_lanes.freeing = d.block.at != 0;
     pthread_mutex_unlock(&gpb_lanes.lock);
     return d;
 }
@@ -177,13 +192,14 @@ static due take_due(void)
 static int64_t sweep(void)
 {
     due d;
-    while ((d = take_due()).arena) {
+    while ((d = take_due()).block.at) {
         if (gpb_gpu_started() && !gpb_context_enter(d.device)) {
-            if (d.life == d.device->life) give_memory(d.device, d.stream, d.arena);
+            if (d.block.life == d.device->life) give_memory(d.device, &d.block);
             gpb_context_exit();
         }
         pthread_mutex_lock(&gpb_lanes.lock);
-        d.device->held -= d.bytes, gpb_lanes.freeing = false;
+        d.device->held -= d.block.bytes;
+        gpb_lanes.freeing = false;
         pthread_cond_broadcast(&gpb_lanes.more_room);
         pthread_mutex_unlock(&gpb_lanes.lock);
     }

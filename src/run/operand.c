@@ -67,7 +67,7 @@ gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *
     straighten(&r.a, facts->where[GPB_A].member_stride), straighten(&r.b, facts->where[GPB_B].member_stride), straighten(&r.c, facts->where[GPB_C].member_stride);
     r.a.is_a = true;
     r.a.k_down = gpb_call_k_down(call, GPB_A), r.b.k_down = gpb_call_k_down(call, GPB_B);
-    CUdeviceptr arena = lane->arena;
+    CUdeviceptr arena = lane->arena.at;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;

@@ -304,11 +304,11 @@ static void room_in_lanes(void **state)
     (void)state;
     wanter most = { .mib = 1000 };
     gpb_lane *mine = gpb_lanes_take(&here, false);
-    assert_true(hold(mine, 640) && hold(mine, 10) && mine->arena_bytes >= 640 * (int64_t)MIB);
+    assert_true(hold(mine, 640) && hold(mine, 10) && mine->arena.bytes >= 640 * (int64_t)MIB);
     begin_want(&most);
     assert_true(hold(mine, 10));
     gets(&most);
-    assert_true(mine->arena_bytes < 32 * (int64_t)MIB);
+    assert_true(mine->arena.bytes < 32 * (int64_t)MIB);
     end_want(&most), gpb_lanes_give(mine);
     forget_arenas();
 }
@@ -355,8 +355,8 @@ static void no_room(void **state)
     assert_int_equal(refusals, 1);
     gpb_lanes_give(other);
     assert_true(hold(mine, 200));
-    assert_int_equal(other->arena_bytes, 0);
-    assert_int_equal(device.held, mine->arena_bytes);
+    assert_int_equal(other->arena.bytes, 0);
+    assert_int_equal(device.held, mine->arena.bytes);
     assert_false(locked);                /* cuMemFree may wait for the program's kernels */
     watched = false;
     gpb_lanes_give(mine);
@@ -391,10 +391,10 @@ static void reset(void **state)
     const int before = freed;
     same = false;
     gpb_lanes_forget(&device);
-    assert_true(!idle->ready && !idle->arena && busy->ready && busy->arena && device.held == busy->arena_bytes);
+    assert_true(!idle->ready && !idle->arena.at && busy->ready && busy->arena.at && device.held == busy->arena.bytes);
     same = true;
     gpb_lanes_give(busy);
-    assert_true(!busy->ready && !busy->arena && device.held == 0 && freed == before);
+    assert_true(!busy->ready && !busy->arena.at && device.held == 0 && freed == before);
     busy = gpb_lanes_take(&here, false);
     assert_true(busy->ready && busy->life == device.life && hold(busy, 100));
     gpb_lanes_give(busy);
@@ -416,15 +416,15 @@ static void idle_memory(void **state)
     gpb_lanes_give(late);
     assert_int_equal(begun, 1);
     assert_int_equal(sweep(), second);
-    assert_true(early->arena && late->arena);
+    assert_true(early->arena.at && late->arena.at);
     now += second;
     const int before = freed;
     assert_int_equal(sweep(), second);
-    assert_true(!early->arena && early->arena_bytes == 0 && late->arena && busy->arena && freed == before + 1);
-    assert_int_equal(device.held, late->arena_bytes + busy->arena_bytes);
+    assert_true(!early->arena.at && early->arena.bytes == 0 && late->arena.at && busy->arena.at && freed == before + 1);
+    assert_int_equal(device.held, late->arena.bytes + busy->arena.bytes);
     now += second;
     assert_int_equal(sweep(), 0);                     /* nothing is idle now: the thread ends, the next to give a lane back begins one */
-    assert_true(!late->arena && busy->arena && device.held == busy->arena_bytes);
+    assert_true(!late->arena.at && busy->arena.at && device.held == busy->arena.bytes);
     gpb_lanes_give(busy);
     assert_int_equal(begun, 2);
     now += 3 * second;
