@@ -39,6 +39,9 @@ static inline int64_t gpb_call_cols(const gpb_call *g, enum gpb_operand x)
     return x == GPB_C ? g->n : x == GPB_A ? (transposed ? g->m : g->k) : transposed ? g->k : g->n;
 }
 
+/* Rows of op(A), columns of op(B): what of C the operand spans. */
+static inline int64_t gpb_call_extent(const gpb_call *g, enum gpb_operand x) { return x == GPB_A ? g->m : g->n; }
+
 /* A or B is stored with k down its columns. */
 static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
 {
@@ -57,6 +60,9 @@ static inline double gpb_call_elements(const gpb_call *g, enum gpb_operand x)
     const double m = (double)g->m, n = (double)g->n, k = (double)gpb_call_depth(g);
     return (x == GPB_A ? m * k : x == GPB_B ? k * n : m * n) * (double)g->batch;
 }
+
+/* A pointer-array batch. */
+static inline bool gpb_call_arrays(const gpb_call *g) { return g->x[GPB_A].array || g->x[GPB_B].array || g->x[GPB_C].array; }
 
 /* Where a member of an operand begins. */
 static inline void *gpb_call_member(const gpb_call *g, enum gpb_operand x, int64_t member)

@@ -37,10 +37,10 @@ static double cube_root(double x)
    thought too slow for is never tried. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
-    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5, batch = (double)call->batch;
-    double edge = cube_root(m * n * k), flops = 2 * m * n * k * triangle * batch;
-    double bytes = 4 * (m * k + k * n + 2 * m * n * triangle) * batch;
+    double m = (double)call->m, n = (double)call->n, k = (double)gpb_call_depth(call), batch = (double)call->batch;
+    double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5;
+    double edge = cube_root(m * n * k), flops = gpb_type_of(call->type)->flops * m * n * k * triangle * batch;
+    double bytes = (double)gpb_call_element(call) * (m * k + k * n + 2 * m * n * triangle) * batch;
     double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->host.core_gflops * 1e9) : 0;
     const double near = min(bytes, CACHED), far = bytes - near;
     return 1e-6 + max(compute, 1e-9 * (near / min(40 * cores, 120) + far / min(10 * cores, 63)));
@@ -61,39 +61,39 @@ double gpb_cost_reach(double bytes, enum gpb_place place)
 
 /* ---- kernels ---- */
 
-static bool is_odd(enum gpb_place place, const void *base, int64_t ld)
+enum { VECTOR = 16 };            /* bytes that a thread loads at once */
+
+static bool is_misaligned(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
 {
-    return place == GPB_PLACE_DEVICE && (((uintptr_t)base & 15) != 0 || (ld & 3) != 0);
+    const uint64_t column = (uint64_t)call->x[x].ld * gpb_call_element(call);
+    return gpb_where_is(facts, x, GPB_PLACE_DEVICE) && ((uintptr_t)call->x[x].base % VECTOR != 0 || column % VECTOR != 0);
 }
 
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu)
 {
-    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0, batch = (double)call->batch;
-    double byte_s = 1e-9 / gpu->memory_gbs;
-    return (gpb_case){
-        .call = call, .facts = facts, .m = m, .n = n, .k = k, .batch = batch, .sms = facts->gpu.sms,
-        .elements_a = m * k * batch, .elements_b = k * n * batch, .elements_c = m * n * batch,
-        .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass, .launch_s = 1e-6 * gpu->launch_us,
-        .odd_a = is_odd(facts->where[GPB_A].place, call->x[GPB_A].base, call->x[GPB_A].ld), .odd_b = is_odd(facts->where[GPB_B].place, call->x[GPB_B].base, call->x[GPB_B].ld),
-        .odd_c = is_odd(facts->where[GPB_C].place, call->x[GPB_C].base, call->x[GPB_C].ld), .shares = true,
-    };
+    const double byte_s = 1e-9 / gpu->memory_gbs;
+    gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n, .k = (double)gpb_call_depth(call),
+                    .batch = (double)call->batch, .sms = facts->gpu.sms, .element = (double)gpb_call_element(call),
+                    .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
+                    .launch_s = 1e-6 * gpu->launch_us, .shares = true };
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        on.elements[x] = gpb_call_elements(call, x);
+        on.misaligned[x] = is_misaligned(call, facts, x);
+    }
+    return on;
 }
 
-/* How much slower the way the operands lie makes reading them where they are. */
-static double way_a(const gpb_tuned *tuned, const gpb_case *on)
+/* How much slower the way the operand lies makes reading it where it is. */
+static double slowdown(const gpb_tuned *tuned, const gpb_case *on, enum gpb_operand x)
 {
-    return (on->call->x[GPB_A].trans == 'N' ? 1 : tuned->ta) * (on->odd_a ? tuned->odd : 1);
-}
-
-static double way_b(const gpb_tuned *tuned, const gpb_case *on)
-{
-    return (on->call->x[GPB_B].trans == 'N' ? 1 : tuned->tb) * (on->odd_b ? tuned->odd : 1);
+    const double transposed = gpb_matrix_transposed(&on->call->x[x]) ? tuned->trans[x] : 1;
+    return transposed * (on->misaligned[x] ? tuned->odd : 1);
 }
 
 /* For a kernel that does so itself. */
 static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
-    return kernel->form == GPB_FORM_STRIDED ? way_a(tuned, on) * way_b(tuned, on) : 1;
+    return kernel->form == GPB_FORM_STRIDED ? slowdown(tuned, on, GPB_A) * slowdown(tuned, on, GPB_B) : 1;
 }
 
 /* Tiles, or slices, along a size, the last perhaps incomplete; their edges are powers of two. */
@@ -109,30 +109,40 @@ static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_ca
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
+/* Seconds of the passes before and after the kernel: packing, splitting, unpacking. Each pass over an operand is a launch; but one splits
+   both. */
+static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
+{
+    double passed = 0;
+    int launches = 0;
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        if (!gpb_packing_of(kernel, on->call, on->facts, x)) continue;
+        passed += on->elements[x] * (x == GPB_C ? 1 : slowdown(tuned, on, x));
+        launches += x != GPB_B || kernel->form != GPB_FORM_SPLIT;
+    }
+    return launches * on->launch_s + 2 * on->element * passed * on->passed_s;
+}
+
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const gpb_call *call = on->call;
     const bool split = kernel->form == GPB_FORM_SPLIT;
-    const gpb_packing packs = gpb_packing_of(kernel, call, on->facts);
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SPLIT kernel's tiles come in pairs, one above the other: kernels/split/work.cuh. */
     const double rows = split ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
     /* What it reads: two slices of two bytes, or one. */
-    const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : 4, result = call->beta != 0 ? 8 : 4;
-    /* Each pass over an operand is a launch; but one splits both. */
-    const int launches = (split ? packs.a || packs.b : packs.a + packs.b) + packs.c;
-    const double passed = 8 * ((packs.a ? on->elements_a * way_a(tuned, on) : 0) + (packs.b ? on->elements_b * way_b(tuned, on) : 0)
-                               + (packs.c ? on->elements_c : 0));
+    const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
+    const double result = call->beta != 0 ? 2 * on->element : on->element;
     const double places = on->sms * tuned->blocks, per_place = 1 / places, tiles = rows * along(call->n, shift_n) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? along(call->k, shift_k) : 0,
         .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
-        .memory_s = (element * (on->elements_a + on->elements_b) * tuned->per_load
-                     + result * on->elements_c * tuned->per_store * (on->odd_c ? tuned->odd_c : 1)) * on->byte_s,
-        .other_s = tuned->fixed_us * 1e-6 + launches * on->launch_s + passed * on->passed_s,
-        .part_s = 8 * on->elements_c * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
+        .memory_s = (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
+                     + result * on->elements[GPB_C] * tuned->per_store * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
+        .other_s = tuned->fixed_us * 1e-6 + passes_s(kernel, tuned, on),
+        .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
         .share = share_of(kernel, tiles, on),
     };
 }
@@ -195,6 +205,7 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6 + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
     double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* As little as any form reads. */
-    double bytes = 2 * (on->elements_a + on->elements_b) * tuned->per_load + 4 * on->elements_c * tuned->per_store;
+    double bytes = 0.5 * on->element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
+                   + on->element * on->elements[GPB_C] * tuned->per_store;
     return max(loop, bytes * on->byte_s * on->sms) / on->sms + fixed;
 }

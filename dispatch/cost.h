@@ -21,12 +21,12 @@ typedef struct gpb_tuned {
     double fixed_us;             /* a call, beyond what the others cost */
     double join_us;              /* more, if k is cut */
     double per_load, per_store;  /* 1 / share of memory_gbs at which it reads A and B, and writes C, when nothing else holds it up */
-    double ta, tb, odd;          /* slower by, if op(A) is transposed; op(B); if an operand's columns do not begin at multiples of 16 bytes:
+    double trans[2], odd;        /* slower by, if op(A) is transposed; op(B); if an operand's columns do not begin at multiples of 16 bytes:
                                     the loop of a STRIDED kernel, else the passes */
     double odd_c;                /* the same for writing C */
 } gpb_tuned;
 #define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c) \
-    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), ta, tb, odd, odd_c }
+    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), { ta, tb }, odd, odd_c }
 
 /* The call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
@@ -39,11 +39,12 @@ typedef struct gpb_case {
     const gpb_call *call;
     const gpb_facts *facts;
     double m, n, k, batch, sms;
-    double elements_a, elements_b, elements_c;     /* over all members */
+    double element;              /* bytes */
+    double elements[GPB_OPERANDS];                  /* over all members */
     double peak_s;               /* one FMA of a multiprocessor */
     double byte_s, passed_s;     /* one byte of memory; one of a pass */
     double launch_s;             /* one more kernel */
-    bool odd_a, odd_b, odd_c;    /* their columns do not begin at multiples of 16 bytes */
+    bool misaligned[GPB_OPERANDS];                  /* on the device, and their columns do not begin at multiples of 16 bytes */
     bool shares;                 /* kernels that can share out the k of their first tiles may */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);

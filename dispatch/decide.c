@@ -127,9 +127,9 @@ double gpb_decide_too_few(const gpb_facts *facts)
 /* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they lie now is not known. */
 static double managed_s(const gpb_call *call, const gpb_facts *facts)
 {
-    const double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    const double elements = (facts->where[GPB_A].managed ? m * k : 0) + (facts->where[GPB_B].managed ? k * n : 0) + (facts->where[GPB_C].managed ? m * n : 0);
-    return 4 * elements * (double)call->batch / (1e9 * facts->link.dma_gbs);
+    double elements = 0;
+    for (int x = 0; x < GPB_OPERANDS; x++) elements += facts->where[x].managed ? gpb_call_elements(call, x) : 0;
+    return (double)gpb_call_element(call) * elements / (1e9 * facts->link.dma_gbs);
 }
 
 gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)

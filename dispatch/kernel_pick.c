@@ -117,7 +117,7 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     const gpb_kernel *kernel = cost->kernel;
     parts_choice chosen = parts_of(cost, call, 1);
     const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;      /* slices of a part; the last may have fewer */
-    double most = cost->slices / deep, bytes = 4 * (double)call->m * (double)call->n * (double)call->batch;
+    double most = cost->slices / deep, bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
@@ -222,11 +222,12 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->gpu.arch));
-    const bool bits[] = { gpb_call_multiplies(g), on.odd_a, on.odd_b, on.odd_c, facts->where[GPB_A].place == GPB_PLACE_DEVICE, facts->where[GPB_B].place == GPB_PLACE_DEVICE,
-                          facts->where[GPB_C].place == GPB_PLACE_DEVICE, gpb_packing_aligned(g->x[GPB_A].base, g->x[GPB_A].array, g->x[GPB_A].ld, g->x[GPB_A].stride, g->batch),
-                          gpb_packing_aligned(g->x[GPB_B].base, g->x[GPB_B].array, g->x[GPB_B].ld, g->x[GPB_B].stride, g->batch), lean };
-    uint64_t flags = 0;
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) flags |= (uint64_t)bits[i] << i;
+    uint64_t flags = gpb_call_multiplies(g) | (uint64_t)lean << 1;
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        const uint64_t lies = on.misaligned[x] | (uint64_t)gpb_where_is(facts, x, GPB_PLACE_DEVICE) << 1
+                              | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2;
+        flags |= lies << (2 + 3 * x);
+    }
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;

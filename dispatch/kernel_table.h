@@ -3,6 +3,7 @@
 #ifndef GPB_KERNEL_TABLE_H
 #define GPB_KERNEL_TABLE_H
 
+#include "dispatch/matrix.h"
 #include "kernels/names.h"
 
 enum gpb_image {
@@ -40,6 +41,9 @@ enum gpb_kernel_row {
 extern const gpb_image_row gpb_image_rows[GPB_IMAGES];
 extern const gpb_kernel gpb_kernels[];
 extern const int gpb_kernel_count;
+
+/* Of a tile: rows of op(A), columns of op(B). */
+static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_operand x) { return x == GPB_A ? kernel->bm : kernel->bn; }
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);

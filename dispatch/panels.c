@@ -30,91 +30,122 @@ static int64_t product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &result) || result > SATURATED ? SATURATED : result;
 }
 
-/* Bytes of `group` panels in FP32, each column rounded up to whole multiples. */
-static int64_t area(int64_t rows, int64_t cols, int64_t group)
+/* Bytes of `group` panels of such elements, each column rounded up to whole multiples. */
+static int64_t area(int64_t rows, int64_t cols, int64_t group, size_t element)
 {
-    return rounded_up(product(product(product(rows, cols), 4), group), 256);
+    return rounded_up(product(product(product(rows, cols), (int64_t)element), group), 256);
 }
 
 /* Bytes of `group` operands of rows x k as gpb_ssplit leaves them. */
 static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
 {
     /* Far beyond any memory, gpb_split_bytes itself would overflow. */
-    return area(rows, k, 1) >= SATURATED / 16 ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
+    const bool beyond = area(rows, k, 1, sizeof(float)) >= SATURATED / 16;
+    return beyond ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
+}
+
+/* A panel of that extent, in one strip. */
+static void set_extent(gpb_plan *plan, enum gpb_operand x, int64_t extent)
+{
+    plan->panel[x].extent = plan->panel[x].strip = extent;
+}
+
+/* Tiles of that kernel in a block of C. */
+static int64_t tiles_of(const gpb_plan *plan, const gpb_kernel *kernel)
+{
+    return product(ceil_div(plan->panel[GPB_A].extent, kernel->bm), ceil_div(plan->panel[GPB_B].extent, kernel->bn));
 }
 
 /* Some launch of the plan is likely to share out k. Strips unlock less than the whole panel at a time. */
 static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t tiles = product(product(ceil_div(plan->panel[GPB_A].extent, kernel->bm), ceil_div(plan->panel[GPB_B].extent, kernel->bn)), plan->group);
-    const bool strips = plan->panel[GPB_A].strip < plan->panel[GPB_A].extent || plan->panel[GPB_B].strip < plan->panel[GPB_B].extent;
+    const int64_t tiles = product(tiles_of(plan, kernel), plan->group);
+    const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
+    const bool strips = a->strip < a->extent || b->strip < b->extent;
     return plan->shares && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
            && ((strips && gpb_streamk_is_deep(plan->kc)) || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
 /* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
    up to the first multiple of GPB_PLAN_ALIGNED. */
-static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts)
+static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    if (plan->splits > 1) return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits));
+    if (plan->splits > 1)
+        return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits), element);
     if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
     const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, max(tile, wide));
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
-/* Of `group` panels of an operand in strips; see gpb_plan_strip_bytes. */
-static int64_t strips_area(int64_t size, int64_t strip, int64_t depth, int64_t group)
+/* An operand's panels in strips; see gpb_plan_strip_bytes. */
+static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t element)
 {
-    return product(ceil_div(size, strip), area(min(size, strip), depth, group));
+    const gpb_panels *p = &plan->panel[x];
+    return product(ceil_div(p->extent, p->strip), area(min(p->extent, p->strip), plan->kc, plan->group, element));
 }
 
 /* The same as gpb_ssplit leaves them. */
-static int64_t strips_split(const gpb_kernel *kernel, int64_t size, int64_t strip, const gpb_plan *plan)
+static int64_t strips_split(const gpb_plan *plan, enum gpb_operand x)
 {
-    return product(ceil_div(size, strip), split_area(kernel, min(size, strip), plan->kc, plan->group));
+    const gpb_panels *p = &plan->panel[x];
+    return product(ceil_div(p->extent, p->strip), split_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
 }
 
 /* 2 if more than one panel comes: one while the other is at work. */
 static void count_buffers(gpb_plan *plan, const gpb_call *call)
 {
-    const int64_t rows = ceil_div(call->m, plan->panel[GPB_A].extent), cols = ceil_div(call->n, plan->panel[GPB_B].extent), groups = ceil_div(call->batch, plan->group);
-    const bool steps = gpb_call_multiplies(call) && ceil_div(call->k, plan->kc) > 1;
-    plan->panel[GPB_A].buffers = rows > 1 || groups > 1 || steps ? 2 : 1;
-    plan->panel[GPB_B].buffers = cols > 1 || groups > 1 || steps ? 2 : 1;
-    plan->panel[GPB_C].buffers = rows > 1 || cols > 1 || groups > 1 ? 2 : 1;
+    const bool groups = call->batch > plan->group, steps = gpb_call_multiplies(call) && call->k > plan->kc;
+    bool any = false;
+    for (int x = 0; x < GPB_C; x++) {
+        const bool several = gpb_call_extent(call, x) > plan->panel[x].extent;
+        plan->panel[x].buffers = several || groups || steps ? 2 : 1;
+        any |= several;
+    }
+    plan->panel[GPB_C].buffers = any || groups ? 2 : 1;
+}
+
+/* Fills the bytes of A or B. */
+static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t element)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    const bool split = kernel->form == GPB_FORM_SPLIT;
+    gpb_panels *p = &plan->panel[x];
+    const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x)), depth = rounded_up(plan->kc, kernel->bk);
+    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), split ? GPB_PLAN_ALIGNED : 1), p->buffers) : 0;
+    p->bytes_packed = !p->packs ? 0 : split ? strips_split(plan, x) : area(extent, depth, plan->group, element);
+    p->bytes_wide = plan->wide ? split_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
+}
+
+/* And those of C: blocks of A's extent by B's. */
+static void measure_written(gpb_plan *plan, bool comes, size_t element)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    const int64_t grain = kernel->form == GPB_FORM_SPLIT ? GPB_PLAN_ALIGNED : 1, m = plan->panel[GPB_A].extent, n = plan->panel[GPB_B].extent;
+    gpb_panels *p = &plan->panel[GPB_C];
+    p->bytes = comes ? product(rounded_up(area(m, n, plan->group, element), grain), p->buffers) : 0;
+    const int64_t padded = area(rounded_up(m, kernel->bm), rounded_up(n, kernel->bn), plan->group, element);
+    p->bytes_packed = p->packs ? rounded_up(padded, grain) : 0;
 }
 
 /* Fills the bytes for the plan's panels; their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    const gpb_kernel *kernel = plan->kernel;
-    const int64_t mc = plan->panel[GPB_A].extent, nc = plan->panel[GPB_B].extent, kc = plan->kc, group = plan->group;
-    const int64_t m = rounded_up(mc, kernel->bm), n = rounded_up(nc, kernel->bn), k = rounded_up(kc, kernel->bk);
-    const bool reads = gpb_call_multiplies(call), split = kernel->form == GPB_FORM_SPLIT;
-    const int64_t grain = split ? GPB_PLAN_ALIGNED : 1;
+    const size_t element = gpb_call_element(call);
+    const bool reads = gpb_call_multiplies(call);
     count_buffers(plan, call);
-    const int64_t a = rounded_up(strips_area(mc, plan->panel[GPB_A].strip, kc, group), grain), b = rounded_up(strips_area(nc, plan->panel[GPB_B].strip, kc, group), grain);
-    plan->panel[GPB_A].bytes = reads && facts->where[GPB_A].place != GPB_PLACE_DEVICE ? product(a, plan->panel[GPB_A].buffers) : 0;
-    plan->panel[GPB_B].bytes = reads && facts->where[GPB_B].place != GPB_PLACE_DEVICE ? product(b, plan->panel[GPB_B].buffers) : 0;
-    plan->panel[GPB_C].bytes = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? product(rounded_up(area(mc, nc, group), grain), plan->panel[GPB_C].buffers) : 0;
-    plan->panel[GPB_A].bytes_packed = !plan->panel[GPB_A].packs ? 0 : split ? strips_split(kernel, mc, plan->panel[GPB_A].strip, plan) : area(m, k, group);
-    plan->panel[GPB_B].bytes_packed = !plan->panel[GPB_B].packs ? 0 : split ? strips_split(kernel, nc, plan->panel[GPB_B].strip, plan) : area(k, n, group);
-    plan->panel[GPB_C].bytes_packed = plan->panel[GPB_C].packs ? rounded_up(area(m, n, group), grain) : 0;
-    plan->panel[GPB_A].bytes_wide = plan->wide ? split_area(plan->wide, min(mc, plan->panel[GPB_A].strip), kc, group) : 0;
-    plan->panel[GPB_B].bytes_wide = plan->wide ? split_area(plan->wide, min(nc, plan->panel[GPB_B].strip), kc, group) : 0;
-    plan->bytes_parts = reads ? parts_area(plan, facts) : 0;
-    int64_t tables = call->x[GPB_A].array || call->x[GPB_B].array || call->x[GPB_C].array ? product(group, TABLES) : 0;
-    return gpb_plan_bytes(plan) + tables;
+    for (int x = 0; x < GPB_C; x++) measure_read(plan, x, reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE), element);
+    measure_written(plan, !gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE), element);
+    plan->bytes_parts = reads ? parts_area(plan, facts, element) : 0;
+    return gpb_plan_bytes(plan) + (gpb_call_arrays(call) ? product(plan->group, TABLES) : 0);
 }
 
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *smallest = plan->fallback ? plan->fallback : plan->kernel;
-    int64_t blocks = product(ceil_div(plan->panel[GPB_A].extent, smallest->bm), ceil_div(plan->panel[GPB_B].extent, smallest->bn));
-    return measure(plan, call, facts) <= facts->gpu.bytes && blocks <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
+    return measure(plan, call, facts) <= facts->gpu.bytes && tiles_of(plan, smallest) <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -132,13 +163,13 @@ static int64_t even(int64_t size, int64_t panel)
     return count == 1 ? size : min(panel, rounded_up(ceil_div(size, count), GRAIN));
 }
 
-/* The widest column block that fits beside mc and kc, or 0. */
+/* The widest column block that fits beside the height and kc, or 0. */
 static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     int64_t good = 0, bad = ceil_div(call->n, GRAIN) + 1;
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
-        plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = min(product(middle, GRAIN), call->n);
+        set_extent(plan, GPB_B, min(product(middle, GRAIN), call->n));
         if (fits(plan, call, facts)) good = middle;
         else bad = middle;
     }
@@ -150,15 +181,13 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
 static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
-                + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts), busiest = max(up, down);
-    double launches = (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->panel[GPB_A].extent) * (double)ceil_div(call->n, plan->panel[GPB_B].extent)
-                      * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1);
+    const double up = gpb_predict_up(&t, facts), down = gpb_predict_down(&t, facts), busiest = max(up, down);
+    double launches = (double)ceil_div(call->batch, plan->group) * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1);
+    for (int x = 0; x < GPB_C; x++) launches *= (double)ceil_div(gpb_call_extent(call, x), plan->panel[x].extent);
     return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
 
-/* All depths and heights by halves, each with the widest nc: a few hundred candidates at most, for a call that takes seconds. */
+/* All depths and heights by halves, each with the widest column block: a few hundred candidates at most, for a call that takes seconds. */
 static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     gpb_plan best = { 0 };
@@ -166,9 +195,11 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
     int64_t highest = plan->panel[GPB_A].extent;
     for (int64_t kc = call->k; kc == call->k || kc > 0; kc = smaller(kc)) {
         for (int64_t mc = highest; mc > 0; mc = smaller(mc)) {
-            plan->kc = even(call->k, kc), plan->panel[GPB_A].extent = plan->panel[GPB_A].strip = even(call->m, mc), plan->panel[GPB_B].extent = widest(plan, call, facts);
-            if (plan->panel[GPB_B].extent == 0) continue;
-            plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = even(call->n, plan->panel[GPB_B].extent);
+            plan->kc = even(call->k, kc);
+            set_extent(plan, GPB_A, even(call->m, mc));
+            const int64_t nc = widest(plan, call, facts);
+            if (nc == 0) continue;
+            set_extent(plan, GPB_B, even(call->n, nc));
             double seconds = worth(plan, call, facts, kernels_s);
             if (seconds < best_s) best = *plan, best_s = seconds;
         }
@@ -195,7 +226,9 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
 static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     plan->wide = wide_beside(plan->kernel, call, facts);
-    if (plan->wide && fits(plan, call, facts) && plan->panel[GPB_A].bytes_wide + plan->panel[GPB_B].bytes_wide <= facts->gpu.bytes / 8) return true;
+    if (plan->wide && fits(plan, call, facts)
+        && plan->panel[GPB_A].bytes_wide + plan->panel[GPB_B].bytes_wide <= facts->gpu.bytes / 8)
+        return true;
     plan->wide = NULL;
     return fits(plan, call, facts);
 }
@@ -206,20 +239,23 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
-    const bool on_device = facts->where[GPB_A].place == GPB_PLACE_DEVICE && facts->where[GPB_B].place == GPB_PLACE_DEVICE && facts->where[GPB_C].place == GPB_PLACE_DEVICE;
+    const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
+    const bool on_device = gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE) && gpb_where_is(facts, GPB_B, GPB_PLACE_DEVICE) && c_in_place;
+    const int64_t mc = plan->panel[GPB_A].extent, nc = plan->panel[GPB_B].extent;
     if (on_device || padded || plan->panel[GPB_C].packs || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
     gpb_plan best = *plan;
     double best_s = gpb_predict_run(plan, call, facts, kernels_s);
-    const int64_t longest = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? 0 : max(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent);
+    const int64_t longest = c_in_place ? 0 : max(mc, nc);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
-            next.panel[GPB_A].strip = whole_a ? plan->panel[GPB_A].extent : min(strip, plan->panel[GPB_A].extent), next.panel[GPB_B].strip = min(strip, plan->panel[GPB_B].extent);
-            if (ceil_div(next.panel[GPB_A].extent, next.panel[GPB_A].strip) + ceil_div(next.panel[GPB_B].extent, next.panel[GPB_B].strip) > MOST_STRIPS || !fits(&next, call, facts)) continue;
+            next.panel[GPB_A].strip = whole_a ? mc : min(strip, mc), next.panel[GPB_B].strip = min(strip, nc);
+            const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip) + ceil_div(nc, next.panel[GPB_B].strip);
+            if (strips > MOST_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) best = next, best_s = seconds;
         }
-    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && plan->panel[GPB_A].extent == call->m && plan->panel[GPB_B].extent == call->n; steps *= 2) {
+    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && mc == call->m && nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
         next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
@@ -234,7 +270,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
 static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    double bytes = t.a + t.b + t.c_down;
+    const double bytes = t.up[GPB_A] + t.up[GPB_B] + t.down;
     int64_t groups = min(call->batch, bytes > GROUP_BYTES ? (int64_t)(bytes / GROUP_BYTES) : 1);
     gpb_plan next = *plan;
     next.group = ceil_div(call->batch, groups);
@@ -254,10 +290,11 @@ static gpb_facts usual(const gpb_facts *facts)
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *measured, double kernels_s)
 {
     const gpb_facts always = usual(measured), *facts = &always;
-    gpb_packing packs = gpb_packing_of(plan->kernel, call, facts);
-    plan->panel[GPB_A].packs = packs.a, plan->panel[GPB_B].packs = packs.b, plan->panel[GPB_C].packs = packs.c;
-    plan->panel[GPB_A].extent = plan->panel[GPB_A].strip = facts->where[GPB_C].place == GPB_PLACE_DEVICE ? call->m : even(call->m, min(call->m, GPB_LONGEST_COLUMN));
-    plan->panel[GPB_B].extent = plan->panel[GPB_B].strip = call->n, plan->kc = call->k, plan->group = call->batch;
+    const int64_t longest = GPB_PLAN_LONGEST_COLUMN / (int64_t)gpb_call_element(call);
+    for (int x = 0; x < GPB_OPERANDS; x++) plan->panel[x].packs = gpb_packing_of(plan->kernel, call, facts, x);
+    set_extent(plan, GPB_A, gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? call->m : even(call->m, min(call->m, longest)));
+    set_extent(plan, GPB_B, call->n);
+    plan->kc = call->k, plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);

@@ -6,9 +6,8 @@
 #include "dispatch/kernel_table.h"
 #include "dispatch/matrix.h"
 
-/* The most rows of a tile of C that goes home to host memory: a column goes home in one load, to be
-   committed at once. */
-#define GPB_LONGEST_COLUMN 524288
+/* The most bytes of a column of C that goes home to host memory: a column goes home in one load, to be committed at once. */
+#define GPB_PLAN_LONGEST_COLUMN (2 << 20)
 /* Where slices may lie: at multiples of so many bytes (split.h). */
 #define GPB_PLAN_ALIGNED 1024
 
@@ -72,9 +71,9 @@ static inline int gpb_plan_slices(const gpb_kernel *kernel)
 }
 
 /* From one strip of a panel to the next in the arena, as they come from the host: `group` members of size x depth elements. */
-static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group)
+static inline int64_t gpb_plan_strip_bytes(int64_t size, int64_t depth, int64_t group, size_t element)
 {
-    return (4 * size * depth * group + 255) / 256 * 256;
+    return ((int64_t)element * size * depth * group + 255) / 256 * 256;
 }
 
 #endif

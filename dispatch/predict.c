@@ -13,25 +13,34 @@
    the products travel: beta C is added where it lies. */
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    double m = (double)call->m, n = (double)call->n, k = gpb_call_multiplies(call) ? (double)call->k : 0;
-    double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent), cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
-    bool whole = plan->kc >= call->k;
-    double times_a = whole ? cols - (cols - 1) / rows : cols, times_b = whole ? 1 : rows;
-    double element = 4 * (double)call->batch, c = element * m * n * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
-    return (gpb_traffic){ .a = facts->where[GPB_A].place != GPB_PLACE_DEVICE ? element * m * k * times_a : 0,
-                          .b = facts->where[GPB_B].place != GPB_PLACE_DEVICE ? element * k * n * times_b : 0,
-                          .c_up = facts->where[GPB_C].place == GPB_PLACE_ELSEWHERE && call->beta != 0 ? c : 0,
-                          .c_down = facts->where[GPB_C].place != GPB_PLACE_DEVICE ? c : 0 };
+    const double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent), cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
+    const bool whole = plan->kc >= call->k;
+    const double times[] = { whole ? cols - (cols - 1) / rows : cols, whole ? 1 : rows }, element = (double)gpb_call_element(call);
+    const double c = element * gpb_call_elements(call, GPB_C) * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
+    gpb_traffic traffic = { .down = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? 0 : c };
+    for (int x = 0; x < GPB_C; x++)
+        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE)) traffic.up[x] = element * gpb_call_elements(call, x) * times[x];
+    if (gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) && call->beta != 0) traffic.up[GPB_C] = c;
+    return traffic;
+}
+
+double gpb_predict_up(const gpb_traffic *traffic, const gpb_facts *facts)
+{
+    double seconds = 0;
+    for (int x = 0; x < GPB_OPERANDS; x++) seconds += gpb_cost_link(traffic->up[x], facts->where[x].place, true, facts);
+    return seconds;
+}
+
+double gpb_predict_down(const gpb_traffic *traffic, const gpb_facts *facts)
+{
+    return gpb_cost_link(traffic->down, facts->where[GPB_C].place, false, facts);
 }
 
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    double up = gpb_cost_link(t.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(t.b, facts->where[GPB_B].place, true, facts)
-                + gpb_cost_link(t.c_up, facts->where[GPB_C].place, true, facts);
-    double down = gpb_cost_link(t.c_down, facts->where[GPB_C].place, false, facts);
-    double reach = gpb_cost_reach(t.a, facts->where[GPB_A].place) + gpb_cost_reach(t.c_down, facts->where[GPB_C].place);
-    return facts->link.call_s + reach + max(up, down);
+    const double reach = gpb_cost_reach(t.up[GPB_A], facts->where[GPB_A].place) + gpb_cost_reach(t.down, facts->where[GPB_C].place);
+    return facts->link.call_s + reach + max(gpb_predict_up(&t, facts), gpb_predict_down(&t, facts));
 }
 
 /* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last blocks, the way through k, the change
@@ -42,12 +51,15 @@ static double launch_s(const gpb_plan *plan, double k1)
     return (plan->kernel->form == GPB_FORM_SPLIT ? 16e-6 : 6e-6) + 6e-9 * k1;
 }
 
-static double strip_bytes(const gpb_move *move, const gpb_plan *plan)
+/* Rows of op(A) or columns of op(B) in the move's strip. */
+static int64_t strip_size(const gpb_move *move, const gpb_plan *plan)
 {
-    const gpb_region *t = &move->block;
-    int64_t size = move->operand == 'a' ? gpb_schedule_strip(t->rows, plan->panel[GPB_A].strip, move->strip)
-                                        : gpb_schedule_strip(t->cols, plan->panel[GPB_B].strip, move->strip);
-    return 4.0 * (double)size * (double)move->k1 * (double)t->members;
+    return gpb_schedule_strip(move->block.size[move->operand], plan->panel[move->operand].strip, move->strip);
+}
+
+static double strip_bytes(const gpb_move *move, const gpb_call *call, const gpb_plan *plan)
+{
+    return (double)gpb_call_element(call) * (double)strip_size(move, plan) * (double)move->depth * (double)move->block.members;
 }
 
 /* What a column takes longer that does not follow the one before. The crew: 8192 in 13.3 ms by strips of B alone, 17.9 with strips of A that
@@ -62,21 +74,22 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
 /* The move's strip over the link. */
 static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts)
 {
-    const bool is_a = move->operand == 'a', k_down = is_a ? call->x[GPB_A].trans != 'N' : call->x[GPB_B].trans == 'N';
-    const enum gpb_place place = is_a ? facts->where[GPB_A].place : facts->where[GPB_B].place;
-    const int64_t size = is_a ? gpb_schedule_strip(move->block.rows, plan->panel[GPB_A].strip, move->strip)
-                              : gpb_schedule_strip(move->block.cols, plan->panel[GPB_B].strip, move->strip);
-    return gpb_cost_link(strip_bytes(move, plan), place, true, facts)
-           + columns_s(k_down ? move->k1 : size, k_down ? size : move->k1, is_a ? call->x[GPB_A].ld : call->x[GPB_B].ld, move->block.members, place);
+    const enum gpb_place place = facts->where[move->operand].place;
+    const bool k_down = gpb_call_k_down(call, move->operand);
+    const int64_t size = strip_size(move, plan), rows = k_down ? move->depth : size, cols = k_down ? size : move->depth;
+    return gpb_cost_link(strip_bytes(move, call, plan), place, true, facts)
+           + columns_s(rows, cols, call->x[move->operand].ld, move->block.members, place);
 }
 
 /* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it copies one way (H200 and 16 cores,
    2026-11-21: 69 and 44 GB/s), and strips come first: until the last of them is up, the way home has what is left. */
 static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts, double up_end)
 {
-    const double bytes = 4.0 * (double)t->rows * (double)t->cols * (double)t->members;
-    const double alone_s = gpb_cost_link(bytes, facts->where[GPB_C].place, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, facts->where[GPB_C].place);
-    const bool shared = facts->where[GPB_C].place == GPB_PLACE_HOST && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST);
+    const enum gpb_place place = facts->where[GPB_C].place;
+    const double bytes = (double)gpb_call_element(call) * (double)t->rows * (double)t->cols * (double)t->members;
+    const double alone_s = gpb_cost_link(bytes, place, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, place);
+    const bool staged = gpb_where_is(facts, GPB_A, GPB_PLACE_HOST) || gpb_where_is(facts, GPB_B, GPB_PLACE_HOST);
+    const bool shared = place == GPB_PLACE_HOST && staged;
     const double slow = max(1, facts->link.down_gbs / (0.6 * facts->link.up_gbs));
     if (!shared || from >= up_end) return alone_s;
     const double beside_s = up_end - from;
@@ -85,38 +98,42 @@ static double home_s(double from, const gpb_region *t, const gpb_call *call, con
 
 static double moves_of(const gpb_call *call, const gpb_plan *plan)
 {
-    double steps = gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1;
-    return (double)ceil_div(call->batch, plan->group) * (double)ceil_div(call->m, plan->panel[GPB_A].extent) * (double)ceil_div(call->n, plan->panel[GPB_B].extent) * steps
-           * ((double)ceil_div(plan->panel[GPB_A].extent, plan->panel[GPB_A].strip) + (double)ceil_div(plan->panel[GPB_B].extent, plan->panel[GPB_B].strip));
+    double blocks = (double)ceil_div(call->batch, plan->group), strips = 0;
+    for (int x = 0; x < GPB_C; x++) {
+        blocks *= (double)ceil_div(gpb_call_extent(call, x), plan->panel[x].extent);
+        strips += (double)ceil_div(plan->panel[x].extent, plan->panel[x].strip);
+    }
+    return blocks * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1) * strips;
 }
 
 /* When the link's two directions and the kernels would each have done with what a move asks of them. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
-    const bool reads = gpb_call_multiplies(call);
-    const double floor_s = gpb_predict_link(plan, call, facts), work = (double)call->m * (double)call->n * (double)call->batch
-                                                                         * (reads ? (double)call->k : 1);
+    const bool reads = gpb_call_multiplies(call), fetches_c = call->beta != 0 && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE);
+    const double element = (double)gpb_call_element(call), floor_s = gpb_predict_link(plan, call, facts);
+    const double work = (double)call->m * (double)call->n * (double)call->batch * (reads ? (double)call->k : 1);
     if (moves_of(call, plan) > MOST_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
     gpb_schedule_cursor walk = gpb_schedule_begin(call, plan);
-    const gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
-    const double up_end = gpb_cost_link(traffic.a, facts->where[GPB_A].place, true, facts) + gpb_cost_link(traffic.b, facts->where[GPB_B].place, true, facts);
+    gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
+    traffic.up[GPB_C] = 0;
+    const double up_end = gpb_predict_up(&traffic, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
     for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
         const gpb_region *t = &move->tile;
-        if (move->operand) {
-            const enum gpb_place place = move->operand == 'a' ? facts->where[GPB_A].place : facts->where[GPB_B].place;
-            const double bytes = strip_bytes(move, plan);
-            if (up == 0) up = gpb_cost_reach(bytes, place);
+        if (move->reads) {
+            if (up == 0) up = gpb_cost_reach(strip_bytes(move, call, plan), facts->where[move->operand].place);
             up += strip_s(move, call, plan, facts);
         }
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
-        if (call->beta != 0 && move->first && facts->where[GPB_C].place == GPB_PLACE_ELSEWHERE) up += gpb_cost_link(4 * elements, facts->where[GPB_C].place, true, facts);
-        run = max(run, up) + kernels_s * elements * (reads ? (double)move->k1 : 1) / work + (tiles++ ? launch_s(plan, (double)move->k1) : 0);
+        if (fetches_c && move->first) up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
+        run = max(run, up) + kernels_s * elements * (reads ? (double)move->depth : 1) / work;
+        if (tiles++) run += launch_s(plan, (double)move->depth);
         if (!move->last) continue;
-        last_bytes = 4 * elements;
-        down = max(down, run), down += home_s(down, t, call, facts, up_end);
+        last_bytes = element * elements;
+        down = max(down, run);
+        down += home_s(down, t, call, facts, up_end);
     }
     return facts->link.call_s + max(max(run, up), down) + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
 }

@@ -7,11 +7,14 @@
 #include "dispatch/facts.h"
 #include "dispatch/plan.h"
 
-/* Bytes over the link in panels of that size: from mc to group. */
+/* Bytes over the link in panels of that size: from the extents to `group`. */
 typedef struct gpb_traffic {
-    double a, b, c_up, c_down;
+    double up[GPB_OPERANDS], down;
 } gpb_traffic;
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
+/* Seconds of the link for them, up and down. */
+double gpb_predict_up(const gpb_traffic *traffic, const gpb_facts *facts);
+double gpb_predict_down(const gpb_traffic *traffic, const gpb_facts *facts);
 /* Seconds that the call takes at least, whatever the kernels: its fixed cost, the busier direction of the link. */
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
 /* Predicted seconds of the whole run, whose kernels alone take kernels_s. */

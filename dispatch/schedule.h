@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of a run. C is computed block by block (mc x nc of the plan, for `group` members), each from panels of k; the panels of A and
-   B come in strips, alternately, and each strip unlocks the part of C between it and the strips of the other operand that are there
-   (host_ideal in tests/bench/host.c has the time that this takes at best). The run, the host that finishes what a failed run left, and the cost model walk the
-   same way. Pure. */
+/* The order of a run. C is computed block by block (the extents of the plan's panels, for `group` members), each from panels of k; the panels
+   of A and B come in strips, alternately, and each strip unlocks the part of C between it and the strips of the other operand that are
+   there (host_ideal in tests/bench/host.c has the time that this takes at best). The run, the host that finishes what a failed run left,
+   and the cost model walk the same way. Pure. */
 #ifndef GPB_SCHEDULE_H
 #define GPB_SCHEDULE_H
 
 #include "dispatch/call.h"
 #include "dispatch/plan.h"
 
-/* A part of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). */
+/* A part of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols). The rows are those of op(A), the
+   columns those of op(B): at[GPB_A] is i, size[GPB_B] is cols. */
 typedef struct gpb_region {
-    int64_t member, members, i, rows, j, cols;
+    int64_t member, members;
+    union {
+        struct { int64_t i, j; };
+        int64_t at[2];
+    };
+    union {
+        struct { int64_t rows, cols; };
+        int64_t size[2];
+    };
 } gpb_region;
 
 /* One strip comes, and what it unlocks is computed. */
 typedef struct gpb_move {
-    gpb_region block;              /* whose panels these are */
+    gpb_region block;            /* whose panels these are */
     int64_t number;              /* of the block, from 0, idle ones counted */
-    int64_t p, k1;               /* the panel of k: k1 deep from p */
+    int64_t p, depth;            /* the panel of k: so deep from p */
     bool first, last;            /* of the block's panels of k */
-    char operand;                /* 'a', 'b': a strip of it comes; 0: nothing is read */
+    bool reads;                  /* a strip of this operand, A or B, comes; else nothing is read: */
+    enum gpb_operand operand;
     int64_t strip;               /* its number in the panel */
-    int64_t panel[3];            /* numbers, from 1, of the panels of A and of B, and of the block of C: each second uses the same buffer */
-    gpb_region tile;               /* computed now; rows == 0: nothing yet */
+    int64_t panel[GPB_OPERANDS]; /* numbers, from 1, of the panels of A and of B, and of the block of C: each second uses the same buffer */
+    gpb_region tile;             /* computed now; rows == 0: nothing yet */
 } gpb_move;
 
 typedef struct gpb_schedule_cursor {

@@ -20,7 +20,7 @@ enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 6
 #define GPB_TURN_NS INT64_C(100000000)
 /* Bytes of rings, 124 MiB in all: of the very first lane, where a large call goes if it can, and of the others. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms (H200: evidence/rings.md). */
 enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20 };
-_Static_assert(4 * GPB_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
+_Static_assert(GPB_PLAN_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
 
 /* What one call computes with: streams, belts and an arena of device memory. One call at a time. */
 typedef struct gpb_lane {

@@ -10,18 +10,18 @@ CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, i
     gpb_run *r = &f->run;
     gpb_staging *belt = up ? r->lane->up : r->lane->down;
     const gpb_region *t = &move->tile, *block = &move->block;
-    const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->c.stored.ld, .ld_arena = block->rows, .element = r->element,
+    const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->x[GPB_C].stored.ld, .ld_arena = block->rows, .element = r->element,
                               .uplo = r->call->x[GPB_C].uplo, .row0 = t->i, .col0 = t->j + col };
     const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
-    const char *callers = gpb_matrix_member(&r->c.stored, t->member + l, r->element);
+    const char *callers = gpb_matrix_member(&r->x[GPB_C].stored, t->member + l, r->element);
     belt->bytes += (uint64_t)(t->rows * cols) * r->element;
-    return gpb_dma_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->c.stored.ld) * r->element,
+    return gpb_dma_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->x[GPB_C].stored.ld) * r->element,
                         gpb_operand_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
 }
 
 bool gpb_download_direct(const gpb_run *r)
 {
-    return r->c.place == GPB_PLACE_ELSEWHERE || (r->c.place == GPB_PLACE_PINNED && r->call->beta == 0);
+    return r->x[GPB_C].place == GPB_PLACE_ELSEWHERE || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0);
 }
 
 static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
@@ -32,11 +32,11 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
     const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_download_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
     const int64_t cols = min(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
-    char *to = gpb_matrix_member(&r->c.stored, t->member + w->member, e);
+    char *to = gpb_matrix_member(&r->x[GPB_C].stored, t->member + w->member, e);
     gpb_chunk load = { .device = gpb_operand_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
                       .cols = cols, .count = cols,
-                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->c.stored.ld) * e, .rows = t->rows, .cols = cols,
-                                .ld_from = t->rows, .ld_to = r->c.stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
+                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->x[GPB_C].stored.ld) * e, .rows = t->rows, .cols = cols,
+                                .ld_from = t->rows, .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
                                 .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
     load.copy.target = f->past ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
     load.direct = gpb_download_direct(r);
@@ -92,10 +92,10 @@ CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
             if (f->launch.tiles > w->tiles) result = fetch_tile(f, w, &whole, busy);
             if (result || !whole) return result;
         }
-        const int64_t block = w->move.panel[2];
+        const int64_t block = w->move.panel[GPB_C];
         gpb_stage_advance(w);
         *busy = true;
-        if (f->run.c.buffers > 1 && (w->ended || w->move.panel[2] != block))
+        if (f->run.x[GPB_C].buffers > 1 && (w->ended || w->move.panel[GPB_C] != block))
             result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2], f->run.lane->down->stream);
     }
     return result;

@@ -52,8 +52,8 @@ static void point_to_guards(const gpb_run *r, const gpb_view *a, const gpb_view 
     const int slices = gpb_plan_slices(r->plan->kernel);
     args->guard_a = (const uint64_t *)(uintptr_t)(a->at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
     args->guard_b = (const uint64_t *)(uintptr_t)(b->at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
-    args->stride_guard_a = a->between / 2, args->stride_guard_b = b->between / 2;      /* from 4 bytes to 8 */
-    args->epoch_a = r->a.epoch, args->epoch_b = r->b.epoch;
+    args->stride_guard_a = a->member_stride / 2, args->stride_guard_b = b->member_stride / 2;      /* from 4 bytes to 8 */
+    args->epoch_a = r->x[GPB_A].epoch, args->epoch_b = r->x[GPB_B].epoch;
 }
 
 /* On the blocks at args->level: as many clusters as there is room for. */
@@ -83,13 +83,13 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
 static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     const bool wide = r->plan->wide && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
-    const gpb_view a = gpb_operand_view(r, &r->a, false, piece), b = gpb_operand_view(r, &r->b, false, piece);
+    const gpb_view a = gpb_operand_view(r, GPB_A, false, piece), b = gpb_operand_view(r, GPB_B, false, piece);
     args.level = wide ? 2 : 1;
     r->last = args;
     CUresult result = gpb_operand_bind_args(r, &piece->tile, &a, &b, c, &args);
     if (!result) result = launch_kernel(r, r->plan->fallback, &args, 1);
     /* In place, the blocks that are not left are in C already. */
-    r->progress->torn = result && r->c.place == GPB_PLACE_DEVICE && !r->c.packed;
+    r->progress->torn = result && r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
     return result;
 }
 
@@ -104,9 +104,9 @@ static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm
     args.batch = batch;
     for (int64_t x = 0; x < pieces->count && !result; x++) {
         result = fallback(r, &piece, args, &at);
-        piece.strip_a += pieces->along == 'a', piece.strip_b += pieces->along == 'b';
+        piece.strip[piece.along]++;
         args.guard_a += args.stride_guard_a, args.guard_b += args.stride_guard_b;
-        at.at += (CUdeviceptr)c->between * r->element;
+        at.at += (CUdeviceptr)c->member_stride * r->element;
     }
     return result;
 }
@@ -116,22 +116,22 @@ static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm
 /* What the kernels are told of a piece; beta: what C counts for. */
 static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, gpb_gemm_args *args, gpb_view *c)
 {
-    const gpb_view a = gpb_operand_view(r, &r->a, true, piece), b = gpb_operand_view(r, &r->b, true, piece);
+    const gpb_view a = gpb_operand_view(r, GPB_A, true, piece), b = gpb_operand_view(r, GPB_B, true, piece);
     *c = gpb_operand_view_c(r, move, piece);
     args->m = piece->tile.rows, args->n = piece->tile.cols, args->batch = piece->tile.members * piece->count;
-    CUresult result = gpb_operand_bind_args(r, &piece->tile, move->operand ? &a : NULL, move->operand ? &b : NULL, c, args);
-    if (!result && move->operand && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
+    CUresult result = gpb_operand_bind_args(r, &piece->tile, move->reads ? &a : NULL, move->reads ? &b : NULL, c, args);
+    if (!result && move->reads && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
     return result;
 }
 
 /* The workspace of C to where C is, or to its buffer. */
 static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
 {
-    const gpb_view *home = &r->c.raw, *from = &r->c.given;
+    const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j,
-                             .batch = t->members, .stride_w = from->between, .stride_c = home->between, .uplo = r->call->x[GPB_C].uplo };
-    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_operand_table(r, 3);
+                             .batch = t->members, .stride_w = from->member_stride, .stride_c = home->member_stride, .uplo = r->call->x[GPB_C].uplo };
+    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_operand_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,
         .args = &args });
@@ -140,24 +140,23 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
 /* The tile as one batch of equal rectangles, one for each strip of the operand that was there, and the last strip if it is narrower. */
 static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set pieces[2])
 {
-    const gpb_region *t = &move->tile;
-    const char along = move->operand == 'a' ? 'b' : 'a';
-    const int64_t strip = along == 'a' ? r->a.strip : r->b.strip, size = along == 'a' ? t->rows : t->cols;
-    const int64_t full = move->operand ? size / strip : 0, rest = move->operand ? size % strip : size;
-    gpb_launch_set piece = { .tile = *t, .count = 1, .along = along };
+    const enum gpb_operand along = move->operand == GPB_A ? GPB_B : GPB_A;
+    const int64_t strip = r->x[along].strip, size = move->tile.size[along];
+    const int64_t full = move->reads ? size / strip : 0, rest = move->reads ? size % strip : size;
+    gpb_launch_set piece = { .tile = move->tile, .count = 1, .along = along };
     int count = 0;
-    *(along == 'a' ? &piece.strip_b : &piece.strip_a) = move->operand ? move->strip : 0;
+    if (move->reads) piece.strip[move->operand] = move->strip;
     if (full) {
         pieces[count] = piece;
         pieces[count].count = full;
-        *(along == 'a' ? &pieces[count].tile.rows : &pieces[count].tile.cols) = strip;
+        pieces[count].tile.size[along] = strip;
         count++;
     }
     if (rest) {
         pieces[count] = piece;
-        *(along == 'a' ? &pieces[count].tile.rows : &pieces[count].tile.cols) = rest;
-        *(along == 'a' ? &pieces[count].tile.i : &pieces[count].tile.j) += full * strip;
-        *(along == 'a' ? &pieces[count].strip_a : &pieces[count].strip_b) = full;
+        pieces[count].tile.size[along] = rest;
+        pieces[count].tile.at[along] += full * strip;
+        pieces[count].strip[along] = full;
         count++;
     }
     return count;
@@ -166,17 +165,17 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
 /* Beta as the device applies it: what goes home to the host's memory is added to beta C there. */
 static double beta_of(const gpb_run *r, const gpb_move *move)
 {
-    return !move->first ? 1 : gpb_place_on_host(r->c.place) ? 0 : r->call->beta;
+    return !move->first ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
 }
 
 static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool guarded)
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
-    gpb_gemm_args args = { .k = move->operand ? move->k1 : 0, .alpha = r->call->alpha, .beta = r->c.packed ? 0 : beta_of(r, move) };
+    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = r->call->alpha, .beta = r->x[GPB_C].packed ? 0 : beta_of(r, move) };
     gpb_view c;
     CUresult result = describe(r, move, piece, &args, &c);
     if (result) return result;
-    if (!slices || !move->operand) return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
+    if (!slices || !move->reads) return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
     result = launch_clusters(r, r->plan->kernel, &args);
     return result || !guarded ? result : stand_in_each(r, piece, args, &c);
 }
@@ -184,7 +183,7 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
 CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
 {
     gpb_launch_set pieces[2];
-    CUresult result = move->operand ? gpb_operand_prepare(r, move) : CUDA_SUCCESS;
+    CUresult result = move->reads ? gpb_operand_prepare(r, move) : CUDA_SUCCESS;
     if (result || move->tile.rows == 0) return result;
     result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
@@ -192,7 +191,7 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
         if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_operand_slice(r, move);      /* its counters at zero */
         if (!result) result = multiply(r, move, &pieces[i], guarded);
     }
-    return result || !r->c.packed ? result : unpack(r, &move->tile, beta_of(r, move));
+    return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));
 }
 
 CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
@@ -201,7 +200,7 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
     const int count = pieces_of(r, move, pieces);
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < count && !result; i++) {
-        gpb_gemm_args args = { .k = move->k1, .alpha = r->call->alpha, .beta = beta_of(r, move) };
+        gpb_gemm_args args = { .k = move->depth, .alpha = r->call->alpha, .beta = beta_of(r, move) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
         if (!result) result = stand_in_each(r, &pieces[i], args, &c);

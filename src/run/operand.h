@@ -7,36 +7,38 @@
 #include "src/gpu/dma.h"
 #include "src/run/run.h"
 
-/* A matrix, or one a member, as a kernel is given it. */
+/* A matrix, or one a member, as a kernel is given it: op(A), op(B) transposed, so that k goes across in both, or C. */
 typedef struct gpb_view {
     CUdeviceptr at;                   /* member 0 */
-    int64_t rs, cs, between;          /* element strides of op(X), and between members */
-    bool scattered;                   /* members of a pointer array, where the program has them: `between` is nothing */
+    int64_t rs, cs;                   /* elements from a row to the next, from a column to the next */
+    int64_t member_stride;            /* elements from a member to the next */
+    bool scattered;                   /* members of a pointer array, where the program has them: member_stride is nothing */
 } gpb_view;
 
 /* A, B or C. A panel of A or B (a block of C) is the part that is at work; strips are numbered in it. */
 typedef struct gpb_run_operand {
+    enum gpb_operand which;
     gpb_matrix stored;                /* the caller's */
     enum gpb_place place;             /* DEVICE: kernels see it where it is */
-    bool is_a, k_down;                /* k_down: stored with k down its columns */
-    CUdeviceptr panel, packed;        /* in the arena; 0: none. panel: the first of its buffers */
+    bool k_down;                      /* A, B: stored with k down its columns */
+    CUdeviceptr panel, packed, wide;  /* in the arena; 0: none. panel: the first of its buffers; wide: slices for the plan's wide kernel */
     int buffers;
     int64_t buffer_bytes;             /* from one buffer to the next */
     int64_t strip, strip_bytes;       /* rows of op(A), columns of op(B) in a strip; from a strip to the next in a buffer */
-    int64_t at_panel, k1;             /* the panel that the rest is about; its depth */
-    gpb_view raw, given;              /* A, B: raw as it came, strip 0, rs, cs and between still to be filled in; given: packed. C: as it is
+    int64_t at_panel, depth;          /* the panel that the rest is about; its depth */
+    gpb_view source, ready;           /* A, B: as it came, strip 0, rs, cs and member_stride still to be filled in; packed. C: as it is
                                          brought, and as the kernel is given it */
-    int64_t raw_strip, given_strip;   /* from a strip to the next: elements; bytes of slices */
-    int64_t fresh;                    /* a strip that has come and is not split yet; < 0: none */
+    int64_t source_strip, ready_strip;   /* from a strip to the next: elements; bytes of slices */
+    int64_t unsliced;                 /* a strip that has come and is not split yet; < 0: none */
     uint64_t epoch;                   /* of the guard words of the panel */
 } gpb_run_operand;
 
 /* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only either count or members is above 1. */
 typedef struct gpb_launch_set {
-    gpb_region tile;                    /* the first */
+    gpb_region tile;                  /* the first */
     int64_t count;                    /* rectangles, one for each strip of `along` */
-    char along;                       /* 'a': they lie one below the other, 'b': side by side */
-    int64_t strip_a, strip_b;         /* the strips of the first */
+    enum gpb_operand along;           /* A: they lie one below the other, B: side by side */
+    int64_t strip[2];                 /* the strips of A and of B of the first */
 } gpb_launch_set;
 
 typedef struct gpb_run {
@@ -45,11 +47,10 @@ typedef struct gpb_run {
     const gpb_call *call;
     const gpb_plan *plan;
     gpb_progress *progress;
-    gpb_run_operand a, b, c;
-    CUdeviceptr wide_a, wide_b;       /* slices for the plan's wide kernel */
+    gpb_run_operand x[GPB_OPERANDS];
     CUdeviceptr parts;                /* counters and partial sums */
     CUdeviceptr tables;               /* of gpb_gemm_item, then of addresses for packing A, B, C */
-    size_t element, table_used;       /* bytes of lane->table */
+    size_t element, table_used;       /* bytes; of lane->table */
     gpb_gemm_args last;               /* of a SPLIT kernel on C in place */
 } gpb_run;
 
@@ -61,7 +62,8 @@ gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
 /* Bytes of the address tables of a pointer-array batch; 0 for others. */
 int64_t gpb_operand_tables(const gpb_call *call, const gpb_plan *plan);
-/* Table `which` (0: triples for the kernel; 1, 2, 3: addresses of A, B, C for packing). */
+/* Table `which`: triples for the kernel, or the addresses of an operand for packing. */
+enum { GPB_OPERAND_TRIPLES = GPB_OPERANDS };
 CUdeviceptr gpb_operand_table(const gpb_run *run, int which);
 /* Operands and arena of a run. */
 gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
@@ -75,11 +77,11 @@ CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
 CUresult gpb_operand_slice(gpb_run *run, const gpb_move *move);
 /* The slices of a piece of count 1 for the plan's wide kernel, where `args`, of the kernel before it, says that there is need. */
 CUresult gpb_operand_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
-/* The move's block of C: where it is computed, by `raw` and `given`. */
+/* The move's block of C: where it is computed, by `source` and `ready`. */
 CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
-gpb_view gpb_operand_view(const gpb_run *run, const gpb_run_operand *operand, bool given, const gpb_launch_set *piece);
+gpb_view gpb_operand_view(const gpb_run *run, enum gpb_operand operand, bool ready, const gpb_launch_set *piece);
 /* The piece's part of C. */
 gpb_view gpb_operand_view_c(const gpb_run *run, const gpb_move *move, const gpb_launch_set *piece);
 /* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */

@@ -40,7 +40,6 @@ typedef struct gpb_pipeline {
 
 /* The move is the last that adds to its tile of C. */
 static inline bool gpb_stage_ends_tile(const gpb_move *move) { return move->tile.rows && move->last; }
-static inline gpb_run_operand *gpb_stage_operand(gpb_run *run, const gpb_move *move) { return move->operand == 'a' ? &run->a : &run->b; }
 
 gpb_stage gpb_stage_begin(const gpb_call *call, const gpb_plan *plan);
 void gpb_stage_advance(gpb_stage *walker);

@@ -81,7 +81,7 @@ static void blocks(const member *x, const gpb_region *t, const bool *marks)
 static void leave(member *x, const gpb_move *move)
 {
     const bool backwards = move->number % 2;
-    x->p = backwards ? 0 : move->p + move->k1;
+    x->p = backwards ? 0 : move->p + move->depth;
     x->k = backwards ? move->p : x->call->k - x->p;
     x->beta = 1;
 }
@@ -117,7 +117,7 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++) ok = here(&x, i, places[i], t->member + l, &owned[i]);
     if (ok && begun && begun->done->torn) {
         const member rest = x;
-        x.p = begun->next.p, x.k = begun->next.k1;
+        x.p = begun->next.p, x.k = begun->next.depth;
         blocks(&x, t, begun->done->marks + l * (gpb_split_guards(t->rows) + gpb_split_guards(t->cols)));
         x = rest;
         leave(&x, &begun->next);

@@ -64,13 +64,13 @@ static bool may_launch(const gpb_pipeline *f)
     if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_STAGE_AHEAD]) return false;
     if (!f->home || !w->move.tile.rows) return true;
     return (!w->move.last || w->tiles - f->fetch.tiles < GPB_STAGE_AHEAD)
-           && (w->move.panel[2] <= f->run.c.buffers || f->fetch.ended || f->fetch.move.panel[2] >= w->move.panel[2] - 1);
+           && (w->move.panel[GPB_C] <= f->run.x[GPB_C].buffers || f->fetch.ended || f->fetch.move.panel[GPB_C] >= w->move.panel[GPB_C] - 1);
 }
 
 /* A kernel is launched for the move: what it unlocks is computed, or its strip is packed or split. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
-    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->operand == 'a' ? r->a.packed : r->b.packed);
+    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->reads && r->x[move->operand].packed);
 }
 
 /* What the kernels must wait for: the strips that came over the link; the way home of what was in this buffer of C before. */
@@ -79,7 +79,7 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    const enum gpb_place place = move->operand ? gpb_stage_operand(&f->run, move)->place : GPB_PLACE_DEVICE;
+    const enum gpb_place place = move->reads ? f->run.x[move->operand].place : GPB_PLACE_DEVICE;
     CUevent arrived = lane->arrived[w->moves % GPB_STAGE_AHEAD];
     if (place == GPB_PLACE_HOST) f->staged_strip = true;
     else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
@@ -90,8 +90,8 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
         if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
         f->staged_strip = false, f->direct_strip = NULL;
     }
-    if (!result && f->home && move->tile.rows && f->run.c.at_panel != move->panel[2] && move->panel[2] > f->run.c.buffers)
-        result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[2] % 2], 0);
+    if (!result && f->home && move->tile.rows && f->run.x[GPB_C].at_panel != move->panel[GPB_C] && move->panel[GPB_C] > f->run.x[GPB_C].buffers)
+        result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[GPB_C] % 2], 0);
     return result;
 }
 
@@ -100,7 +100,7 @@ static CUresult release(gpb_pipeline *f, const gpb_move *before)
 {
     CUresult result = CUDA_SUCCESS;
     for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
-        if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && (x ? f->run.b.buffers : f->run.a.buffers) > 1)
+        if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && f->run.x[x].buffers > 1)
             result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
     return result;
 }
@@ -112,7 +112,7 @@ static CUresult launch(gpb_pipeline *f, bool *busy)
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result && may_launch(f)) {
         const gpb_move before = w->move;
-        const bool fetched = before.first && before.tile.rows && r->c.place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
+        const bool fetched = before.first && before.tile.rows && r->x[GPB_C].place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
         result = wait_for(f, w);
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
             result = gpb_download_copy_c(f, &before, l, 0, before.tile.cols, true);
@@ -209,12 +209,12 @@ static CUresult follow_legacy(gpb_run *r)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     const gpb_call *call = r->call;
-    const bool reads = gpb_call_multiplies(call), a = r->a.place == GPB_PLACE_DEVICE, b = r->b.place == GPB_PLACE_DEVICE;
-    const bool c = r->c.place == GPB_PLACE_DEVICE;
-    const bool elsewhere = r->a.place == GPB_PLACE_ELSEWHERE || r->b.place == GPB_PLACE_ELSEWHERE || r->c.place == GPB_PLACE_ELSEWHERE;
+    const bool reads = gpb_call_multiplies(call), a = r->x[GPB_A].place == GPB_PLACE_DEVICE, b = r->x[GPB_B].place == GPB_PLACE_DEVICE;
+    const bool c = r->x[GPB_C].place == GPB_PLACE_DEVICE;
+    const bool elsewhere = r->x[GPB_A].place == GPB_PLACE_ELSEWHERE || r->x[GPB_B].place == GPB_PLACE_ELSEWHERE || r->x[GPB_C].place == GPB_PLACE_ELSEWHERE;
     CUresult result = CUDA_SUCCESS;
     if (!a && !b && !c && !elsewhere) return result;
-    if (elsewhere && !(result = follow_others(r, &r->a)) && !(result = follow_others(r, &r->b))) result = follow_others(r, &r->c);
+    if (elsewhere && !(result = follow_others(r, &r->x[GPB_A])) && !(result = follow_others(r, &r->x[GPB_B]))) result = follow_others(r, &r->x[GPB_C]);
     if (result || gpb_context_records_graph()) return result;
     if (c && (!reads || (a && b)) && !call->x[GPB_C].array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
@@ -299,7 +299,7 @@ static CUresult stop(gpb_pipeline *f, CUresult failure)
     const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
     for (int i = 0; i < 3; i++)
         if (stuck[i]) {
-            f->run.progress->adrift = !gpb_place_on_host(f->run.c.place);
+            f->run.progress->adrift = !gpb_place_on_host(f->run.x[GPB_C].place);
             return stuck[i];
         }
     for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made && gpb_staging_chunk(lane->down, lane->down->moved)->direct;
@@ -343,7 +343,7 @@ static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan 
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
     f.staged = (reads && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST)) || gpb_place_on_host(facts->where[GPB_C].place);
     /* Not where what is home cannot be fetched again: beta C is in it. */
-    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.c.packed
+    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.x[GPB_C].packed
                 && (facts->where[GPB_C].place != GPB_PLACE_ELSEWHERE || call->beta == 0);
     f.post = f.launch = f.fetch = f.land = gpb_stage_begin(call, plan);
     gpb_stage_to_tile(&f.land, false);

@@ -7,15 +7,15 @@
 /* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
 static bool has_buffer(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
-    const int which = !x->is_a;
+    const int which = x->which;
     return move->panel[which] <= x->buffers || f->launch.ended || f->launch.move.panel[which] >= move->panel[which] - 1;
 }
 
 /* What must have happened on the GPU before the strip may be written; NULL: nothing. */
 static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
-    const int64_t number = move->panel[!x->is_a];
-    return number > x->buffers ? f->run.lane->freed[!x->is_a][number % 2] : NULL;
+    const int64_t number = move->panel[x->which];
+    return number > x->buffers ? f->run.lane->freed[x->which][number % 2] : NULL;
 }
 
 /* The next load of a strip that goes by the crew; loads at first are small, so that the engines begin soon. */
@@ -68,8 +68,8 @@ CUresult gpb_upload_push(gpb_pipeline *f, bool *busy)
     gpb_stage *w = &f->post;
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result) {
-        const gpb_run_operand *x = gpb_stage_operand(&f->run, &w->move);
-        if (w->move.operand && x->place != GPB_PLACE_DEVICE) {
+        const gpb_run_operand *x = &f->run.x[w->move.operand];
+        if (w->move.reads && x->place != GPB_PLACE_DEVICE) {
             if (w->moves - f->launch.moves >= GPB_STAGE_AHEAD || !has_buffer(f, x, &w->move)) return result;
             const gpb_stored s = gpb_operand_stored(&f->run, &w->move);
             if (x->place == GPB_PLACE_HOST) {

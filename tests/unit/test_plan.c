@@ -501,15 +501,15 @@ static void traffic(void **state)
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
         gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
-        double a = 0, b = 0;
-        for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
-            if (move->operand == 'a') a += 4.0 * (double)gpb_schedule_strip(move->block.rows, plan.panel[GPB_A].strip, move->strip) * (double)move->k1;
-            else b += 4.0 * (double)gpb_schedule_strip(move->block.cols, plan.panel[GPB_B].strip, move->strip) * (double)move->k1;
-        }
+        double moved = 0;
+        for (const gpb_move *move; (move = gpb_schedule_next(&walk));)
+            moved += 4.0 * (double)gpb_schedule_strip(move->block.size[move->operand], plan.panel[move->operand].strip, move->strip)
+                     * (double)move->depth;
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
         const bool exact = plan.kc == call.k && (call.m % plan.panel[GPB_A].extent == 0 || plan.panel[GPB_A].extent == call.m);
-        assert_true(a + b >= (said.a + said.b) * (exact ? 1 - 1e-9 : 0.6) && a + b <= (said.a + said.b) * (exact ? 1 + 1e-9 : 1.4));
-        assert_true(said.c_down == 4.0 * (double)call.m * (double)call.n && said.c_up == 0);
+        const double foreseen = said.up[GPB_A] + said.up[GPB_B];
+        assert_true(moved >= foreseen * (exact ? 1 - 1e-9 : 0.6) && moved <= foreseen * (exact ? 1 + 1e-9 : 1.4));
+        assert_true(said.down == 4.0 * (double)call.m * (double)call.n && said.up[GPB_C] == 0);
     }
 }
 
@@ -532,8 +532,8 @@ static void schedule(void **state)
         int64_t panel[2] = { 0 }, number = -1, depth = 0;
         for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
             const gpb_region *t = &move->tile, *block = &move->block;
-            const int x = move->operand == 'b';
-            assert_true(move->operand == 'a' || move->operand == 'b');
+            const enum gpb_operand x = move->operand;
+            assert_true(move->reads && (x == GPB_A || x == GPB_B));
             for (int y = 0; y < 2; y++)
                 if (move->panel[y] != panel[y]) panel[y] = move->panel[y], there[y] = 0;
             assert_true((double)move->strip == there[x]);
@@ -544,8 +544,8 @@ static void schedule(void **state)
             assert_true(t->j >= block->j && t->j + t->cols <= block->j + block->cols);
             assert_true((double)(t->i + t->rows - block->i) <= there[0] * (double)plan.panel[GPB_A].strip);
             assert_true((double)(t->j + t->cols - block->j) <= there[1] * (double)plan.panel[GPB_B].strip);
-            done += (double)t->rows * (double)t->cols * (double)move->k1;
-            if (t->rows == block->rows && t->cols == block->cols) depth += move->k1;
+            done += (double)t->rows * (double)t->cols * (double)move->depth;
+            if (t->rows == block->rows && t->cols == block->cols) depth += move->depth;
             if (t->rows == block->rows && t->cols == block->cols && move->last) assert_int_equal(depth, call.k);
         }
         assert_true(done == (double)call.m * (double)call.n * (double)call.k);
