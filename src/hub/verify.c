@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "dispatch/numbers.h"
-#include "src/run/run.h"
 #include "src/run/repair.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -220,7 +219,7 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
         if (verify->old) copy(call, verify->old, true);
         gpb_call again = *call;
         if (!gpb_call_multiplies(call)) again.alpha = 0;      /* OpenBLAS 0.3.21 lets a NaN of alpha through where k is 0 */
-        gpb_repair(&again, &(gpb_plan){ 0 }, facts, &(gpb_progress){ 0 });
+        gpb_repair(&(gpb_job){ .call = &again, .facts = facts });
         pthread_setcancelstate(cancel, NULL);
     }
     free(verify->old);

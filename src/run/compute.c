@@ -67,44 +67,74 @@ static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_f
     return why ? why : find_kernels(lane, plan);
 }
 
+/* The job on a lane. Its plan may become a smaller one. NULL, or what stopped it; *warn: it is news. */
+static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, const gpb_policy *policy, bool *warn)
+{
+    const char *failure = provide(lane, job->call, facts, policy, &job->plan);
+    *warn = !failure;
+    if (!failure) failure = find_kernels(lane, &job->plan);
+    if (failure && *warn && job->plan.kernel->form == GPB_FORM_SPLIT && gpb_gpu_started())
+        failure = do_without_slices(lane, job->call, facts, policy, &job->plan);
+    if (failure) return failure;
+    const CUresult result = gpb_run_job(lane, job);
+    if (!result) return NULL;
+    gpb_lanes_failed(lane, result);
+    return gpb_driver_error(result);
+}
+
+static const char *why_no_lane(void)
+{
+    if (gpb_gpu_leaving()) return "the program is ending";
+    return gpb_gpu_started() ? "no stream or pinned memory could be created" : gpb_gpu_why();
+}
+
+/* NULL, or what kept the GPU from computing all of it. */
+static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *policy)
+{
+    bool warn = true;
+    gpb_lane *lane = gpb_lanes_take(facts, gpb_facts_large(job->call, facts));
+    const char *failure = lane ? run_on_lane(lane, job, facts, policy, &warn) : why_no_lane();
+    if (lane) gpb_lanes_give(lane);
+    if (failure && gpb_gpu_leaving()) gpb_gpu_await_end();      /* the driver goes before the program does: no news */
+    else if (failure && warn)
+        gpb_log_warn("the GPU failed (%s); the host computes%s", failure, gpb_gpu_started() ? " this call" : " all calls from now on");
+    return failure;
+}
+
+/* Something of C is the GPU's, or was begun. */
+static bool has_begun(const gpb_progress *p) { return p->tiles || p->members || p->cols || p->steps || p->torn || p->adrift; }
+
+/* The host computes what is left. */
+static void finish(const gpb_job *job)
+{
+    errno = 0;                       /* gpb_offload keeps the caller's */
+    if (!job->progress.adrift && gpb_repair(job)) return;
+    const bool lost = has_begun(&job->progress) && !gpb_place_on_host(job->facts->where[GPB_C].place);
+    gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
+                 errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
+                 lost ? "was partly overwritten and is neither the result nor what it was" : "was not computed");
+}
+
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
-    gpb_outcome out = { .failure = plan.gpu ? NULL : plan.why };
+    gpb_job job = { .call = call, .facts = facts, .plan = plan };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies here would keep its lane, or a lock */
     gpb_driver_capture_mode(&mode);
-    gpb_progress progress = { 0 };
-    CUresult result = CUDA_SUCCESS;
-    gpb_lane *lane = plan.gpu ? gpb_lanes_take(facts, gpb_facts_large(call, facts)) : NULL;
-    bool warn = plan.gpu;
-    if (lane) {
-        out.failure = provide(lane, call, facts, policy, &plan);
-        warn = !out.failure;
-        if (!out.failure) out.failure = find_kernels(lane, &plan);
-        if (out.failure && warn && plan.kernel->form == GPB_FORM_SPLIT && gpb_gpu_started())
-            out.failure = do_without_slices(lane, call, facts, policy, &plan);
-        if (!out.failure) result = gpb_run_plan(lane, call, &plan, facts, &progress);
-        if (result) out.failure = gpb_driver_error(result), gpb_lanes_failed(lane, result);
-        gpb_lanes_give(lane);
-    } else if (plan.gpu) {
-        out.failure = gpb_gpu_leaving() ? "the program is ending" : gpb_gpu_started() ? "no stream or pinned memory could be created" : gpb_gpu_why();
+    gpb_outcome out = { .failure = plan.gpu ? run_on_gpu(&job, facts, policy) : plan.why };
+    out.kernel = job.plan.kernel;
+    out.splits = job.plan.splits;
+    if (job.progress.fell_back) {
+        out.wide = job.plan.wide;
+        out.fallback = job.plan.fallback;
     }
-    if (out.failure && plan.gpu && gpb_gpu_leaving()) gpb_gpu_await_end();
-    if (out.failure && warn && !gpb_gpu_leaving())      /* the driver goes before the program does: no news */
-        gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure, gpb_gpu_started() ? " this call" : " all calls from now on");
-    out.kernel = plan.kernel, out.splits = plan.splits;
-    if (progress.fell_back) out.wide = plan.wide, out.fallback = plan.fallback;
-    out.bytes_up = progress.bytes_up, out.bytes_down = progress.bytes_down;
-    /* Untouched operands in host memory: the caller's own arguments go to the host. Else what is left of C is the host's, tile by tile. */
-    bool begun = progress.tiles || progress.members || progress.cols || progress.steps || progress.torn || progress.adrift;
-    out.done = !out.failure || begun || gpb_facts_on_gpu(facts);
-    errno = 0;                       /* gpb_offload keeps the caller's */
-    if (out.failure && out.done && (progress.adrift || !gpb_repair(call, &plan, facts, &progress)))
-        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol,
-                     errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
-                     begun && !gpb_place_on_host(facts->where[GPB_C].place) ? "was partly overwritten and is neither the result nor what it was" : "was not computed");
-    free(progress.marks);
+    out.bytes_up = job.progress.bytes_up;
+    out.bytes_down = job.progress.bytes_down;
+    /* Untouched operands in host memory: the caller's own arguments go to the host. Else the host computes here what is left of C. */
+    out.done = !out.failure || has_begun(&job.progress) || gpb_facts_on_gpu(facts);
+    if (out.failure && out.done) finish(&job);
+    free(job.progress.marks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);
     return out;

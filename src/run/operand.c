@@ -63,15 +63,18 @@ static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const
     return x;
 }
 
-gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
 {
-    gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = progress, .element = gpb_call_element(call) };
+    const gpb_call *call = job->call;
+    const gpb_plan *plan = &job->plan;
     const gpb_panels *p = plan->panel;
+    gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = &job->progress,
+                  .element = gpb_call_element(call) };
     CUdeviceptr arena = lane->arena.at;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
     arena += (CUdeviceptr)lost;
-    for (int x = 0; x < GPB_OPERANDS; x++) r.x[x] = operand(call, plan, facts, x);
+    for (int x = 0; x < GPB_OPERANDS; x++) r.x[x] = operand(call, plan, job->facts, x);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].panel = cut(&arena, p[x].bytes);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].packed = cut(&arena, p[x].bytes_packed);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].wide = cut(&arena, p[x].bytes_wide);

@@ -3,6 +3,7 @@
 #ifndef GPB_OPERAND_H
 #define GPB_OPERAND_H
 
+#include "dispatch/schedule.h"
 #include "kernels/gemm_args.h"
 #include "src/gpu/dma.h"
 #include "src/run/run.h"
@@ -66,7 +67,7 @@ int64_t gpb_operand_tables(const gpb_call *call, const gpb_plan *plan);
 enum { GPB_OPERAND_TRIPLES = GPB_OPERANDS };
 CUdeviceptr gpb_operand_table(const gpb_run *run, int which);
 /* Operands and arena of a run. */
-gpb_run gpb_operand_begin(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress);
+gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job);
 /* Where the move's strip is, or will be, in the arena (the first member of the group). */
 CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 /* The buffer of C that the move's block is computed in. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "dispatch/numbers.h"
+#include "dispatch/schedule.h"
 #include "kernels/split.h"
 #include "src/host/gemm_abi.h"
 #include "src/gpu/dma.h"
@@ -132,10 +133,12 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
 }
 
 /* The tiles from the first that is not done on, in the order of the run. */
-bool gpb_repair(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress)
+bool gpb_repair(const gpb_job *job)
 {
+    const gpb_call *call = job->call;
+    const gpb_progress *progress = &job->progress;
     /* A plan that came to nothing has no tiles: then all of C is one. */
-    gpb_plan whole = *plan;
+    gpb_plan whole = job->plan;
     bool ok = !progress->torn || progress->marks;
     if (!whole.gpu) whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m, whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n, whole.kc = call->k, whole.group = call->batch;
     gpb_schedule_cursor walk = gpb_schedule_begin(call, &whole);
@@ -149,7 +152,7 @@ bool gpb_repair(const gpb_call *call, const gpb_plan *plan, const gpb_facts *fac
         if (first && step == progress->steps) begun.next = *move;
         if (!move->last) continue;
         for (int64_t l = first ? progress->members : 0; number >= progress->tiles && l < move->tile.members && ok; l++)
-            ok = finish_member(call, facts, &move->tile, l, first ? &begun : NULL);
+            ok = finish_member(call, job->facts, &move->tile, l, first ? &begun : NULL);
         number++;
     }
     return ok;

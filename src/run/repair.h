@@ -3,10 +3,12 @@
 #ifndef GPB_REPAIR_H
 #define GPB_REPAIR_H
 
-#include "src/run/run.h"
+#include <stdbool.h>
 
-/* Computes the part of C that *progress does not name as home. Operands on a GPU are fetched and C is brought back; false if that cannot
+#include "src/run/job.h"
+
+/* Computes the part of the job's C that its progress does not name as home. Operands on a GPU are fetched and C is brought back; false if that cannot
    be. */
-bool gpb_repair(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, const gpb_progress *progress);
+bool gpb_repair(const gpb_job *job);
 
 #endif

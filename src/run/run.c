@@ -334,12 +334,15 @@ static CUresult end(gpb_pipeline *f, CUresult result)
 /* Bytes of a job of the crew's, so that every core has several. */
 static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX); }
 
-static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
 {
+    const gpb_call *call = job->call;
+    const gpb_plan *plan = &job->plan;
+    const gpb_facts *facts = job->facts;
     const bool reads = gpb_call_multiplies(call), once = plan->panel[GPB_A].buffers == 1 && plan->panel[GPB_B].buffers == 1 && plan->panel[GPB_C].buffers == 1;
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
     const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
-    gpb_pipeline f = { .run = gpb_operand_begin(lane, call, plan, facts, progress), .driver = gpb_driver_open(NULL) };
+    gpb_pipeline f = { .run = gpb_operand_begin(lane, job), .driver = gpb_driver_open(NULL) };
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
     f.staged = (reads && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST)) || gpb_place_on_host(facts->where[GPB_C].place);
     /* Not where what is home cannot be fetched again: beta C is in it. */
@@ -359,13 +362,13 @@ static gpb_pipeline set_up(gpb_lane *lane, const gpb_call *call, const gpb_plan 
     return f;
 }
 
-CUresult gpb_run_plan(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, gpb_progress *progress)
+CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
 {
-    gpb_pipeline f = set_up(lane, call, plan, facts, progress);
-    *progress = (gpb_progress){ 0 };
+    job->progress = (gpb_progress){ 0 };
+    gpb_pipeline f = set_up(lane, job);
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);
-    const bool brief = !gpb_place_on_host(facts->where[GPB_C].place);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
+    const bool brief = !gpb_place_on_host(job->facts->where[GPB_C].place);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
     while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }
