@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "src/service/log.h"
 #include "src/host/next.h"
-#include "src/service/option.h"
+#include "src/host/watch.h"
+#include "src/service/log.h"
 
 /* Doors and embedded functions have a signature each; the table only needs their addresses. */
 #define DOOR_(name) void gpb_door_##name(void);
@@ -58,11 +58,11 @@ static void *settle(unsigned number, const void *caller)
 {
     const bool plain = gpb_symbol_plain(number);
     if (plain && atomic_load(&aside) == BY_CALLER) {
-        gpb_next_look(__builtin_ia32_rdtsc());
-        void *wide = gpb_next_wide(number, caller);
+        gpb_watch_look(__builtin_ia32_rdtsc());
+        void *wide = gpb_watch_wide(number, caller);
         return wide ? wide : target_of(number);
     }
-    gpb_next_look(0);
+    gpb_watch_look(0);
     const int before = atomic_load(&aside);
     if (plain && before == BY_CALLER) return settle(number, caller);
     void *target = target_of(number);

@@ -12,6 +12,7 @@
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/host/next.h"
+#include "src/host/watch.h"
 #include "src/learn/machine.h"
 #include "src/learn/ready.h"
 #include "src/service/clock.h"
@@ -134,7 +135,7 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
-    *libcuda = gpb_next_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
+    *libcuda = gpb_watch_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called inside a fork handler";
     const bool unseen = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
