@@ -5,6 +5,8 @@
 #include "dispatch/streamk.h"
 #include "kernels/split.h"
 #include "src/gpu/kernels.h"
+#include "src/run/address_table.h"
+#include "src/run/slice.h"
 
 static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
 {
@@ -72,9 +74,9 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     gpb_view a, b;
-    CUresult result = gpb_operand_slice_wide(r, piece, &args, &a, &b);
+    CUresult result = gpb_slice_wide(r, piece, &args, &a, &b);
     args.level = 1;
-    if (!result) result = gpb_operand_bind_args(r, &piece->tile, &a, &b, c, &args);
+    if (!result) result = gpb_address_bind_args(r, &piece->tile, &a, &b, c, &args);
     return result ? result : launch_clusters(r, r->plan->wide, &args);
 }
 
@@ -86,7 +88,7 @@ static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args 
     const gpb_view a = gpb_operand_view(r, GPB_A, false, piece), b = gpb_operand_view(r, GPB_B, false, piece);
     args.level = wide ? 2 : 1;
     r->last = args;
-    CUresult result = gpb_operand_bind_args(r, &piece->tile, &a, &b, c, &args);
+    CUresult result = gpb_address_bind_args(r, &piece->tile, &a, &b, c, &args);
     if (!result) result = launch_kernel(r, r->plan->fallback, &args, 1);
     /* In place, the blocks that are not left are in C already. */
     r->progress->torn = result && r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
@@ -119,7 +121,7 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     const gpb_view a = gpb_operand_view(r, GPB_A, true, piece), b = gpb_operand_view(r, GPB_B, true, piece);
     *c = gpb_operand_view_c(r, move, piece);
     args->m = piece->tile.rows, args->n = piece->tile.cols, args->batch = piece->tile.members * piece->count;
-    CUresult result = gpb_operand_bind_args(r, &piece->tile, move->reads ? &a : NULL, move->reads ? &b : NULL, c, args);
+    CUresult result = gpb_address_bind_args(r, &piece->tile, move->reads ? &a : NULL, move->reads ? &b : NULL, c, args);
     if (!result && move->reads && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
     return result;
 }
@@ -131,7 +133,7 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j,
                              .batch = t->members, .stride_w = from->member_stride, .stride_c = home->member_stride, .uplo = r->call->x[GPB_C].uplo };
-    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_operand_table(r, GPB_C);
+    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,
         .args = &args });
@@ -188,7 +190,7 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
     result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
-        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_operand_slice(r, move);      /* its counters at zero */
+        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_slice_strips(r, move);      /* its counters at zero */
         if (!result) result = multiply(r, move, &pieces[i], guarded);
     }
     return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));

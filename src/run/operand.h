@@ -16,6 +16,8 @@ typedef struct gpb_view {
     bool scattered;                   /* members of a pointer array, where the program has them: member_stride is nothing */
 } gpb_view;
 
+enum { GPB_OPERAND_NO_STRIP = -1 };
+
 /* A, B or C. A panel of A or B (a block of C) is the part that is at work; strips are numbered in it. */
 typedef struct gpb_run_operand {
     enum gpb_operand which;
@@ -61,11 +63,6 @@ typedef struct gpb_stored {
 } gpb_stored;
 gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
-/* Bytes of the address tables of a pointer-array batch; 0 for others. */
-int64_t gpb_operand_tables(const gpb_call *call, const gpb_plan *plan);
-/* Table `which`: triples for the kernel, or the addresses of an operand for packing. */
-enum { GPB_OPERAND_TRIPLES = GPB_OPERANDS };
-CUdeviceptr gpb_operand_table(const gpb_run *run, int which);
 /* Operands and arena of a run. */
 gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job);
 /* Where the move's strip is, or will be, in the arena (the first member of the group). */
@@ -74,10 +71,6 @@ CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 CUdeviceptr gpb_operand_block(const gpb_run *run, const gpb_move *move);
 /* The move's strip has come: packed or split, unless that can wait for the other operand's. */
 CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
-/* Splits what has come and is not split yet; sets the counters of the SPLIT kernel that follows to zero. */
-CUresult gpb_operand_slice(gpb_run *run, const gpb_move *move);
-/* The slices of a piece of count 1 for the plan's wide kernel, where `args`, of the kernel before it, says that there is need. */
-CUresult gpb_operand_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
 /* The move's block of C: where it is computed, by `source` and `ready`. */
 CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 
@@ -85,7 +78,4 @@ CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 gpb_view gpb_operand_view(const gpb_run *run, enum gpb_operand operand, bool ready, const gpb_launch_set *piece);
 /* The piece's part of C. */
 gpb_view gpb_operand_view_c(const gpb_run *run, const gpb_move *move, const gpb_launch_set *piece);
-/* Fills the addresses and strides of *args; where members are scattered, sends the table of them. a NULL: no A and no B. */
-CUresult gpb_operand_bind_args(gpb_run *run, const gpb_region *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args);
-
 #endif

@@ -17,12 +17,13 @@
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
+#include "src/run/address_table.h"
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
 
 int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan)
 {
-    return gpb_plan_bytes(plan) + gpb_operand_tables(call, plan);
+    return gpb_plan_bytes(plan) + gpb_address_table_bytes(call, plan);
 }
 
 /* ---- walkers */
