@@ -157,7 +157,7 @@ static double in_clusters(const gpb_kernel_cost *c)
     const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER), chunks = (uint32_t)min(c->slices, 1e9);
     const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)min(units / clusters, 1e15);
     const uint32_t rest = (uint32_t)min(units - rounds * clusters, clusters);
-    const bool once = c->kernel->image == GPB_IMAGE_sgemm_mma;
+    const bool once = !gpb_kernel_table_can(c->kernel, GPB_CAP_CUTS_TAIL);
     const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
                                             : gpb_split_parts(rest, clusters, chunks, gpb_plan_slices(c->kernel));
     const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds of parts */

@@ -61,10 +61,7 @@ static int rounded(double parts)
 /* Long chains of FMAs are less accurate than cuBLAS's where C has few columns, for it cuts k there (an H200, 16384 x 16 x 16384 of U(0,1): 3.6 u in
    two parts, 1.2 in eight, which take 313 us and not 322, cuBLAS 1.6; with few rows it has 14): shorter ones are worth some time. For the
    number of parts alone. */
-static bool has_chains(const gpb_kernel *kernel)
-{
-    return kernel->image == GPB_IMAGE_sgemm_shapes && kernel->bm > kernel->bn && !GPB_BANKS(kernel->bm, kernel->bn);
-}
+static bool has_chains(const gpb_kernel *kernel) { return gpb_kernel_table_can(kernel, GPB_CAP_LONG_CHAINS); }
 
 static double weighed(const gpb_kernel_cost *cost, const gpb_call *call, int splits, double seconds)
 {

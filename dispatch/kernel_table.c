@@ -5,18 +5,16 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PRECISION(p) #p[0]
-
 const gpb_image_row gpb_image_rows[GPB_IMAGES] = {
-#define IMAGE(name, p, arch) { #name, PRECISION(p), #arch },
+#define IMAGE(name, p, arch) { #name, GPB_TYPE_##p, #arch },
 #include "kernels/images.def"
 #undef IMAGE
 };
 
 const gpb_kernel gpb_kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea)                                  \
-    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form,              \
-      bm, bn, bk, stages, threads, smem, idea },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                                  \
+    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image, (enum gpb_type)GPB_IMAGE_TYPE_##image,        \
+      GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, stages, threads, smem, GPB_CAP_##caps, idea },
 #include "kernels/gemm.def"
 #undef KERNEL
 };

@@ -4,6 +4,7 @@
 #define GPB_KERNEL_TABLE_H
 
 #include "dispatch/matrix.h"
+#include "dispatch/type.h"
 #include "kernels/names.h"
 
 enum gpb_image {
@@ -13,9 +14,15 @@ enum gpb_image {
     GPB_IMAGES
 };
 
+enum gpb_image_type {
+#define IMAGE(name, p, arch) GPB_IMAGE_TYPE_##name = GPB_TYPE_##p,
+#include "kernels/images.def"
+#undef IMAGE
+};
+
 typedef struct gpb_image_row {
     const char *name;
-    char precision;
+    enum gpb_type type;
     const char *arch;     /* "75": that compute capability and later; "90a": exactly that one */
 } gpb_image_row;
 
@@ -24,15 +31,17 @@ typedef struct gpb_kernel {
     const char *name;     /* value of GPUBLAS_KERNEL */
     const char *symbol;   /* in the image: gpb_sgemm_naive */
     enum gpb_image image;
+    enum gpb_type type;   /* of its operands and of C: its image's */
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, stages, threads, smem;
+    unsigned caps;        /* of enum gpb_cap */
     const char *idea;
 } gpb_kernel;
 
 /* The rows' places in gpb_kernels. */
 enum gpb_kernel_row {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_KERNEL_##name,
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_KERNEL_##name,
 #include "kernels/gemm.def"
 #undef KERNEL
     GPB_KERNELS
@@ -44,6 +53,8 @@ extern const int gpb_kernel_count;
 
 /* Of a tile: rows of op(A), columns of op(B). */
 static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_operand x) { return x == GPB_A ? kernel->bm : kernel->bn; }
+
+static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap cap) { return kernel->caps & cap; }
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);

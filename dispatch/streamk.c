@@ -9,7 +9,6 @@
 #include "dispatch/numbers.h"
 #include "kernels/gemm_args.h"
 
-#define RESULTS 128               /* of a thread, at least: ffma_paired loses (1024: 1.02 whole, 0.91), others are not measured */
 #define PEAK 0.8                  /* share of the FMA peak that a full round's loop reaches */
 #define ALONE 0.6                 /* of a round's time, if a multiprocessor has one block to itself: ffma's last rounds, measured */
 #define JOIN_S 8e-6               /* parts written and read, and the blocks that wait for nobody but come last */
@@ -21,8 +20,7 @@
 /* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it does not share. */
 static int blocks_of(const gpb_kernel *kernel)
 {
-    const bool shares = kernel->image == GPB_IMAGE_sgemm_ffma && kernel->bm * kernel->bn >= RESULTS * kernel->threads;
-    return shares ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
+    return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K) ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
 }
 
 /* Blocks of one round. */
@@ -41,7 +39,7 @@ static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share)
 {
     const double most_parts = (double)(share.sharers / share.tiles + 2);
-    return JOIN_S + most_parts * 4 * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
+    return JOIN_S + most_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
 gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
@@ -62,7 +60,10 @@ gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int6
 
 bool gpb_streamk_is_deep(int64_t k) { return k >= DEEP; }
 
-int64_t gpb_streamk_bytes(const gpb_kernel *kernel, int sms) { return INT64_C(8) * places_of(kernel, sms) * kernel->bm * kernel->bn; }
+int64_t gpb_streamk_bytes(const gpb_kernel *kernel, int sms)
+{
+    return 2 * (int64_t)gpb_type_bytes(kernel->type) * places_of(kernel, sms) * kernel->bm * kernel->bn;
+}
 
 bool gpb_streamk_fits(const gpb_kernel *kernel, int sms, int64_t device_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of gemm.def that belong to the including image, as kernels. Include after the steps, with GPB_MINE_<image> defined.
    No include guard: each image includes it for itself. */
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(                \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_ONLY(image)(                \
     extern "C" __global__ void __launch_bounds__(threads, GPB_BLOCKS(bm, bn, threads))                                 \
     GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                                                  \
     { gpb_each_member<bm, bn, bk, gpb_##name<bm, bn, bk, stages, threads, smem>>(g); })

@@ -34,6 +34,12 @@ enum gpb_math {
              caller's: guarded. Blocks of C whose guard words are set are not touched: an FFMA kernel follows for them. */
 enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SPLIT };
 
+/* What a kernel can do beside its form, in bits; NONE for most.
+   STREAM_K     shares out the k of a launch's first tiles among the blocks of a round (ffma/streamk.cuh)
+   CUTS_TAIL    a SPLIT kernel that cuts the tiles of its last, incomplete round along k (split/work.cuh)
+   LONG_CHAINS  adds up its whole k by FMAs one after the other: parts of k are more accurate */
+enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4 };
+
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
    GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns; with sharers
              (gemm_args.h) grid ( sharers + GPB_TILES(m, n, bm, bn) * batch - shared, 1, 1 )

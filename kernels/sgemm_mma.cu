@@ -3,7 +3,7 @@
 #include "kernels/split/mma.cuh"
 
 #define GPB_MINE_sgemm_mma ~, KEEP
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(                \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_ONLY(image)(                \
     extern "C" __global__ void __launch_bounds__(threads, 1)                                                           \
     GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                                                  \
     { gpb_split_mma<bm, bn, bk, stages, threads, smem>(g); })

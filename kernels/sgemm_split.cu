@@ -7,7 +7,7 @@
 #define GPB_SLICES_FP16X3 2
 #define GPB_SLICES_TF32   1
 #define GPB_SLICES_BF16X6 3
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(                \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_ONLY(image)(                \
     extern "C" __global__ void __cluster_dims__(GPB_SPLIT_CLUSTER, 1, 1) __launch_bounds__(threads, 1)                 \
     GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                                                  \
     { gpb_split_gemm<bm, bn, bk, stages, threads, smem, GPB_SLICES_##math>(g); })

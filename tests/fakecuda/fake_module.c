@@ -18,7 +18,7 @@ static const char *const image_arch[IMAGES] = {
 };
 
 static const gpb_fake_kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, \
       smem, 0, 0 },
 #include "kernels/gemm.def"

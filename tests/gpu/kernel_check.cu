@@ -26,7 +26,7 @@ struct row {
 #define GPB_MINE_sgemm_tf32 ~, KEEP
 #define GPB_MINE_sgemm_ffma ~, KEEP
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) GPB_ONLY(image)(\
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_ONLY(image)(\
     { #name, #image, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem }GPB_COMMA)
 #include "kernels/gemm.def"
 };

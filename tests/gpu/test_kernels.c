@@ -15,7 +15,7 @@
 
 typedef struct kernel { const char *name, *image; enum gpb_math math; enum gpb_form form; } kernel;
 static const kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
 #include "kernels/gemm.def"
 #undef KERNEL
 };

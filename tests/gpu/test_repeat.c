@@ -18,7 +18,7 @@ typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, c
 #define MATH(math) (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
 /* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three parts. */
 static const kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea)                                                  \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                                                  \
     { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
 #include "kernels/gemm.def"
 #undef KERNEL

@@ -209,7 +209,7 @@ int main(void)
 {
     static const mode all[] = {
         { NULL, NULL, "fp32", 0 }, { NULL, NULL, "ieee", 0 },
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) { #name, #image, MATH(math, form), step },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) { #name, #image, MATH(math, form), step },
 #include "kernels/gemm.def"
 #undef KERNEL
     };

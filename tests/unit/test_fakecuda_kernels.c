@@ -20,7 +20,7 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
 #include "kernels/gemm.def"
 #undef KERNEL

@@ -20,7 +20,7 @@ typedef struct row {
 #define GPB_MINE_sgemm_ffma ~, KEEP
 #define COMMA ,
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     GPB_ONLY(image)({ GPB_STR(GPB_GEMM_SYMBOL(s, name)) COMMA bm COMMA bn COMMA bk COMMA threads } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL

@@ -21,7 +21,7 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, idea) \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_MATH_##math, GPB_FORM_##form, threads, smem, bm * bn },
 #include "kernels/gemm.def"
 #undef KERNEL

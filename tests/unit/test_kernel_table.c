@@ -44,7 +44,7 @@ static void rows_hold(void **state)
         char symbol[64];
         snprintf(symbol, sizeof symbol, "gpb_sgemm_%s", q->name);
         assert_string_equal(q->symbol, symbol);
-        assert_true(gpb_image_rows[q->image].precision == 's');      /* the symbol says so: kernel_table.c */
+        assert_true(q->type == GPB_TYPE_s && q->type == gpb_image_rows[q->image].type);      /* the symbol says so: kernel_table.c */
         assert_true(i == 0 || q->step > gpb_kernels[i - 1].step);
         assert_ptr_equal(gpb_kernel_table_find(q->name), q);         /* names are unique, then: the first match is this row */
         assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));      /* kernel_pick.c masks */
