@@ -75,7 +75,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n, .k = (double)gpb_call_depth(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms, .element = (double)gpb_call_element(call),
                     .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
-                    .launch_s = 1e-6 * gpu->launch_us, .shares = true };
+                    .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     for (int x = 0; x < GPB_OPERANDS; x++) {
         on.elements[x] = gpb_call_elements(call, x);
         on.misaligned[x] = is_misaligned(call, facts, x);
@@ -105,7 +105,7 @@ static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
-    if (!on->shares || on->k == 0 || tiles > INT32_MAX || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_streamk){ 0 };
+    if (!on->streamk || on->k == 0 || tiles > INT32_MAX || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_streamk){ 0 };
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
@@ -143,7 +143,7 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
                      + result * on->elements[GPB_C] * tuned->per_store * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
         .other_s = tuned->fixed_us * 1e-6 + passes_s(kernel, tuned, on),
         .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
-        .share = share_of(kernel, tiles, on),
+        .streamk = share_of(kernel, tiles, on),
     };
 }
 
@@ -170,10 +170,10 @@ static double in_clusters(const gpb_kernel_cost *c)
 static double in_equal_shares(const gpb_kernel_cost *c)
 {
     const gpb_tuned *t = c->tuned;
-    const double rounds = c->tiles / c->share.sharers, side_by_side = whole(c->share.sharers * c->per_sm - 1e-9);
+    const double rounds = c->tiles / c->streamk.sharers, side_by_side = whole(c->streamk.sharers * c->per_sm - 1e-9);
     const double loop = rounds * max(t->per_alone, side_by_side * t->per_share);
     return together(loop * c->slices * c->slice_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
-           + gpb_streamk_fixup_s(c->kernel, c->share) + c->other_s;
+           + gpb_streamk_fixup_s(c->kernel, c->streamk) + c->other_s;
 }
 
 /* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be thinner. r blocks side by side go
@@ -181,7 +181,7 @@ static double in_equal_shares(const gpb_kernel_cost *c)
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
     if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
-    if (splits <= 1 && c->share.sharers) return in_equal_shares(c);
+    if (splits <= 1 && c->streamk.sharers) return in_equal_shares(c);
     const gpb_tuned *t = c->tuned;
     const bool cut = splits > 1;
     double blocks = cut ? c->tiles * splits : c->tiles, slices = cut ? whole(c->slices / splits) : c->slices;

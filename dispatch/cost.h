@@ -45,7 +45,7 @@ typedef struct gpb_case {
     double byte_s, passed_s;     /* one byte of memory; one of a pass */
     double launch_s;             /* one more kernel */
     bool misaligned[GPB_OPERANDS];                  /* on the device, and their columns do not begin at multiples of 16 bytes */
-    bool shares;                 /* kernels that can share out the k of their first tiles may */
+    bool streamk;                /* kernels that can share out the k of their first tiles may */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
 
@@ -61,7 +61,7 @@ typedef struct gpb_kernel_cost {
     double memory_s;             /* to move what must be moved at least */
     double other_s;              /* fixed costs, packing */
     double part_s, part_fixed_s; /* adding up parts: for each of them; whatever their number */
-    gpb_streamk share;             /* with k whole */
+    gpb_streamk streamk;            /* with k whole */
 } gpb_kernel_cost;
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on);
 /* Seconds with k in so many parts; packing included, the call's own fixed cost (facts' call_s) not. */

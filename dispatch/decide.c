@@ -4,6 +4,7 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
+#include "dispatch/numbers.h"
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
 
@@ -15,6 +16,17 @@
 #define WORTH_A_TRY_S 5e-4       /* nor does that matter on the host, if it should take no longer */
 #define START_LOST_S 0.3         /* what a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a training
                                     loop on 16 cores and an H200: evidence/host-threads.md) */
+
+/* A C so large is not in any cache when the program looks at it: src/copy/copy2d.c copies it 1.4 to 1.5 times as fast if lines need not be
+   read to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
+#define PAST_BYTES 0x1p25
+/* What one core copies in 20 us; a worker that sleeps is there after 14. */
+#define CREW_BYTES 0x1p18
+/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200: evidence/host-threads.md). */
+#define CROWDED_BYTES 0x1p22
+/* A load of C on its way home: an eighth of it, within these. */
+#define MIN_LOAD_BYTES (256 << 10)
+#define MAX_LOAD_BYTES (1 << 20)
 
 static gpb_plan on_host(gpb_plan plan, const char *why)
 {
@@ -53,7 +65,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
 {
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
-        plan->kernel = best.kernel, plan->fallback = best.fallback, plan->splits = best.splits, plan->shares = best.shares;
+        plan->kernel = best.kernel, plan->fallback = best.fallback, plan->splits = best.splits, plan->streamk = best.streamk;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
         plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
         return true;
@@ -132,6 +144,22 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
     return (double)gpb_call_element(call) * elements / (1e9 * facts->link.dma_gbs);
 }
 
+/* How operands travel, and whether flagged blocks are waited for. */
+static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
+    const double c = element * (double)call->m * (double)call->n, up = element * ((double)call->m + (double)call->n) * k * batch;
+    bool once = true, staged = gpb_place_on_host(facts->where[GPB_C].place);
+    for (int x = 0; x < GPB_OPERANDS; x++) once &= plan->panel[x].buffers == 1;
+    for (int x = 0; x < GPB_C; x++) staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
+    /* Not where what is home cannot be fetched again: beta C is in it. */
+    plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once && !plan->panel[GPB_C].packs
+                        && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
+    plan->crew = staged && up + c * batch >= (facts->learnt.crowded ? CROWDED_BYTES : CREW_BYTES);
+    plan->past_caches = c >= PAST_BYTES;
+    plan->load_bytes = (int64_t)clamp(c / 8, MIN_LOAD_BYTES, MAX_LOAD_BYTES);
+}
+
 gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
     gpb_plan plan = { 0 };
@@ -157,6 +185,8 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     if (!must && facts->now.start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);
 
     plan.gpu = true;
+    plan.streamk = plan.streamk && plan.bytes_parts > 0;
+    set_transfers(&plan, call, facts);
     plan.wait_s = facts->now.start_s > 0 ? longest_wait(&plan, must) : 0;
     plan.tries = !must && slower_on_gpu(&plan);
     plan.why = is_other(&plan, policy) ? "GPUBLAS_KERNEL cannot compute this call; another kernel does"

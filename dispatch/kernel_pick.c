@@ -142,7 +142,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     double least[TUNED_COUNT];
     int first = 0, end = 0, promising = -1;
     gpb_choice best = { .splits = 1 };
-    on.shares = shares;
+    on.streamk = shares;
     for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->gpu.arch);
     while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
@@ -172,7 +172,7 @@ static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const g
 {
     const gpb_tuned known = tuned_for(kernel, gpb_generation_of(facts->gpu.arch)->arch);
     gpb_case on = gpb_cost_case(call, facts, gpb_generation_of(facts->gpu.arch));
-    on.shares = shares;
+    on.streamk = shares;
     const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
@@ -197,7 +197,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     }
     if (!best.kernel) return best;
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
-    best.shares = shares && best.splits == 1;
+    best.streamk = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
     best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
     return best;

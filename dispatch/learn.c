@@ -28,14 +28,16 @@ static int class_of(const gpb_call *call)
     octave = octave <= FIRST_OCTAVE ? 0 : octave - FIRST_OCTAVE;
     if (octave >= GPB_LEARN_OCTAVES) octave = GPB_LEARN_OCTAVES - 1;
     int shape = small <= 8 ? 0 : 8 * small <= large ? 1 : 2;
-    return shape * GPB_LEARN_OCTAVES + octave;
+    const int type = (int)call->routine * GPB_TYPES + (int)call->type;
+    return type * GPB_LEARN_OF_TYPE + shape * GPB_LEARN_OCTAVES + octave;
 }
 
 uint64_t gpb_learn_hash(const gpb_call *g)
 {
     static const uint64_t odd = 0x9e3779b97f4a7c15;
-    const uint64_t rest = (uint64_t)(unsigned char)g->x[GPB_A].trans | (uint64_t)(unsigned char)g->x[GPB_B].trans << 8
-                          | (uint64_t)(unsigned char)g->x[GPB_C].uplo << 16 | (uint64_t)(g->beta != 0) << 24;
+    const unsigned char letters[] = { (unsigned char)g->x[GPB_A].trans, (unsigned char)g->x[GPB_B].trans, (unsigned char)g->x[GPB_C].uplo };
+    const uint64_t rest = (uint64_t)letters[0] | (uint64_t)letters[1] << 8 | (uint64_t)letters[2] << 16 | (uint64_t)(g->beta != 0) << 24
+                          | (uint64_t)g->type << 32 | (uint64_t)g->routine << 40;
     uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
     hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
     hash = (hash ^ hash >> 32 ^ rest) * odd;
@@ -85,14 +87,14 @@ static double ratio_of_class(const gpb_learn *learnt, int class)
 {
     const gpb_learn_cell own = cell_of(learnt, class);
     if (own.seen == GPB_LEARN_SURE) return believed(own);
-    const int octave = class % GPB_LEARN_OCTAVES;
+    const int octave = class % GPB_LEARN_OCTAVES, first = class / GPB_LEARN_OF_TYPE * GPB_LEARN_OF_TYPE;
     double sum = 0.25, weights = 0.25;
     for (int shape = 0; shape < GPB_LEARN_SHAPES; shape++)
         for (int far = -8; far <= 8; far++) {
             if (octave + far < 0 || octave + far >= GPB_LEARN_OCTAVES) continue;
-            const gpb_learn_cell cell = cell_of(learnt, shape * GPB_LEARN_OCTAVES + octave + far);
+            const gpb_learn_cell cell = cell_of(learnt, first + shape * GPB_LEARN_OCTAVES + octave + far);
             if (cell.seen < 2) continue;
-            const bool other = shape != class / GPB_LEARN_OCTAVES;
+            const bool other = shape != (class - first) / GPB_LEARN_OCTAVES;
             const double weight = (cell.seen - 1) / (double)(1 << ((far < 0 ? -far : far) + 4 * other));
             sum += weight * believed(cell), weights += weight;
         }

@@ -11,7 +11,9 @@
 #include "dispatch/facts.h"
 
 enum {
-    GPB_LEARN_OCTAVES = 40, GPB_LEARN_SHAPES = 3, GPB_LEARN_CLASSES = GPB_LEARN_OCTAVES * GPB_LEARN_SHAPES,
+    GPB_LEARN_OCTAVES = 40, GPB_LEARN_SHAPES = 3,
+    GPB_LEARN_OF_TYPE = GPB_LEARN_OCTAVES * GPB_LEARN_SHAPES,      /* classes of one routine and type */
+    GPB_LEARN_CLASSES = GPB_LEARN_OF_TYPE * GPB_TYPES * GPB_ROUTINES,
     GPB_LEARN_KEPT = 1024,       /* sizes that are remembered one by one */
     GPB_LEARN_SURE = 8           /* calls, then what is known of a class is sure */
 };
@@ -26,14 +28,14 @@ typedef struct gpb_learn {
     _Atomic gpb_learn_cell cell[GPB_LEARN_CLASSES], kept[GPB_LEARN_KEPT];
 } gpb_learn;
 
-/* What a call is to this: its class (octave of its operations; shape: tiny in one direction, skinny, or neither), and its very size (the
+/* What a call is to this: its class (routine and type; octave of its operations; shape: tiny in one direction, skinny, or neither), and its very size (the
    first of the places in `kept` that it may have, and the tag it has there). */
 typedef struct gpb_learn_key {
     int class;
     uint32_t place, tag;
 } gpb_learn_key;
 gpb_learn_key gpb_learn_key_of(const gpb_call *call);
-/* All that tells one size from another: sides, batch, transpositions, triangle, whether C is read. */
+/* All that tells one size from another: routine, type, sides, batch, transpositions, triangle, whether C is read. */
 uint64_t gpb_learn_hash(const gpb_call *call);
 
 /* Measured / modelled for calls like that, as far as known: of this size; else of its class, to which near classes lend theirs, and

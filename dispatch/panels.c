@@ -63,7 +63,7 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
     const int64_t tiles = product(tiles_of(plan, kernel), plan->group);
     const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
     const bool strips = a->strip < a->extent || b->strip < b->extent;
-    return plan->shares && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
+    return plan->streamk && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
            && ((strips && gpb_streamk_is_deep(plan->kc)) || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
@@ -303,7 +303,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->group = 1;
     int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;      /* however many members */
     member -= once;
-    if (plan->shares && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_streamk_bytes(plan->kernel, facts->gpu.sms);
+    if (plan->streamk && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_streamk_bytes(plan->kernel, facts->gpu.sms);
     if (member > 0 && fits(plan, call, facts)) {
         plan->group = min(call->batch, max((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);

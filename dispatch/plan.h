@@ -49,8 +49,12 @@ typedef struct gpb_plan {
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
-    bool shares;                 /* with bytes_parts: each launch may share out the k of its first tiles (streamk.h says whether it does) */
+    bool streamk;                /* launches share out the k of their first tiles where it pays (streamk.h) */
     int64_t bytes_parts;         /* arena: partial sums of k cut or shared out */
+    bool speculative;            /* beside a SPLIT kernel: tiles are computed without the kernels for flagged blocks, until one is flagged */
+    bool crew;                   /* the crew copies; else the conductor alone */
+    bool past_caches;            /* C is stored past the caches */
+    int64_t load_bytes;          /* of a load of C on its way home, at most, but for a column of more */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
     double wait_s;               /* if gpu and the GPU is not started: the call waits so long at most, then it is the host's */
 } gpb_plan;

@@ -4,7 +4,7 @@
        gpublas calibration 1
        machine <key>
        dma_mbs 50900
-       host <class of threads> <class of calls> <calls seen> <ratio in 2^-16>
+       host <class of threads> <class of calls: learn.h> <calls seen> <ratio in 2^-16>
        gpu <0: operands on the host, 1: on the GPU, 2: on a crowded host> <class of calls> <calls seen> <ratio in 2^-16>
        end */
 #include "src/learn/machine_file.h"

@@ -8,7 +8,7 @@
 
 #include "src/learn/machine.h"
 
-enum { GPB_MACHINE_FILE_BYTES = 65536, GPB_MACHINE_KEY_BYTES = 512 };
+enum { GPB_MACHINE_FILE_BYTES = 262144, GPB_MACHINE_KEY_BYTES = 512 };
 
 /* The text, one fact a line, of a machine whose name is `key` (one line); returns its length, 0 if `size` was too little. */
 size_t gpb_machine_print(gpb_machine *machine, const char *key, char *text, size_t size);

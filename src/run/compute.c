@@ -30,8 +30,7 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
             if (!plan->gpu) break;
         }
         const int64_t bytes = gpb_run_bytes(call, plan);
-        const bool shares = plan->shares && plan->bytes_parts;
-        if (gpb_memory_arena(lane, bytes) && (!shares || gpb_memory_counters(lane))) return NULL;
+        if (gpb_memory_arena(lane, bytes) && (!plan->streamk || gpb_memory_counters(lane))) return NULL;
         if (!gpb_gpu_started()) return gpb_gpu_why();
         most = bytes / 2;
     }

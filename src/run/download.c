@@ -29,7 +29,7 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
     const gpb_run *r = &f->run;
     const gpb_region *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_download_direct(r) ? whole : (int64_t)(f->fetch_bytes / column);
+    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_download_direct(r) ? whole : (int64_t)((size_t)r->plan->load_bytes / column);
     const int64_t cols = min(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
     char *to = gpb_matrix_member(&r->x[GPB_C].stored, t->member + w->member, e);
@@ -38,7 +38,7 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
                       .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->x[GPB_C].stored.ld) * e, .rows = t->rows, .cols = cols,
                                 .ld_from = t->rows, .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
                                 .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
-    load.copy.target = f->past ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
+    load.copy.target = f->run.plan->past_caches ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
     load.direct = gpb_download_direct(r);
     load.opens = w->member == 0 && w->col == 0;
     load.ends_member = w->col + cols == t->cols;
@@ -101,7 +101,7 @@ CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
     return result;
 }
 
-bool gpb_download_flagged(const gpb_pipeline *f) { return f->hopeful && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
+bool gpb_download_flagged(const gpb_pipeline *f) { return f->run.plan->speculative && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
 
 /* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
 static void fetch_again(gpb_pipeline *f)

@@ -20,7 +20,7 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
 {
     const gpb_device *device = r->lane->device;
     const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
-    const bool may = r->plan->shares && r->parts && args->k;
+    const bool may = r->plan->streamk && args->k;
     const gpb_streamk share = may ? gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_streamk){ 0 };
     if (!share.sharers) return launch_kernel(r, kernel, args, 1);
     args->shared = (unsigned)share.tiles, args->sharers = (unsigned)share.sharers;

@@ -9,7 +9,7 @@ enum { GPB_STAGE_AHEAD = GPB_TILE_EVENTS };      /* moves that one walker may be
 
 /* Rows that slices do not do justice to: gpb_ssplit marks them block by block (guard words, gemm_args.h) and sets the lane's `notice`. A
    SPLIT kernel leaves the blocks of C beside them to the plan's `wide` kernel and `fallback`. These are launched behind each tile
-   (`guarded`); or, where all that they need stays where it is to the end, only once the notice is seen (`hopeful` until then: seldom is
+   (`guarded`); or, where all that they need stays where it is to the end, only once the notice is seen (the plan's `speculative`: seldom is
    anything marked, and two launches for nothing cost more than small tiles do). If they fail where C is in place, C is `torn`. */
 
 typedef struct gpb_stage {
@@ -29,11 +29,8 @@ typedef struct gpb_pipeline {
     bool staged_strip;                   /* strips have been sent that the kernels do not wait for yet: some by the ring; */
     CUevent direct_strip;                /* the last that was queued at once has come; NULL: none */
     bool staged, home;                   /* something goes by a ring; C goes home to the caller */
-    bool past;                           /* stores go past the caches */
-    bool hopeful;                        /* tiles are computed without the kernels for marked blocks, until one is marked */
     bool guarded;                        /* one was: */
     int64_t guarded_from;                /* tiles from this one on were computed with these kernels */
-    size_t fetch_bytes;                  /* of a load on the belt down */
     int idle;                            /* turns in a row in which nothing was to be done: 0.3 us each; */
     int patience;                        /* after so many the conductor does a job of the crew's */
 } gpb_pipeline;

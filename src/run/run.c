@@ -13,7 +13,6 @@
 
 #include "dispatch/numbers.h"
 #include "kernels/split.h"
-#include "src/copy/contention.h"
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
@@ -117,7 +116,7 @@ static CUresult launch(gpb_pipeline *f, bool *busy)
         result = wait_for(f, w);
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
             result = gpb_download_copy_c(f, &before, l, 0, before.tile.cols, true);
-        if (!result) result = gpb_launch_move(r, &before, !f->hopeful || f->guarded);
+        if (!result) result = gpb_launch_move(r, &before, !f->run.plan->speculative || f->guarded);
         if (!result && f->home && gpb_stage_ends_tile(&before) && r->lane->down->stream != r->stream)
             result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_STAGE_AHEAD], r->stream);
         if (result) break;
@@ -272,14 +271,14 @@ static CUresult end_in_place(gpb_pipeline *f, CUresult result)
     gpb_progress *progress = r->progress;
     CUresult drained = wait(f, r->stream);
     progress->fell_back = *(volatile uint32_t *)r->lane->notice != 0;
-    if (f->hopeful && (progress->fell_back || drained) && !result) {
+    if (f->run.plan->speculative && (progress->fell_back || drained) && !result) {
         result = gpb_launch_fallback(r, &f->only);
         if (result) progress->tiles = progress->steps = 0;
         CUresult again = wait(f, r->stream);
         if (!drained) drained = again;
     }
     if (progress->torn && progress->fell_back) {
-        explain(r, f->hopeful ? &f->only.tile : &f->launch.move.tile);
+        explain(r, f->run.plan->speculative ? &f->only.tile : &f->launch.move.tile);
     } else if (progress->torn) {      /* no block is marked: there was nothing to stand in for */
         progress->torn = false;
         progress->steps++;
@@ -323,15 +322,6 @@ static CUresult end(gpb_pipeline *f, CUresult result)
 
 /* ---- the beginning */
 
-/* A C so large is not in any cache when the program looks at it: copy2d.c copies it 1.4 to 1.5 times as fast if lines need not be read
-   to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
-#define PAST_BYTES 0x1p25
-
-/* What one core copies in 20 us; a worker that sleeps is there after 14. */
-#define CREW_BYTES 0x1p18
-/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200: evidence/host-threads.md). */
-#define CROWDED_BYTES 0x1p22
-
 /* Bytes of a job of the crew's, so that every core has several. */
 static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX); }
 
@@ -340,26 +330,21 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     const gpb_call *call = job->call;
     const gpb_plan *plan = &job->plan;
     const gpb_facts *facts = job->facts;
-    const bool reads = gpb_call_multiplies(call), once = plan->panel[GPB_A].buffers == 1 && plan->panel[GPB_B].buffers == 1 && plan->panel[GPB_C].buffers == 1;
-    const double m = (double)call->m, n = (double)call->n, k = (double)call->k, batch = (double)call->batch;
-    const double up = 4 * (m + n) * k * batch, down = 4 * m * n * batch;
+    const bool reads = gpb_call_multiplies(call);
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k, bytes = (double)gpb_call_element(call) * (double)call->batch;
     gpb_pipeline f = { .run = gpb_operand_begin(lane, job), .driver = gpb_driver_open(NULL) };
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
-    f.staged = (reads && (facts->where[GPB_A].place == GPB_PLACE_HOST || facts->where[GPB_B].place == GPB_PLACE_HOST)) || gpb_place_on_host(facts->where[GPB_C].place);
-    /* Not where what is home cannot be fetched again: beta C is in it. */
-    f.hopeful = plan->kernel->form == GPB_FORM_SPLIT && reads && once && !f.run.x[GPB_C].packed
-                && (facts->where[GPB_C].place != GPB_PLACE_ELSEWHERE || call->beta == 0);
+    f.staged = gpb_place_on_host(facts->where[GPB_C].place);
+    for (int x = 0; x < GPB_C; x++) f.staged |= reads && gpb_where_is(facts, x, GPB_PLACE_HOST);
     f.post = f.launch = f.fetch = f.land = gpb_stage_begin(call, plan);
     gpb_stage_to_tile(&f.land, false);
-    f.past = 4 * m * n >= PAST_BYTES;
     f.patience = 64;
-    f.fetch_bytes = (size_t)clamp(m * n / 2, 256 << 10, 1 << 20);
     /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
-    const bool one_tile = plan->panel[GPB_A].extent >= call->m && plan->panel[GPB_B].extent >= call->n && plan->kc >= call->k && plan->group >= call->batch
-                          && plan->panel[GPB_A].strip >= call->m && plan->panel[GPB_B].strip >= call->n;
+    bool one_tile = plan->kc >= call->k && plan->group >= call->batch;
+    for (int x = 0; x < GPB_C; x++) one_tile &= min(plan->panel[x].extent, plan->panel[x].strip) >= gpb_call_extent(call, x);
     const CUstream stream = one_tile ? f.run.stream : NULL;
-    const bool crew = f.staged && up + down >= (gpb_contention_is_high() ? CROWDED_BYTES : CREW_BYTES);
-    gpb_staging_begin(lane->up, crew, job_bytes(up), stream), gpb_staging_begin(lane->down, crew, job_bytes(down), stream);
+    gpb_staging_begin(lane->up, plan->crew, job_bytes((m + n) * k * bytes), stream);
+    gpb_staging_begin(lane->down, plan->crew, job_bytes(m * n * bytes), stream);
     return f;
 }
 

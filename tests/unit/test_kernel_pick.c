@@ -81,7 +81,7 @@ static void compare(const question *q)
     const gpb_choice *const both[] = { &remembered, &again };
     for (int i = 0; i < 2; i++) {
         const gpb_choice *c = both[i];
-        if (c->kernel == anew.kernel && c->fallback == anew.fallback && c->splits == anew.splits && c->shares == anew.shares
+        if (c->kernel == anew.kernel && c->fallback == anew.fallback && c->splits == anew.splits && c->streamk == anew.streamk
             && c->seconds == anew.seconds)
             continue;
         if (atomic_fetch_add(&different, 1) == 0)

@@ -83,7 +83,7 @@ static void refused(void **state)
         "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
         "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
         "launch_ns  600\nend\n", "launch_ns 1e4\nend\n", "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n",
-        "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 120 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
+        "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 480 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
         "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 3 0 2 65536\nend\n",
         "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
         "dma_mbs 100\nnonsense\nend\n" };

@@ -130,7 +130,7 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
         int64_t arena = p->panel[GPB_A].bytes + p->panel[GPB_B].bytes + p->panel[GPB_C].bytes + p->panel[GPB_A].bytes_packed + p->panel[GPB_B].bytes_packed + p->panel[GPB_C].bytes_packed + p->bytes_parts;
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
-        if (p->shares && p->bytes_parts) dprintf(fd, " k shared out");
+        if (p->streamk && p->bytes_parts) dprintf(fd, " k shared out");
         if (p->fallback) dprintf(fd, " stand-in %s", p->fallback->name);
         dprintf(fd, " tile %lldx%lldx%lld", (long long)p->panel[GPB_A].extent, (long long)p->panel[GPB_B].extent, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
@@ -411,7 +411,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 pc = (__int128)up(p->panel[GPB_A].extent, q->bm) * up(p->panel[GPB_B].extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
     __int128 tails = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
-    bool shared = p->shares && p->bytes_parts;
+    bool shared = p->streamk && p->bytes_parts;
     __int128 parts = split ? tails : shared ? gpb_streamk_bytes(q, f->gpu.sms) : (__int128)p->panel[GPB_A].extent * p->panel[GPB_B].extent * p->splits * group;
     assert_in_range(p->panel[GPB_A].buffers, 1, 2), assert_in_range(p->panel[GPB_B].buffers, 1, 2), assert_in_range(p->panel[GPB_C].buffers, 1, 2);
     const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
@@ -570,7 +570,7 @@ static void same_bits(void **state)
         for (int x = 0; x < GPB_C; x++)
             assert_true(alone.panel[x].extent == beside.panel[x].extent && alone.panel[x].strip == beside.panel[x].strip);
         assert_true(alone.kc == beside.kc && alone.group == beside.group && alone.splits == beside.splits);
-        assert_true(alone.shares == beside.shares && alone.bytes_parts == beside.bytes_parts);
+        assert_true(alone.streamk == beside.streamk && alone.bytes_parts == beside.bytes_parts);
     }
 }
 
