@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The devices' primary contexts. They are the program's as much as ours: it may reset one (cudaDeviceReset, which numba's cuda.close() and
-   test suites call), and all that was made in it is gone, while its handle stays what it was. Using what is gone crashes inside the driver
-   (an H200, driver 580: SIGSEGV). So before a call uses anything, it asks whether the context is still the one in which that was made. */
+/* The devices' primary contexts. The program shares them and may reset one: cudaDeviceReset does, which
+   numba's cuda.close() and test suites call. A reset destroys everything that was made in the context, but
+   the handle stays the same. Using what was destroyed crashes inside the driver (an H200, driver 580:
+   SIGSEGV). So every call first asks whether the context is still the one that our streams and memory were
+   made in. */
 #include "src/gpu/context.h"
 
 #include <pthread.h>
@@ -13,12 +15,12 @@
 #include "src/service/thread.h"
 
 static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int inside;                /* gpb_context_enter without gpb_context_exit, of all threads */
+static atomic_int inside;  /* calls of gpb_context_enter that no gpb_context_exit has ended yet */
 static atomic_bool let_go;
 enum { LAST_STACK = 256 << 10 };
 
-/* ---- the end of it: a GPU that is given up holds nothing of the machine's any more. By a thread of its own: a driver in distress may take its
-   time. */
+/* ---- the end: a GPU that is given up holds no resources of the machine. A thread of its own frees them,
+   because a driver in distress may take its time. */
 
 static void *give_back(void *unused)
 {
@@ -26,7 +28,8 @@ static void *give_back(void *unused)
     return unused;
 }
 
-/* When nobody is inside any more, nobody comes in again, and no call has a lane. A program that is ending leaves it to the driver. */
+/* Acts once no thread is inside, none can enter any more, and no call has a lane. A program that is ending
+   leaves the cleanup to the driver. */
 void gpb_context_let_go(void)
 {
     if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving() || atomic_exchange(&let_go, true)) return;
@@ -44,9 +47,9 @@ static void pop(void)
     gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
 }
 
-/* ---- is it the same one? */
+/* ---- is it the same context? */
 
-/* Of an allocation; 0: the driver knows none there. Never the same twice in a process. */
+/* The number of an allocation, never the same twice in a process. 0: the driver knows no allocation there. */
 static uint64_t buffer_id(CUdeviceptr at)
 {
     unsigned long long id = 0;
@@ -55,7 +58,8 @@ static uint64_t buffer_id(CUdeviceptr at)
     return gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, at) ? 0 : id;
 }
 
-/* Drivers before CUDA 12 have no number of a context: there a few bytes of its memory are looked after. */
+/* Drivers before CUDA 12 do not number contexts. There a few bytes of the context's memory tell: the
+   canary. */
 static bool canary_lives(const gpb_device *device)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -80,7 +84,7 @@ static bool number_of(CUcontext context, unsigned long long *number, CUresult *r
 }
 #endif
 
-/* A driver that fails to answer is in some other distress, which the next of its calls will tell. */
+/* If the driver fails to answer, it has some other trouble, which its next call will report. */
 bool gpb_context_same(const gpb_device *device)
 {
     unsigned long long number = 0;
@@ -93,7 +97,7 @@ bool gpb_context_same(const gpb_device *device)
 
 /* ---- making it anew */
 
-/* What the context, which is current, is to be known by. */
+/* Stores the identity of the context, which is current. */
 static void identify(gpb_device *device)
 {
     unsigned long long number = 0;
@@ -114,8 +118,9 @@ void gpb_context_identify(gpb_device *device)
     gpb_driver_capture_mode(&mode);
 }
 
-/* Under `renewal`. Retained once more: that brings it to life, and whether a reset took our share away need not be known. What tells the
-   new one from the old is noted last: until then nobody else takes it for the same. */
+/* Under `renewal`. Retaining the context once more brings it to life, and it need not be known whether the
+   reset dropped our reference. The new identity is stored last, so no other thread takes the new context for
+   a finished one before that. */
 static CUresult renew(gpb_device *device)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -145,7 +150,7 @@ static CUresult renew_once(gpb_device *device)
     return result;
 }
 
-/* Between the question and the push the program may reset the device once more. */
+/* The program may reset the device again between the check and the push. */
 static CUresult push(gpb_device *device)
 {
     enum { TRIES = 4 };

@@ -22,31 +22,40 @@ enum {
 /* One GPU of GPUBLAS_DEVICES. */
 typedef struct gpb_device {
     CUdevice handle;
-    CUcontext context;                       /* the primary context: shared with the program's CUDA runtime */
-    _Atomic uint64_t id;                     /* of the context, or (if there is one) of the canary: other ones after a reset; 0: unknown */
+    CUcontext context;                       /* the primary context, shared with the program's CUDA runtime */
+    _Atomic uint64_t id;                     /* of the context, or of the canary if there is one; changes with
+                                                a reset; 0: unknown */
     _Atomic CUdeviceptr canary;
-    atomic_uint life;                        /* resets that were noticed; goes up under the lock of gpu/lanes.c */
-    int ordinal, arch, sms, concurrent;      /* concurrent: the host may use managed memory while kernels are at work */
-    bool pooled;                             /* arenas come from the device's pool: see gpu/lanes.c */
-    int64_t budget, held;                    /* bytes all lanes may hold, and hold now (under the lock of gpu/lanes.c) */
+    atomic_uint life;                        /* number of resets noticed; written under the lock of
+                                                gpu/lanes.c */
+    int ordinal, arch, sms, concurrent;      /* concurrent: the host may use managed memory while kernels
+                                                run */
+    bool pooled;                             /* arenas come from the device's pool: see get_memory in
+                                                gpu/memory.c */
+    int64_t budget, held;                    /* bytes that all lanes may hold, and hold now (under the lock of
+                                                gpu/lanes.c) */
     char name[96];
     CUmodule module[GPB_IMAGES];
     CUresult missing[GPB_IMAGES];            /* why an image could not be loaded */
-    int64_t again_ns[GPB_IMAGES];            /* if that was for want of memory: when it may be tried again */
-    _Atomic(CUfunction) function[GPB_FUNCTIONS];        /* NULL until it is found, with its attributes set */
-    int clusters[GPB_KERNELS];               /* of a SPLIT kernel that the device holds at once; set before its function is */
+    int64_t again_ns[GPB_IMAGES];            /* if memory was short: when loading may be tried again */
+    _Atomic(CUfunction) function[GPB_FUNCTIONS];  /* NULL until it is found and its attributes are set */
+    int clusters[GPB_KERNELS];               /* of a SPLIT kernel: how many the device holds at once; set
+                                                before its function is */
 } gpb_device;
 
-/* A piece of a device's memory. Lanes hold one each, their arenas; operands that are kept between calls will hold others. */
+/* A piece of a device's memory. Each lane holds one, its arena. Operands kept between calls will hold
+   others. */
 typedef struct gpb_block {
     CUdeviceptr at;                          /* 0: no memory */
-    int64_t bytes;                           /* counted in the device's `held`; this and the rest under the lock of gpu/lanes.c */
-    CUstream stream;                         /* where it was allocated, if from the device's pool */
-    unsigned life;                           /* the device's when it was allocated */
+    int64_t bytes;                           /* counted in the device's `held`; this field and the rest are
+                                                under the lock of gpu/lanes.c */
+    CUstream stream;                         /* the stream it was allocated on, if it came from the device's
+                                                pool */
+    unsigned life;                           /* the device's `life` when it was allocated */
     int64_t until_ns;                        /* when it was last in use */
 } gpb_block;
 
-/* The devices started; none once the GPU is given up. Defined in gpu.c. */
+/* The devices that were started; none once the GPU is given up. Defined in gpu.c. */
 int gpb_device_list(gpb_device **devices);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of the driver's own; see dma.h. */
+/* Copies made by the driver; see dma.h. */
 #include "src/gpu/dma.h"
 
 #include <time.h>
@@ -26,8 +26,8 @@ static gpb_matrix_rows rows_of(const gpb_dma_shape *panel, int64_t col)
     return gpb_matrix_rows_of(panel->uplo, panel->row0, panel->rows, panel->col0 + col);
 }
 
-/* A copy of the driver's cannot follow a triangle, nor (by its documents: driver 580 on an H200 can) columns that lie farther apart than it
-   has numbers for: column by column. */
+/* One driver copy cannot follow a triangle. By its documents it cannot reach columns farther apart than
+   GPB_DMA_MAX_PITCH either (driver 580 on an H200 can). Both are copied column by column. */
 CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
 {
     const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
@@ -45,7 +45,8 @@ CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdevicep
     return result;
 }
 
-/* The copy below, once, and the wait for it. plainly: column by column, by the driver's plainest copies, which ask least of it. */
+/* One attempt at gpb_dma_copy_and_wait, and the wait for it. plainly: column by column with the driver's
+   simplest copies, which need least of it. */
 static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -69,13 +70,13 @@ static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, 
         const size_t bytes = (size_t)(rows.last - rows.first) * panel->element;
         if (bytes) result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream) : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
     }
-    /* Whatever was queued has the host's memory in hand. */
+    /* Wait even after a failure, because queued copies still use the host's memory. */
     const CUresult waited = driver->cuStreamSynchronize(stream);
     if (stream != CU_STREAM_LEGACY) driver->cuStreamDestroy(stream);
     return result && !gpb_driver_sticky(waited) ? result : waited;
 }
 
-/* Without this copy C is not computed: a failure that passes is waited out, for 85 ms in all. */
+/* C cannot be computed without this copy, so failures that may pass are retried, for 85 ms in all. */
 CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void *host, bool fetch)
 {
     enum { TRIES = 10, FIRST_PAUSE_NS = 1000000 };

@@ -18,24 +18,26 @@
 
 enum state { UNTRIED, ON, OFF };
 
-#define START_S 0.5                      /* a little above what evidence/machine.md has: 0.41 s for a context */
+#define START_S 0.5                      /* slightly above the 0.41 s for a context in evidence/machine.md */
 #define ANOTHER_S 0.3                    /* for each context after the first */
-#define LEAVE_S 1.0                      /* that the end of the program waits for calls on the GPU, and calls for the end, at most */
+/* Longest that the end of the program waits for calls on the GPU, and that calls wait for the end. */
+#define LEAVE_S 1.0
 
 static _Atomic int state = UNTRIED;
-static const char *_Atomic why = "starting the GPU takes too long";      /* what is said of a call that did not wait for its end */
+/* The reason reported for a call that did not wait for the start to finish. */
+static const char *_Atomic why = "starting the GPU takes too long";
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic double expected_s = START_S;      /* that the start takes */
+static _Atomic double expected_s = START_S;      /* how long the start will take */
 static gpb_device devices[GPB_DEVICES];
 static int device_count;
-static atomic_bool present;              /* the driver has GPUs, or does not say: a program may use them even where we cannot */
+static atomic_bool present;              /* the driver has GPUs or does not say; the program may use them */
 static const gpb_driver *driver;
-static atomic_bool touched;              /* CUDA was, is being or is just about to be started: a fork from here on loses it */
-static _Atomic int noted;                /* 1 + the device of a context that the program has current; 0: none */
-static atomic_bool forked;               /* this is the child of such a fork: there is no driver to ask */
-static atomic_bool leaving;              /* the program is ending: */
-static pthread_t ends;                   /* who ends it, */
-static double leave_until_s;             /* and until when others wait for that; both set before `leaving` */
+static atomic_bool touched;              /* CUDA is started or about to be: a fork from here on loses it */
+static _Atomic int noted;                /* 1 + the device of the program's current context; 0: none */
+static atomic_bool forked;               /* this is the child of such a fork, so no driver can be asked */
+static atomic_bool leaving;              /* the program is ending; */
+static pthread_t ends;                   /* the thread that ends it; */
+static double leave_until_s;             /* until when others wait for it. Both are set before `leaving` */
 static atomic_bool occupied;             /* gpb_gpu_occupy */
 
 static void turn_off(const char *because)
@@ -44,28 +46,31 @@ static void turn_off(const char *because)
     atomic_store(&state, OFF);
 }
 
-/* CUDA does not survive a fork: the child computes on the host, and touches neither a lock nor the lanes. */
+/* CUDA does not survive a fork. The child computes on the host and touches no lock and no lane. */
 void gpb_gpu_in_child(void)
 {
     atomic_store(&forked, atomic_load(&touched));
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
 }
 
-/* main has returned, or called exit, and libcuda's own end comes next. What it does with threads that are inside it, or with work that is
-   queued, nobody promises (one of 25 such ends hung, 2026-11-22, H200): so no call begins on the GPU any more, those that are on it leave
-   the rest to the host, and are waited for. Not for ever: this thread may be one of them, in a signal's handler. */
+/* Runs when main has returned or exit was called, before libcuda's own exit handler. libcuda promises nothing
+   about threads that are inside it or work that is queued by then (one of 25 such exits hung, 2026-11-22,
+   H200). So no new call begins on the GPU, and running calls leave the rest to the host and are waited for.
+   The wait has a limit, because this thread may itself be inside such a call, in a signal handler. */
 static void leave(void)
 {
     if (atomic_load(&leaving)) return;
     ends = pthread_self();
     leave_until_s = gpb_clock_s() + LEAVE_S;
     atomic_store(&leaving, true);
-    if (!gpb_gpu_possible()) return;         /* also in a forked child: its locks may be held by nobody */
+    /* Also in a forked child, where a lock may be held by a thread that is gone. */
+    if (!gpb_gpu_possible()) return;
     while ((!gpb_lanes_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
 
-/* The host BLAS ends as well: OpenBLAS 0.3.21 dies in 1 of 20 such ends if it computes meanwhile, and in every second one if all calls come to
-   it just then. The rest of such a call is seldom missed. But whoever ends the program may wait for the thread: then it is computed. */
+/* The host BLAS is ending, too. OpenBLAS 0.3.21 dies in 1 of 20 such exits if it is computing then, and in
+   every second one if all calls come to it at that moment. The rest of such a call is seldom missed. But the
+   thread that ends the program may be waiting for this one, so after the wait the rest is computed. */
 void gpb_gpu_await_end(void)
 {
     if (pthread_equal(ends, pthread_self())) return;
@@ -88,7 +93,8 @@ void gpb_gpu_note_device(void)
     if (open && !atomic_load(&noted) && !open->cuCtxGetDevice(&device)) atomic_store(&noted, device + 1);
 }
 
-/* The program, or another library in it, has a context there that it uses, and so memory and the right to the device. */
+/* The program or a library in it uses a context on the device. So it has memory there and the right to use
+   it. */
 static bool is_active(CUdevice device)
 {
     unsigned flags;
@@ -96,7 +102,8 @@ static bool is_active(CUdevice device)
     return driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
 }
 
-/* Where the program computes: a rank that has chosen its GPU does not want work of its on everybody's first. */
+/* The device where the program computes. A rank that has chosen its GPU does not want its work on the first
+   GPU, which is everybody's default. */
 static int programs_own(int count)
 {
     CUdevice device;
@@ -111,7 +118,7 @@ static int programs_own(int count)
 
 static bool wanted(const char *list, int ordinal)
 {
-    if (*list == 'a') return true;      /* auto, until one is had; all */
+    if (*list == 'a') return true;      /* auto, until one device is found; all */
     for (const char *at = list; *at; at += *at == ',') {
         char *end;
         if (strtol(at, &end, 10) == ordinal && end != at) return true;
@@ -120,8 +127,9 @@ static bool wanted(const char *list, int ordinal)
     return false;
 }
 
-/* A device in exclusive mode serves one process. If this one has no context there yet, it may be meant for a child or another process, which our
-   context would lock out: only the user's word, a list or GPUBLAS_OFFLOAD=always, takes it. */
+/* A device in exclusive mode serves one process. If this process has no context there yet, the device may be
+   meant for a child or another process, which our context would lock out. So we take it only if the user says
+   so: in a list, or by GPUBLAS_OFFLOAD=always. */
 static bool is_free(CUdevice device, bool active, bool named)
 {
     int mode = CU_COMPUTEMODE_DEFAULT;
@@ -129,7 +137,7 @@ static bool is_free(CUdevice device, bool active, bool named)
     return result || mode == CU_COMPUTEMODE_DEFAULT || (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && (active || named));
 }
 
-/* Pools came with CUDA 11.2, and not to every device. */
+/* Pools came with CUDA 11.2, and not every device has them. */
 static bool has_pool(CUdevice device)
 {
     int there = 0;
@@ -161,7 +169,7 @@ static CUresult start_device(gpb_device *device, int ordinal, bool named)
     if (result) driver->cuDevicePrimaryCtxRelease(device->handle);
     device->arch = major * 10 + minor;
     device->pooled = active && has_pool(device->handle);
-    /* Who has a context has plans for the memory, too. */
+    /* A program with a context of its own will want memory, too. */
     int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = active ? (int64_t)(bytes_free / 2) : (int64_t)(bytes_free / 5 * 4);
     device->budget = asked && asked < most ? asked : most;
     return result;
@@ -186,7 +194,7 @@ static void start(void)
     const double begin_s = gpb_clock_s();
     CUresult result = initialise(&count);
     atomic_store(&present, result ? result != CUDA_ERROR_NO_DEVICE : count > 0);
-    atexit(leave);       /* after libcuda's own: it comes before them, */
+    atexit(leave);       /* runs before libcuda's own handlers, because those are registered already, */
     const char *list = device_list();
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
@@ -206,7 +214,7 @@ static void start(void)
         turn_off(result ? gpb_driver_error(result) : "none of the GPUs in GPUBLAS_DEVICES can be used");
         return;
     }
-    atexit(leave);       /* and those that came with the contexts */
+    atexit(leave);       /* and before those that came with the contexts */
     gpb_lanes_make(devices, device_count);
     atomic_store(&why, "");
     atomic_store(&state, ON);
@@ -254,7 +262,8 @@ int gpb_device_list(gpb_device **first)
     return gpb_gpu_started() ? device_count : 0;
 }
 
-/* How many kernels of the table run on the device; fd: where to say why each of the others does not, or -1. */
+/* Counts the kernels of the table that run on the device. fd: where to write why each of the others does not
+   run, or -1. */
 static int count_kernels(gpb_device *device, int fd)
 {
     CUcontext popped;

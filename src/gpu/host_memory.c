@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of the host; see host_memory.h. The kernel keeps these three areas for the program: a driver that hands out addresses for
-   device memory maps them elsewhere. What a mapping once was is no evidence: it may be gone, and CUDA's memory in its place. */
+/* Addresses of the host; see host_memory.h. The operating system keeps these three areas for the program, and
+   a driver that needs addresses for device memory maps them elsewhere. Any other mapping proves nothing,
+   because it may have been replaced by CUDA's memory since. */
 #include "src/gpu/host_memory.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static void find(void)
 {
     dl_iterate_phdr(note_data, NULL);
     heap = start_of_heap();
-    if (!heap) heap = (uintptr_t)sbrk(0);      /* what is below stays unknown */
+    if (!heap) heap = (uintptr_t)sbrk(0);      /* addresses below stay unknown */
 }
 
 static area stack_of_thread(void)
@@ -68,7 +69,8 @@ static area stack_of_thread(void)
     return (area){ (uintptr_t)low, (uintptr_t)low + bytes };
 }
 
-/* The stack between here and its top. A program that switches stacks itself is not on its thread's stack: then nothing is known. */
+/* True for the part of this thread's stack between here and its top. A program that switches stacks itself is
+   not on its thread's stack: then nothing is known. */
 static bool is_on_stack(uintptr_t at)
 {
     static _Thread_local area stack __attribute__((tls_model("initial-exec")));
@@ -95,9 +97,10 @@ bool gpb_host_memory(const void *const *pointers, int count)
     return true;
 }
 
-/* The kernel copies the set before it looks at what is to be done with it, which is nothing that exists: EFAULT, or EINVAL. No page of ours
-   is touched, and a container's seccomp filter lets it pass. The eight bytes around the address, so that they are of one page: an operand
-   may be the last of a mapping. */
+/* The operating system copies the signal set before it looks at `how`, which is invalid here: so the result
+   is EFAULT or EINVAL. None of our pages is touched, and a container's seccomp filter allows the call. It
+   reads the aligned eight bytes around the address, because these lie in one page and an operand may be the
+   last of a mapping. */
 bool gpb_host_readable(const void *pointer)
 {
     const int before = errno;

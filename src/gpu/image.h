@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The embedded fatbins, one a row of kernels/images.def (image.S). */
+/* The embedded fatbins, one for each row of kernels/images.def (image.S). */
 #ifndef GPB_IMAGE_H
 #define GPB_IMAGE_H
 

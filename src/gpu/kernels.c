@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds functions in images and launches them. A function once found is read without a lock: a call of 10 us has no time for the driver's
-   search by name. One lock guards loading. */
+/* Finds functions in images and launches them. A function that was found once is read without a lock, because
+   a call of 10 us has no time for the driver's search by name. One lock guards loading. */
 #include "src/gpu/kernels.h"
 
 #include <pthread.h>
@@ -12,8 +12,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Early launches (programmatic dependent launch, sm_90 and up) for those that ask: 1 us of 23 at n = 1024. Only code built for sm_90 or
-   later waits for the launch before it: what the driver makes of older PTX does not. */
+/* Early launches (programmatic dependent launch, sm_90 and up) for the launches that ask for them: 1 us of 23
+   at n = 1024. Only code built for sm_90 or later waits for the launch before it. Code that the driver
+   compiles from older PTX does not. */
 static bool may_be_early(const gpb_device *device) { return GPB_NEWEST_ARCH >= 90 && device->arch >= 90; }
 
 typedef struct row {
@@ -22,7 +23,7 @@ typedef struct row {
     int threads, smem;
 } row;
 
-/* split.def; its functions are the last. */
+/* The rows of split.def; its functions are the last ones. */
 typedef struct splitter {
     enum gpb_image image;
     const char *symbol;
@@ -55,7 +56,7 @@ static row row_of(int which)
 
 int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers)
 {
-    int x = 0;      /* the last of them takes anything, anywhere */
+    int x = 0;      /* the last row takes any operand on any device */
     while (x < SPLITTERS - 1 && (!gpb_kernel_table_runs(splitters[x].image, device->arch)
                                  || (splitters[x].most && (k > splitters[x].most || slices > 2))))
         x++;
@@ -63,8 +64,9 @@ int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sha
     return FIRST_SPLITTER + x;
 }
 
-/* Under the lock. An image that cannot be loaded is not tried again, but for want of memory, which passes: then when ten times as long has
-   gone by as the attempt took, so that calls spend a tenth of their time on it at most. */
+/* Under the lock. An image that cannot be loaded is not tried again, unless memory was short, because that
+   passes. Then it is tried again after ten times as long as the attempt took, so calls spend at most a tenth
+   of their time on it. */
 static CUresult load(gpb_device *device, enum gpb_image image)
 {
     const int64_t now = gpb_clock_ns();
@@ -86,8 +88,8 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     return result;
 }
 
-/* Clusters of a SPLIT kernel that the device holds at once: not all multiprocessors of a group may find partners. 0: none fits (a slice of
-   one multiprocessor, shared memory that others have). */
+/* How many clusters of a SPLIT kernel the device holds at once: not all multiprocessors of a group may find
+   partners. 0: none fits, as on a small MIG instance or where others hold the shared memory. */
 static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
 {
     int clusters = device->sms / GPB_SPLIT_CLUSTER;
@@ -113,7 +115,8 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
     CUresult result = find(device, &of, function);
     if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SPLIT) {
         device->clusters[which] = most_clusters(device, &gpb_kernels[which], *function);
-        if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;      /* not to be asked for again */
+        /* Never asked for again. */
+        if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;
     }
     if (!result) atomic_store_explicit(&device->function[which], *function, memory_order_release);
     pthread_mutex_unlock(&lock);
@@ -136,7 +139,7 @@ CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launc
     const unsigned smem = (unsigned)of.smem;
     void *params[] = { launch->args };
     CUfunction function;
-    if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* what a grid may have */
+    if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* the limit of a grid */
     CUresult result = gpb_kernels_find(device, launch->which, &function);
     if (result) return result;
 #if CUDA_VERSION >= 11080

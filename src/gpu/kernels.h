@@ -5,27 +5,30 @@
 
 #include "src/gpu/device.h"
 
-/* Packing, unpacking and reducing lie beside the ladder. */
+/* Packing, unpacking and reducing are in the ladder's image. */
 #define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder
 
-/* The number of a row of gemm.def. */
+/* The function number of a row of gemm.def. */
 static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
 
-/* The number of the kernel of split.def that makes slices of operands k deep; *sharers: its blocks to a strip. */
+/* The function number of the kernel of split.def that slices operands of depth k; *sharers: its blocks per
+   strip. */
 int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers);
 
-/* Function `which` on the device whose context is current, loading its image at first use. */
+/* Function `which` on the device whose context is current. Loads its image at first use. */
 CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function);
 
-/* The device was reset: images and functions are gone, and so is what could not be loaded. */
+/* The device was reset: forgets images, functions, and which images could not be loaded. */
 void gpb_kernels_forget(gpb_device *device);
 
-/* One launch: blocks x 1 x GPB_GRID_Z(members) blocks of as many threads, and as much shared memory, as the function's row says. */
+/* One launch: blocks x 1 x GPB_GRID_Z(members) thread blocks. The function's row says how many threads and
+   how much shared memory each has. */
 typedef struct gpb_launch {
     int which;
     int64_t blocks, members;
     void *args;
-    bool early;                  /* its blocks may be there before the launch ahead of it has ended: they wait for that themselves */
+    bool early;                  /* its blocks may start before the previous launch has ended; they wait for
+                                    that themselves */
 } gpb_launch;
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch);
 

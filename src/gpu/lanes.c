@@ -43,7 +43,7 @@ static CUresult ready_belt(gpb_staging **belt, CUdevice device, size_t bytes)
     return *belt ? gpb_staging_ready(*belt, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The table, and behind it, in a page of its own, the word. */
+/* The address table, and behind it, in a page of its own, the word. */
 static CUresult ready_words(gpb_lane *lane)
 {
     CUresult result = gpb_pinned_ready(&lane->words, lane->device->handle, GPB_TABLE_BYTES + sizeof *lane->notice);
@@ -54,7 +54,7 @@ static CUresult ready_words(gpb_lane *lane)
 
 static int number_of(const gpb_lane *lane) { return (int)(lane - gpb_lanes.lanes[lane->device - gpb_lanes.devices]); }
 
-/* What a lane owns is made at its first use and kept; its context is current. */
+/* Makes what the lane owns at its first use; it is kept from then on. The lane's context is current. */
 static CUresult ready_lane(gpb_lane *lane)
 {
     CUresult result = CUDA_SUCCESS;
@@ -73,7 +73,8 @@ static CUresult ready_lane(gpb_lane *lane)
     return result;
 }
 
-/* Under the lock. The device was reset: nothing is given back, for it is gone, and its handles and addresses may be another's by now. */
+/* Under the lock. The device was reset. Nothing is freed, because it is gone and its handles and addresses
+   may belong to others by now. */
 static void forget(gpb_lane *lane)
 {
     lane->stream = NULL, lane->after = NULL;
@@ -99,7 +100,7 @@ void gpb_lanes_forget(gpb_device *device)
     pthread_mutex_unlock(&gpb_lanes.lock);
 }
 
-/* The lane's context is current, and what the lane has is of that context. */
+/* Makes the lane's context current, and what the lane owns belong to it. */
 static CUresult enter_lane(gpb_lane *lane)
 {
     CUresult result = gpb_context_enter(lane->device);
@@ -114,14 +115,15 @@ static CUresult enter_lane(gpb_lane *lane)
     return result;
 }
 
-/* Of two idle lanes, for a small call: one that large calls cannot have, then one that has the more memory already. */
+/* For a small call, of two idle lanes: prefer the one that large calls cannot take, then the one with more
+   memory. */
 static bool is_better(const gpb_lane *higher, const gpb_lane *lower)
 {
     const bool kept = number_of(lower) < GPB_LARGE_LANES && number_of(higher) >= GPB_LARGE_LANES;
     return kept || higher->arena.bytes > lower->arena.bytes;
 }
 
-/* Under the lock, of one device. */
+/* Under the lock, among one device's lanes. */
 static gpb_lane *idle_lane(gpb_lane *of, bool large)
 {
     gpb_lane *best = NULL;
@@ -131,7 +133,7 @@ static gpb_lane *idle_lane(gpb_lane *of, bool large)
     return best;
 }
 
-/* Under the lock: on that device, or, < 0, on the next in turn that has one. */
+/* Under the lock: an idle lane of that device, or (device < 0) of the next device in turn that has one. */
 static gpb_lane *find_lane(int device, bool large)
 {
     gpb_lane *lane = NULL;
@@ -149,7 +151,8 @@ static bool is_alone(const gpb_lane *lane)
     return true;
 }
 
-/* Under the lock: the lane is the caller's, or that of the waiter it is handed to. NULL: there was none. */
+/* Under the lock: marks the lane as taken, for the caller or for the waiter that it is handed to. Passes NULL
+   on. */
 static gpb_lane *occupy(gpb_lane *lane)
 {
     if (!lane) return NULL;
@@ -160,20 +163,21 @@ static gpb_lane *occupy(gpb_lane *lane)
     return lane;
 }
 
-/* ---- those who wait, in the order in which they came; under the lock. A lane goes from hand to hand: whoever gives one back and calls again
-   comes last, and only one is woken. */
+/* ---- waiters, in the order in which they came; under the lock. A lane is handed over directly: a thread
+   that gives one back and calls again comes last, and only one thread is woken. */
 
 typedef struct waiter {
     struct waiter *next;
     pthread_cond_t look;
     int device;
     bool large;
-    gpb_lane *lane;                          /* NULL until one is handed over; then no longer in the queue */
+    gpb_lane *lane;                          /* NULL until a lane is handed over; from then on the waiter is
+                                                no longer in the queue */
 } waiter;
 
 static waiter *queue;
 
-/* Of the large ones, who minds the clock. */
+/* The first waiter with a large call. It watches the clock for the others. */
 static waiter *next_large(void)
 {
     waiter *w = queue;
@@ -199,7 +203,7 @@ static void hand_out(void)
     if (now && now != before) pthread_cond_signal(&now->look);
 }
 
-/* Until somebody's turn may be over. */
+/* Sleeps until a turn may be over. */
 static void doze(waiter *w)
 {
     struct timespec until;
@@ -210,11 +214,13 @@ static void doze(waiter *w)
     hand_out();
 }
 
-/* When the program ends, libcuda goes with whatever is on the GPU: only what the host cannot compute is begun from then on. Under the lock, or
-   gpb_lanes_idle could come between the question and the taking. */
+/* Under the lock. When the program ends, libcuda takes down whatever is on the GPU, so from then on only
+   calls that the host cannot compute begin. The lock matters: gpb_lanes_idle must not run between this check
+   and the taking of a lane. */
 static bool may_begin(const gpb_facts *facts) { return gpb_gpu_started() && (!gpb_gpu_leaving() || gpb_facts_on_gpu(facts)); }
 
-/* Not on the stack: a signal's handler may leave it by a longjmp, and the next in the queue must not be handed over what is gone. */
+/* The waiter is not on the stack, because a signal handler may leave that stack by longjmp, and the queue
+   would then hand a lane to memory that is gone. */
 static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
 {
     waiter *me = calloc(1, sizeof *me), **end = &queue;
@@ -309,7 +315,7 @@ void gpb_lanes_prepare(void)
     gpb_driver_capture_mode(&mode);
 }
 
-/* ---- the end: the context goes with all that is in it, unless the program has it, too */
+/* ---- the end: a context goes with all that is in it, unless the program uses it as well */
 
 static void let_lane_go(gpb_lane *lane)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Device memory; see memory.h. A call for which there is too little waits until others give theirs back, in the order in which calls ask.
-   Nobody waits for ever: who waits holds none, and who holds some waits neither for more nor for a lane before all of it is given back. */
+/* Device memory; see memory.h. A call for which there is too little waits until others give theirs back, in
+   the order in which calls ask. Nobody waits for ever: a call that waits holds no memory, and a call that
+   holds some gives all of it back before it waits for more or for a lane. */
 #include "src/gpu/memory.h"
 
 #include <pthread.h>
@@ -12,10 +13,11 @@
 #include "src/service/clock.h"
 #include "src/service/thread.h"
 
-/* cuMemFree waits for all kernels of the process. Where the program has some of its own, one of them may wait for what a thread of the program is
-   yet to launch, and that for the driver: so arenas there come from the device's pool, whose memory goes back without such a wait, and which is
-   the program's as well. It takes 46 to 166 ms for 28 GiB, cuMemAlloc 1.8 (H200). A lane's streams are not in order with each other: the
-   arena is there for all of them when the one that asked for it has it. */
+/* cuMemFree waits for all kernels of the process. If the program runs kernels of its own, that can deadlock:
+   such a kernel may wait for a launch by a thread of the program, and that thread for the driver. In such a
+   program arenas come from the device's pool, which the program shares and which takes memory back without
+   such a wait. The pool needs 46 to 166 ms for 28 GiB, cuMemAlloc 1.8 (H200). A lane's streams are not
+   ordered among each other, so the stream that allocated is waited for before any of them uses the arena. */
 static CUresult get_memory(gpb_lane *lane, int64_t bytes)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -32,7 +34,7 @@ static CUresult get_memory(gpb_lane *lane, int64_t bytes)
     return result;
 }
 
-/* Of a block that is no longer in use. The driver keeps a pool's memory until the stream is waited for. */
+/* Frees a block that is no longer in use. The driver keeps a pool's memory until the stream is waited for. */
 static void give_memory(const gpb_device *device, const gpb_block *block)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -40,7 +42,8 @@ static void give_memory(const gpb_device *device, const gpb_block *block)
     else driver->cuStreamSynchronize(block->stream);
 }
 
-/* Under the lock, which it gives up for a moment: calls that need no memory must not wait for what the driver waits for. */
+/* Under the lock, which is released meanwhile, because calls that need no memory must not wait for the driver
+   here. */
 static void free_block(gpb_device *device, gpb_block *block)
 {
     const gpb_block was = *block;
@@ -54,12 +57,14 @@ static void free_block(gpb_device *device, gpb_block *block)
     pthread_cond_broadcast(&gpb_lanes.more_room);
 }
 
-/* Who holds blocks, in the order in which they are asked for idle ones. False: there is no block of that number. */
+/* Owners of blocks, in the order in which they are asked for idle ones. False: there is no block of that
+   number. */
 typedef bool owner(const gpb_device *device, int number, gpb_block **idle);
 static owner *const owners[] = { gpb_lanes_block };
 enum { OWNERS = sizeof owners / sizeof *owners };
 
-/* Under the lock, but while it frees: frees idle blocks of this device until `bytes` more fit. */
+/* Under the lock, which is released while memory is freed. Frees idle blocks of this device until `bytes`
+   more fit. */
 static bool make_room(gpb_device *device, int64_t bytes)
 {
     gpb_block *idle;
@@ -69,7 +74,7 @@ static bool make_room(gpb_device *device, int64_t bytes)
     return device->held + bytes <= device->budget;
 }
 
-/* Under the lock: who has waited longest, or NULL. */
+/* Under the lock: the lane that has waited longest, or NULL. */
 static const gpb_lane *first_waiting(const gpb_lane *of)
 {
     const gpb_lane *first = NULL;
@@ -78,8 +83,9 @@ static const gpb_lane *first_waiting(const gpb_lane *of)
     return first;
 }
 
-/* Under the lock: so many bytes for this lane keep nobody waiting who asked before. Calls that asked after the first that waits may have,
-   all together, what it leaves of the budget. So it has room when those are done that asked before it; and small calls can pass. */
+/* Under the lock: true if taking `bytes` delays no call that asked earlier. The first waiter asked for some
+   of the budget; calls that asked after it may together hold the rest. So there is room for it once the calls
+   before it are done, and small calls can pass. */
 static bool is_fair(const gpb_lane *lane, int64_t bytes)
 {
     const gpb_lane *of = gpb_lanes.lanes[lane->device - gpb_lanes.devices], *first = first_waiting(of);
@@ -94,15 +100,16 @@ static bool has_room(const gpb_lane *lane, int64_t bytes) { return is_fair(lane,
 
 enum { ARENA_GRAIN = 32 << 20 };
 
-/* Under the lock, for a lane without an arena: bytes that it may allocate, at least so many. 0: the device has not as many, or the GPU is
-   given up. */
+/* Under the lock, for a lane without an arena: how many bytes it may allocate, at least `bytes`. 0: the
+   budget is smaller than that, or the GPU was given up. */
 static int64_t claim(gpb_lane *lane, int64_t bytes)
 {
     gpb_device *device = lane->device;
-    const int64_t ample = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;      /* calls that grow little by little find it large enough */
+    /* So that calls that grow slowly find it large enough. */
+    const int64_t ample = (bytes / ARENA_GRAIN + 1) * ARENA_GRAIN;
     int64_t claimed = 0;
     lane->wanted = bytes <= device->budget ? bytes : 0;
-    pthread_cond_broadcast(&gpb_lanes.more_room);              /* what this lane had is free */
+    pthread_cond_broadcast(&gpb_lanes.more_room);              /* the lane's old memory is free */
     while (lane->wanted && gpb_gpu_started()) {
         claimed = has_room(lane, ample) ? ample : has_room(lane, bytes) ? bytes : 0;
         if (claimed) break;
@@ -115,7 +122,7 @@ static int64_t claim(gpb_lane *lane, int64_t bytes)
     return claimed;
 }
 
-/* The driver has less than the budget says: what idle lanes keep is given up for it. */
+/* If the driver has less than the budget says, idle lanes give up theirs. */
 static CUresult allocate(gpb_lane *lane, int64_t bytes)
 {
     gpb_device *device = lane->device;
@@ -150,14 +157,14 @@ bool gpb_memory_arena(gpb_lane *lane, int64_t bytes)
     return false;
 }
 
-/* ---- device memory that nobody uses any more. Whatever waits for the driver here does so without
-   the lock. The thread ends when there is nothing left, so that it is no reason for a process not to end. */
+/* ---- idle device memory. Nothing here waits for the driver under the lock. The thread ends when no idle
+   memory is left, so it never keeps a process alive. */
 
-/* An idle block that is due, and then nobody's. */
+/* An idle block whose time is up; the record then owns it. */
 typedef struct due {
     gpb_device *device;
-    gpb_block block;                         /* at 0: none is */
-    int64_t wait_ns;                         /* until the next one is; 0: there is none */
+    gpb_block block;                         /* at 0: no block */
+    int64_t wait_ns;                         /* until the next block is due; 0: there is none */
 } due;
 
 /* Under the lock. */
@@ -188,7 +195,8 @@ static due take_due(void)
     return d;
 }
 
-/* Gives back what is due. Nanoseconds until something else will be, 0: nothing, and another thread is to be begun then. */
+/* Frees what is due. Returns the nanoseconds until another block is due; 0: none is left, and the thread
+   ends. */
 static int64_t sweep(void)
 {
     due d;
@@ -226,15 +234,15 @@ static void stop_sweeping(void)
     pthread_mutex_unlock(&gpb_lanes.lock);
 }
 
-enum { SWEEPER_STACK = 256 << 10 };          /* the driver's part of it is not known */
+enum { SWEEPER_STACK = 256 << 10 };          /* what the driver needs of it is not known */
 
 void gpb_memory_sweep(void)
 {
     if (gpb_thread_begin(sweep_idle, SWEEPER_STACK)) stop_sweeping();
 }
 
-/* Set to zero once: each launch leaves them so, one that was refused has not touched them, and one that died has taken its context along.
-   4 KiB beside the budget. */
+/* Set to zero once, because each launch leaves them zero: a refused launch has not touched them, and one that
+   died has taken its context along. 4 KiB that do not count in the budget. */
 bool gpb_memory_counters(gpb_lane *lane)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -243,7 +251,8 @@ bool gpb_memory_counters(gpb_lane *lane)
     if (lane->counters) return true;
     CUresult result = driver->cuMemAlloc(&counters, bytes);
     if (!result) result = driver->cuMemsetD8Async(counters, 0, bytes, lane->stream);
-    if (!result) result = driver->cuStreamSynchronize(lane->stream);      /* a call's kernels may go down the legacy stream instead */
+    /* A call's kernels may use the legacy stream instead. */
+    if (!result) result = driver->cuStreamSynchronize(lane->stream);
     if (!result) lane->counters = counters;
     else if (counters) driver->cuMemFree(counters);
     gpb_lanes_failed(lane, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a decision may know of a call: the GPU that is there or may be, and where the operands live. */
+/* What a decision may know of a call: the GPU that is or may be there, and where the operands live. */
 #include <pthread.h>
 
 #include "src/gpu/context.h"
@@ -12,13 +12,15 @@
 typedef struct known {
     bool on_gpu, managed, pinned;
     int ordinal;                 /* of its GPU */
-    CUcontext context;           /* that it belongs to */
-    uintptr_t start;             /* the allocation or registration around it: addresses within all live in the same place */
+    CUcontext context;           /* the context that it belongs to */
+    uintptr_t start;             /* start of its allocation or registration; every address within it lives in
+                                    the same place */
     size_t bytes;
 } known;
 
-/* Memory that the host cannot reach, as the driver has named it: for the time when there is no driver to ask any more. A range is a number of
-   its first page and one of 64 KiB pieces; those that fall on one place become one that holds both. */
+/* Device memory that the host cannot reach, noted when the driver reports it, because later there may be no
+   driver to ask. A range is the number of its first page and a count of 64 KiB pieces. Ranges that fall into
+   the same slot are merged into one that covers both. */
 enum { SEEN = 64, SEEN_PAGE = 4096, SEEN_PIECE = 65536 };
 static _Atomic uint64_t seen[SEEN];
 static atomic_bool any_seen;
@@ -80,15 +82,16 @@ static bool reaches_over(const known *about, const void *pointer, size_t bytes)
     return offset < about->bytes && bytes <= about->bytes - offset;
 }
 
-/* Where so many bytes live, and (if on a device of ours) on which; a context is current. Memory of a context that is not the primary one is
-   reachable only by copies: ELSEWHERE, like another GPU's. */
+/* Where these bytes live, and on which device if it is one of ours. Needs a current context. Memory of a
+   context other than the primary one can only be copied, so it is ELSEWHERE, like another GPU's. */
 static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, known *about)
 {
     gpb_device *devices;
     const int count = gpb_device_list(&devices);
     *about = (known){ 0 };
     if (!pointer) return GPB_PLACE_HOST;
-    if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;      /* a driver in distress */
+    /* The driver is in distress. */
+    if (ask(pointer, about)) return gpb_host_readable(pointer) ? GPB_PLACE_HOST : GPB_PLACE_ELSEWHERE;
     if (about->managed) return GPB_PLACE_DEVICE;
     if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
     if (!about->on_gpu) return GPB_PLACE_HOST;
@@ -101,12 +104,12 @@ static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, k
     return GPB_PLACE_ELSEWHERE;
 }
 
-/* An operand, all of its members: rows x cols of them, so many bytes each. */
+/* All members of an operand: rows x cols elements of `bytes` bytes each. */
 typedef struct extent {
     int64_t rows, cols, ld, stride, bytes;
 } extent;
 
-/* From the first element to the last; saturated, for nothing pinned is that large. */
+/* Bytes from the first element to the last. Saturates, because nothing pinned is that large. */
 static size_t bytes_of(const extent *of, int64_t members)
 {
     int64_t elements, strides, bytes;
@@ -118,7 +121,8 @@ static size_t bytes_of(const extent *of, int64_t members)
     return (size_t)bytes;
 }
 
-/* How many members from the first on lie in that allocation, sixteen by sixteen: without a branch for each. */
+/* How many members, from the first on, lie in that allocation. Tests sixteen at a time, to save a branch for
+   each. */
 static int64_t members_within(const known *about, const void *const *array, int64_t batch, size_t bytes)
 {
     enum { SIXTEEN = 16 };
@@ -132,7 +136,8 @@ static int64_t members_within(const known *about, const void *const *array, int6
     return done;
 }
 
-/* Elements from a member to the next, if all lie equally far apart and in ascending order; else < 0. Sixteen by sixteen, as above. */
+/* Elements from one member to the next, if all are equally far apart and in ascending order; else < 0.
+   Sixteen at a time, as above. */
 static int64_t distance(const void *const *array, int64_t batch, size_t element)
 {
     enum { SIXTEEN = 16 };
@@ -145,9 +150,10 @@ static int64_t distance(const void *const *array, int64_t batch, size_t element)
     return uneven || step > INTPTR_MAX ? -1 : (int64_t)(step / element);
 }
 
-/* A pointer array is where its members are: PINNED only if all are; on the host and on a GPU, it is ELSEWHERE: copies find any address.
-   The driver is asked once for each allocation that members come from in a row: 3000 questions would take 150 us, the whole batch
-   of 1000 x 64^3 takes 30. */
+/* A pointer array lives where its members live. It is PINNED only if all are. If some are on the host and
+   some on a GPU it is ELSEWHERE, because copies find any address. The driver is asked once for each run of
+   members in one allocation: 3000 questions would take 150 us, and the whole batch of 1000 x 64^3 takes
+   30. */
 static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *device)
 {
     const size_t element = gpb_call_element(call);
@@ -177,7 +183,7 @@ static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *dev
     return (gpb_where){ place, reachable && !gpb_place_on_host(place), -1 };
 }
 
-/* Makes a context of ours current, so that the driver answers. */
+/* Makes one of our contexts current, so that the driver answers. */
 static bool enter(void)
 {
     gpb_device *devices;
@@ -193,7 +199,8 @@ enum gpb_place gpb_place_of(const void *pointer)
 {
     int device = -1;
     known about;
-    if (!enter()) return GPB_PLACE_ELSEWHERE;      /* given up meanwhile: a copy will fail, a host's access would crash */
+    /* Given up meanwhile: a copy will fail cleanly, a host access would crash. */
+    if (!enter()) return GPB_PLACE_ELSEWHERE;
     enum gpb_place place = place_of(pointer, 1, &device, &about);
     gpb_context_exit();
     return place;
@@ -211,8 +218,9 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
     return !call->x[GPB_C].array && gpb_host_memory((const void *[]){ call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base }, 3);
 }
 
-/* Before we are started, in a program that has libcuda: might this operand be on a GPU? Not if the program has not initialised CUDA itself,
-   which is no reason for us to. Without a current context the driver may not say: then it might. */
+/* Before the GPU is started, in a program that has libcuda: might this operand be on a GPU? If the program
+   has not initialised CUDA, it is not, and we do not initialise it to ask. Without a current context the
+   driver may refuse to answer; then the operand might be. */
 static bool might_be_on_gpu(const void *pointer)
 {
     known about;
@@ -230,12 +238,15 @@ static bool any_might(const gpb_call *call)
     return false;
 }
 
-/* What the driver has just said of pages: a loop of small calls need not ask it again for each. A host's page stays one for a moment: to
-   unmap it and have CUDA map its memory there instead takes several system calls, the last of them alone 50 us and more. */
-enum { PAGES = 16, MOMENT = 80000 };     /* cycles: 20 to 40 us. No more pages: glibc keeps some 1.6 KB for static TLS of all that is opened */
+/* Recent answers of the driver, by page, so that a loop of small calls does not ask for each. An answer holds
+   for a moment: to unmap a host page and have CUDA map memory there takes several system calls, and the last
+   alone takes 50 us or more. MOMENT is in cycles: 20 to 40 us. There are no more PAGES because glibc has only
+   some 1.6 KB of static TLS for all libraries opened later. */
+enum { PAGES = 16, MOMENT = 80000 };
 typedef struct glance {
     uintptr_t page : 62;
-    bool on_gpu : 1, lost : 1;   /* lost: not on_gpu, but that the host cannot reach it, as it was when the GPU was lost */
+    bool on_gpu : 1, lost : 1;   /* lost: on_gpu was asked after the GPU was lost, and means that the host
+                                    cannot reach the page */
     uint64_t at;
 } glance;
 static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
@@ -248,7 +259,8 @@ static bool is_fresh(const void *pointer, uint64_t now)
     return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
 }
 
-/* One plain question, with a context only if the driver wants one; anything but a plain answer is for gpb_place_facts to look into. */
+/* One simple question; a context is made current only if the driver wants one. Any unclear answer counts as
+   on_gpu, and gpb_place_facts looks closer. */
 static void look(const void *pointer, uint64_t now)
 {
     unsigned memory = 0, managed = 0;
@@ -276,7 +288,8 @@ bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
     return !there;
 }
 
-/* Else managed memory is out of every thread's reach while any kernel is at work (WSL2; before Pascal): none of ours is, in such a call. */
+/* If false, no thread can reach managed memory while any kernel is at work (WSL2; before Pascal). So we
+   launch none in such a call. */
 static bool concurrent_access(void)
 {
     gpb_device *devices;
@@ -285,7 +298,7 @@ static bool concurrent_access(void)
 
 static void find_operands(const gpb_call *call, gpb_facts *facts)
 {
-    static const enum gpb_operand order[] = { GPB_C, GPB_A, GPB_B };      /* C's device is the one that counts */
+    static const enum gpb_operand order[] = { GPB_C, GPB_A, GPB_B };  /* C's device is the one that counts */
     int device = -1;
     for (int i = 0; i < GPB_OPERANDS; i++) facts->where[order[i]] = place_of_all(call, order[i], &device);
     facts->device = device + 1;
@@ -294,10 +307,11 @@ static void find_operands(const gpb_call *call, gpb_facts *facts)
 
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
-    /* Until a GPU is started: one like an A100 is presumed, so that only calls worth the start lead to it. */
+    /* Until a GPU is started, one like an A100 is assumed, so that only calls worth a start lead to one. */
     *facts = (gpb_facts){ .gpu.arch = 80, .gpu.sms = 108, .gpu.bytes = (int64_t)8 << 30 };
     int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies inside the driver would keep its locks */
+    /* A thread cancelled inside the driver would keep its locks. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     const bool unstarted = gpb_gpu_possible() && !gpb_gpu_started() && libcuda;
     if (unstarted) gpb_gpu_note_device();
     if (unstarted && any_might(call)) gpb_gpu_start();
@@ -310,13 +324,15 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         find_operands(call, facts);
         gpb_context_exit();
     } else if (gpb_gpu_started()) {
-        facts->gpu.arch = 0;      /* reset at this very moment: where the operands live cannot be asked */
+        /* Reset at this very moment: the driver cannot be asked where the operands live. */
+        facts->gpu.arch = 0;
     }
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* What no driver has ever called a GPU's is the program's affair, as without us: a page that it provides on demand looks just like memory
-   that is gone. Where there is still a driver to ask (a GPU that failed, or that we may not use), it is; the answer is good for a moment. */
+/* Memory that no driver ever reported as a GPU's is the program's business, because a page that it provides
+   on demand looks just like memory that is gone. If there still is a driver to ask (the GPU failed, or we may
+   not use it), it is asked, and the answer holds for a moment. */
 static bool is_gone(const void *pointer, uint64_t now)
 {
     if (was_on_gpu(pointer)) return !gpb_host_readable(pointer);

@@ -9,16 +9,17 @@
 #include "dispatch/call.h"
 #include "dispatch/facts.h"
 
-/* Certain, without asking the driver, that no operand is on a GPU. `libcuda`: the process has it. */
+/* Known without asking the driver: no operand is on a GPU. libcuda: the process has it. */
 bool gpb_place_surely_host(const gpb_call *call, bool libcuda);
-/* The driver says so, or has said so a moment before `now` (the processor's cycles); cheaper than gpb_place_facts. False says nothing. */
+/* The driver says, or said a moment before `now` (the processor's cycles), that no operand is on a GPU.
+   Cheaper than gpb_place_facts. False says nothing. */
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now);
-/* What the decision may know: of the GPU (as presumed until it is started), and where the operands live. */
+/* What the decision may know: the GPU (an assumed one until it is started) and where the operands live. */
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
-/* One kind of warning, and so one a process: of which routine, why, and what became of C. */
+/* One kind of warning, so it appears once a process: the routine, the reason, and what became of C. */
 #define GPB_PLACE_UNREACHED "%s: an operand in GPU memory %s; C %s"
-/* The GPUs are lost and an operand is where the host would crash on it. */
+/* The GPUs are lost, and an operand lies where the host would crash on it. */
 bool gpb_place_unreachable(const gpb_call *call);
 
 enum gpb_place gpb_place_of(const void *pointer);
