@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* "Does it work here?": what ./libgpublas.so prints when run as a program, the verdict first; and gpublas_report. */
+/* "Does it work here?": the verdict and the report that ./libgpublas.so prints when it is run as a program,
+   and gpublas_report. */
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* What people call the host BLAS in that file. Its own name tells, or the folder that Debian's alternatives lead to. */
+/* The usual name of the host BLAS in that file. The file's own name tells, or the folder that Debian's
+   alternatives link to. */
 static const char *name_host(const char *file)
 {
     static const struct { const char *part, *name; } known[] = {
@@ -102,7 +104,8 @@ static void print_help(const char *self)
     gpb_option_print(STDOUT_FILENO);
 }
 
-/* `stack` is as the kernel and ld.so leave it for a program's entry: the number of arguments, then the arguments. */
+/* `stack` is what the operating system and ld.so leave for a program's entry: the number of arguments, then
+   the arguments. */
 __attribute__((noreturn, used)) static void examine(const long *stack)
 {
     char *const *arguments = (char *const *)(stack + 1);
@@ -121,7 +124,8 @@ __attribute__((noreturn, used)) static void examine(const long *stack)
     exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* The ELF entry point. The stack is as the kernel left it, and none of this library's constructors were run. */
+/* The ELF entry point. The stack is as the operating system left it, and no constructor of this library has
+   run. */
 __attribute__((naked, noreturn, visibility("hidden"))) void gpb_doctor(void)
 {
     __asm__("xorl %ebp, %ebp\n\t"
@@ -130,5 +134,5 @@ __attribute__((naked, noreturn, visibility("hidden"))) void gpb_doctor(void)
             "call examine");
 }
 
-/* The program interpreter, which an executable names and a library does not. */
+/* The program interpreter. An executable names one, a library usually does not. */
 __attribute__((section(".interp"), used)) static const char interpreter[] = "/lib64/ld-linux-x86-64.so.2";

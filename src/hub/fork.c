@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fork of the program means to each room, in one place and one order. The handlers are registered when the library is loaded, because a
-   fork that is already in progress runs no handler that is registered meanwhile: beside a first call its child would find the linker as
-   that call held it (one process in 130, with eight threads forking). */
+/* What a fork of the program means to each room, in one place and one order. The handlers are registered when
+   the library is loaded, because a fork already in progress does not run handlers that are registered
+   meanwhile. If a first call registered them, the child of a fork beside it would find the dynamic linker
+   locked by that call (one process in 130, with eight threads forking). */
 #include <pthread.h>
 
 #include "src/copy/crew.h"

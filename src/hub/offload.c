@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The hub: check, ask for a plan, run it, count, one line of trace. Data flows one way: door, hub, plan, run, kernel. */
+/* The hub: checks the call, asks for a plan, runs it, counts, writes one line of trace. Data flows one way:
+   door, hub, plan, run, kernel. */
 #include "src/hub/offload.h"
 
 #include <errno.h>
@@ -21,9 +22,10 @@
 #include "src/service/stats.h"
 #include "src/service/touch.h"
 
-/* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name (netlib, BLIS), which comes back
-   to our door deeper in the stack: that is no new call. A frame, not a flag, so that a longjmp out of the host cannot leave it set for
-   good (deeper calls come from near by). */
+/* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name
+   (netlib, BLIS). That call comes back to our door deeper in the stack and is not a new one. This is a frame
+   and not a flag, so that a longjmp out of the host cannot leave it set for good. Such inner calls come from
+   at most NEAR bytes deeper. */
 enum { NEAR = 65536 };
 static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
@@ -35,14 +37,14 @@ bool gpb_offload_legal(const gpb_call *g)
     return legal;
 }
 
-/* Nothing to do, as the reference sees it. Not left to the host: A and B may be NULL here, and BLIS aborts on that, OpenBLAS 0.3.21 reads
-   them. */
+/* True if the reference would do nothing. Such calls do not go to the host, because A and B may be NULL: BLIS
+   aborts on that, and OpenBLAS 0.3.21 reads them. */
 static bool quick_return(const gpb_call *g)
 {
     return g->m == 0 || g->n == 0 || g->batch == 0 || (!gpb_call_multiplies(g) && g->beta == 1);
 }
 
-/* True if C is done: on the GPU, or begun there and finished by the host. Else *plan says why not. */
+/* True if C is done, by the GPU alone or finished by the host. Else plan->why says why not. */
 static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan, double came_s)
 {
     const bool large = gpb_facts_large(call, facts);
@@ -60,8 +62,9 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
                                       .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : gpb_trace_flops(call) });
-    const bool verified = gpb_option_number(GPB_OPTION_VERIFY);      /* which takes longer than the call */
-    const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);      /* where managed pages lie is not known */
+    const bool verified = gpb_option_number(GPB_OPTION_VERIFY);  /* the check takes longer than the call */
+    /* It is not known where managed pages are. */
+    const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);
     if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds)) gpb_ready_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
         gpb_trace(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
@@ -69,7 +72,7 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     return true;
 }
 
-/* C = beta C. Not left to the host: A and B may be NULL. */
+/* C = beta C. Not left to the host, because A and B may be NULL. */
 static void scale(const gpb_call *g)
 {
     const float beta = (float)g->beta;
@@ -87,13 +90,14 @@ static void count_host(const gpb_host_call *visit)
     if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(visit, "host", &(gpb_outcome){ 0 });
 }
 
-/* True: C is done. False: the host's, and *visit is told what is known of the call. */
+/* True: C is done. False: the host must compute it, and *visit holds what is known of the call. */
 static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *visit)
 {
     const gpb_policy user = gpb_routing_policy();
     gpb_facts facts;
     gpb_plan plan = gpb_routing_decide(call, libcuda, &user, &facts);
-    /* An operand that the host cannot reach is the GPU's business even if it does not compute: it is fetched for the host. */
+    /* An operand that the host cannot reach is fetched for it, so such a call enters gpb_compute even if the
+       host is to compute it. */
     const bool there = gpb_facts_c_on_gpu(&facts) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) gpb_routing_remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
@@ -135,7 +139,7 @@ static bool offload(const gpb_call *call, gpb_host_call *visit)
     return false;
 }
 
-/* errno stays the caller's: a BLAS has none, and starting CUDA or a refused malloc would leave theirs. */
+/* errno stays the caller's, because a BLAS sets none, but starting CUDA or a failed malloc does. */
 bool gpb_offload(const gpb_call *call, gpb_host_call *visit)
 {
     const int before = errno;

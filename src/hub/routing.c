@@ -20,7 +20,8 @@
 #include "src/service/log.h"
 #include "src/service/option.h"
 
-/* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not started. */
+/* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not
+   started. */
 static _Atomic int64_t credit_ns;
 
 static double loaded_s;
@@ -44,26 +45,28 @@ static atomic_int running[2];
 bool gpb_routing_enter_gpu(bool large) { return atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]); }
 void gpb_routing_leave_gpu(bool large) { atomic_fetch_sub(&running[large], 1); }
 
-/* Those of its kind share the link with it, and of the other kind one at a time. */
+/* How many calls share the link with a new one: all of its own kind, and one of the other kind. */
 static int callers(bool large)
 {
     return atomic_load_explicit(&running[large], memory_order_relaxed) + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
 }
 
-/* Calls that threads of the host BLAS share out among them now, and whether this thread's is one of them: counted while there is a GPU to
-   choose instead. */
+/* Calls that the host BLAS's threads are working on together now, and whether this thread's is one of them.
+   Counted only while there is a GPU that could take them. */
 static atomic_int on_host;
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
 
-/* Of one thread's work OpenBLAS makes several's from 2^18 multiplications on. */
+/* OpenBLAS uses several threads from 2^18 multiplications on. */
 void gpb_routing_enter_host(const gpb_call *g)
 {
     counted = gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
     if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
 }
 
-/* Also by the next call of a thread that has left the host by a longjmp. Calls at once: with OpenMP each caller has threads of its own.
-   OpenBLAS's own threads serve one call at a time, so of those it is too many: the process is crowded rather too soon. */
+/* Also called by the next call of a thread that has left the host by longjmp. Busy threads are taken to be
+   calls times threads of the host, because with OpenMP each caller has threads of its own. OpenBLAS's own
+   threads serve one call at a time, so there the product is too large and contention is found rather too
+   early. */
 void gpb_routing_leave_host(void)
 {
     if (!counted) return;
@@ -72,8 +75,9 @@ void gpb_routing_leave_host(void)
     gpb_contention_begin(calls * gpb_next_threads(), gpb_crew_cores());
 }
 
-/* Sizes that the host was found to be faster at, as hashes: facts and plan cost half a microsecond. What was learnt since is part of the
-   hash; two sizes that share one by chance would share a decision about speed, no more. */
+/* Hashes of sizes for which the host was found to be faster, because facts and plan cost half a microsecond.
+   The hash includes the age of what was learnt. If two sizes collide they share a decision about speed and
+   nothing else. */
 enum { REMEMBERED = 256 };
 static _Atomic uint64_t host_memo[REMEMBERED];
 
@@ -82,8 +86,8 @@ static uint64_t hash_of(const gpb_call *call)
     return gpb_learn_hash(call) ^ (uint64_t)gpb_machine_age() << 32;
 }
 
-/* So few multiplications, or of sizes so well known, that nothing need be asked. One call in 256 of a thread is looked at all the same: the
-   host is learnt from it. */
+/* True if the call is so small, or its size so well known, that no facts are needed. One call in 256 of a
+   thread gets its facts all the same, so that the host's speed goes on being learnt. */
 static bool is_known_hosts(const gpb_call *g)
 {
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
@@ -93,7 +97,7 @@ static bool is_known_hosts(const gpb_call *g)
     return atomic_load_explicit(&host_memo[hash % REMEMBERED], memory_order_relaxed) == hash;
 }
 
-/* Long calls have the time to be looked at, and are learnt from each time. */
+/* Long calls are not remembered, because they have the time for facts and each of them teaches something. */
 void gpb_routing_remember(const gpb_call *g, const gpb_plan *plan)
 {
     const uint64_t hash = hash_of(g);
@@ -120,9 +124,11 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
     for (bool waited = false;; waited = true) {
         gather(call, libcuda, facts);
         const gpb_plan plan = gpb_decide(call, facts, user);
-        if (plan.missed_s > 0 && gpb_contention_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;      /* the first of that while */
+        /* This call starts a time of forced offloading, so decide again. */
+        if (plan.missed_s > 0 && gpb_contention_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
-        /* A GPU that was started at once, for an operand that lies on it, is measured as soon as calls from host memory come. */
+        /* A GPU that was started for an operand on it is not measured yet. That is done as soon as a call
+           comes from host memory. */
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
         if (plan.starts || unmeasured) gpb_ready_begin();
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
@@ -133,7 +139,7 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
 
 const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
-    const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns: once a call */
+    const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
     *libcuda = gpb_watch_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called inside a fork handler";

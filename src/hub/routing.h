@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which side a call goes to: the facts gathered, the plan asked for, and what of earlier calls bears on that. */
+/* Which side a call goes to: gathers the facts, asks for the plan, and keeps what earlier calls say about
+   it. */
 #ifndef GPB_ROUTING_H
 #define GPB_ROUTING_H
 
@@ -10,20 +11,23 @@
 #include "dispatch/plan.h"
 #include "dispatch/policy.h"
 
-/* What the user wants, by the options. */
+/* What the user wants, from the options. */
 gpb_policy gpb_routing_policy(void);
-/* Why the call goes to the host without facts, or NULL. Most calls are small and take the host less than a microsecond; facts and plan cost
-   half of one. *libcuda: this process has it, and the call may go to a GPU. */
+/* Why the call goes to the host without facts, or NULL. Most calls are small and take the host less than a
+   microsecond; facts and plan take half of one. *libcuda: the process has it, and the call may go to a
+   GPU. */
 const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda);
-/* The facts and the plan; the GPU started if the plan asks for it, behind this call or, if that is worth waiting for, before it. */
+/* The facts and the plan. Starts the GPU if the plan says so: behind this call, or before it if it is worth
+   the wait. */
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts);
-/* A size that the plan sends to the host for good is rejected fast from now on. */
+/* If the plan sends this size to the host for good, it is rejected fast from now on. */
 void gpb_routing_remember(const gpb_call *call, const gpb_plan *plan);
 
-/* Around a call that goes to the GPU: other calls' plans know of it. enter: true if no other call is there. */
+/* Bracket a call that goes to the GPU, so that other calls' plans know of it. enter returns true if no other
+   call is there. */
 bool gpb_routing_enter_gpu(bool large);
 void gpb_routing_leave_gpu(bool large);
-/* Around a call that goes to the host. leave is harmless where nothing was entered. */
+/* Bracket a call that goes to the host. leave does nothing if no call was entered. */
 void gpb_routing_enter_host(const gpb_call *call);
 void gpb_routing_leave_host(void);
 

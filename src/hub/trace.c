@@ -13,10 +13,10 @@ double gpb_trace_flops(const gpb_call *g)
     return gpb_type_of(g->type)->flops * triangle * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
-/* For the trace; a complex number that is no real one is NaN there. */
+/* A number for the trace. Complex numbers that are not real appear as NaN. */
 static double real(gpb_scalar x) { return x == (double)x || x != x ? (double)x : __builtin_nan(""); }
 
-/* What the model said, "host/gpu" in ms. */
+/* The model's prediction, "host/gpu" in ms. */
 static void print_predicted(char *text, size_t size, double host_s, double gpu_s)
 {
     if (host_s > 0) snprintf(text, size, "%.3f/%.3f", 1e3 * host_s, 1e3 * gpu_s);
@@ -30,7 +30,7 @@ void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome 
     char splits[24] = "", predicted[64];
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     print_predicted(predicted, sizeof predicted, visit->host_s, visit->gpu_s);
-    /* m, n, A, B as the caller knows them. */
+    /* m, n, A and B as the caller sees them. */
     const bool row = g->row_major;
     const char uplo = g->x[GPB_C].uplo;
     const gpb_matrix *a = &g->x[row ? GPB_B : GPB_A], *b = &g->x[row ? GPB_A : GPB_B];

@@ -6,9 +6,9 @@
 #include "src/hub/offload.h"
 #include "src/run/compute.h"
 
-/* Operations of a call, as BLAS counts them: an addition and a multiplication are two. */
+/* Operations of a call as BLAS counts them: an addition and a multiplication are two. */
 double gpb_trace_flops(const gpb_call *call);
-/* The line, with all that the caller waited for. `route`: host, gpu, gpu+host. */
+/* Writes the line. Its time is all that the caller waited for. route: host, gpu, gpu+host. */
 void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome *out);
 
 #endif

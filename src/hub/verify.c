@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks C = alpha A B + beta C in FP64 by random projections (Freivalds): for a group of columns, with random signs s, C s must be alpha
-   A (B s) + beta C s within the sum of the columns' bounds. A group of one column is the exact check of each element; groups grow with
-   the problem, so that a check costs about a billion products at most, and a single wrong element must be that much farther off to be
-   seen. */
+/* Checks C = alpha A B + beta C in FP64 by random projections (Freivalds). For a group of columns with random
+   signs s, C s must equal alpha A (B s) + beta C s within the sum of the columns' bounds. For a group of one
+   column that is the exact check of each element. Groups grow with the problem, so that a check costs at most
+   about a billion products. In a group of g columns a single wrong element must be about g times as far off
+   to be found. */
 #include "src/hub/verify.h"
 
 #include <fcntl.h>
@@ -22,23 +23,24 @@
 #include "src/service/stats.h"
 
 #define INFINITE __builtin_inf()
-enum { PRODUCTS = 1 << 30, FIRST = 1 << 24 };      /* products of A and B that groups may cost, and up to which each column is one */
+/* Most products of A and B that the groups may cost; up to FIRST each column is a group. */
+enum { PRODUCTS = 1 << 30, FIRST = 1 << 24 };
 
-/* One member, and the columns [j, j + cols) of it that are looked at together. */
+/* One member, and the columns [j, j + cols) of it that are checked together. */
 typedef struct sight {
     const gpb_call *call;
     const float *a, *b, *c, *old;
     bool coarse;                 /* operands may have been rounded to TF32 */
-    int64_t i, j, cols;          /* also: the row that was found wrong */
+    int64_t i, j, cols;          /* i: also the row that was found wrong */
     double found, wanted, bound;
-    double *bs, *babs, *want, *size;      /* B s, |B| 1; alpha A (B s), |A| |B| 1: k and m of them */
+    double *bs, *babs, *want, *size;      /* B s, |B| 1; alpha A (B s), |A| |B| 1: k and m elements */
 } sight;
 
 static double magnitude(double x) { return __builtin_fabs(x); }
 
 static double sign(int64_t j) { return ((uint64_t)j * 0x9e3779b97f4a7c15u >> 40 & 1) ? -1 : 1; }
 
-/* s->want and s->size for rows [from, to). */
+/* Computes s->want and s->size for rows [from, to). */
 static void project(sight *s, int64_t from, int64_t to)
 {
     const gpb_call *g = s->call;
@@ -63,8 +65,8 @@ static void project(sight *s, int64_t from, int64_t to)
         }
 }
 
-/* Whether the sum found may be what it should be. Special values: as tests/reference.c judges them; in a group they hide its other
-   elements. */
+/* Whether the sum may be right. Special values are judged as in tests/reference.c; in a group they hide the
+   other elements. */
 static bool agrees(sight *s, double product, double before)
 {
     const double u = 0x1p-24, peak = product + before, scale = gpb_call_multiplies(s->call) ? magnitude((double)s->call->alpha) : 0;
@@ -76,7 +78,7 @@ static bool agrees(sight *s, double product, double before)
     return magnitude(s->found - s->wanted) <= s->bound || !(peak < FLT_MAX);
 }
 
-/* Columns [s->j, s->j + s->cols), rows [from, to). */
+/* Checks columns [s->j, s->j + s->cols), rows [from, to). */
 static bool look(sight *s, int64_t from, int64_t to)
 {
     const gpb_call *g = s->call;
@@ -100,7 +102,8 @@ static bool look(sight *s, int64_t from, int64_t to)
     return true;
 }
 
-/* A group of columns, of a triangle those rows first that all of its columns have, then column by column the rest. */
+/* Checks a group of columns. In a triangle, first the rows that all of its columns have, then the rest column
+   by column. */
 static bool look_at_group(sight *s)
 {
     const char uplo = s->call->x[GPB_C].uplo;
@@ -121,7 +124,7 @@ static int64_t group_of(const gpb_call *g)
     return cols < 1 ? 1 : products > FIRST && cols < 32 ? 32 : cols;
 }
 
-/* True if all members are right, or cannot be looked at for want of memory. *s: else where not. */
+/* True if all members are right, or there is no memory to check them. Else *s says where one is wrong. */
 static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 {
     double *room = malloc((size_t)(2 * g->k + 2 * g->m + 1) * sizeof *room);
@@ -141,7 +144,8 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
     return right;
 }
 
-/* Between a member's C and a tight copy. Of a triangle, its own part alone: the rest may be another thread's. */
+/* Copies between a member's C and a tight copy. Of a triangle only its own part, because the rest may be
+   another thread's. */
 static void copy(const gpb_call *g, float *tight, bool back)
 {
     for (int64_t l = 0; l < g->batch; l++) {
@@ -173,8 +177,8 @@ static void write_matrix(int file, const float *at, int64_t rows, int64_t cols, 
         if (write(file, at + j * ld, (size_t)rows * sizeof(float)) < 0) return;
 }
 
-/* A line that says what follows, then the wrong member's A, B, C before (if beta is not 0) and C, column by column without padding. A new
-   file, this user's alone; a few a process. */
+/* Writes a header line, then the wrong member's A, B, C before the call (if beta is not 0) and C, column by
+   column without padding. The file is new and only for this user. At most a few are written a process. */
 static void dump(const sight *s)
 {
     enum { MOST = 4 };
@@ -209,7 +213,8 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
     const bool right = !verify->wanted || !out->done || is_right(verify, call, &s);
     if (!right) {
         int cancel;
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* writing is a cancellation point, and C is not right yet */
+        /* Writing is a cancellation point, and C is not right yet. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         gpb_log_warn("GPUBLAS_VERIFY: %s m=%lld n=%lld k=%lld by kernel %s: C(%lld,%lld) is wrong by %g, %g is allowed; "
                      "the host's result replaces it",
                      call->symbol, (long long)call->m, (long long)call->n, (long long)call->k, out->kernel ? out->kernel->name : "-",
@@ -218,7 +223,8 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
         gpb_stats_add(&(gpublas_stats_t){ .wrong_calls = 1 });
         if (verify->old) copy(call, verify->old, true);
         gpb_call again = *call;
-        if (!gpb_call_multiplies(call)) again.alpha = 0;      /* OpenBLAS 0.3.21 lets a NaN of alpha through where k is 0 */
+        /* OpenBLAS 0.3.21 passes a NaN of alpha on even if k is 0. */
+        if (!gpb_call_multiplies(call)) again.alpha = 0;
         gpb_repair(&(gpb_job){ .call = &again, .facts = facts });
         pthread_setcancelstate(cancel, NULL);
     }
