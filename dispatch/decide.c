@@ -144,7 +144,7 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
     return (double)gpb_call_element(call) * elements / (1e9 * facts->link.dma_gbs);
 }
 
-/* How operands travel, and whether flagged blocks are waited for. */
+/* How operands travel and are sliced, and whether flagged blocks are waited for. */
 static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
@@ -155,6 +155,8 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
     /* Not where what is home cannot be fetched again: beta C is in it. */
     plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
+    if (plan->kernel->form == GPB_FORM_SPLIT)
+        plan->slicer = gpb_kernel_table_slicer(facts->gpu.arch, plan->kc, gpb_plan_slices(plan->kernel));
     plan->crew = staged && up + c * batch >= (facts->learnt.crowded ? CROWDED_BYTES : CREW_BYTES);
     plan->past_caches = c >= PAST_BYTES;
     plan->load_bytes = (int64_t)clamp(c / 8, MIN_LOAD_BYTES, MAX_LOAD_BYTES);

@@ -19,6 +19,12 @@ const gpb_kernel gpb_kernels[] = {
 #undef KERNEL
 };
 
+const gpb_slicer gpb_slicers[GPB_SLICERS] = {
+#define SPLITTER(name, image, most, sharers) { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), GPB_IMAGE_##image, most, sharers },
+#include "kernels/split.def"
+#undef SPLITTER
+};
+
 const int gpb_kernel_count = GPB_KERNELS;
 
 const gpb_kernel *gpb_kernel_table_find(const char *name)
@@ -34,4 +40,14 @@ int gpb_kernel_table_runs(enum gpb_image image, int arch)
     int least = 0;
     while (*text >= '0' && *text <= '9') least = 10 * least + (*text++ - '0');
     return *text ? arch == least : arch >= least;
+}
+
+const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices)
+{
+    for (int i = 0; i < GPB_SLICERS - 1; i++) {
+        const gpb_slicer *slicer = &gpb_slicers[i];
+        const bool takes = !slicer->max_k || (k <= slicer->max_k && slices <= 2);
+        if (takes && gpb_kernel_table_runs(slicer->image, arch)) return slicer;
+    }
+    return &gpb_slicers[GPB_SLICERS - 1];      /* takes anything, anywhere */
 }

@@ -47,6 +47,22 @@ enum gpb_kernel_row {
     GPB_KERNELS
 };
 
+/* What makes the slices that a SPLIT kernel reads: a row of split.def. */
+typedef struct gpb_slicer {
+    const char *symbol;   /* in the image */
+    enum gpb_image image;
+    int64_t max_k;        /* of operands at most so deep, in two slices at most; 0: of any */
+    int blocks;           /* to a strip */
+} gpb_slicer;
+
+enum gpb_slicer_row {
+#define SPLITTER(name, image, most, sharers) GPB_SLICER_##name,
+#include "kernels/split.def"
+#undef SPLITTER
+    GPB_SLICERS
+};
+
+extern const gpb_slicer gpb_slicers[GPB_SLICERS];
 extern const gpb_image_row gpb_image_rows[GPB_IMAGES];
 extern const gpb_kernel gpb_kernels[];
 extern const int gpb_kernel_count;
@@ -58,6 +74,8 @@ static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap c
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);
+/* The first of split.def that runs there and makes so many slices of operands k deep. */
+const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices);
 /* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
 int gpb_kernel_table_runs(enum gpb_image image, int arch);
 

@@ -48,6 +48,7 @@ typedef struct gpb_plan {
                                     and all of C if there is nothing to multiply; else NULL */
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel that computes blocks whose rows reach too far
                                     for these (level 1 of gemm_args.h); without it the stand-in does */
+    const gpb_slicer *slicer;    /* NULL, or beside a SPLIT kernel what makes slices of panels kc deep; shallower ones may have another */
     int splits;                  /* parts that each launch cuts its k into, for gpb_sreduce to add up; 0, 1: none. Not for SPLIT kernels */
     bool streamk;                /* launches share out the k of their first tiles where it pays (streamk.h) */
     int64_t bytes_parts;         /* arena: partial sums of k cut or shared out */

@@ -23,20 +23,6 @@ typedef struct row {
     int threads, smem;
 } row;
 
-/* The rows of split.def; its functions are the last ones. */
-typedef struct splitter {
-    enum gpb_image image;
-    const char *symbol;
-    int64_t most;
-    int sharers;
-} splitter;
-static const splitter splitters[] = {
-#define SPLITTER(name, image, most, sharers) { GPB_IMAGE_##image, GPB_STR(GPB_SPLIT_SYMBOL(s, name)), most, sharers },
-#include "kernels/split.def"
-#undef SPLITTER
-};
-enum { SPLITTERS = sizeof splitters / sizeof *splitters, FIRST_SPLITTER = GPB_FUNCTIONS - SPLITTERS };
-
 static row row_of(int which)
 {
     if (which < GPB_KERNELS) {
@@ -48,20 +34,10 @@ static row row_of(int which)
     case GPB_FUNCTION_UNPACK: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)), GPB_PACK_THREADS, 0 };
     case GPB_FUNCTION_REDUCE: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_REDUCE_SYMBOL(s)), GPB_REDUCE_THREADS, 0 };
     default: {
-        const splitter *of = &splitters[which - FIRST_SPLITTER];
+        const gpb_slicer *of = &gpb_slicers[which - (GPB_FUNCTIONS - GPB_SLICERS)];
         return (row){ of->image, of->symbol, GPB_SPLIT_THREADS, 0 };
     }
     }
-}
-
-int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers)
-{
-    int x = 0;      /* the last row takes any operand on any device */
-    while (x < SPLITTERS - 1 && (!gpb_kernel_table_runs(splitters[x].image, device->arch)
-                                 || (splitters[x].most && (k > splitters[x].most || slices > 2))))
-        x++;
-    *sharers = splitters[x].sharers;
-    return FIRST_SPLITTER + x;
 }
 
 /* Under the lock. An image that cannot be loaded is not tried again, unless memory was short, because that

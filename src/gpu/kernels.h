@@ -11,9 +11,11 @@
 /* The function number of a row of gemm.def. */
 static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
 
-/* The function number of the kernel of split.def that slices operands of depth k; *sharers: its blocks per
-   strip. */
-int gpb_kernels_slicer(const gpb_device *device, int64_t k, int slices, int *sharers);
+/* The function number of a row of split.def. */
+static inline int gpb_kernels_slicer(const gpb_slicer *slicer)
+{
+    return GPB_FUNCTIONS - GPB_SLICERS + (int)(slicer - gpb_slicers);
+}
 
 /* Function `which` on the device whose context is current. Loads its image at first use. */
 CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function);

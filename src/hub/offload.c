@@ -72,15 +72,28 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     return true;
 }
 
+static void scale_column(enum gpb_type type, void *column, gpb_matrix_rows rows, gpb_scalar beta)
+{
+    switch (type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                                        \
+    case GPB_TYPE_##letter:                                                                                           \
+        for (int64_t i = rows.first; i < rows.last; i++)                                                              \
+            ((type *)column)[i] = beta == 0 ? 0 : (type)beta * ((type *)column)[i];                                   \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: break;
+    }
+}
+
 /* C = beta C. Not left to the host, because A and B may be NULL. */
 static void scale(const gpb_call *g)
 {
-    const float beta = (float)g->beta;
+    const gpb_matrix *c = &g->x[GPB_C];
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++) {
-            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
-            float *column = (float *)gpb_call_member(g, GPB_C, l) + j * g->x[GPB_C].ld;
-            for (int64_t i = rows.first; i < rows.last; i++) column[i] = beta == 0 ? 0 : beta * column[i];
+            char *column = (char *)gpb_call_member(g, GPB_C, l) + (size_t)(j * c->ld) * gpb_call_element(g);
+            scale_column(g->type, column, gpb_matrix_rows_of(c->uplo, 0, g->m, j), g->beta);
         }
 }
 

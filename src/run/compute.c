@@ -42,11 +42,11 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
     const bool split = plan->kernel->form == GPB_FORM_SPLIT;
-    int which[8], count = 0, sharers;
+    int which[8], count = 0;
     which[count++] = gpb_kernels_number(plan->kernel);
     if (split) {
         which[count++] = gpb_kernels_number(plan->fallback);
-        which[count++] = gpb_kernels_slicer(device, plan->kc, gpb_plan_slices(plan->kernel), &sharers);
+        which[count++] = gpb_kernels_slicer(plan->slicer);
     }
     if (!split && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs)) which[count++] = GPB_FUNCTION_PACK;
     if (plan->panel[GPB_C].packs) which[count++] = GPB_FUNCTION_UNPACK;

@@ -43,13 +43,12 @@ static gpb_split_operand to_slice(const gpb_run *r, enum gpb_operand which, cons
 
 static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
 {
-    int sharers;
-    const int which = gpb_kernels_slicer(r->lane->device, args->k, args->slices, &sharers);
+    const gpb_slicer *slicer = gpb_kernel_table_slicer(r->lane->device->arch, args->k, args->slices);
     const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->notice = r->lane->notice;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = which, .blocks = (strips ? strips : 1) * sharers, .members = args->batch, .args = args });
+        .which = gpb_kernels_slicer(slicer), .blocks = (strips ? strips : 1) * slicer->blocks, .members = args->batch, .args = args });
 }
 
 /* The operand's strip that has come, if it is not split yet. */
