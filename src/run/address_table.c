@@ -9,7 +9,7 @@
 enum { TABLES = GPB_OPERANDS + 1 };
 static const int64_t table_bytes[TABLES] = { sizeof(void *), sizeof(void *), sizeof(void *), sizeof(gpb_gemm_item) };
 
-/* Where a table begins, in bytes from the first. */
+/* Where a table begins, in bytes from the first one. */
 static int64_t table_place(const gpb_plan *plan, int which)
 {
     int64_t at = 0;
@@ -24,11 +24,12 @@ int64_t gpb_address_table_bytes(const gpb_call *call, const gpb_plan *plan)
     return gpb_call_arrays(call) ? table_place(plan, TABLES) : 0;
 }
 
-/* Where the members of an operand are, from the first of a tile's on. */
+/* Where the members of an operand are, from the tile's first member on. */
 typedef struct members {
-    CUdeviceptr at;                       /* the first */
-    const void *const *array;             /* the caller's: the others lie as far from the first as these say; else NULL: */
-    int64_t between;                      /* bytes */
+    CUdeviceptr at;                       /* the first member */
+    const void *const *array;             /* the caller's addresses, if the others lie as far from the first
+                                             as these do; else NULL: */
+    int64_t between;                      /* bytes from one member to the next */
 } members;
 
 static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view, const gpb_region *t)
@@ -37,7 +38,8 @@ static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_
     return (members){ view->at, view->scattered ? x->stored.array + t->member : NULL, view->member_stride * (int64_t)r->element };
 }
 
-/* Addresses of members [first, first + count), `every` addresses apart. A nanosecond each: batches have thousands. */
+/* Writes the addresses of members [first, first + count), `every` addresses apart. This takes a nanosecond
+   each, because batches have thousands. */
 static void write_column(CUdeviceptr *to, int every, const members *x, int64_t first, int64_t count)
 {
     if (x->array) {
@@ -49,8 +51,8 @@ static void write_column(CUdeviceptr *to, int every, const members *x, int64_t f
     }
 }
 
-/* A table for kernels, a row of `columns` addresses for each of so many members: written into the lane's own pinned memory, as many rows
-   at a time as there is room for. */
+/* Sends a table for kernels: a row of `columns` addresses for each member. It is written into the lane's own
+   pinned memory, as many rows at a time as fit. */
 static CUresult send_table(gpb_run *r, int which, const members *column, int columns, int64_t rows)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);

@@ -46,8 +46,8 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
     return load;
 }
 
-/* A tile's first load: behind its kernels, and behind those for marked blocks, if it was computed before it was known that there
-   are such. */
+/* Prepares for a tile's first chunk, which must wait for the tile's kernels. If the tile was computed before
+   a flag was seen, the fallback kernels are launched first. */
 static CUresult open_tile(gpb_pipeline *f, const gpb_stage *w)
 {
     gpb_lane *lane = f->run.lane;
@@ -61,7 +61,7 @@ static CUresult open_tile(gpb_pipeline *f, const gpb_stage *w)
     return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_STAGE_AHEAD], 0);
 }
 
-/* As many loads as there is room for. *whole: the tile is on its way with all of them. */
+/* Pulls as many chunks as there is room for. *whole: all of the tile's chunks are queued. */
 static CUresult fetch_tile(gpb_pipeline *f, gpb_stage *w, bool *whole, bool *busy)
 {
     gpb_lane *lane = f->run.lane;
@@ -103,7 +103,8 @@ CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
 
 bool gpb_download_flagged(const gpb_pipeline *f) { return f->run.plan->speculative && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
 
-/* Blocks of C are marked after all: what comes from this tile on was computed without the kernels for them, and is fetched again. */
+/* A block of C is flagged after all. The tiles from this one on were computed without the fallback kernels,
+   so they are fetched again. */
 static void fetch_again(gpb_pipeline *f)
 {
     gpb_staging *down = f->run.lane->down;
@@ -113,7 +114,7 @@ static void fetch_again(gpb_pipeline *f)
     f->fetch = f->land;
 }
 
-/* The mark that counts for a tile was set, if at all, before its kernels ran. */
+/* A flag that matters for a tile was set, if at all, before the tile's kernels ran. So it is seen here. */
 CUresult gpb_download_drain(gpb_pipeline *f, bool *busy)
 {
     gpb_staging *down = f->run.lane->down;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A job: what one device computes of a call, how, and how far it has got. A call is one job today. On several GPUs it will be several, each
-   a call restricted to some columns of C, so progress is a job's and not the call's. */
+/* A job is what one device computes of a call, how, and how far it has got. Today a call is one job. On
+   several GPUs it will be several jobs, each restricted to some columns of C, so progress belongs to a job
+   and not to the call. */
 #ifndef GPB_JOB_H
 #define GPB_JOB_H
 
@@ -11,15 +12,18 @@
 #include "dispatch/facts.h"
 #include "dispatch/plan.h"
 
-/* How far C is committed: tiles of the schedule (with the last of k) wholly done; of the next one, if it goes home to the caller, whole
-   members and of the member after these columns; if C is computed in place, panels of k that are in it already. */
+/* How far C is committed. tiles: tiles of the schedule that are done, with the last of k. Of the next tile,
+   if it goes home to the caller: members that are done, and columns of the member after them. If C is
+   computed in place: steps, the panels of k that are in it already. */
 typedef struct gpb_progress {
     int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
-    bool adrift;                 /* C is not in host memory, and what was queued for it could not be waited for: what it holds is unknown */
-    bool fell_back;               /* blocks that FP16 slices would not do justice to were left to the plan's stand-in */
-    /* The stand-in failed: C has, beside `steps` panels, all of the next one but the blocks of GPB_GUARD rows and columns that are marked.
-       marks (to be freed; NULL: could not be had): for each member of the tile, of rows of blocks, then of columns. */
+    bool adrift;                 /* C is not in host memory, and queued work on it could not be waited for:
+                                    its contents are unknown */
+    bool fell_back;               /* flagged blocks were left to the plan's fallback */
+    /* The fallback failed: beside `steps` panels, C has all of the next panel except the flagged blocks of
+       GPB_GUARD rows and columns. marks says which: for each member of the tile, the rows of blocks, then the
+       columns. The receiver frees it; NULL: it could not be had. */
     bool torn, *marks;
 } gpb_progress;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches; see launch.h. Everything goes down one stream, so the order of enqueueing is the order of execution. */
+/* Launches; see launch.h. Everything goes into one stream, so work runs in the order in which it is
+   queued. */
 #include "src/run/launch.h"
 
 #include "dispatch/streamk.h"
@@ -15,7 +16,7 @@ static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_arg
         .args = args });
 }
 
-/* All of k in one launch, that of the first tiles shared out where it pays. */
+/* All of k in one launch; Stream-K for the first tiles if it pays. */
 static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     const gpb_device *device = r->lane->device;
@@ -29,7 +30,7 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
         .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
 }
 
-/* A kernel whose k is cut, if the plan says so: the parts are added up in a launch of their own. */
+/* Split-K if the plan says so: a second launch adds up the partial sums. Else all of k at once. */
 static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     const bool cut = args->k && r->plan->splits > 1 && r->parts;
@@ -46,19 +47,20 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
         .args = &reduce, .early = true });
 }
 
-/* ---- SPLIT kernels */
+/* ---- kernels on slices */
 
-/* Where the guard words of both operands lie, and which are set. */
+/* Where the guard words of both operands lie, and which epoch flags a block. */
 static void point_to_guards(const gpb_run *r, const gpb_view *a, const gpb_view *b, gpb_gemm_args *args)
 {
     const int slices = gpb_plan_slices(r->plan->kernel);
     args->guard_a = (const uint64_t *)(uintptr_t)(a->at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
     args->guard_b = (const uint64_t *)(uintptr_t)(b->at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
-    args->stride_guard_a = a->member_stride / 2, args->stride_guard_b = b->member_stride / 2;      /* from 4 bytes to 8 */
+    /* In units of 8 bytes instead of 4. */
+    args->stride_guard_a = a->member_stride / 2, args->stride_guard_b = b->member_stride / 2;
     args->epoch_a = r->x[GPB_A].epoch, args->epoch_b = r->x[GPB_B].epoch;
 }
 
-/* On the blocks at args->level: as many clusters as there is room for. */
+/* Computes the blocks at args->level, with as many clusters as the device holds. */
 static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     gpb_device *device = r->lane->device;
@@ -66,7 +68,8 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     CUfunction function;
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->partials = (float *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
-    CUresult result = gpb_kernels_find(device, which, &function);      /* then its clusters are known */
+    /* This also finds out how many clusters fit. */
+    CUresult result = gpb_kernels_find(device, which, &function);
     return result ? result : gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1, .args = args, .early = true });
 }
@@ -80,8 +83,9 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
     return result ? result : launch_clusters(r, r->plan->wide, &args);
 }
 
-/* The blocks of C that FP16 slices do not do justice to: those at level 1 by the wide kernel, if there is one, the others by the
-   stand-in. args: of the SPLIT kernel on this piece, whose count is 1. */
+/* Computes the blocks of C for which FP16 slices are not accurate enough: blocks at level 1 by the wide
+   kernel if there is one, the others by the fallback kernel. args are those of the SPLIT kernel on this
+   launch set, whose count is 1. */
 static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     const bool wide = r->plan->wide && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
@@ -90,12 +94,12 @@ static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args 
     r->last = args;
     CUresult result = gpb_address_bind_args(r, &piece->tile, &a, &b, c, &args);
     if (!result) result = launch_kernel(r, r->plan->fallback, &args, 1);
-    /* In place, the blocks that are not left are in C already. */
+    /* In place, C then has all but the flagged blocks. */
     r->progress->torn = result && r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
     return result;
 }
 
-/* One rectangle after the other: this is for data that is seldom seen. */
+/* One rectangle after another, because flagged data is rare. */
 static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm_args args, const gpb_view *c)
 {
     CUresult result = CUDA_SUCCESS;
@@ -113,9 +117,9 @@ static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm
     return result;
 }
 
-/* ---- pieces */
+/* ---- launch sets */
 
-/* What the kernels are told of a piece; beta: what C counts for. */
+/* Fills in the arguments for a launch set. beta is left to the caller. */
 static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, gpb_gemm_args *args, gpb_view *c)
 {
     const gpb_view a = gpb_operand_view(r, GPB_A, true, piece), b = gpb_operand_view(r, GPB_B, true, piece);
@@ -126,7 +130,7 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     return result;
 }
 
-/* The workspace of C to where C is, or to its buffer. */
+/* Copies the workspace of C to C itself or to its buffer. */
 static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
 {
     const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
@@ -139,7 +143,8 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
         .args = &args });
 }
 
-/* The tile as one batch of equal rectangles, one for each strip of the operand that was there, and the last strip if it is narrower. */
+/* The tile as one batch of equal rectangles, one for each strip of the operand that was there already, and a
+   second set for the last strip if it is narrower. */
 static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set pieces[2])
 {
     const enum gpb_operand along = move->operand == GPB_A ? GPB_B : GPB_A;
@@ -164,7 +169,7 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
     return count;
 }
 
-/* Beta as the device applies it: what goes home to the host's memory is added to beta C there. */
+/* The beta that the device applies: 0 if C goes home to host memory, because the crew adds beta C there. */
 static double beta_of(const gpb_run *r, const gpb_move *move)
 {
     return !move->first ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
@@ -190,7 +195,8 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
     result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
-        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_slice_strips(r, move);      /* its counters at zero */
+        /* This also sets the SPLIT kernel's counters to zero. */
+        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_slice_strips(r, move);
         if (!result) result = multiply(r, move, &pieces[i], guarded);
     }
     return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));

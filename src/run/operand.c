@@ -10,7 +10,7 @@
 
 /* ---- memory */
 
-/* Members of an array that lie equally far apart are a strided batch: no table of them need be sent. */
+/* Array members that lie equally far apart are a strided batch, so no table of addresses need be sent. */
 static void straighten(gpb_matrix *x, const gpb_where *where)
 {
     if (!x->array || where->place != GPB_PLACE_DEVICE || where->member_stride < 0) return;
@@ -24,7 +24,7 @@ static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
     return bytes ? at : 0;
 }
 
-/* The operand with its buffers, and the distances between them and between strips in them. */
+/* The operand with its buffers, and the distances between buffers and between strips. */
 static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, enum gpb_operand which)
 {
     const gpb_panels *p = &plan->panel[which];
@@ -83,7 +83,7 @@ CUdeviceptr gpb_operand_strip(const gpb_run *r, const gpb_move *move)
 
 CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->x[GPB_C], move->panel[GPB_C]); }
 
-/* The panel as it came, from its first strip on. */
+/* Describes the panel as it came, from its first strip on. */
 static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_region *t = &move->block;
@@ -104,7 +104,8 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     return result;
 }
 
-/* rows x depth of op(A) or of op(B) transposed, from strip number `strip` on; members apart as the piece has them. */
+/* rows x depth elements of op(A) or of op(B) transposed, from strip number `strip` on, with members as far
+   apart as in the launch set. */
 static gpb_view source_view(const gpb_run *r, const gpb_run_operand *x, const gpb_launch_set *piece)
 {
     const int64_t size = piece->tile.size[x->which], ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->depth : size;
@@ -116,7 +117,7 @@ static gpb_view source_view(const gpb_run *r, const gpb_run_operand *x, const gp
     return v;
 }
 
-/* Zero-padded to whole tiles, by gpb_spack, which sees op(A) or op(B): a panel of one strip. */
+/* Packs a panel of one strip with gpb_spack, zero-padded to whole tiles. The kernel sees op(A) or op(B). */
 static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_kernel *kernel = r->plan->kernel;
@@ -124,7 +125,7 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     const gpb_view raw = source_view(r, x, &(gpb_launch_set){ .tile = *t, .count = 1 });
     const int64_t size[] = { t->size[x->which], move->depth }, edge[] = { gpb_kernel_table_edge(kernel, x->which), kernel->bk };
     const int64_t step[] = { raw.rs, raw.cs };
-    const int down = x->which, across = !down;      /* of these two: B's k goes down */
+    const int down = x->which, across = !down;      /* indices of the two: k goes down in op(B) */
     gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = step[down], .cs = step[across], .rows = size[down], .cols = size[across],
                            .dst = (void *)(uintptr_t)x->packed, .batch = t->members, .stride_src = raw.member_stride };
     args.rows_padded = round_up(args.rows, edge[down]);
@@ -139,14 +140,16 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
         .members = t->members, .args = &args });
 }
 
-/* A strip that kernels split by themselves need not wait; two operands in place are split in one launch. */
+/* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in place,
+   the first one waits, so that one launch slices both. */
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     if (x->at_panel != move->panel[x->which]) {
         x->at_panel = move->panel[x->which];
-        x->unsliced = GPB_OPERAND_NO_STRIP;      /* of the last panel one may have unlocked nothing (a triangle) */
+        /* The last panel may have left a strip that unlocked nothing (a triangle). */
+        x->unsliced = GPB_OPERAND_NO_STRIP;
         x->depth = move->depth;
         x->epoch = slices ? gpb_slice_epoch() : 0;
         x->ready_strip = slices ? gpb_split_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel)) : 0;
@@ -154,7 +157,8 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         if (result) return result;
     }
     if (slices) {
-        CUresult result = x->unsliced == GPB_OPERAND_NO_STRIP ? CUDA_SUCCESS : gpb_slice_strips(r, move);      /* one came before that unlocked nothing */
+        /* An earlier strip unlocked nothing. */
+        CUresult result = x->unsliced == GPB_OPERAND_NO_STRIP ? CUDA_SUCCESS : gpb_slice_strips(r, move);
         if (result) return result;
         x->unsliced = move->strip;
         const bool alone = r->x[GPB_A].unsliced == GPB_OPERAND_NO_STRIP || r->x[GPB_B].unsliced == GPB_OPERAND_NO_STRIP;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of a run: brought to where kernels can read them, and in the form that the plan's kernel wants. */
+/* Operands of a run, brought to where kernels can read them and into the form that the plan's kernel
+   needs. */
 #ifndef GPB_OPERAND_H
 #define GPB_OPERAND_H
 
@@ -8,40 +9,46 @@
 #include "src/gpu/dma.h"
 #include "src/run/run.h"
 
-/* A matrix, or one a member, as a kernel is given it: op(A), op(B) transposed, so that k goes across in both, or C. */
+/* A matrix, or one for each member, as kernels get it: op(A), op(B) transposed (so that k goes across in
+   both), or C. */
 typedef struct gpb_view {
     CUdeviceptr at;                   /* member 0 */
     int64_t rs, cs;                   /* elements from a row to the next, from a column to the next */
     int64_t member_stride;            /* elements from a member to the next */
-    bool scattered;                   /* members of a pointer array, where the program has them: member_stride is nothing */
+    bool scattered;                   /* members of a pointer array, where the program has them; member_stride
+                                         is unused */
 } gpb_view;
 
 enum { GPB_OPERAND_NO_STRIP = -1 };
 
-/* A, B or C. A panel of A or B (a block of C) is the part that is at work; strips are numbered in it. */
+/* A, B or C. A panel of A or B (a block of C) is the part in use; strips are numbered within it. */
 typedef struct gpb_run_operand {
     enum gpb_operand which;
-    gpb_matrix stored;                /* the caller's */
-    enum gpb_place place;             /* DEVICE: kernels see it where it is */
-    bool k_down;                      /* A, B: stored with k down its columns */
-    CUdeviceptr panel, packed, wide;  /* in the arena; 0: none. panel: the first of its buffers; wide: slices for the plan's wide kernel */
+    gpb_matrix stored;                /* as the caller passed it */
+    enum gpb_place place;             /* DEVICE: kernels use it where it is */
+    bool k_down;                      /* A, B: stored with k down the columns */
+    CUdeviceptr panel, packed, wide;  /* in the arena; 0: none. panel: the first of its buffers; wide: slices
+                                         for the plan's wide kernel */
     int buffers;
     int64_t buffer_bytes;             /* from one buffer to the next */
-    int64_t strip, strip_bytes;       /* rows of op(A), columns of op(B) in a strip; from a strip to the next in a buffer */
-    int64_t at_panel, depth;          /* the panel that the rest is about; its depth */
-    gpb_view source, ready;           /* A, B: as it came, strip 0, rs, cs and member_stride still to be filled in; packed. C: as it is
-                                         brought, and as the kernel is given it */
-    int64_t source_strip, ready_strip;   /* from a strip to the next: elements; bytes of slices */
-    int64_t unsliced;                 /* a strip that has come and is not split yet; < 0: none */
-    uint64_t epoch;                   /* of the guard words of the panel */
+    int64_t strip, strip_bytes;       /* rows of op(A) or columns of op(B) in a strip; bytes from strip to
+                                         strip in a buffer */
+    int64_t at_panel, depth;          /* the panel that the fields below describe; its depth */
+    gpb_view source, ready;           /* A, B: as it came, from strip 0, with rs, cs and member_stride still
+                                         to be filled in; packed. C: as it is brought; as the kernel gets
+                                         it */
+    int64_t source_strip, ready_strip;   /* from strip to strip: elements; bytes of slices */
+    int64_t unsliced;                 /* a strip that has come and is not sliced yet; < 0: none */
+    uint64_t epoch;                   /* of the panel's guard words */
 } gpb_run_operand;
 
-/* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only either count or members is above 1. */
+/* What one launch computes: a rectangle of C, or several side by side as members of a batch. Only one of
+   count and members is above 1. */
 typedef struct gpb_launch_set {
-    gpb_region tile;                  /* the first */
-    int64_t count;                    /* rectangles, one for each strip of `along` */
-    enum gpb_operand along;           /* A: they lie one below the other, B: side by side */
-    int64_t strip[2];                 /* the strips of A and of B of the first */
+    gpb_region tile;                  /* the first rectangle */
+    int64_t count;                    /* number of rectangles, one for each strip of `along` */
+    enum gpb_operand along;           /* A: the rectangles lie one below the other; B: side by side */
+    int64_t strip[2];                 /* of the first rectangle: its strips of A and of B */
 } gpb_launch_set;
 
 typedef struct gpb_run {
@@ -52,24 +59,24 @@ typedef struct gpb_run {
     gpb_progress *progress;
     gpb_run_operand x[GPB_OPERANDS];
     CUdeviceptr parts;                /* counters and partial sums */
-    CUdeviceptr tables;               /* of gpb_gemm_item, then of addresses for packing A, B, C */
-    size_t element, table_used;       /* bytes; of lane->table */
-    gpb_gemm_args last;               /* of a SPLIT kernel on C in place */
+    CUdeviceptr tables;               /* tables of gpb_gemm_item, then of addresses for packing A, B, C */
+    size_t element, table_used;       /* bytes; bytes used of lane->table */
+    gpb_gemm_args last;               /* arguments of the last SPLIT kernel on C in place */
 } gpb_run;
 
-/* Where a panel's strip lies in the caller's matrix: first row and column as it is stored; its extent. */
+/* Where a panel's strip lies in the caller's matrix as stored: first row and column, and extent. */
 typedef struct gpb_stored {
     int64_t row, col, rows, cols;
 } gpb_stored;
 gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
-/* Operands and arena of a run. */
+/* Sets up the operands and the arena of a run. */
 gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job);
-/* Where the move's strip is, or will be, in the arena (the first member of the group). */
+/* Where the move's strip is or will be in the arena (the group's first member). */
 CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 /* The buffer of C that the move's block is computed in. */
 CUdeviceptr gpb_operand_block(const gpb_run *run, const gpb_move *move);
-/* The move's strip has come: packed or split, unless that can wait for the other operand's. */
+/* The move's strip has come: packs or slices it, unless slicing can wait for the other operand's strip. */
 CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
 /* The move's block of C: where it is computed, by `source` and `ready`. */
 CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);

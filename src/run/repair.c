@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finishes a call on the host, through the host's own GEMM of that type, in the rectangles that are left. */
+/* Finishes a call on the host: computes the rectangles that are left by the host's own GEMM of that type. */
 #include "src/run/repair.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "src/gpu/host_memory.h"
 #include "src/host/next.h"
 
-/* One member's matrices, in memory that the host can read, and the part of k and beta that are still to be applied. */
+/* One member's matrices, in memory that the host can read, and the part of k and the beta that are still to
+   be applied. */
 typedef struct member {
     const gpb_call *call;
     char *at[GPB_OPERANDS];
@@ -34,15 +35,17 @@ static char *element(const member *x, enum gpb_operand which, int64_t row, int64
     return x->at[which] + (size_t)(row + col * x->ld[which]) * gpb_call_element(x->call);
 }
 
-/* C(i.., j..) of one member, by a host of the caller's own kind. The integers are 64 bits wide in memory for any: of two libraries in a
-   process a name may be the other one's, and one of 32 bits reads the lower halves, which hold a 32-bit caller's sizes. */
+/* Computes C(i.., j..) of one member, by a host GEMM of the caller's integer width. The integers are 64 bits
+   wide in memory in any case: if a process has two libraries, the name may lead to the other one, and a
+   32-bit library then reads the lower halves, which hold a 32-bit caller's sizes. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
-    const gpb_element alpha = gpb_element_of(g->type, x->k ? g->alpha : 0);      /* k = 0: OpenBLAS makes NaN of alpha = NaN */
+    /* If k is 0, OpenBLAS makes NaN of alpha = NaN. */
+    const gpb_element alpha = gpb_element_of(g->type, x->k ? g->alpha : 0);
     const gpb_element beta = gpb_element_of(g->type, x->beta);
-    char *c = element(x, GPB_C, i, j), *a = c, *b = c;      /* any address: with k = 0 they are not read */
+    char *c = element(x, GPB_C, i, j), *a = c, *b = c;  /* any address will do, because k = 0 reads neither */
     if (x->k) {
         a = gpb_call_k_down(g, GPB_A) ? element(x, GPB_A, x->p, i) : element(x, GPB_A, i, x->p);
         b = gpb_call_k_down(g, GPB_B) ? element(x, GPB_B, x->p, j) : element(x, GPB_B, j, x->p);
@@ -53,7 +56,7 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
          1, 1);
 }
 
-/* The columns of a tile from `from` on; of a triangle, only its part of each column. */
+/* Computes the columns of a tile from `from` on; of a triangle, only its part of each column. */
 static void columns(const member *x, const gpb_region *t, int64_t from)
 {
     const char uplo = x->call->x[GPB_C].uplo;
@@ -67,7 +70,7 @@ static void columns(const member *x, const gpb_region *t, int64_t from)
     }
 }
 
-/* The panel of which C has all but the marked blocks. */
+/* Computes the flagged blocks, which are all that C lacks of the panel. */
 static void blocks(const member *x, const gpb_region *t, const bool *marks)
 {
     const int64_t rows = gpb_split_guards(t->rows), cols = gpb_split_guards(t->cols);
@@ -78,7 +81,8 @@ static void blocks(const member *x, const gpb_region *t, const bool *marks)
                           min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
-/* The part of k that is left when the move's panel is in C too: after it, or (in every other block) before. */
+/* Sets p and k to what is left once the move's panel is in C: the part of k after it or, in every other
+   block, before it. */
 static void leave(member *x, const gpb_move *move)
 {
     const bool backwards = move->number % 2;
@@ -87,7 +91,8 @@ static void leave(member *x, const gpb_move *move)
     x->beta = 1;
 }
 
-/* Puts the operand's address and ld into *x: its own, or (if it is on a GPU) those of a tight copy in *owned. */
+/* Puts the operand's address and ld into *x: the caller's own, or if it is on a GPU those of a tight copy in
+   *owned. */
 static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_t l, void **owned)
 {
     const gpb_call *g = x->call;
@@ -101,11 +106,11 @@ static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_
     return *owned && gpb_dma_copy_and_wait(&panel, at, *owned, true) == CUDA_SUCCESS;
 }
 
-/* One member of a tile. left: of the tile that the run broke off in, NULL for others. */
+/* The state of the tile in which the run broke off. */
 typedef struct left {
     const gpb_progress *done;
-    gpb_move last;               /* the last of its panels of k that is in C, if done->steps > 0 ... */
-    gpb_move next;               /* ... and the one after it */
+    gpb_move last;               /* the last panel of k that is in C, if done->steps > 0 */
+    gpb_move next;               /* the panel after it */
 } left;
 
 static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_region *t, int64_t l, const left *begun)
@@ -114,7 +119,7 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     const enum gpb_place places[] = { facts->where[GPB_A].place, facts->where[GPB_B].place, facts->where[GPB_C].place };
     void *owned[GPB_OPERANDS] = { NULL };
     bool ok = true;
-    if (begun && begun->done->steps) leave(&x, &begun->last);      /* these panels, and beta, are in C already */
+    if (begun && begun->done->steps) leave(&x, &begun->last);  /* these panels and beta are in C already */
     for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++) ok = here(&x, i, places[i], t->member + l, &owned[i]);
     if (ok && begun && begun->done->torn) {
         const member rest = x;
@@ -124,7 +129,7 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         leave(&x, &begun->next);
     }
     if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
-    /* Of a triangle the other one may be another thread's by now. */
+    /* Of a triangle only its own part goes back, because the other may be another thread's by now. */
     const gpb_matrix *c = &call->x[GPB_C];
     const gpb_dma_shape home = { .rows = call->m, .cols = call->n, .ld = c->ld, .element = gpb_call_element(call), .uplo = c->uplo };
     if (ok && owned[GPB_C]) ok = gpb_dma_copy_and_wait(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false) == CUDA_SUCCESS;
@@ -132,12 +137,12 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     return ok;
 }
 
-/* The tiles from the first that is not done on, in the order of the run. */
+/* Goes through the tiles in the order of the run, from the first that is not done. */
 bool gpb_repair(const gpb_job *job)
 {
     const gpb_call *call = job->call;
     const gpb_progress *progress = &job->progress;
-    /* A plan that came to nothing has no tiles: then all of C is one. */
+    /* A plan for the host has no tiles, so all of C is one. */
     gpb_plan whole = job->plan;
     bool ok = !progress->torn || progress->marks;
     if (!whole.gpu) whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m, whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n, whole.kc = call->k, whole.group = call->batch;

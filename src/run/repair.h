@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a failed GPU run left undone, computed by the host BLAS. */
+/* The host BLAS computes what a failed GPU run left undone. */
 #ifndef GPB_REPAIR_H
 #define GPB_REPAIR_H
 
@@ -7,8 +7,8 @@
 
 #include "src/run/job.h"
 
-/* Computes the part of the job's C that its progress does not name as home. Operands on a GPU are fetched and C is brought back; false if that cannot
-   be. */
+/* Computes the part of the job's C that its progress does not count as home. Fetches operands from a GPU and
+   brings C back; false if that is not possible. */
 bool gpb_repair(const gpb_job *job);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries out a plan on one lane, whose context is current. Walkers go over the same schedule (dispatch/schedule.h), each as far as it can
-   without waiting for another: `post` hands strips of A and B to the belt up; `launch` queues the kernels of a strip that is on its way;
-   `fetch` puts tiles of C on the belt down; `land` sends home what has come. The link's two directions and the kernels so work at once.
+/* Carries out a plan on one lane, whose context is current. Four stages go through the same schedule
+   (dispatch/schedule.h), each as far as it can without waiting for another. `post` pushes strips of A and B
+   into the ring up. `launch` queues the kernels of strips that are on their way. `fetch` pulls tiles of C
+   into the ring down. `land` drains what has come and sends it home. So both directions of the link and the
+   kernels work at once.
 
-   What a call may cost beside its kernels, all operands on the device, one tile, one panel, in microseconds of the host: three pointer
-   queries and two context switches 1; lane, plan, arena 0.5; a launch 2 to 2.5; the wait, from the last kernel's end, 3 to 4. */
+   What a call costs beside its kernels, in microseconds of the host, if all operands are on the device and
+   there is one tile and one panel: three pointer queries and two context switches 1; lane, plan, arena 0.5; a
+   launch 2 to 2.5; the wait, from the last kernel's end, 3 to 4. */
 #include "src/run/run.h"
 
 #include <sched.h>
@@ -25,7 +28,7 @@ int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan)
     return gpb_plan_bytes(plan) + gpb_address_table_bytes(call, plan);
 }
 
-/* ---- walkers */
+/* ---- stages */
 
 static void next(gpb_stage *w)
 {
@@ -57,7 +60,8 @@ void gpb_stage_to_tile(gpb_stage *w, bool past)
 
 /* ---- kernels */
 
-/* The move's strip is on its way to the device, and C's buffer is free if it is written: what was in it is on its way home. */
+/* True if the move's strip is on its way to the device. If the move writes C's buffer, the buffer must be
+   free: its old contents are on their way home. */
 static bool may_launch(const gpb_pipeline *f)
 {
     const gpb_stage *w = &f->launch;
@@ -67,13 +71,14 @@ static bool may_launch(const gpb_pipeline *f)
            && (w->move.panel[GPB_C] <= f->run.x[GPB_C].buffers || f->fetch.ended || f->fetch.move.panel[GPB_C] >= w->move.panel[GPB_C] - 1);
 }
 
-/* A kernel is launched for the move: what it unlocks is computed, or its strip is packed or split. */
+/* True if a kernel is launched for the move: it unlocks something, or its strip is packed or sliced. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
     return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->reads && r->x[move->operand].packed);
 }
 
-/* What the kernels must wait for: the strips that came over the link; the way home of what was in this buffer of C before. */
+/* Makes the kernels wait for the strips that came over the link, and for the way home of what was in this
+   buffer of C. */
 static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
 {
     gpb_lane *lane = f->run.lane;
@@ -84,7 +89,8 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
     if (place == GPB_PLACE_HOST) f->staged_strip = true;
     else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
     if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
-        /* A staged strip is queued when it is packed, perhaps behind others that were queued at once: an event of now is behind them all. */
+        /* A strip in the ring is queued only when it is packed, perhaps behind strips that were queued at
+           once. An event recorded now is behind them all. */
         if (f->staged_strip) result = gpb_driver_record(f->driver, lane->made_in, arrived, lane->up->stream);
         else arrived = f->direct_strip;
         if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
@@ -95,7 +101,7 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
     return result;
 }
 
-/* A panel that is used no more: its buffer may be filled again when the kernels so far are done. */
+/* If a panel is not used any more, its buffer may be filled again once the kernels queued so far are done. */
 static CUresult release(gpb_pipeline *f, const gpb_move *before)
 {
     CUresult result = CUDA_SUCCESS;
@@ -131,10 +137,12 @@ static CUresult launch(gpb_pipeline *f, bool *busy)
 
 /* ---- the run */
 
-/* Nothing to do for now: a copy that waits for a worker, or a rest. Not while workers abound: a copy takes up to 50 us, in which the engines
-   may run out of work. But they may be kept from the cores: OpenBLAS's idle threads spin for 134 ms without yielding, and who is woken
-   beside them waits for their slice to end. Where copies are small, who has had to help once is quicker to help again: 64 copies of
-   32 KiB beside two such threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
+/* Called when nothing can be done: helps with one queued copy, or pauses. If there are enough workers it
+   first waits for `patience` turns, because a copy takes up to 50 us, in which the copy engines may run out
+   of work. Then it does help, because workers may be kept from the cores: OpenBLAS's idle threads spin for
+   134 ms without yielding, and a worker woken beside them waits for their time slice to end. If copies are
+   small, a thread that had to help once helps sooner the next time: 64 copies of 32 KiB beside two such
+   threads on two cores took 6.6 ms by the workers, 0.21 with help after 20 turns
    (tests/bench/results/nvidia-h200/evidence/spinners.md). */
 static void idle(gpb_pipeline *f)
 {
@@ -171,8 +179,8 @@ static CUresult pump(gpb_pipeline *f)
     return result;
 }
 
-/* Both streams of ours wait for what is queued on the legacy stream of that context, which is another than ours. The event is the driver's to
-   keep until that has happened. */
+/* Makes both of our streams wait for what is queued on the legacy stream of that other context. The driver
+   keeps the event until that has happened. */
 static CUresult follow_context(const gpb_run *r, CUcontext context)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -189,7 +197,7 @@ static CUresult follow_context(const gpb_run *r, CUcontext context)
     return result;
 }
 
-/* An operand in another context, all of its members: work of the program's there comes first, too. */
+/* The operand may be in other contexts, each member in its own. The program's work there comes first, too. */
 static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
 {
     CUcontext last = r->lane->device->context;
@@ -202,9 +210,10 @@ static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
     return result;
 }
 
-/* Work that the program has queued for an operand on the device comes first, as before a kernel on the legacy stream. Where there is
-   nothing but kernels to queue, and no other call whose kernels could run beside them, that stream itself will do: it saves two driver
-   calls and the way from stream to stream. */
+/* Work that the program has queued for an operand on the device comes first, as it would before a kernel on
+   the legacy stream. If there are only kernels to queue, and no other call whose kernels could run beside
+   them, they go to the legacy stream itself. That saves two driver calls and the way from stream to
+   stream. */
 static CUresult follow_legacy(gpb_run *r)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
@@ -227,7 +236,7 @@ static CUresult follow_legacy(gpb_run *r)
 
 /* ---- the end of C in place */
 
-/* Which of the `count` guard words are at the level or above, of each member of the tile. */
+/* Finds out which of the `count` guard words are at the level or above, for each member of the tile. */
 static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
                             bool *marks, int64_t apart)
 {
@@ -242,7 +251,7 @@ static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guar
     return result;
 }
 
-/* What the host needs to know to do the stand-in's work. */
+/* Notes what the host needs to know to do the fallback kernel's work. */
 static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
@@ -255,8 +264,8 @@ static void explain(gpb_run *r, const gpb_region *t)
         free(marks);
 }
 
-/* Waits for all that is queued; should waiting itself fail, once more. A driver that cannot wait at all has to be given up: kernels may
-   still be at work on what the program looks at next. */
+/* Waits for all that is queued; tries once more if waiting itself fails. A driver that cannot wait at all
+   must be given up, because kernels may still be at work on what the program looks at next. */
 static CUresult wait(const gpb_pipeline *f, CUstream stream)
 {
     CUresult result = f->driver->cuStreamSynchronize(stream);
@@ -264,7 +273,7 @@ static CUresult wait(const gpb_pipeline *f, CUstream stream)
     return result && !gpb_driver_sticky(result) ? CUDA_ERROR_UNKNOWN : result;
 }
 
-/* Waits, and computes what then turns out to be the stand-in's. */
+/* Waits, then launches the fallback kernels if a block turns out to be flagged. */
 static CUresult end_in_place(gpb_pipeline *f, CUresult result)
 {
     gpb_run *r = &f->run;
@@ -279,7 +288,7 @@ static CUresult end_in_place(gpb_pipeline *f, CUresult result)
     }
     if (progress->torn && progress->fell_back) {
         explain(r, f->run.plan->speculative ? &f->only.tile : &f->launch.move.tile);
-    } else if (progress->torn) {      /* no block is marked: there was nothing to stand in for */
+    } else if (progress->torn) {      /* no block is flagged, so there was nothing for the fallback to do */
         progress->torn = false;
         progress->steps++;
     }
@@ -288,8 +297,8 @@ static CUresult end_in_place(gpb_pipeline *f, CUresult result)
 
 /* ---- the end of C at home */
 
-/* After a failure: what the crew has in hand is finished, so that it is known what of C is home; then nothing may use the rings. The
-   failure, or a worse one. */
+/* After a failure: lets the crew finish the copies it has begun, so that it is known how much of C is home,
+   and waits until nothing uses the rings. Returns the failure, or a worse one. */
 static CUresult stop(gpb_pipeline *f, CUresult failure)
 {
     gpb_lane *lane = f->run.lane;
@@ -304,7 +313,7 @@ static CUresult stop(gpb_pipeline *f, CUresult failure)
         }
     for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made && gpb_staging_chunk(lane->down, lane->down->moved)->direct;
          gpb_download_commit(f, &busy))
-        gpb_staging_drain(lane->down);      /* the driver has brought them home */
+        gpb_staging_drain(lane->down);      /* the driver has brought these chunks home */
     return failure;
 }
 
@@ -322,7 +331,7 @@ static CUresult end(gpb_pipeline *f, CUresult result)
 
 /* ---- the beginning */
 
-/* Bytes of a job of the crew's, so that every core has several. */
+/* Bytes of one job for the crew, chosen so that every core gets several. */
 static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX); }
 
 static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
@@ -339,7 +348,8 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     f.post = f.launch = f.fetch = f.land = gpb_stage_begin(call, plan);
     gpb_stage_to_tile(&f.land, false);
     f.patience = 64;
-    /* One strip of each operand and one tile: nothing to be done beside the copies, and a stream that waits for another costs 5 us. */
+    /* With one strip of each operand and one tile, nothing can overlap with the copies. One stream serves
+       then, because a stream that waits for another costs 5 us. */
     bool one_tile = plan->kc >= call->k && plan->group >= call->batch;
     for (int x = 0; x < GPB_C; x++) one_tile &= min(plan->panel[x].extent, plan->panel[x].strip) >= gpb_call_extent(call, x);
     const CUstream stream = one_tile ? f.run.stream : NULL;
@@ -354,7 +364,9 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
     gpb_pipeline f = set_up(lane, job);
     *lane->notice = 0;
     CUresult result = follow_legacy(&f.run);
-    const bool brief = !gpb_place_on_host(job->facts->where[GPB_C].place);      /* else the host can finish it, and whoever ends the program waits (gpu/gpu.c) */
+    /* If C is in host memory, the host can finish the call, and the end of the program waits for that
+       (gpu/gpu.c). */
+    const bool brief = !gpb_place_on_host(job->facts->where[GPB_C].place);
     while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }

@@ -8,7 +8,8 @@
 
 /* Device memory that the plan needs in a lane's arena. */
 int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan);
-/* Computes the job's C on the lane. On a failure the job's progress says what is home already; the rest of a host-resident C is untouched. */
+/* Computes the job's C on the lane. After a failure the job's progress says what is home already; the rest of
+   a C in host memory is untouched. */
 CUresult gpb_run_job(gpb_lane *lane, gpb_job *job);
 
 #endif

@@ -4,21 +4,22 @@
 #include "src/gpu/dma.h"
 #include "src/run/pipeline.h"
 
-/* The panel's buffer is free again: the kernels on the panel before the last have been queued. */
+/* True if the panel's buffer is free: the kernels on the panel before the last have been queued. */
 static bool has_buffer(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
     const int which = x->which;
     return move->panel[which] <= x->buffers || f->launch.ended || f->launch.move.panel[which] >= move->panel[which] - 1;
 }
 
-/* What must have happened on the GPU before the strip may be written; NULL: nothing. */
+/* The event that the GPU must reach before the strip may be written; NULL: none. */
 static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
     const int64_t number = move->panel[x->which];
     return number > x->buffers ? f->run.lane->freed[x->which][number % 2] : NULL;
 }
 
-/* The next load of a strip that goes by the crew; loads at first are small, so that the engines begin soon. */
+/* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
+   begin soon. */
 static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
     const size_t e = f->run.element;
@@ -33,8 +34,9 @@ static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_ru
                                  .ld_from = x->stored.ld, .ld_to = rows, .element = e, .uplo = 'G' } };
 }
 
-/* A strip that the driver can read where it is: pinned, or on another GPU. Strips behind it are queued before its kernels are, so the event
-   that these wait for stands right behind it. */
+/* Copies a strip that the driver can read where it is: pinned, or on another GPU. Later strips are queued
+   before this strip's kernels are, so the event that the kernels wait for is recorded right behind the
+   strip. */
 static CUresult copy_up(gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
     gpb_run *r = &f->run;
@@ -62,7 +64,8 @@ static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const
     return true;
 }
 
-/* Strips in ordinary memory go by the crew; pinned ones, and what only the driver can reach, by its own copies. */
+/* The crew copies strips in ordinary memory. The driver copies pinned strips and those that only it can
+   reach. */
 CUresult gpb_upload_push(gpb_pipeline *f, bool *busy)
 {
     gpb_stage *w = &f->post;
