@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that call libcuda themselves: each runs in a child, because FAKECUDA_* are read once and cuInit is for ever. */
+/* For tests that call libcuda themselves. Each test runs in a child, because FAKECUDA_* are read once and
+   cuInit cannot be undone. */
 #ifndef GPB_CHILD_H
 #define GPB_CHILD_H
 
@@ -10,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GPB_CHILD_OK = 0, GPB_CHILD_WRONG = 3, GPB_CHILD_BROKEN = 4 };     /* WRONG: the data differ, which a test may want */
+/* WRONG: the data differ, which a test may want to see. */
+enum { GPB_CHILD_OK = 0, GPB_CHILD_WRONG = 3, GPB_CHILD_BROKEN = 4 };
 
-/* In a child: a promise that does not hold ends it. */
+/* In a child: ends it if the condition does not hold. */
 static inline void gpb_child_expect(bool holds, const char *what, int line)
 {
     if (holds)
@@ -22,7 +24,8 @@ static inline void gpb_child_expect(bool holds, const char *what, int line)
 }
 #define EXPECT(condition) gpb_child_expect(condition, #condition, __LINE__)
 
-/* Runs body in a child with environment = { name, value, ..., NULL }. Returns its exit status, or 128 + the signal. */
+/* Runs body in a child with environment = { name, value, ..., NULL }. Returns its exit status, or 128 + the
+   signal. */
 static inline int gpb_child_run(int (*body)(void), const char *const *environment)
 {
     fflush(NULL);
@@ -38,7 +41,8 @@ static inline int gpb_child_run(int (*body)(void), const char *const *environmen
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs body with seeds 1, 2, ... count; returns how many gave GPB_CHILD_WRONG, or -1 if one ended in any other way but OK. */
+/* Runs body with seeds 1 to count. Returns how many of them gave GPB_CHILD_WRONG, or -1 if one ended in a way
+   other than that or OK. */
 static inline int gpb_child_wrong_seeds(int (*body)(void), int count)
 {
     int wrong = 0;
@@ -53,7 +57,7 @@ static inline int gpb_child_wrong_seeds(int (*body)(void), int count)
     return wrong;
 }
 
-/* A device, ready: its primary context is current. */
+/* Starts a device and makes its primary context current. */
 static inline CUcontext gpb_child_start(void)
 {
     CUcontext context;
@@ -77,7 +81,7 @@ static inline CUdeviceptr gpb_child_upload(const void *from, size_t bytes)
     return at;
 }
 
-/* Not inlined: gcc 12 would warn of a dangling `at` in every caller. */
+/* Not inlined, because gcc 12 would warn of a dangling `at` in every caller. */
 __attribute__((noinline, unused)) static void *gpb_child_pinned(size_t bytes)
 {
     void *at = NULL;

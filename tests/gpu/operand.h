@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of the GPU tests, in every kind of memory a caller may hand over. libcuda comes by dlopen: the same program runs on
-   tests/fakecuda. Every operand ends where its allocation ends (host: at an unmapped page), so that a read past it shows. */
+/* Operands of the GPU tests, in every kind of memory that a caller may pass. libcuda is loaded by dlopen, so
+   the same program runs on tests/fakecuda. Every operand ends where its allocation ends (on the host: before
+   an unmapped page), so that a read past the end shows. */
 #ifndef GPB_OPERAND_H
 #define GPB_OPERAND_H
 
@@ -13,33 +14,36 @@ extern const char *const place_names[PLACES];
 
 typedef struct operand {
     enum place place;
-    float *address;      /* what the BLAS call gets: `offset` floats into the allocation */
+    float *address;      /* the address for the BLAS call: `offset` floats into the allocation */
     float *image;        /* host copy of the whole allocation, offset + count floats */
     int64_t offset, count;
     void *base;          /* the allocation itself */
 } operand;
 
-/* Loads libcuda and makes device 0's primary context current. False, said aloud, if there is none to be had. */
+/* Loads libcuda and makes device 0's primary context current. If there is none, prints that and returns
+   false. */
 bool gpu_open(void);
 /* Compute capability of device 0, major*10 + minor. */
 int gpu_arch(void);
-/* The calling thread's current context; NULL also where libcuda cannot tell. */
+/* The calling thread's current context; NULL also if libcuda cannot tell. */
 void *gpu_current(void);
-/* Makes device 0's primary context current, or none, in the calling thread. */
+/* Makes device 0's primary context current in the calling thread, or none. */
 void gpu_make_current(bool current);
-/* False where this libcuda has no managed memory. */
+/* False if this libcuda has no managed memory. */
 bool place_exists(enum place place);
 
-/* Device memory for a program that may be refused it: NULL if there is not so much. Bytes free on device 0, and all it has. */
+/* Device memory for a program that may not get it: NULL if there is too little. Then: bytes free on device 0,
+   and in all. */
 void *device_take(size_t bytes);
 void device_give(void *memory);
 size_t device_free(size_t *total);
 
-/* From here on a crash ends the program. cmocka would jump out of it into the next test, and leave the library's and the driver's locks held:
-   that test then waits for ever. operand_make does this, too. */
+/* From here on a crash ends the program. cmocka would jump from it into the next test and leave locks of the
+   library and the driver held, so that test would wait for ever. operand_make calls this, too. */
 void crash_at_once(void);
 
-/* count floats, the first of them `offset` floats into the allocation; contents undefined. Aborts the test if memory runs out. */
+/* count floats, the first of them `offset` floats into the allocation. The contents are undefined. Aborts the
+   test if there is no memory. */
 operand operand_make(enum place place, int64_t count, int64_t offset);
 void operand_put(operand *o);                          /* image -> memory */
 void operand_get(const operand *o, float *whole);      /* memory -> whole[offset + count] */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One SGEMM problem of the GPU tests: operands, a call through the exported BLAS, the judgement of its answer against FP64. */
+/* One SGEMM problem of the GPU tests: operands, a call through the exported BLAS, and a check of its result
+   against FP64. */
 #ifndef GPB_PROBLEM_H
 #define GPB_PROBLEM_H
 
@@ -12,36 +13,38 @@ enum fill { FILL_UNIFORM, FILL_WIDE, FILL_INTEGER, FILL_SPECIAL, FILL_SUBNORMAL,
 extern const char *const fill_names[FILLS];
 
 typedef struct problem {
-    /* the caller's */
+    /* set by the caller */
     int m, n, k;
-    char transa, transb;                 /* N T C, lower case too */
+    char transa, transb;                 /* N, T or C, also in lower case */
     bool row_major;
     int pad, offset;                     /* added to each leading dimension; floats between allocation and first element */
     enum fill fill;
-    enum place at[3];                    /* where A, B, C live */
-    /* problem_make's */
+    enum place at[3];                    /* where A, B and C live */
+    /* set by problem_make */
     int lda, ldb, ldc;
     operand a, b, c;
-    int64_t entries;                     /* how many entries of C are judged: all, or a sample if the problem is large */
+    int64_t entries;                     /* number of entries of C that are checked: all, or a sample if the
+                                            problem is large */
     int64_t *entry;                      /* i + j*m of each, in column-major order */
     gpb_reference_element *element;      /* op(A) op(B) and |op(A)| |op(B)| there */
 } problem;
 
-/* True if only a sample of C is judged. */
+/* True if only a sample of C is checked. */
 bool problem_is_large(const problem *p);
 void problem_make(problem *p);
 void problem_free(problem *p);
 
-/* C as it will be before the call, put in its memory: NaN where beta == 0 says that it is never read, and in the padding. */
+/* Sets C as it is before the call: NaN in the padding, and everywhere if beta is 0, because C is never read
+   then. */
 void problem_fill_c(problem *p, float beta);
 /* The call itself, through cblas_sgemm. */
 void problem_call(const problem *p, float alpha, float beta);
-/* Judges C (and that A, B and everything around C's block are as they were). Prints the first fault. */
+/* Checks C, and that A, B and everything around C's block are unchanged. Prints the first fault. */
 bool problem_check(const problem *p, float alpha, float beta, enum gpb_math math);
-/* The three of them. */
+/* All three. */
 bool problem_try(problem *p, float alpha, float beta, enum gpb_math math);
 
-/* Calls computed on the GPU so far, less those that failed there. */
+/* Calls computed on the GPU so far, without those that failed there. */
 int64_t gpu_calls(void);
 /* True if device 0 runs the kernels of that image of kernels/images.def. */
 bool kernel_runs(const char *image);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library says about a call: its trace, caught on its way to stderr. One thread at a time. */
+/* The library's trace of a call, caught on its way to stderr. One thread at a time. */
 #ifndef GPB_TRACE_H
 #define GPB_TRACE_H
 
 #include <stddef.h>
 
-/* Between the two everything written to stderr is kept instead, and GPUBLAS_VERBOSE is 1. */
+/* Between begin and end everything written to stderr is kept, and GPUBLAS_VERBOSE is 1. */
 void trace_begin(void);
 /* The text so far, cut at 4 KiB; valid until the next trace_begin. */
 const char *trace_end(void);
