@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One call on the GPU, from a lane to the last byte of C, and what is done when that fails: C is committed tile by tile, so the host BLAS
-   can always finish what is left. */
+/* One call on the GPU, from a lane to the last byte of C, and what happens after a failure. C is committed
+   tile by tile, so the host BLAS can always finish the rest. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@
 #include "src/run/repair.h"
 #include "src/service/log.h"
 
-/* A plan that this lane's device can carry out, and memory for it. NULL, or what stands in the way. What others hold is waited for: a
-   smaller plan would add up in another order, and the same call is to give the same bits. There is a smaller one, or the host, only where
-   the device turns out to have less. */
+/* Makes a plan that this lane's device can carry out, and gets memory for it. NULL, or the reason for
+   failure. It waits for memory that other calls hold, because a smaller plan would add in another order, and
+   the same call must give the same bits. Only if the device turns out to have less memory is a smaller plan
+   made, or the host takes the call. */
 static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_device *device = lane->device;
@@ -37,7 +38,7 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
     return plan->why;
 }
 
-/* NULL, or why the kernels that the plan needs cannot be had on this device. */
+/* Finds the kernels that the plan needs. NULL, or why one cannot be had on this device. */
 static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
@@ -57,7 +58,8 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     return result ? gpb_driver_error(result) : NULL;
 }
 
-/* Kernels on slices that cannot be had, as where no cluster of theirs fits: FMAs serve. NULL, or what stands in the way. */
+/* Plans again without slices if kernels on slices cannot be had, for example because no cluster of theirs
+   fits. FMA kernels do it then. NULL, or the reason for failure. */
 static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE, .splits = policy->splits };
@@ -66,7 +68,8 @@ static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_f
     return why ? why : find_kernels(lane, plan);
 }
 
-/* The job on a lane. Its plan may become a smaller one. NULL, or what stopped it; *warn: it is news. */
+/* Runs the job on a lane. Its plan may become a smaller one. NULL, or the reason for failure; *warn: it is
+   worth a warning. */
 static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, const gpb_policy *policy, bool *warn)
 {
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
@@ -87,23 +90,24 @@ static const char *why_no_lane(void)
     return gpb_gpu_started() ? "no stream or pinned memory could be created" : gpb_gpu_why();
 }
 
-/* NULL, or what kept the GPU from computing all of it. */
+/* NULL, or the reason why the GPU has not computed all of it. */
 static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *policy)
 {
     bool warn = true;
     gpb_lane *lane = gpb_lanes_take(facts, gpb_facts_large(job->call, facts));
     const char *failure = lane ? run_on_lane(lane, job, facts, policy, &warn) : why_no_lane();
     if (lane) gpb_lanes_give(lane);
-    if (failure && gpb_gpu_leaving()) gpb_gpu_await_end();      /* the driver goes before the program does: no news */
+    /* No warning, because the driver ends before the program does. */
+    if (failure && gpb_gpu_leaving()) gpb_gpu_await_end();
     else if (failure && warn)
         gpb_log_warn("the GPU failed (%s); the host computes%s", failure, gpb_gpu_started() ? " this call" : " all calls from now on");
     return failure;
 }
 
-/* Something of C is the GPU's, or was begun. */
+/* The GPU has computed or begun some of C. */
 static bool has_begun(const gpb_progress *p) { return p->tiles || p->members || p->cols || p->steps || p->torn || p->adrift; }
 
-/* The host computes what is left. */
+/* Has the host compute the rest. */
 static void finish(const gpb_job *job)
 {
     errno = 0;                       /* gpb_offload keeps the caller's */
@@ -119,7 +123,8 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     gpb_job job = { .call = call, .facts = facts, .plan = plan };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);     /* a thread that dies here would keep its lane, or a lock */
+    /* A thread that is cancelled here would keep its lane or a lock. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     gpb_driver_capture_mode(&mode);
     gpb_outcome out = { .failure = plan.gpu ? run_on_gpu(&job, facts, policy) : plan.why };
     out.kernel = job.plan.kernel;
@@ -130,7 +135,8 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     }
     out.bytes_up = job.progress.bytes_up;
     out.bytes_down = job.progress.bytes_down;
-    /* Untouched operands in host memory: the caller's own arguments go to the host. Else the host computes here what is left of C. */
+    /* If no operand was touched and all are in host memory, the door passes the caller's own arguments to the
+       host. Else the host computes here what is left of C. */
     out.done = !out.failure || has_begun(&job.progress) || gpb_facts_on_gpu(facts);
     if (out.failure && out.done) finish(&job);
     free(job.progress.marks);

@@ -12,7 +12,8 @@
 #include "src/run/address_table.h"
 #include "src/service/clock.h"
 
-/* Where a process's epochs begin: device memory may still hold what another process wrote there. Not 0. */
+/* Where a process's epochs begin: not 0, and random, because device memory may hold what another process
+   wrote there. */
 static uint64_t first_epoch(void)
 {
     uint64_t seed;
@@ -20,7 +21,7 @@ static uint64_t first_epoch(void)
     return seed ? seed : 1;
 }
 
-/* 64 bits, a large odd number apart. */
+/* 64 bits; each epoch is a large odd number above the last. */
 uint64_t gpb_slice_epoch(void)
 {
     static _Atomic uint64_t last;
@@ -31,7 +32,7 @@ uint64_t gpb_slice_epoch(void)
     return epoch;
 }
 
-/* The operand as gpb_ssplit is told of it. */
+/* The operand as gpb_ssplit gets it. */
 static gpb_split_operand to_slice(const gpb_run *r, enum gpb_operand which, const gpb_launch_set *piece, CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = gpb_operand_view(r, which, false, piece);
@@ -51,7 +52,7 @@ static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
         .which = gpb_kernels_slicer(slicer), .blocks = (strips ? strips : 1) * slicer->blocks, .members = args->batch, .args = args });
 }
 
-/* The operand's strip that has come, if it is not split yet. */
+/* The operand's strip that has come, if it is not sliced yet. */
 static gpb_split_operand unsliced_strip(gpb_run *r, enum gpb_operand which, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[which];
