@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The question: one call in canonical form. Column-major, BLAS letters; the doors turn row-major and ILP64 into this. */
+/* The question: one call in canonical form. Column-major, BLAS letters; the doors turn row-major and ILP64
+   into this. */
 #ifndef GPB_CALL_H
 #define GPB_CALL_H
 
@@ -13,13 +14,15 @@
 /* GEMM is also GEMMTR, where C has a triangle. */
 enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINES };
 
-/* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides in elements. */
+/* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
+   in elements. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
     enum gpb_type type;          /* of all elements */
     int width;                   /* bits of the caller's integers: 32 or 64 */
-    bool row_major;              /* the caller's order, for the trace only: everything here is column-major already */
+    bool row_major;              /* the caller's order, for the trace only: everything here is column-major
+                                    already */
     int64_t m, n, k;             /* m == n if C has a triangle */
     gpb_scalar alpha, beta;
     gpb_matrix x[GPB_OPERANDS];
@@ -40,7 +43,10 @@ static inline int64_t gpb_call_cols(const gpb_call *g, enum gpb_operand x)
 }
 
 /* Rows of op(A), columns of op(B): what of C the operand spans. */
-static inline int64_t gpb_call_extent(const gpb_call *g, enum gpb_operand x) { return x == GPB_A ? g->m : g->n; }
+static inline int64_t gpb_call_extent(const gpb_call *g, enum gpb_operand x)
+{
+    return x == GPB_A ? g->m : g->n;
+}
 
 /* A or B is stored with k down its columns. */
 static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
@@ -62,7 +68,10 @@ static inline double gpb_call_elements(const gpb_call *g, enum gpb_operand x)
 }
 
 /* A pointer-array batch. */
-static inline bool gpb_call_arrays(const gpb_call *g) { return g->x[GPB_A].array || g->x[GPB_B].array || g->x[GPB_C].array; }
+static inline bool gpb_call_arrays(const gpb_call *g)
+{
+    return g->x[GPB_A].array || g->x[GPB_B].array || g->x[GPB_C].array;
+}
 
 /* Where a member of an operand begins. */
 static inline void *gpb_call_member(const gpb_call *g, enum gpb_operand x, int64_t member)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model; see cost.h. The host's and the link's figures are from tests/bench/results/nvidia-h200/evidence/machine.md (one H200 and
-   16 cores of its host, 2026-11-20). The kernels' are in tuned.def. */
+/* The cost model; see cost.h. The host's and the link's figures are from
+   tests/bench/results/nvidia-h200/evidence/machine.md (one H200 and 16 cores of its host, 2026-11-20). The
+   kernels' are in tuned.def. */
 #include "dispatch/cost.h"
 
 #include <math.h>
@@ -30,14 +31,16 @@ static double cube_root(double x)
 
 #define CACHED 0x1p25            /* bytes that may be in a host's last cache */
 
-/* p cores on a problem of edge d do the work of p d / (d + 20 p): OpenBLAS on 16 cores reached 0.46, 0.83, 0.77, 0.99, 1 of its
-   best rate at d = 512, 1024, 2048, 4096, 8192; the model says 0.62, 0.76, 0.86, 0.93, 0.96. Skinny problems go at memory's pace, 10 GB/s
-   a core, 63 in all; or at that of the caches, if they may be there: with k = 1 to 20 and up to 8 MB one core moved 27 to 80 GB/s, four 50
-   to 95, sixteen 30 to 150 (`--never-slower`, 2026-11-21). What the host is thought too fast for is tried there and learnt; what it is
+/* p cores on a problem of edge d do the work of p d / (d + 20 p): OpenBLAS on 16 cores reached 0.46, 0.83,
+   0.77, 0.99, 1 of its best rate at d = 512, 1024, 2048, 4096, 8192; the model says 0.62, 0.76, 0.86, 0.93,
+   0.96. Skinny problems go at memory's pace, 10 GB/s a core, 63 in all; or at that of the caches, if they may
+   be there: with k = 1 to 20 and up to 8 MB one core moved 27 to 80 GB/s, four 50 to 95, sixteen 30 to 150
+   (`--never-slower`, 2026-11-21). What the host is thought too fast for is tried there and learnt; what it is
    thought too slow for is never tried. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
-    double m = (double)call->m, n = (double)call->n, k = (double)gpb_call_depth(call), batch = (double)call->batch;
+    double m = (double)call->m, n = (double)call->n, k = (double)gpb_call_depth(call);
+    double batch = (double)call->batch;
     double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5;
     double edge = cube_root(m * n * k), flops = gpb_type_of(call->type)->flops * m * n * k * triangle * batch;
     double bytes = (double)gpb_call_element(call) * (m * k + k * n + 2 * m * n * triangle) * batch;
@@ -48,12 +51,14 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts)
 {
-    double gbs = place == GPB_PLACE_HOST ? (up ? facts->link.up_gbs : facts->link.down_gbs) : facts->link.dma_gbs;
+    double gbs = place == GPB_PLACE_HOST ? (up ? facts->link.up_gbs : facts->link.down_gbs)
+                 : facts->link.dma_gbs;
     return place == GPB_PLACE_DEVICE ? 0 : bytes / (1e9 * gbs);
 }
 
-/* One core copies 10 GB/s. 128 KiB of a large operand are about what has to be in the ring before the link begins (the first load up is of
-   32 KiB, run/upload.c), and what is still to be copied when it ends (a job of the last load home has 32 to 256 KiB, staging.h). */
+/* One core copies 10 GB/s. 128 KiB of a large operand are about what has to be in the ring before the link
+   begins (the first load up is of 32 KiB, run/upload.c), and what is still to be copied when it ends (a job
+   of the last load home has 32 to 256 KiB, staging.h). */
 double gpb_cost_reach(double bytes, enum gpb_place place)
 {
     return place == GPB_PLACE_HOST ? min(bytes, 128 << 10) / 10e9 : 0;
@@ -66,15 +71,18 @@ enum { VECTOR = 16 };            /* bytes that a thread loads at once */
 static bool is_misaligned(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
 {
     const uint64_t column = (uint64_t)call->x[x].ld * gpb_call_element(call);
-    return gpb_where_is(facts, x, GPB_PLACE_DEVICE) && ((uintptr_t)call->x[x].base % VECTOR != 0 || column % VECTOR != 0);
+    return gpb_where_is(facts, x, GPB_PLACE_DEVICE)
+           && ((uintptr_t)call->x[x].base % VECTOR != 0 || column % VECTOR != 0);
 }
 
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu)
 {
     const double byte_s = 1e-9 / gpu->memory_gbs;
-    gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n, .k = (double)gpb_call_depth(call),
-                    .batch = (double)call->batch, .sms = facts->gpu.sms, .element = (double)gpb_call_element(call),
-                    .peak_s = 1e-9 / (gpu->lanes * gpu->ghz), .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
+    gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
+                    .k = (double)gpb_call_depth(call),
+                    .batch = (double)call->batch, .sms = facts->gpu.sms,
+                    .element = (double)gpb_call_element(call), .peak_s = 1e-9 / (gpu->lanes * gpu->ghz),
+                    .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     for (int x = 0; x < GPB_OPERANDS; x++) {
         on.elements[x] = gpb_call_elements(call, x);
@@ -97,7 +105,10 @@ static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const 
 }
 
 /* Tiles, or slices, along a size, the last perhaps incomplete; their edges are powers of two. */
-static double along(int64_t size, int shift) { return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0)); }
+static double along(int64_t size, int shift)
+{
+    return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0));
+}
 
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
@@ -105,12 +116,14 @@ static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
-    if (!on->streamk || on->k == 0 || tiles > INT32_MAX || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)) return (gpb_streamk){ 0 };
+    if (!on->streamk || on->k == 0 || tiles > INT32_MAX
+        || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes))
+        return (gpb_streamk){ 0 };
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
-/* Seconds of the passes before and after the kernel: packing, splitting, unpacking. Each pass over an operand is a launch; but one splits
-   both. */
+/* Seconds of the passes before and after the kernel: packing, splitting, unpacking. Each pass over an operand
+   is a launch; but one splits both. */
 static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     double passed = 0;
@@ -133,33 +146,40 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     /* What it reads: two slices of two bytes, or one. */
     const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
-    const double places = on->sms * tuned->blocks, per_place = 1 / places, tiles = rows * along(call->n, shift_n) * on->batch;
+    const double places = on->sms * tuned->blocks, per_place = 1 / places;
+    const double tiles = rows * along(call->n, shift_n) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
-        .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks, .slices = on->k > 0 ? along(call->k, shift_k) : 0,
+        .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks,
+        .slices = on->k > 0 ? along(call->k, shift_k) : 0,
         .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
-                     + result * on->elements[GPB_C] * tuned->per_store * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
+                     + result * on->elements[GPB_C] * tuned->per_store
+                       * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
         .other_s = tuned->fixed_us * 1e-6 + passes_s(kernel, tuned, on),
         .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
         .streamk = share_of(kernel, tiles, on),
     };
 }
 
-/* The greater of two things that go on at once; where they are close, they get in each other's way: half as much again if equal. */
+/* The greater of two things that go on at once; where they are close, they get in each other's way: half as
+   much again if equal. */
 static double together(double a, double b) { return (a * a + a * b + b * b) / (a + b + 1e-30); }
 
-/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k, and may then be several: kernels/split/work.cuh. fp16x3_mma
-   walks single tiles and cuts none; its figures in tuned.def, predicted ones, go with parts that go round once, as this had them. */
+/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k, and may then be several:
+   kernels/split/work.cuh. fp16x3_mma walks single tiles and cuts none; its figures in tuned.def, predicted
+   ones, go with parts that go round once, as this had them. */
 static double in_clusters(const gpb_kernel_cost *c)
 {
-    const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER), chunks = (uint32_t)min(c->slices, 1e9);
+    const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER);
+    const uint32_t chunks = (uint32_t)min(c->slices, 1e9);
     const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)min(units / clusters, 1e15);
     const uint32_t rest = (uint32_t)min(units - rounds * clusters, clusters);
     const bool once = !gpb_kernel_table_can(c->kernel, GPB_CAP_CUTS_TAIL);
     const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
-                                            : gpb_split_parts(rest, clusters, chunks, gpb_plan_slices(c->kernel));
+                                            : gpb_split_parts(rest, clusters, chunks,
+                                                              gpb_plan_slices(c->kernel));
     const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds of parts */
     double slices = c->slices * rounds + last * whole(c->slices / parts);
     double fixed = (rounds + last) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
@@ -170,14 +190,15 @@ static double in_clusters(const gpb_kernel_cost *c)
 static double in_equal_shares(const gpb_kernel_cost *c)
 {
     const gpb_tuned *t = c->tuned;
-    const double rounds = c->tiles / c->streamk.sharers, side_by_side = whole(c->streamk.sharers * c->per_sm - 1e-9);
+    const double rounds = c->tiles / c->streamk.sharers;
+    const double side_by_side = whole(c->streamk.sharers * c->per_sm - 1e-9);
     const double loop = rounds * max(t->per_alone, side_by_side * t->per_share);
     return together(loop * c->slices * c->slice_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
            + gpb_streamk_fixup_s(c->kernel, c->streamk) + c->other_s;
 }
 
-/* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be thinner. r blocks side by side go
-   at r times the rate of one alone, up to the multiprocessor's best. */
+/* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be
+   thinner. r blocks side by side go at r times the rate of one alone, up to the multiprocessor's best. */
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
     if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
@@ -188,7 +209,8 @@ double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
     double waves = (double)(int64_t)min(blocks * c->per_place + 1e-9, 1e15);
     double rest = whole((blocks - waves * c->places) * c->per_sm - 1e-9);
     double loop = waves * t->blocks * t->per_share + (rest > 0 ? max(t->per_alone, rest * t->per_share) : 0);
-    double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6 + (cut ? c->part_fixed_s + splits * c->part_s : 0);
+    double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6
+                   + (cut ? c->part_fixed_s + splits * c->part_s : 0);
     return together(loop * slices * c->slice_s, c->memory_s) + fixed + c->other_s;
 }
 
@@ -202,8 +224,10 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
 {
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
     double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
-    double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6 + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
-    double loop = rows * cols * on->k * on->batch * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
+    double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6
+                   + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
+    double fmas = rows * cols * on->k * on->batch;
+    double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* As little as any form reads. */
     double bytes = 0.5 * on->element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                    + on->element * on->elements[GPB_C] * tuned->per_store;

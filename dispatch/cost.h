@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Predicted seconds: on the host, on the link (within a factor of two), in a kernel (tests/bench/fit.py says how far off). Cheap: tens of
-   nanoseconds each. */
+/* Predicted seconds: on the host, on the link (within a factor of two), in a kernel (tests/bench/fit.py says
+   how far off). Cheap: tens of nanoseconds each. */
 #ifndef GPB_COST_H
 #define GPB_COST_H
 
@@ -9,30 +9,35 @@
 #include "dispatch/generation.h"
 #include "dispatch/streamk.h"
 
-/* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone, load and store instead of their inverses: a
-   choice has no time for divisions. */
+/* What a kernel is worth on a generation: a row TUNED of tuned.def, where it says share, alone, load and
+   store instead of their inverses: a choice has no time for divisions. */
 typedef struct gpb_tuned {
     enum gpb_kernel_row row;
     int arch;
     int blocks;                  /* that share a multiprocessor */
-    double per_share, per_alone; /* 1 / share of the FMA peak of a multiprocessor in the loop over k: with all its blocks, with one (which
-                                    SPLIT kernels do without) */
+    double per_share, per_alone; /* 1 / share of the FMA peak of a multiprocessor in the loop over k: with all
+                                    its blocks, with one (which SPLIT kernels do without) */
     double tile_us;              /* a tile's beginning and end */
     double fixed_us;             /* a call, beyond what the others cost */
     double join_us;              /* more, if k is cut */
-    double per_load, per_store;  /* 1 / share of memory_gbs at which it reads A and B, and writes C, when nothing else holds it up */
-    double trans[2], odd;        /* slower by, if op(A) is transposed; op(B); if an operand's columns do not begin at multiples of 16 bytes:
-                                    the loop of a STRIDED kernel, else the passes */
+    double per_load, per_store;  /* 1 / share of memory_gbs at which it reads A and B, and writes C, when
+                                    nothing else holds it up */
+    double trans[2], odd;        /* slower by, if op(A) is transposed; op(B); if an operand's columns do not
+                                    begin at multiples of 16 bytes: the loop of a STRIDED kernel, else the
+                                    passes */
     double odd_c;                /* the same for writing C */
 } gpb_tuned;
-#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c) \
-    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), { ta, tb }, odd, odd_c }
+#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb,        \
+                  odd, odd_c)                                                                              \
+    { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), \
+      { ta, tb }, odd, odd_c }
 
 /* The call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);
 /* So many bytes of an operand to the device or back, while the other direction is busy too. */
 double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_facts *facts);
-/* Until the first bytes of an operand are on the device, or from when its last ones leave until they are home. */
+/* Until the first bytes of an operand are on the device, or from when its last ones leave until they are
+   home. */
 double gpb_cost_reach(double bytes, enum gpb_place place);
 /* A call on a GPU, as every kernel's cost has it: worked out once for all of them. */
 typedef struct gpb_case {
@@ -44,7 +49,8 @@ typedef struct gpb_case {
     double peak_s;               /* one FMA of a multiprocessor */
     double byte_s, passed_s;     /* one byte of memory; one of a pass */
     double launch_s;             /* one more kernel */
-    bool misaligned[GPB_OPERANDS];                  /* on the device, and their columns do not begin at multiples of 16 bytes */
+    bool misaligned[GPB_OPERANDS];                  /* on the device, and their columns do not begin at
+                                                       multiples of 16 bytes */
     bool streamk;                /* kernels that can share out the k of their first tiles may */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
@@ -57,7 +63,8 @@ typedef struct gpb_kernel_cost {
     double places;               /* blocks that the GPU holds at once */
     double per_place, per_sm;    /* their inverse, and that of the multiprocessors */
     double slices;               /* of k */
-    double slice_s;              /* one slice of one tile at the FMA peak of a multiprocessor, the operands lying as they do */
+    double slice_s;              /* one slice of one tile at the FMA peak of a multiprocessor, the operands
+                                    lying as they do */
     double memory_s;             /* to move what must be moved at least */
     double other_s;              /* fixed costs, packing */
     double part_s, part_fixed_s; /* adding up parts: for each of them; whatever their number */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The decision; see decide.h. It reads from top to bottom: what forbids the GPU, what demands it, what it would cost. */
+/* The decision; see decide.h. It reads from top to bottom: what forbids the GPU, what demands it, what it
+   would cost. */
 #include "dispatch/decide.h"
 
 #include "dispatch/cost.h"
@@ -8,21 +9,26 @@
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
 
-#define MARGIN 0.9      /* the GPU must be predicted this much faster: predictions err, and the host is the quieter choice */
-/* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30 us, 58 to 98 were predicted, and 80
-   to 134 when it had been idle (tests/bench/results/nvidia-h200/evidence/host-threads.md). */
+/* The GPU must be predicted this much faster: predictions err, and the host is the quieter choice. */
+#define MARGIN 0.9
+/* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30
+   us, 58 to 98 were predicted, and 80 to 134 when it had been idle
+   (tests/bench/results/nvidia-h200/evidence/host-threads.md). */
 #define HOPELESS_GPU 2
 #define HOPELESS_HOST 4
 #define WORTH_A_TRY_S 5e-4       /* nor does that matter on the host, if it should take no longer */
-#define START_LOST_S 0.3         /* what a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a training
-                                    loop on 16 cores and an H200: evidence/host-threads.md) */
+/* What a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a
+   training loop on 16 cores and an H200: evidence/host-threads.md). */
+#define START_LOST_S 0.3
 
-/* A C so large is not in any cache when the program looks at it: src/copy/copy2d.c copies it 1.4 to 1.5 times as fast if lines need not be
-   read to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about even). */
+/* A C so large is not in any cache when the program looks at it: src/copy/copy2d.c copies it 1.4 to 1.5 times
+   as fast if lines need not be read to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about
+   even). */
 #define PAST_BYTES 0x1p25
 /* What one core copies in 20 us; a worker that sleeps is there after 14. */
 #define CREW_BYTES 0x1p18
-/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way (H200: evidence/host-threads.md). */
+/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way
+   (H200: evidence/host-threads.md). */
 #define CROWDED_BYTES 0x1p22
 /* A load of C on its way home: an eighth of it, within these. */
 #define MIN_LOAD_BYTES (256 << 10)
@@ -35,19 +41,24 @@ static gpb_plan on_host(gpb_plan plan, const char *why)
 
 static bool slower_on_gpu(const gpb_plan *plan) { return plan->gpu_s >= MARGIN * plan->host_s; }
 
-/* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is not thought to be hopeless. */
+/* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is
+   not thought to be hopeless. */
 static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
 {
     const bool alone = !facts->now.callers && !facts->now.host_callers;
-    if (slower_on_gpu(plan)) return !facts->learnt.try_gpu || !alone || facts->now.start_s > 0 || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
-    return facts->learnt.try_host && alone && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
+    if (slower_on_gpu(plan))
+        return !facts->learnt.try_gpu || !alone || facts->now.start_s > 0
+               || plan->gpu_s >= HOPELESS_GPU * plan->host_s;
+    return facts->learnt.try_host && alone
+           && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
 }
 
 /* How much quicker than the host the GPU would be, were the process not crowded; 0: it would not. */
 static double missed_s(const gpb_plan *plan, const gpb_facts *facts)
 {
     const double quiet_s = plan->gpu_s / facts->learnt.gpu_ratio * facts->learnt.quiet_ratio;
-    const bool missed = facts->learnt.crowded && facts->now.start_s == 0 && slower_on_gpu(plan) && quiet_s < MARGIN * plan->host_s;
+    const bool missed = facts->learnt.crowded && facts->now.start_s == 0 && slower_on_gpu(plan)
+                        && quiet_s < MARGIN * plan->host_s;
     return missed ? plan->host_s - quiet_s : 0;
 }
 
@@ -55,17 +66,22 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
 {
     const double missed = missed_s(&plan, facts);
     const bool tries = !slower_on_gpu(&plan);
-    plan = on_host(plan, tries ? "trying the host, to learn its speed" : missed > 0 ? "faster on the host (its threads are busy)" : "faster on the host");
+    plan = on_host(plan, tries ? "trying the host, to learn its speed"
+                         : missed > 0 ? "faster on the host (its threads are busy)" : "faster on the host");
     plan.tries = tries, plan.missed_s = missed;
     return plan;
 }
 
 /* The panels of the fastest kernel that fits: a lean one needs the least memory. */
-static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
+static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                        const gpb_policy *policy)
 {
     for (int lean = 0; lean < 2; lean++) {
         const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
-        plan->kernel = best.kernel, plan->fallback = best.fallback, plan->splits = best.splits, plan->streamk = best.streamk;
+        plan->kernel = best.kernel;
+        plan->fallback = best.fallback;
+        plan->splits = best.splits;
+        plan->streamk = best.streamk;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
         plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
         return true;
@@ -82,10 +98,13 @@ static gpb_facts shared(const gpb_facts *facts)
     return now;
 }
 
-/* The cores, as calls on the host share them: with each other, and with the copying for those that are on the GPU, which they hold up as
-   well. Of 16 callers of 2048 the GPU got 0.77 of one's work done; where it seemed to each that its turn was longer than the host took,
-   both together 0.13 (H200: evidence/callers.md). */
-static double crowd_of_host(const gpb_facts *facts) { return (1 + facts->now.host_callers) * (facts->now.callers > 0 ? 2 : 1); }
+/* The cores, as calls on the host share them: with each other, and with the copying for those that are on the
+   GPU, which they hold up as well. Of 16 callers of 2048 the GPU got 0.77 of one's work done; where it seemed
+   to each that its turn was longer than the host took, both together 0.13 (H200: evidence/callers.md). */
+static double crowd_of_host(const gpb_facts *facts)
+{
+    return (1 + facts->now.host_callers) * (facts->now.callers > 0 ? 2 : 1);
+}
 
 /* The user's kernel is another one than the plan's. */
 static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
@@ -93,30 +112,33 @@ static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
     return policy->kernel && plan->kernel != gpb_kernel_table_find(policy->kernel);
 }
 
-/* What it is worth to wait for: starting the GPU, or the rest of a start that is under way, must pay by this call alone. */
+/* What it is worth to wait for: starting the GPU, or the rest of a start that is under way, must pay by this
+   call alone. */
 static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
 {
     return facts->now.start_s + plan->gpu_s < MARGIN * plan->host_s;
 }
 
-/* A start that takes longer than it should is waited for until the host could as well have computed: twice what the better choice had taken,
-   at most. */
+/* A start that takes longer than it should is waited for until the host could as well have computed: twice
+   what the better choice had taken, at most. */
 static double longest_wait(const gpb_plan *plan, bool must)
 {
     return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
-/* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon, or the program has run so long
-   that it loses less than 5 % should it end now. */
+/* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon,
+   or the program has run so long that it loses less than 5 % should it end now. */
 static bool pays(double credit_s, const gpb_facts *facts)
 {
-    return credit_s >= facts->now.start_s && (credit_s >= 0.5 * facts->now.age_s || 0.05 * facts->now.age_s + 0.02 >= START_LOST_S);
+    return credit_s >= facts->now.start_s
+           && (credit_s >= 0.5 * facts->now.age_s || 0.05 * facts->now.age_s + 0.02 >= START_LOST_S);
 }
 
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
-    plan = on_host(plan, facts->now.starting ? "starting the GPU" : "too little work so far to start the GPU");
+    plan = on_host(plan, facts->now.starting ? "starting the GPU"
+                   : "too little work so far to start the GPU");
     plan.waits = true;
     plan.starts = !facts->now.starting && pays(facts->now.credit_s + saved, facts);
     if (plan.starts) plan.why = "starting the GPU";
@@ -127,20 +149,24 @@ const char gpb_decide_too_small[] = "too small for the GPU";
 
 const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
 {
-    return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never" : call->type != GPB_TYPE_s ? "no kernels for this precision"
+    return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never"
+         : call->type != GPB_TYPE_s ? "no kernels for this precision"
          : !gpb_call_multiplies(call) && c_on_host ? "nothing to multiply" : !gpu ? "no GPU" : NULL;
 }
 
 double gpb_decide_too_few(const gpb_facts *facts)
 {
-    return facts->link.call_s / 4 * facts->host.core_gflops * 1e9 / 2 / (facts->learnt.host_ratio > 0.25 ? facts->learnt.host_ratio : 0.25);
+    const double ratio = facts->learnt.host_ratio > 0.25 ? facts->learnt.host_ratio : 0.25;
+    return facts->link.call_s / 4 * facts->host.core_gflops * 1e9 / 2 / ratio;
 }
 
-/* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they lie now is not known. */
+/* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they
+   lie now is not known. */
 static double managed_s(const gpb_call *call, const gpb_facts *facts)
 {
     double elements = 0;
-    for (int x = 0; x < GPB_OPERANDS; x++) elements += facts->where[x].managed ? gpb_call_elements(call, x) : 0;
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        elements += facts->where[x].managed ? gpb_call_elements(call, x) : 0;
     return (double)gpb_call_element(call) * elements / (1e9 * facts->link.dma_gbs);
 }
 
@@ -148,12 +174,15 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
 static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
-    const double c = element * (double)call->m * (double)call->n, up = element * ((double)call->m + (double)call->n) * k * batch;
+    const double c = element * (double)call->m * (double)call->n;
+    const double up = element * ((double)call->m + (double)call->n) * k * batch;
     bool once = true, staged = gpb_place_on_host(facts->where[GPB_C].place);
     for (int x = 0; x < GPB_OPERANDS; x++) once &= plan->panel[x].buffers == 1;
-    for (int x = 0; x < GPB_C; x++) staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
+    for (int x = 0; x < GPB_C; x++)
+        staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
     /* Not where what is home cannot be fetched again: beta C is in it. */
-    plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once && !plan->panel[GPB_C].packs
+    plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once
+                        && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
     if (plan->kernel->form == GPB_FORM_SPLIT)
         plan->slicer = gpb_kernel_table_slicer(facts->gpu.arch, plan->kc, gpb_plan_slices(plan->kernel));
@@ -172,16 +201,22 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
 
-    /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel is looked at. */
-    plan.panel[GPB_A].extent = call->m, plan.panel[GPB_B].extent = call->n, plan.kc = call->k, plan.group = call->batch;
+    /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel
+       is looked at. */
+    plan.panel[GPB_A].extent = call->m;
+    plan.panel[GPB_B].extent = call->n;
+    plan.kc = call->k;
+    plan.group = call->batch;
     plan.host_s = facts->learnt.host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;
     plan.gpu_s = facts->learnt.gpu_ratio * gpb_predict_link(&plan, call, &now) + travel_s;
     if (!must && facts->link.call_s >= MARGIN * plan.host_s) return on_host(plan, gpb_decide_too_small);
-    if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0) return quicker_on_host(plan, facts);
+    if (!must && is_the_hosts(&plan, facts) && missed_s(&plan, facts) == 0)
+        return quicker_on_host(plan, facts);
 
-    if (!make_panels(&plan, call, &now, policy)) return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
+    if (!make_panels(&plan, call, &now, policy))
+        return on_host(plan, plan.kernel ? "too little device memory" : "no kernel for this GPU");
     plan.gpu_s += travel_s;
     if (!must && is_the_hosts(&plan, facts)) return quicker_on_host(plan, facts);
     if (!must && facts->now.start_s > 0 && !worth_waiting(&plan, facts)) return until_started(plan, facts);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice among the rows that can run; see kernel_pick.h. Whoever adds a kernel adds its rows to tuned.def, not code here. */
+/* The choice among the rows that can run; see kernel_pick.h. Whoever adds a kernel adds its rows to
+   tuned.def, not code here. */
 #include "dispatch/kernel_pick.h"
 
 #include <math.h>
@@ -11,9 +12,12 @@
 #include "dispatch/learn.h"
 #include "dispatch/packing.h"
 
-#define LEAST_SLICED_K 64             /* rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs' */
-#define LEAST_SLICED_PART 128         /* where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros */
-#define LONG_CHAINS 45000             /* k of a part times the tile's columns: FMAs one after the other are as many / 64 (thin16, thin32) */
+/* Rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs'. */
+#define LEAST_SLICED_K 64
+/* Where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros. */
+#define LEAST_SLICED_PART 128
+/* k of a part times the tile's columns: FMAs one after the other are as many / 64 (thin16, thin32). */
+#define LONG_CHAINS 45000
 #define LONG_CHAINS_COST 1.05         /* see weighed() */
 #define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
 
@@ -47,7 +51,8 @@ static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 /* Whether each launch of this kernel may cut its k: partial sums are of the whole of C. */
 static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
-    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->x[GPB_C].uplo == 'G' && gpb_call_multiplies(call);
+    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->x[GPB_C].uplo == 'G'
+           && gpb_call_multiplies(call);
 }
 
 /* Numbers of parts that are tried in tests/bench/fit.c: of three significant bits. */
@@ -58,14 +63,15 @@ static int rounded(double parts)
     return x / last * last;
 }
 
-/* Long chains of FMAs are less accurate than cuBLAS's where C has few columns, for it cuts k there (an H200, 16384 x 16 x 16384 of U(0,1): 3.6 u in
-   two parts, 1.2 in eight, which take 313 us and not 322, cuBLAS 1.6; with few rows it has 14): shorter ones are worth some time. For the
-   number of parts alone. */
+/* Long chains of FMAs are less accurate than cuBLAS's where C has few columns, for it cuts k there (an H200,
+   16384 x 16 x 16384 of U(0,1): 3.6 u in two parts, 1.2 in eight, which take 313 us and not 322, cuBLAS 1.6;
+   with few rows it has 14): shorter ones are worth some time. For the number of parts alone. */
 static bool has_chains(const gpb_kernel *kernel) { return gpb_kernel_table_can(kernel, GPB_CAP_LONG_CHAINS); }
 
 static double weighed(const gpb_kernel_cost *cost, const gpb_call *call, int splits, double seconds)
 {
-    const bool is_long = has_chains(cost->kernel) && call->k * cost->kernel->bn > (int64_t)splits * LONG_CHAINS;
+    const bool is_long = has_chains(cost->kernel)
+                         && call->k * cost->kernel->bn > (int64_t)splits * LONG_CHAINS;
     return is_long ? seconds * LONG_CHAINS_COST : seconds;
 }
 
@@ -84,10 +90,12 @@ static parts_choice parts_of(const gpb_kernel_cost *cost, const gpb_call *call, 
     return (parts_choice){ splits, seconds, weighed(cost, call, splits, seconds) };
 }
 
-/* As many parts as make half as many blocks as there are multiprocessors, as many, twice, four times, eight times, until that gets slower; for
-   kernels with chains as many as fill one round of all places, and two: thin16 and thin32 are 14 % faster so than by as many as there are
-   multiprocessors, twice, which the model has alike. */
-static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call, parts_choice whole, double most)
+/* As many parts as make half as many blocks as there are multiprocessors, as many, twice, four times, eight
+   times, until that gets slower; for kernels with chains as many as fill one round of all places, and two:
+   thin16 and thin32 are 14 % faster so than by as many as there are multiprocessors, twice, which the model
+   has alike. */
+static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call, parts_choice whole,
+                               double most)
 {
     parts_choice best = whole;
     double fill = 0.5 / (cost->tiles * cost->per_sm), last = INFINITY;
@@ -113,12 +121,15 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
 {
     const gpb_kernel *kernel = cost->kernel;
     parts_choice chosen = parts_of(cost, call, 1);
-    const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;      /* slices of a part; the last may have fewer */
-    double most = cost->slices / deep, bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
+    /* slices of a part; the last may have fewer */
+    const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;
+    double most = cost->slices / deep;
+    double bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
-    if (!lean && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call)) chosen = best_parts(cost, call, chosen, most);
+    if (!lean && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call))
+        chosen = best_parts(cost, call, chosen, most);
     keep(best, kernel, chosen.splits, chosen.seconds);
 }
 
@@ -132,9 +143,10 @@ static unsigned allowed(const gpb_policy *policy)
     }
 }
 
-/* shares: k may be shared out; math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is looked at first, so that most others
-   need no closer look. */
-static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms, bool lean, bool shares)
+/* shares: k may be shared out; math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is
+   looked at first, so that most others need no closer look. */
+static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms,
+                          bool lean, bool shares)
 {
     const gpb_generation *gpu = gpb_generation_of(facts->gpu.arch);
     gpb_case on = gpb_cost_case(call, facts, gpu);
@@ -164,7 +176,8 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
 static const gpb_kernel *fallback(int arch)
 {
     int i = 0;
-    while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;      /* one does: test_plan.c */
+    /* one does: test_plan.c */
+    while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;
     return &gpb_kernels[stand_ins[i]];
 }
 
@@ -177,17 +190,21 @@ static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const g
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
 
-/* Whether launches of a kernel whose k is not cut may share it out. GPUBLAS_SPLITS=1: k whole, to the letter. */
+/* Whether launches of a kernel whose k is not cut may share it out. GPUBLAS_SPLITS=1: k whole, to the
+   letter. */
 static bool may_share(const gpb_policy *policy, bool lean) { return !lean && policy->splits == 0; }
 
-gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
+                                bool lean)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
-    const unsigned strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT, sliced = 1u << GPB_MATH_FP16X3;
+    const unsigned strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT,
+        sliced = 1u << GPB_MATH_FP16X3;
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, lean);
     gpb_choice best;
-    if (kernel && gpb_kernel_table_runs(kernel->image, facts->gpu.arch) && (!lean || kernel->form == GPB_FORM_STRIDED)) {
+    if (kernel && gpb_kernel_table_runs(kernel->image, facts->gpu.arch)
+        && (!lean || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
         /* Nothing to load: nothing that another form could speed up. */
@@ -199,14 +216,17 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
-    best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came before */
+    best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came
+                                                before */
     return best;
 }
 
-/* ---- what was chosen before: programs ask for a few sizes again and again, and a choice takes 0.6 to 1.6 us of calls that take 10 */
+/* ---- what was chosen before: programs ask for a few sizes again and again, and a choice takes 0.6 to 1.6 us
+   of calls that take 10 */
 
 enum { REMEMBERED = 256 };
-/* A word of the choice, and the question's hash exclusive-or that word: two that were not written together do not fit. */
+/* A word of the choice, and the question's hash exclusive-or that word: two that were not written together do
+   not fit. */
 static struct { _Atomic uint64_t check, choice; } remembered[REMEMBERED];
 
 static uint64_t mix(uint64_t hash, uint64_t more)
@@ -215,7 +235,8 @@ static uint64_t mix(uint64_t hash, uint64_t more)
     return hash ^ hash >> 29;
 }
 
-/* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be expected. */
+/* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be
+   expected. */
 static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->gpu.arch));
@@ -249,7 +270,8 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? fallback(arch) : NULL, splits, shares && splits == 1, seconds };
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? fallback(arch) : NULL, splits, shares
+                         && splits == 1, seconds };
 }
 
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)

@@ -12,15 +12,17 @@ const gpb_image_row gpb_image_rows[GPB_IMAGES] = {
 };
 
 const gpb_kernel gpb_kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                                  \
-    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image, (enum gpb_type)GPB_IMAGE_TYPE_##image,        \
-      GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, stages, threads, smem, GPB_CAP_##caps, idea },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)              \
+    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image,                                  \
+      (enum gpb_type)GPB_IMAGE_TYPE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, stages,        \
+      threads, smem, GPB_CAP_##caps, idea },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
 
 const gpb_slicer gpb_slicers[GPB_SLICERS] = {
-#define SPLITTER(name, image, most, sharers) { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), GPB_IMAGE_##image, most, sharers },
+#define SPLITTER(name, image, most, sharers)                                                              \
+    { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), GPB_IMAGE_##image, most, sharers },
 #include "kernels/split.def"
 #undef SPLITTER
 };

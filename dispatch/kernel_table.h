@@ -41,7 +41,8 @@ typedef struct gpb_kernel {
 
 /* The rows' places in gpb_kernels. */
 enum gpb_kernel_row {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_KERNEL_##name,
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    GPB_KERNEL_##name,
 #include "kernels/gemm.def"
 #undef KERNEL
     GPB_KERNELS
@@ -68,9 +69,15 @@ extern const gpb_kernel gpb_kernels[];
 extern const int gpb_kernel_count;
 
 /* Of a tile: rows of op(A), columns of op(B). */
-static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_operand x) { return x == GPB_A ? kernel->bm : kernel->bn; }
+static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_operand x)
+{
+    return x == GPB_A ? kernel->bm : kernel->bn;
+}
 
-static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap cap) { return kernel->caps & cap; }
+static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap cap)
+{
+    return kernel->caps & cap;
+}
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Corrections; see learn.h. Times have a long tail upwards (other processes, page faults, a core that sleeps), so a step up is smaller than
-   a step down: what is learnt is nearer to the best of many calls than to their mean, and one slow call does not send a class away for
-   good. */
+/* Corrections; see learn.h. Times have a long tail upwards (other processes, page faults, a core that
+   sleeps), so a step up is smaller than a step down: what is learnt is nearer to the best of many calls than
+   to their mean, and one slow call does not send a class away for good. */
 #include "dispatch/learn.h"
 
 #include <math.h>
@@ -11,12 +11,15 @@
 #define UNIT 65536.0
 #define LEAST (1.0 / 64)                 /* corrections beyond these are errors of measurement */
 #define MOST 64.0
-#define UNTRIED 0.7                      /* a class that was never tried is worth two calls that may take half as long again */
+/* A class that was never tried is worth two calls that may take half as long again. */
+#define UNTRIED 0.7
 #define LONG_S 0.05                      /* what a first call has to do besides is small against this */
 #define WAYS 4u                          /* places that a size may have: a power of two */
-#define KNOWN 4                          /* calls, then a size is known well enough to try the other side, and to believe that at once */
-#define TRIES 3                          /* a size begins with the best of three calls: two in a row at least, where rows are of five, and the
-                                            first on the side that was idle takes longer (the host's threads sleep) */
+/* Calls, then a size is known well enough to try the other side, and to believe that at once. */
+#define KNOWN 4
+/* A size begins with the best of three calls: two in a row at least, where rows are of five, and the first on
+   the side that was idle takes longer (the host's threads sleep). */
+#define TRIES 3
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
 static int class_of(const gpb_call *call)
@@ -35,8 +38,10 @@ static int class_of(const gpb_call *call)
 uint64_t gpb_learn_hash(const gpb_call *g)
 {
     static const uint64_t odd = 0x9e3779b97f4a7c15;
-    const unsigned char letters[] = { (unsigned char)g->x[GPB_A].trans, (unsigned char)g->x[GPB_B].trans, (unsigned char)g->x[GPB_C].uplo };
-    const uint64_t rest = (uint64_t)letters[0] | (uint64_t)letters[1] << 8 | (uint64_t)letters[2] << 16 | (uint64_t)(g->beta != 0) << 24
+    const unsigned char letters[] = { (unsigned char)g->x[GPB_A].trans, (unsigned char)g->x[GPB_B].trans,
+                                      (unsigned char)g->x[GPB_C].uplo };
+    const uint64_t rest = (uint64_t)letters[0] | (uint64_t)letters[1] << 8 | (uint64_t)letters[2] << 16
+                          | (uint64_t)(g->beta != 0) << 24
                           | (uint64_t)g->type << 32 | (uint64_t)g->routine << 40;
     uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
     hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
@@ -55,12 +60,14 @@ static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
     return atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
 }
 
-/* Where this size is; else the place that it may take: that of the least seen of those it could have, one by chance if all are sure. */
+/* Where this size is; else the place that it may take: that of the least seen of those it could have, one by
+   chance if all are sure. */
 static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
 {
     uint32_t best = key.place ^ key.tag % WAYS, least_seen = GPB_LEARN_SURE;
     for (uint32_t way = 0; way < WAYS; way++) {
-        const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place ^ way], memory_order_relaxed);
+        const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place ^ way],
+                                                         memory_order_relaxed);
         if (size.seen && size.tag == key.tag) return key.place ^ way;
         if (size.seen < least_seen) best = key.place ^ way, least_seen = size.seen;
     }
@@ -70,7 +77,8 @@ static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
 /* What is known of this size: nothing, if it is not there. */
 static gpb_learn_cell size_of(const gpb_learn *learnt, gpb_learn_key key)
 {
-    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place_of(learnt, key)], memory_order_relaxed);
+    const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place_of(learnt, key)],
+                                                     memory_order_relaxed);
     return size.tag == key.tag ? size : (gpb_learn_cell){ 0 };
 }
 
@@ -81,8 +89,8 @@ static double believed(gpb_learn_cell cell)
     return cell.seen < 2 ? 1 : cell.seen < 4 ? min(ratio, 2) : ratio;
 }
 
-/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and is a sixteenth for another
-   shape; "as modelled" weighs as much as a quarter of a call. */
+/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and
+   is a sixteenth for another shape; "as modelled" weighs as much as a quarter of a call. */
 static double ratio_of_class(const gpb_learn *learnt, int class)
 {
     const gpb_learn_cell own = cell_of(learnt, class);
@@ -116,8 +124,10 @@ void gpb_learn_facts(const gpb_learn *host, const gpb_learn *gpu, gpb_learn_key 
 {
     const gpb_learn_cell on_host = size_of(host, key), on_gpu = size_of(gpu, key);
     const bool host_known = on_host.seen >= KNOWN, gpu_known = on_gpu.seen >= KNOWN;
-    facts->learnt.host_ratio = gpu_known && on_host.seen >= TRIES ? on_host.ratio / UNIT : gpb_learn_ratio(host, key, true);
-    facts->learnt.gpu_ratio = host_known && on_gpu.seen >= TRIES ? on_gpu.ratio / UNIT : gpb_learn_ratio(gpu, key, false);
+    facts->learnt.host_ratio = gpu_known && on_host.seen >= TRIES ? on_host.ratio / UNIT
+                               : gpb_learn_ratio(host, key, true);
+    facts->learnt.gpu_ratio = host_known && on_gpu.seen >= TRIES ? on_gpu.ratio / UNIT
+                              : gpb_learn_ratio(gpu, key, false);
     facts->learnt.try_host = gpu_known && on_host.seen < TRIES && on_gpu.tries < TRIES;
     facts->learnt.try_gpu = host_known && on_gpu.seen < TRIES && on_host.tries < TRIES;
 }
@@ -152,13 +162,15 @@ static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double mo
 /* A size begins with the best of its first calls, and takes the place of another. */
 static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double ratio)
 {
-    if (cell.tag != tag || cell.seen == 0) return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
+    if (cell.tag != tag || cell.seen == 0)
+        return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
     if (cell.seen >= TRIES) return step(cell, ratio);
     cell.ratio = stored(min(ratio, cell.ratio / UNIT)), cell.seen++;
     return cell;
 }
 
-/* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is whole. */
+/* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is
+   whole. */
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
 {
     if (!(modelled_s > 0 && measured_s > 0)) return false;
@@ -169,7 +181,8 @@ bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, doub
     atomic_store_explicit(&learnt->cell[key.class], cell, memory_order_relaxed);
     atomic_store_explicit(&learnt->kept[place], next_of_size(size, key.tag, ratio), memory_order_relaxed);
     const double before = believed(old), after = believed(cell);
-    return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before || after < 0.9 * before;
+    return (cell.seen == GPB_LEARN_SURE && old.seen < GPB_LEARN_SURE) || after > 1.1 * before
+           || after < 0.9 * before;
 }
 
 bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)

@@ -16,20 +16,24 @@ enum gpb_structure { GPB_GENERAL, GPB_SYMMETRIC, GPB_HERMITIAN, GPB_TRIANGULAR }
 /* Column-major. Its rows and columns follow from the call's m, n, k and `trans` (call.h). */
 typedef struct gpb_matrix {
     const void *base;            /* member 0, unless there is an array. C's may be written */
-    const void *const *array;    /* of a pointer-array batch: an address a member, in host memory; else NULL */
+    const void *const *array;    /* of a pointer-array batch: an address a member, in host memory; else
+                                    NULL */
     int64_t stride;              /* of a strided batch: elements from a member to the next */
     int64_t ld;                  /* elements from a column to the next */
     char trans;                  /* op(X): 'N' 'T' 'C' */
     bool conj;                   /* conjugated beside that: with 'N', conjugated and not transposed */
     enum gpb_structure structure;
-    char uplo;                   /* the triangle that is stored, or of C the one that is written: 'U' 'L'; 'G': all */
-    char diag;                   /* of a triangular one: 'U' if its diagonal is all ones and not read, else 'N' */
+    char uplo;                   /* the triangle that is stored, or of C the one that is written: 'U' 'L';
+                                    'G': all */
+    char diag;                   /* of a triangular one: 'U' if its diagonal is all ones and not read, else
+                                    'N' */
 } gpb_matrix;
 
 /* Where a member begins; `bytes`: of an element. */
 static inline void *gpb_matrix_member(const gpb_matrix *x, int64_t member, size_t bytes)
 {
-    return (void *)(x->array ? (uintptr_t)x->array[member] : (uintptr_t)x->base + (uintptr_t)(x->stride * member) * bytes);
+    return (void *)(x->array ? (uintptr_t)x->array[member] : (uintptr_t)x->base
+                    + (uintptr_t)(x->stride * member) * bytes);
 }
 
 static inline bool gpb_matrix_transposed(const gpb_matrix *x) { return x->trans != 'N'; }
@@ -39,8 +43,8 @@ typedef struct gpb_matrix_rows {
     int64_t first, last;
 } gpb_matrix_rows;
 
-/* Which rows of a column belong to the triangle ('G': all), in a part of a matrix that begins at row `row0` and has so many rows. `col`: the
-   column's number in the whole matrix. first == last: none. */
+/* Which rows of a column belong to the triangle ('G': all), in a part of a matrix that begins at row `row0`
+   and has so many rows. `col`: the column's number in the whole matrix. first == last: none. */
 static inline gpb_matrix_rows gpb_matrix_rows_of(char uplo, int64_t row0, int64_t rows, int64_t col)
 {
     const int64_t diagonal = col - row0, above = diagonal < 0 ? 0 : diagonal < rows ? diagonal : rows;

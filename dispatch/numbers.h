@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What C lacks of arithmetic. Without a prefix, for it is written often: for .c files, and for embedded.h, which is the body of four. */
+/* What C lacks of arithmetic. Without a prefix, for it is written often: for .c files, and for embedded.h,
+   which is the body of four. */
 #ifndef GPB_NUMBERS_H
 #define GPB_NUMBERS_H
 
@@ -17,9 +18,13 @@ static inline double max_double(double a, double b) { return a > b ? a : b; }
 /* x, or the bound that it is beyond. */
 static inline double clamp(double x, double low, double high) { return max(low, min(x, high)); }
 
-/* How many parts a size is cut into, the last perhaps smaller; 1 if there is nothing to cut. For sizes up to INT64_MAX. */
+/* How many parts a size is cut into, the last perhaps smaller; 1 if there is nothing to cut. For sizes up to
+   INT64_MAX. */
 static inline int64_t ceil_div(int64_t size, int64_t part) { return size > 0 ? (size - 1) / part + 1 : 1; }
 
-static inline int64_t round_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+static inline int64_t round_up(int64_t size, int64_t multiple)
+{
+    return (size + multiple - 1) / multiple * multiple;
+}
 
 #endif

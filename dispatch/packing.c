@@ -4,7 +4,8 @@
 
 #define ALIGNED 256               /* bytes */
 
-static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to it */
+static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to
+                                                     it */
 {
     return (size & (tile - 1)) == 0;
 }
@@ -18,17 +19,21 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand which)
 }
 
 /* A or B can be read as it is by a PADDED kernel: as op(X), in whole tiles. */
-static bool is_padded(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
+static bool is_padded(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
+                      enum gpb_operand x)
 {
-    const bool whole = multiple(gpb_call_extent(call, x), gpb_kernel_table_edge(kernel, x)) && multiple(call->k, kernel->bk);
+    const bool whole = multiple(gpb_call_extent(call, x), gpb_kernel_table_edge(kernel, x))
+                       && multiple(call->k, kernel->bk);
     const bool lies_right = !gpb_where_is(facts, x, GPB_PLACE_DEVICE) || gpb_packing_aligned(call, x);
     return whole && !gpb_matrix_transposed(&call->x[x]) && lies_right;
 }
 
-bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
+bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
+                    enum gpb_operand x)
 {
     if (x == GPB_C)
-        return kernel->form == GPB_FORM_PADDED_C || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE));
+        return kernel->form == GPB_FORM_PADDED_C
+               || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
     return kernel->form == GPB_FORM_SPLIT || !is_padded(kernel, call, facts, x);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Panels; see panels.h. All sums saturate: a call of any size gets an answer, and one that cannot fit is seen not to. */
+/* Panels; see panels.h. All sums saturate: a call of any size gets an answer, and one that cannot fit is seen
+   not to. */
 #include "dispatch/panels.h"
 
 #include <math.h>
@@ -12,12 +13,14 @@
 #include "kernels/split.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
-#define GRAIN 256                        /* panels are cut at multiples of this: of every tile, and of a row's 1024 bytes */
+/* Panels are cut at multiples of this: of every tile, and of a row's 1024 bytes. */
+#define GRAIN 256
 #define MOST_STRIPS 64                   /* of A and B together */
 #define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
-#define TABLES 1088                      /* a member of a pointer-array batch in four address tables: 48 bytes, and 4 x 256 to round them
-                                            up. That once would do; for each member it makes a group's bytes proportional to its size */
+/* A member of a pointer-array batch in four address tables: 48 bytes, and 4 x 256 to round them up. That once
+   would do; for each member it makes a group's bytes proportional to its size. */
+#define TABLES 1088
 
 static int64_t rounded_up(int64_t size, int64_t multiple)
 {
@@ -53,7 +56,8 @@ static void set_extent(gpb_plan *plan, enum gpb_operand x, int64_t extent)
 /* Tiles of that kernel in a block of C. */
 static int64_t tiles_of(const gpb_plan *plan, const gpb_kernel *kernel)
 {
-    return product(ceil_div(plan->panel[GPB_A].extent, kernel->bm), ceil_div(plan->panel[GPB_B].extent, kernel->bn));
+    return product(ceil_div(plan->panel[GPB_A].extent, kernel->bm),
+                   ceil_div(plan->panel[GPB_B].extent, kernel->bn));
 }
 
 /* Some launch of the plan is likely to share out k. Strips unlock less than the whole panel at a time. */
@@ -64,17 +68,20 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
     const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
     const bool strips = a->strip < a->extent || b->strip < b->extent;
     return plan->streamk && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
-           && ((strips && gpb_streamk_is_deep(plan->kc)) || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
+           && ((strips && gpb_streamk_is_deep(plan->kc))
+               || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
-/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel shares out, its counters, and
-   up to the first multiple of GPB_PLAN_ALIGNED. */
+/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel
+   shares out, its counters, and up to the first multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1)
-        return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits), element);
-    if (kernel->form != GPB_FORM_SPLIT) return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
+        return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits),
+                    element);
+    if (kernel->form != GPB_FORM_SPLIT)
+        return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
     const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, max(tile, wide));
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
@@ -84,14 +91,16 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t e
 static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t element)
 {
     const gpb_panels *p = &plan->panel[x];
-    return product(ceil_div(p->extent, p->strip), area(min(p->extent, p->strip), plan->kc, plan->group, element));
+    return product(ceil_div(p->extent, p->strip),
+                   area(min(p->extent, p->strip), plan->kc, plan->group, element));
 }
 
 /* The same as gpb_ssplit leaves them. */
 static int64_t strips_split(const gpb_plan *plan, enum gpb_operand x)
 {
     const gpb_panels *p = &plan->panel[x];
-    return product(ceil_div(p->extent, p->strip), split_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
+    return product(ceil_div(p->extent, p->strip),
+                   split_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
 }
 
 /* 2 if more than one panel comes: one while the other is at work. */
@@ -113,9 +122,12 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t 
     const gpb_kernel *kernel = plan->kernel;
     const bool split = kernel->form == GPB_FORM_SPLIT;
     gpb_panels *p = &plan->panel[x];
-    const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x)), depth = rounded_up(plan->kc, kernel->bk);
-    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), split ? GPB_PLAN_ALIGNED : 1), p->buffers) : 0;
-    p->bytes_packed = !p->packs ? 0 : split ? strips_split(plan, x) : area(extent, depth, plan->group, element);
+    const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x));
+    const int64_t depth = rounded_up(plan->kc, kernel->bk);
+    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), split ? GPB_PLAN_ALIGNED : 1),
+                               p->buffers) : 0;
+    p->bytes_packed = !p->packs ? 0 : split ? strips_split(plan, x)
+                      : area(extent, depth, plan->group, element);
     p->bytes_wide = plan->wide ? split_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
 }
 
@@ -123,7 +135,8 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t 
 static void measure_written(gpb_plan *plan, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t grain = kernel->form == GPB_FORM_SPLIT ? GPB_PLAN_ALIGNED : 1, m = plan->panel[GPB_A].extent, n = plan->panel[GPB_B].extent;
+    const int64_t grain = kernel->form == GPB_FORM_SPLIT ? GPB_PLAN_ALIGNED : 1;
+    const int64_t m = plan->panel[GPB_A].extent, n = plan->panel[GPB_B].extent;
     gpb_panels *p = &plan->panel[GPB_C];
     p->bytes = comes ? product(rounded_up(area(m, n, plan->group, element), grain), p->buffers) : 0;
     const int64_t padded = area(rounded_up(m, kernel->bm), rounded_up(n, kernel->bn), plan->group, element);
@@ -136,7 +149,8 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     const size_t element = gpb_call_element(call);
     const bool reads = gpb_call_multiplies(call);
     count_buffers(plan, call);
-    for (int x = 0; x < GPB_C; x++) measure_read(plan, x, reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE), element);
+    for (int x = 0; x < GPB_C; x++)
+        measure_read(plan, x, reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE), element);
     measure_written(plan, !gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE), element);
     plan->bytes_parts = reads ? parts_area(plan, facts, element) : 0;
     return gpb_plan_bytes(plan) + (gpb_call_arrays(call) ? product(plan->group, TABLES) : 0);
@@ -145,7 +159,8 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *smallest = plan->fallback ? plan->fallback : plan->kernel;
-    return measure(plan, call, facts) <= facts->gpu.bytes && tiles_of(plan, smallest) <= INT32_MAX;      /* a grid has 2^31 - 1 blocks */
+    /* a grid has 2^31 - 1 blocks */
+    return measure(plan, call, facts) <= facts->gpu.bytes && tiles_of(plan, smallest) <= INT32_MAX;
 }
 
 /* The next smaller panel to try: GRAIN times a power of two; 0 after the last. */
@@ -176,18 +191,21 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     return min(product(good, GRAIN), call->n);
 }
 
-/* What panels that do not all fit are judged by: the busiest of link and kernels, and a tenth of the others, for they get in each other's
-   way; one more launch or more for each block and panel of k. */
+/* What panels that do not all fit are judged by: the busiest of link and kernels, and a tenth of the others,
+   for they get in each other's way; one more launch or more for each block and panel of k. */
 static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     const double up = gpb_predict_up(&t, facts), down = gpb_predict_down(&t, facts), busiest = max(up, down);
-    double launches = (double)ceil_div(call->batch, plan->group) * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1);
-    for (int x = 0; x < GPB_C; x++) launches *= (double)ceil_div(gpb_call_extent(call, x), plan->panel[x].extent);
+    const double steps = gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1;
+    double launches = (double)ceil_div(call->batch, plan->group) * steps;
+    for (int x = 0; x < GPB_C; x++)
+        launches *= (double)ceil_div(gpb_call_extent(call, x), plan->panel[x].extent);
     return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
 
-/* All depths and heights by halves, each with the widest column block: a few hundred candidates at most, for a call that takes seconds. */
+/* All depths and heights by halves, each with the widest column block: a few hundred candidates at most, for
+   a call that takes seconds. */
 static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     gpb_plan best = { 0 };
@@ -214,7 +232,8 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
 /* The SPLIT kernel for what FP16 slices cannot reach, if it runs here. */
 static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call)) return NULL;
+    if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call))
+        return NULL;
     for (int i = 0; i < gpb_kernel_count; i++)
         if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SPLIT
             && gpb_kernel_table_runs(gpb_kernels[i].image, facts->gpu.arch))
@@ -233,16 +252,20 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips of both operands, or of B behind the whole of A, or panels of k, so that copying, kernels and the way home overlap: those with which
-   the run is predicted to end first. Strips of both let C go home from the beginning; those of B are fewer launches. C in place
-   is one tile, of panels of k: a run that fails, and one whose blocks are marked, then has just one to mend. */
+/* Strips of both operands, or of B behind the whole of A, or panels of k, so that copying, kernels and the
+   way home overlap: those with which the run is predicted to end first. Strips of both let C go home from the
+   beginning; those of B are fewer launches. C in place is one tile, of panels of k: a run that fails, and one
+   whose blocks are marked, then has just one to mend. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
     const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
-    const bool on_device = gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE) && gpb_where_is(facts, GPB_B, GPB_PLACE_DEVICE) && c_in_place;
+    const bool on_device = gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE)
+                           && gpb_where_is(facts, GPB_B, GPB_PLACE_DEVICE) && c_in_place;
     const int64_t mc = plan->panel[GPB_A].extent, nc = plan->panel[GPB_B].extent;
-    if (on_device || padded || plan->panel[GPB_C].packs || call->batch > 1 || !gpb_call_multiplies(call) || plan->kc < call->k) return;
+    if (on_device || padded || plan->panel[GPB_C].packs || call->batch > 1 || !gpb_call_multiplies(call)
+        || plan->kc < call->k)
+        return;
     gpb_plan best = *plan;
     double best_s = gpb_predict_run(plan, call, facts, kernels_s);
     const int64_t longest = c_in_place ? 0 : max(mc, nc);
@@ -250,12 +273,14 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
             next.panel[GPB_A].strip = whole_a ? mc : min(strip, mc), next.panel[GPB_B].strip = min(strip, nc);
-            const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip) + ceil_div(nc, next.panel[GPB_B].strip);
+            const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip)
+                                   + ceil_div(nc, next.panel[GPB_B].strip);
             if (strips > MOST_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) best = next, best_s = seconds;
         }
-    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && mc == call->m && nc == call->n; steps *= 2) {
+    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && mc == call->m
+         && nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
         next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
@@ -277,8 +302,8 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     if (groups > 1 && fits(&next, call, facts)) *plan = next;
 }
 
-/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of sums follows from that shape,
-   and the same call is to give the same bits. An H200's link. */
+/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of
+   sums follows from that shape, and the same call is to give the same bits. An H200's link. */
 static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;
@@ -291,8 +316,10 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
 {
     const gpb_facts always = usual(measured), *facts = &always;
     const int64_t longest = GPB_PLAN_LONGEST_COLUMN / (int64_t)gpb_call_element(call);
-    for (int x = 0; x < GPB_OPERANDS; x++) plan->panel[x].packs = gpb_packing_of(plan->kernel, call, facts, x);
-    set_extent(plan, GPB_A, gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? call->m : even(call->m, min(call->m, longest)));
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        plan->panel[x].packs = gpb_packing_of(plan->kernel, call, facts, x);
+    const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
+    set_extent(plan, GPB_A, c_in_place ? call->m : even(call->m, min(call->m, longest)));
     set_extent(plan, GPB_B, call->n);
     plan->kc = call->k, plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
@@ -301,9 +328,11 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
         return true;
     }
     plan->group = 1;
-    int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;      /* however many members */
+    /* however many members */
+    int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;
     member -= once;
-    if (plan->streamk && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes)) once = gpb_streamk_bytes(plan->kernel, facts->gpu.sms);
+    if (plan->streamk && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes))
+        once = gpb_streamk_bytes(plan->kernel, facts->gpu.sms);
     if (member > 0 && fits(plan, call, facts)) {
         plan->group = min(call->batch, max((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);

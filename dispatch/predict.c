@@ -8,18 +8,22 @@
 
 #define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
 
-/* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel that comes twice in a
-   row stays. With k in one panel B therefore moves once, and A once a column block, less the panel at each turn. Of C in host memory only
-   the products travel: beta C is added where it lies. */
+/* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel
+   that comes twice in a row stays. With k in one panel B therefore moves once, and A once a column block,
+   less the panel at each turn. Of C in host memory only the products travel: beta C is added where it
+   lies. */
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
-    const double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent), cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
+    const double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent);
+    const double cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
     const bool whole = plan->kc >= call->k;
-    const double times[] = { whole ? cols - (cols - 1) / rows : cols, whole ? 1 : rows }, element = (double)gpb_call_element(call);
+    const double times[] = { whole ? cols - (cols - 1) / rows : cols, whole ? 1 : rows };
+    const double element = (double)gpb_call_element(call);
     const double c = element * gpb_call_elements(call, GPB_C) * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
     gpb_traffic traffic = { .down = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? 0 : c };
     for (int x = 0; x < GPB_C; x++)
-        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE)) traffic.up[x] = element * gpb_call_elements(call, x) * times[x];
+        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE))
+            traffic.up[x] = element * gpb_call_elements(call, x) * times[x];
     if (gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) && call->beta != 0) traffic.up[GPB_C] = c;
     return traffic;
 }
@@ -27,7 +31,8 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
 double gpb_predict_up(const gpb_traffic *traffic, const gpb_facts *facts)
 {
     double seconds = 0;
-    for (int x = 0; x < GPB_OPERANDS; x++) seconds += gpb_cost_link(traffic->up[x], facts->where[x].place, true, facts);
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        seconds += gpb_cost_link(traffic->up[x], facts->where[x].place, true, facts);
     return seconds;
 }
 
@@ -39,13 +44,14 @@ double gpb_predict_down(const gpb_traffic *traffic, const gpb_facts *facts)
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
-    const double reach = gpb_cost_reach(t.up[GPB_A], facts->where[GPB_A].place) + gpb_cost_reach(t.down, facts->where[GPB_C].place);
+    const double reach = gpb_cost_reach(t.up[GPB_A], facts->where[GPB_A].place)
+                         + gpb_cost_reach(t.down, facts->where[GPB_C].place);
     return facts->link.call_s + reach + max(gpb_predict_up(&t, facts), gpb_predict_down(&t, facts));
 }
 
-/* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last blocks, the way through k, the change
-   of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21), strips that
-   nothing splits 10 us less. */
+/* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last
+   blocks, the way through k, the change of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at k =
+   1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21), strips that nothing splits 10 us less. */
 static double launch_s(const gpb_plan *plan, double k1)
 {
     return (plan->kernel->form == GPB_FORM_SPLIT ? 16e-6 : 6e-6) + 6e-9 * k1;
@@ -59,12 +65,13 @@ static int64_t strip_size(const gpb_move *move, const gpb_plan *plan)
 
 static double strip_bytes(const gpb_move *move, const gpb_call *call, const gpb_plan *plan)
 {
-    return (double)gpb_call_element(call) * (double)strip_size(move, plan) * (double)move->depth * (double)move->block.members;
+    const double size = (double)strip_size(move, plan), members = (double)move->block.members;
+    return (double)gpb_call_element(call) * size * (double)move->depth * members;
 }
 
-/* What a column takes longer that does not follow the one before. The crew: 8192 in 13.3 ms by strips of B alone, 17.9 with strips of A that
-   are columns of 1 KiB; the engines, from pinned memory: 14 ns where strips of 2 KiB lie 16 KiB apart, 40 ns where they lie 32 KiB apart
-   (H200, 16 cores, 2026-11-21). */
+/* What a column takes longer that does not follow the one before. The crew: 8192 in 13.3 ms by strips of B
+   alone, 17.9 with strips of A that are columns of 1 KiB; the engines, from pinned memory: 14 ns where strips
+   of 2 KiB lie 16 KiB apart, 40 ns where they lie 32 KiB apart (H200, 16 cores, 2026-11-21). */
 static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members, enum gpb_place place)
 {
     const double column_s = place == GPB_PLACE_PINNED ? 30e-9 : place == GPB_PLACE_HOST ? 10e-9 : 0;
@@ -72,23 +79,30 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
 }
 
 /* The move's strip over the link. */
-static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts)
+static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan,
+                      const gpb_facts *facts)
 {
     const enum gpb_place place = facts->where[move->operand].place;
     const bool k_down = gpb_call_k_down(call, move->operand);
-    const int64_t size = strip_size(move, plan), rows = k_down ? move->depth : size, cols = k_down ? size : move->depth;
+    const int64_t size = strip_size(move, plan), rows = k_down ? move->depth : size;
+    const int64_t cols = k_down ? size : move->depth;
     return gpb_cost_link(strip_bytes(move, call, plan), place, true, facts)
            + columns_s(rows, cols, call->x[move->operand].ld, move->block.members, place);
 }
 
-/* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it copies one way (H200 and 16 cores,
-   2026-11-21: 69 and 44 GB/s), and strips come first: until the last of them is up, the way home has what is left. */
-static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts, double up_end)
+/* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it
+   copies one way (H200 and 16 cores, 2026-11-21: 69 and 44 GB/s), and strips come first: until the last of
+   them is up, the way home has what is left. */
+static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts,
+                     double up_end)
 {
     const enum gpb_place place = facts->where[GPB_C].place;
-    const double bytes = (double)gpb_call_element(call) * (double)t->rows * (double)t->cols * (double)t->members;
-    const double alone_s = gpb_cost_link(bytes, place, false, facts) + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, place);
-    const bool staged = gpb_where_is(facts, GPB_A, GPB_PLACE_HOST) || gpb_where_is(facts, GPB_B, GPB_PLACE_HOST);
+    const double elements = (double)t->rows * (double)t->cols * (double)t->members;
+    const double bytes = (double)gpb_call_element(call) * elements;
+    const double alone_s = gpb_cost_link(bytes, place, false, facts)
+                           + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, place);
+    const bool staged = gpb_where_is(facts, GPB_A, GPB_PLACE_HOST)
+                        || gpb_where_is(facts, GPB_B, GPB_PLACE_HOST);
     const bool shared = place == GPB_PLACE_HOST && staged;
     const double slow = max(1, facts->link.down_gbs / (0.6 * facts->link.up_gbs));
     if (!shared || from >= up_end) return alone_s;
@@ -109,9 +123,11 @@ static double moves_of(const gpb_call *call, const gpb_plan *plan)
 /* When the link's two directions and the kernels would each have done with what a move asks of them. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
-    const bool reads = gpb_call_multiplies(call), fetches_c = call->beta != 0 && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE);
+    const bool reads = gpb_call_multiplies(call);
+    const bool fetches_c = call->beta != 0 && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE);
     const double element = (double)gpb_call_element(call), floor_s = gpb_predict_link(plan, call, facts);
-    const double work = (double)call->m * (double)call->n * (double)call->batch * (reads ? (double)call->k : 1);
+    const double work = (double)call->m * (double)call->n * (double)call->batch * (reads ? (double)call->k
+                                                                                   : 1);
     if (moves_of(call, plan) > MOST_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
     gpb_schedule_cursor walk = gpb_schedule_begin(call, plan);
     gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
@@ -122,12 +138,14 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
         const gpb_region *t = &move->tile;
         if (move->reads) {
-            if (up == 0) up = gpb_cost_reach(strip_bytes(move, call, plan), facts->where[move->operand].place);
+            if (up == 0)
+                up = gpb_cost_reach(strip_bytes(move, call, plan), facts->where[move->operand].place);
             up += strip_s(move, call, plan, facts);
         }
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
-        if (fetches_c && move->first) up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
+        if (fetches_c && move->first)
+            up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
         run = max(run, up) + kernels_s * elements * (reads ? (double)move->depth : 1) / work;
         if (tiles++) run += launch_s(plan, (double)move->depth);
         if (!move->last) continue;
@@ -135,5 +153,6 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
         down = max(down, run);
         down += home_s(down, t, call, facts, up_end);
     }
-    return facts->link.call_s + max(max(run, up), down) + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
+    return facts->link.call_s + max(max(run, up), down)
+           + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);
 }

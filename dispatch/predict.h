@@ -15,7 +15,8 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
 /* Seconds of the link for them, up and down. */
 double gpb_predict_up(const gpb_traffic *traffic, const gpb_facts *facts);
 double gpb_predict_down(const gpb_traffic *traffic, const gpb_facts *facts);
-/* Seconds that the call takes at least, whatever the kernels: its fixed cost, the busier direction of the link. */
+/* Seconds that the call takes at least, whatever the kernels: its fixed cost, the busier direction of the
+   link. */
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
 /* Predicted seconds of the whole run, whose kernels alone take kernels_s. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);

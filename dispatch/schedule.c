@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k likewise, so that a panel
-   that is used twice in a row is there already and does not come again. */
+/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k
+   likewise, so that a panel that is used twice in a row is there already and does not come again. */
 #include "dispatch/schedule.h"
 
 #include "dispatch/numbers.h"
@@ -31,7 +31,8 @@ static int64_t blocks_of(const gpb_schedule_cursor *w)
 /* The block of that number. */
 static gpb_region block_of(const gpb_schedule_cursor *w, int64_t number)
 {
-    const int64_t rows = blocks_along(w, GPB_A), cols = blocks_along(w, GPB_B), col = number / rows % cols, row = number % rows;
+    const int64_t rows = blocks_along(w, GPB_A), cols = blocks_along(w, GPB_B), col = number / rows % cols;
+    const int64_t row = number % rows;
     const int64_t place[2] = { col % 2 ? rows - 1 - row : row, col };
     gpb_region t = { .member = number / (rows * cols) * w->plan->group };
     t.members = min(w->plan->group, w->call->batch - t.member);
@@ -60,7 +61,8 @@ static bool enter(gpb_schedule_cursor *w)
     const int64_t k = gpb_call_depth(w->call), steps = k ? ceil_div(k, plan->kc) : 1;
     const int64_t blocks = blocks_of(w);
     if (w->step == 0) {
-        while (w->block < blocks && (w->at.block = block_of(w, w->block), is_idle(w->call, &w->at.block))) w->block++;
+        while (w->block < blocks && (w->at.block = block_of(w, w->block), is_idle(w->call, &w->at.block)))
+            w->block++;
         if (w->block == blocks) return false;
         w->at.panel[GPB_C]++;
     }
@@ -97,7 +99,8 @@ const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)
             w->at.tile = w->at.block;
             return &w->at;
         }
-        const bool whole_a = w->there[GPB_A] == w->strips[GPB_A], whole_b = w->there[GPB_B] == w->strips[GPB_B];
+        const bool whole_a = w->there[GPB_A] == w->strips[GPB_A];
+        const bool whole_b = w->there[GPB_B] == w->strips[GPB_B];
         if (whole_a && whole_b) {
             w->inside = false;
             continue;

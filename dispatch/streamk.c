@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule; see streamk.h. Its figures are predictions for an H200; what it decides is measured there (ffma, 2026-11-21, multiples of cuBLAS,
-   the four transpositions, whole and shared): 3135 0.80 to 0.92, 0.99 to 1.16; 4097 0.92 to 0.99, 1.00 to 1.12; 4096 0.95 to 1.02, 0.98 to
-   1.06; 8192 0.95 to 0.98, 0.97 to 1.04; 12288 x 128 x 12288 in five parts 0.95, 1.00. 2048, which it leaves whole, 0.96 to 1.02, 0.95 to
-   1.01. */
+/* The rule; see streamk.h. Its figures are predictions for an H200; what it decides is measured there (ffma,
+   2026-11-21, multiples of cuBLAS, the four transpositions, whole and shared): 3135 0.80 to 0.92, 0.99 to
+   1.16; 4097 0.92 to 0.99, 1.00 to 1.12; 4096 0.95 to 1.02, 0.98 to 1.06; 8192 0.95 to 0.98, 0.97 to 1.04;
+   12288 x 128 x 12288 in five parts 0.95, 1.00. 2048, which it leaves whole, 0.96 to 1.02, 0.95 to 1.01. */
 #include "dispatch/streamk.h"
 
 #include "dispatch/generation.h"
@@ -10,17 +10,21 @@
 #include "kernels/gemm_args.h"
 
 #define PEAK 0.8                  /* share of the FMA peak that a full round's loop reaches */
-#define ALONE 0.6                 /* of a round's time, if a multiprocessor has one block to itself: ffma's last rounds, measured */
-#define JOIN_S 8e-6               /* parts written and read, and the blocks that wait for nobody but come last */
+/* Of a round's time, if a multiprocessor has one block to itself: ffma's last rounds, measured. */
+#define ALONE 0.6
+/* Parts written and read, and the blocks that wait for nobody but come last. */
+#define JOIN_S 8e-6
 #define JOIN_GBS 130              /* one block reads the parts of a tile: 64 bytes a clock */
 #define MARGIN 1.5                /* the gain over that: whole tiles are the quieter choice */
-#define DEEP 2048                 /* k, where tiles do not fill one round: else smaller tiles, or parts of k, are measured to do well */
+/* k, where tiles do not fill one round: else smaller tiles, or parts of k, are measured to do well. */
+#define DEEP 2048
 #define MOST_PARTS 32             /* blocks to a tile */
 
 /* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it does not share. */
 static int blocks_of(const gpb_kernel *kernel)
 {
-    return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K) ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
+    return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K)
+           ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
 }
 
 /* Blocks of one round. */
@@ -39,16 +43,19 @@ static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share)
 {
     const double most_parts = (double)(share.sharers / share.tiles + 2);
-    return JOIN_S + most_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
+    return JOIN_S
+           + most_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
 gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
 {
     const int places = places_of(kernel, sms);
     const int64_t slices = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
-    if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k))) return (gpb_streamk){ 0 };
+    if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k)))
+        return (gpb_streamk){ 0 };
     const bool few = tiles * MOST_PARTS < places;
-    const gpb_streamk share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS : places };
+    const gpb_streamk share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS
+                                : places };
     const gpb_generation *generation = gpb_generation_of(arch);
     const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)slices * blocks_of(kernel)
                            / (1e9 * PEAK * generation->lanes * generation->ghz);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* When the k of a launch's first tiles is shared out among the blocks of a round, so that nothing idles in a last round that does not fill
-   the GPU (kernels/ffma/streamk.cuh). The order of sums follows from this: it is a matter of the kernel, the GPU and the sizes alone. */
+/* When the k of a launch's first tiles is shared out among the blocks of a round, so that nothing idles in a
+   last round that does not fill the GPU (kernels/ffma/streamk.cuh). The order of sums follows from this: it
+   is a matter of the kernel, the GPU and the sizes alone. */
 #ifndef GPB_STREAMK_H
 #define GPB_STREAMK_H
 
