@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The question: one call in canonical form. Column-major, BLAS letters; the doors turn row-major and ILP64
-   into this. */
+/* The question: one call in canonical form, column-major with BLAS letters. The doors turn row-major calls
+   and 64-bit integers into this. */
 #ifndef GPB_CALL_H
 #define GPB_CALL_H
 
@@ -11,7 +11,7 @@
 #include "dispatch/matrix.h"
 #include "dispatch/type.h"
 
-/* GEMM is also GEMMTR, where C has a triangle. */
+/* GEMM includes GEMMTR, which has a triangle in C. */
 enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINES };
 
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
@@ -21,15 +21,15 @@ typedef struct gpb_call {
     enum gpb_routine routine;
     enum gpb_type type;          /* of all elements */
     int width;                   /* bits of the caller's integers: 32 or 64 */
-    bool row_major;              /* the caller's order, for the trace only: everything here is column-major
-                                    already */
+    bool row_major;              /* the caller's order, for the trace only, because everything here is
+                                    column-major */
     int64_t m, n, k;             /* m == n if C has a triangle */
     gpb_scalar alpha, beta;
     gpb_matrix x[GPB_OPERANDS];
-    int64_t batch;               /* members; 1 for a plain GEMM */
+    int64_t batch;               /* members of the batch; 1 for a plain GEMM */
 } gpb_call;
 
-/* Rows and columns of an operand as it is stored. */
+/* Rows and columns of an operand as stored. */
 static inline int64_t gpb_call_rows(const gpb_call *g, enum gpb_operand x)
 {
     const bool transposed = gpb_matrix_transposed(&g->x[x]);
@@ -42,13 +42,13 @@ static inline int64_t gpb_call_cols(const gpb_call *g, enum gpb_operand x)
     return x == GPB_C ? g->n : x == GPB_A ? (transposed ? g->m : g->k) : transposed ? g->k : g->n;
 }
 
-/* Rows of op(A), columns of op(B): what of C the operand spans. */
+/* Rows of op(A), columns of op(B): how far the operand spans C. */
 static inline int64_t gpb_call_extent(const gpb_call *g, enum gpb_operand x)
 {
     return x == GPB_A ? g->m : g->n;
 }
 
-/* A or B is stored with k down its columns. */
+/* True if A or B is stored with k down its columns. */
 static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
 {
     return gpb_matrix_transposed(&g->x[x]) == (x == GPB_A);
@@ -60,14 +60,14 @@ static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g
 /* k if A and B are read, else 0. */
 static inline int64_t gpb_call_depth(const gpb_call *g) { return gpb_call_multiplies(g) ? g->k : 0; }
 
-/* Elements of an operand, all members, that are read or written. */
+/* Elements of an operand that are read or written, over all members. */
 static inline double gpb_call_elements(const gpb_call *g, enum gpb_operand x)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)gpb_call_depth(g);
     return (x == GPB_A ? m * k : x == GPB_B ? k * n : m * n) * (double)g->batch;
 }
 
-/* A pointer-array batch. */
+/* True for a pointer-array batch. */
 static inline bool gpb_call_arrays(const gpb_call *g)
 {
     return g->x[GPB_A].array || g->x[GPB_B].array || g->x[GPB_C].array;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model; see cost.h. The host's and the link's figures are from
-   tests/bench/results/nvidia-h200/evidence/machine.md (one H200 and 16 cores of its host, 2026-11-20). The
-   kernels' are in tuned.def. */
+/* The cost model; see cost.h. The figures of the host and the link are from
+   tests/bench/results/nvidia-h200/evidence/machine.md (one H200 and 16 cores of its host, 2026-11-20). Those
+   of the kernels are in tuned.def. */
 #include "dispatch/cost.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "dispatch/plan.h"
 #include "kernels/split.h"
 
-/* ceil, of x >= 0. */
+/* ceil(x) for x >= 0. */
 static double whole(double x)
 {
     if (x > 1e18) return x;
@@ -19,7 +19,7 @@ static double whole(double x)
     return below < x ? below + 1 : x;
 }
 
-/* The cube root of x >= 1 to a few digits, without libm (which every preloaded process would have to map). */
+/* The cube root of x >= 1 to a few digits, without libm, which every preloaded process would have to map. */
 static double cube_root(double x)
 {
     int exponent;
@@ -29,14 +29,14 @@ static double cube_root(double x)
     return root;
 }
 
-#define CACHED 0x1p25            /* bytes that may be in a host's last cache */
+#define CACHED 0x1p25            /* bytes that fit into a host's last cache */
 
-/* p cores on a problem of edge d do the work of p d / (d + 20 p): OpenBLAS on 16 cores reached 0.46, 0.83,
+/* p cores on a problem of edge d do the work of p d / (d + 20 p). OpenBLAS on 16 cores reached 0.46, 0.83,
    0.77, 0.99, 1 of its best rate at d = 512, 1024, 2048, 4096, 8192; the model says 0.62, 0.76, 0.86, 0.93,
-   0.96. Skinny problems go at memory's pace, 10 GB/s a core, 63 in all; or at that of the caches, if they may
-   be there: with k = 1 to 20 and up to 8 MB one core moved 27 to 80 GB/s, four 50 to 95, sixteen 30 to 150
-   (`--never-slower`, 2026-11-21). What the host is thought too fast for is tried there and learnt; what it is
-   thought too slow for is never tried. */
+   0.96. Skinny problems run at the speed of memory, 10 GB/s a core and 63 in all, or at that of the caches if
+   they may fit there: with k = 1 to 20 and up to 8 MB one core moved 27 to 80 GB/s, four 50 to 95, sixteen 30
+   to 150 (`--never-slower`, 2026-11-21). If the model takes the host for too fast, the host is tried and its
+   speed learnt. If it takes the host for too slow, the host is never tried. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
 {
     double m = (double)call->m, n = (double)call->n, k = (double)gpb_call_depth(call);
@@ -56,9 +56,9 @@ double gpb_cost_link(double bytes, enum gpb_place place, bool up, const gpb_fact
     return place == GPB_PLACE_DEVICE ? 0 : bytes / (1e9 * gbs);
 }
 
-/* One core copies 10 GB/s. 128 KiB of a large operand are about what has to be in the ring before the link
-   begins (the first load up is of 32 KiB, run/upload.c), and what is still to be copied when it ends (a job
-   of the last load home has 32 to 256 KiB, staging.h). */
+/* One core copies 10 GB/s. About 128 KiB of a large operand must be in the ring before the link begins (the
+   first chunk up has 32 KiB, run/upload.c), and as much is still to be copied when it ends (a job of the last
+   chunk home has 32 to 256 KiB, staging.h). */
 double gpb_cost_reach(double bytes, enum gpb_place place)
 {
     return place == GPB_PLACE_HOST ? min(bytes, 128 << 10) / 10e9 : 0;
@@ -91,20 +91,20 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     return on;
 }
 
-/* How much slower the way the operand lies makes reading it where it is. */
+/* How much slower the kernel reads the operand where it is, because of the way it is stored. */
 static double slowdown(const gpb_tuned *tuned, const gpb_case *on, enum gpb_operand x)
 {
     const double transposed = gpb_matrix_transposed(&on->call->x[x]) ? tuned->trans[x] : 1;
     return transposed * (on->misaligned[x] ? tuned->odd : 1);
 }
 
-/* For a kernel that does so itself. */
+/* The same for a kernel that reads operands in place. */
 static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     return kernel->form == GPB_FORM_STRIDED ? slowdown(tuned, on, GPB_A) * slowdown(tuned, on, GPB_B) : 1;
 }
 
-/* Tiles, or slices, along a size, the last perhaps incomplete; their edges are powers of two. */
+/* Number of tiles along a size, the last perhaps incomplete. Their edges are powers of two. */
 static double along(int64_t size, int shift)
 {
     return (double)((size >> shift) + ((size & ((INT64_C(1) << shift) - 1)) != 0));
@@ -112,7 +112,7 @@ static double along(int64_t size, int shift)
 
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
-/* How the call would share out k in one launch. */
+/* How Stream-K would cut the call's k in one launch. */
 static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
@@ -122,8 +122,8 @@ static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_ca
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
-/* Seconds of the passes before and after the kernel: packing, splitting, unpacking. Each pass over an operand
-   is a launch; but one splits both. */
+/* Seconds of the passes before and after the kernel: packing, slicing, unpacking. Each pass over an operand
+   is a launch, but one launch slices both. */
 static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     double passed = 0;
@@ -141,9 +141,9 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const gpb_call *call = on->call;
     const bool split = kernel->form == GPB_FORM_SPLIT;
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
-    /* A SPLIT kernel's tiles come in pairs, one above the other: kernels/split/work.cuh. */
+    /* A SPLIT kernel computes tiles in pairs, one above the other: kernels/split/work.cuh. */
     const double rows = split ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
-    /* What it reads: two slices of two bytes, or one. */
+    /* Bytes that it reads of an element: two slices of two bytes, or one slice. */
     const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
     const double places = on->sms * tuned->blocks, per_place = 1 / places;
@@ -163,13 +163,13 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     };
 }
 
-/* The greater of two things that go on at once; where they are close, they get in each other's way: half as
-   much again if equal. */
+/* The time of two things that go on at once: the longer one, and more if they are close, because they then
+   slow each other down. If equal, half as much again. */
 static double together(double a, double b) { return (a * a + a * b + b * b) / (a + b + 1e-30); }
 
-/* Whole rounds of pairs of tiles; the last, incomplete one is cut along k, and may then be several:
-   kernels/split/work.cuh. fp16x3_mma walks single tiles and cuts none; its figures in tuned.def, predicted
-   ones, go with parts that go round once, as this had them. */
+/* Whole rounds of pairs of tiles, then an incomplete one, which is cut along k and may then take several
+   rounds: kernels/split/work.cuh. fp16x3_mma computes single tiles and cuts none. Its figures in tuned.def
+   are predictions that were fitted with parts that take one round, so they are used with such parts. */
 static double in_clusters(const gpb_kernel_cost *c)
 {
     const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER);
@@ -180,13 +180,13 @@ static double in_clusters(const gpb_kernel_cost *c)
     const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
                                             : gpb_split_parts(rest, clusters, chunks,
                                                               gpb_plan_slices(c->kernel));
-    const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds of parts */
+    const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds that the parts take */
     double slices = c->slices * rounds + last * whole(c->slices / parts);
     double fixed = (rounds + last) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
     return together(slices * c->slice_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
 }
 
-/* Each sharer has as many slices as any other; whole tiles make whole rounds behind them. */
+/* Every Stream-K block has the same number of k-tiles; whole tiles follow in whole rounds. */
 static double in_equal_shares(const gpb_kernel_cost *c)
 {
     const gpb_tuned *t = c->tuned;
@@ -198,7 +198,7 @@ static double in_equal_shares(const gpb_kernel_cost *c)
 }
 
 /* Blocks are handed out one by one: whole waves of as many as the GPU holds, then a last one that may be
-   thinner. r blocks side by side go at r times the rate of one alone, up to the multiprocessor's best. */
+   smaller. r blocks on a multiprocessor run at r times the rate of one, up to the multiprocessor's best. */
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
     if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
@@ -228,7 +228,7 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
                    + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
     double fmas = rows * cols * on->k * on->batch;
     double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
-    /* As little as any form reads. */
+    /* the least that any form reads */
     double bytes = 0.5 * on->element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                    + on->element * on->elements[GPB_C] * tuned->per_store;
     return max(loop, bytes * on->byte_s * on->sms) / on->sms + fixed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The decision; see decide.h. It reads from top to bottom: what forbids the GPU, what demands it, what it
-   would cost. */
+   costs. */
 #include "dispatch/decide.h"
 
 #include "dispatch/cost.h"
@@ -9,28 +9,29 @@
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
 
-/* The GPU must be predicted this much faster: predictions err, and the host is the quieter choice. */
+/* The GPU must be predicted to be this much faster, because predictions err and the host is the safer
+   choice. */
 #define MARGIN 0.9
-/* Times as long as the other side: is not tried. The host is less well foreseen: 1812 x 103 x 2 took it 30
-   us, 58 to 98 were predicted, and 80 to 134 when it had been idle
-   (tests/bench/results/nvidia-h200/evidence/host-threads.md). */
+/* A side is not tried if it is predicted to take this many times as long as the other. The host's figure is
+   larger because it is harder to predict: 1812 x 103 x 2 took it 30 us where 58 to 98 were predicted, and 80
+   to 134 when it had been idle (tests/bench/results/nvidia-h200/evidence/host-threads.md). */
 #define HOPELESS_GPU 2
 #define HOPELESS_HOST 4
-#define WORTH_A_TRY_S 5e-4       /* nor does that matter on the host, if it should take no longer */
-/* What a start behind a program's calls cost it: 17 ms a step instead of 9 for 0.35 s, and its end (a
-   training loop on 16 cores and an H200: evidence/host-threads.md). */
+#define WORTH_A_TRY_S 5e-4       /* but the host is always tried if it should take no longer than this */
+/* Seconds that a program loses to a start behind its calls: 17 ms a step instead of 9 for 0.35 s, and the end
+   of the start (a training loop on 16 cores and an H200: evidence/host-threads.md). */
 #define START_LOST_S 0.3
 
-/* A C so large is not in any cache when the program looks at it: src/copy/copy2d.c copies it 1.4 to 1.5 times
-   as fast if lines need not be read to be written (2 cores of a Sapphire Rapids; at 16 MiB it is about
-   even). */
+/* A C of this size is in no cache when the program looks at it. src/copy/copy2d.c copies it 1.4 to 1.5 times
+   as fast if it need not read lines in order to write them (2 cores of a Sapphire Rapids; at 16 MiB it is
+   about even). */
 #define PAST_BYTES 0x1p25
-/* What one core copies in 20 us; a worker that sleeps is there after 14. */
+/* One core copies this in 20 us; a sleeping worker arrives after 14. */
 #define CREW_BYTES 0x1p18
-/* Where the process is crowded: 1024 takes the conductor alone 2.7 ms, 0.7 with the crew, 512 0.7 either way
-   (H200: evidence/host-threads.md). */
+/* The same under contention. There 1024 takes the calling thread alone 2.7 ms, with the crew 0.7; 512 takes
+   0.7 either way (H200: evidence/host-threads.md). */
 #define CROWDED_BYTES 0x1p22
-/* A load of C on its way home: an eighth of it, within these. */
+/* A chunk of C on its way home is an eighth of C, within these bounds. */
 #define MIN_LOAD_BYTES (256 << 10)
 #define MAX_LOAD_BYTES (1 << 20)
 
@@ -41,8 +42,8 @@ static gpb_plan on_host(gpb_plan plan, const char *why)
 
 static bool slower_on_gpu(const gpb_plan *plan) { return plan->gpu_s >= MARGIN * plan->host_s; }
 
-/* By what is predicted; but a side that this size was never tried on may be better than predicted, if it is
-   not thought to be hopeless. */
+/* The prediction decides. But a side on which this size was never tried may be better than predicted, so it
+   is tried unless that looks hopeless. */
 static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
 {
     const bool alone = !facts->now.callers && !facts->now.host_callers;
@@ -53,7 +54,7 @@ static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
            && (plan->host_s < HOPELESS_HOST * plan->gpu_s || plan->host_s < WORTH_A_TRY_S);
 }
 
-/* How much quicker than the host the GPU would be, were the process not crowded; 0: it would not. */
+/* Seconds that the GPU would save without contention; 0: none. */
 static double missed_s(const gpb_plan *plan, const gpb_facts *facts)
 {
     const double quiet_s = plan->gpu_s / facts->learnt.gpu_ratio * facts->learnt.quiet_ratio;
@@ -72,7 +73,8 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
     return plan;
 }
 
-/* The panels of the fastest kernel that fits: a lean one needs the least memory. */
+/* Chooses the panels of the fastest kernel that fits. If none does, tries again without workspace
+   (`lean`). */
 static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
                         const gpb_policy *policy)
 {
@@ -89,7 +91,7 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
     return false;
 }
 
-/* The link, as calls that are on the GPU at once share it. */
+/* The link's speed, shared among the calls that are on the GPU at once. */
 static gpb_facts shared(const gpb_facts *facts)
 {
     gpb_facts now = *facts;
@@ -98,36 +100,36 @@ static gpb_facts shared(const gpb_facts *facts)
     return now;
 }
 
-/* The cores, as calls on the host share them: with each other, and with the copying for those that are on the
-   GPU, which they hold up as well. Of 16 callers of 2048 the GPU got 0.77 of one's work done; where it seemed
-   to each that its turn was longer than the host took, both together 0.13 (H200: evidence/callers.md). */
+/* How many share the cores: the calls on the host, and the copying for calls on the GPU, which host calls
+   also slow down. With 16 callers of 2048 the GPU got 0.77 of one caller's work done. When each took its turn
+   on the GPU to be slower than the host, both sides together got 0.13 done (H200: evidence/callers.md). */
 static double crowd_of_host(const gpb_facts *facts)
 {
     return (1 + facts->now.host_callers) * (facts->now.callers > 0 ? 2 : 1);
 }
 
-/* The user's kernel is another one than the plan's. */
+/* True if the user asked for another kernel than the plan's. */
 static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
 {
     return policy->kernel && plan->kernel != gpb_kernel_table_find(policy->kernel);
 }
 
-/* What it is worth to wait for: starting the GPU, or the rest of a start that is under way, must pay by this
-   call alone. */
+/* True if starting the GPU, or the rest of a start in progress, pays by this call alone. */
 static bool worth_waiting(const gpb_plan *plan, const gpb_facts *facts)
 {
     return facts->now.start_s + plan->gpu_s < MARGIN * plan->host_s;
 }
 
-/* A start that takes longer than it should is waited for until the host could as well have computed: twice
-   what the better choice had taken, at most. */
+/* If a start takes longer than expected, a call waits for it until the host could as well have computed. So
+   it takes at most twice as long as the better choice would have. */
 static double longest_wait(const gpb_plan *plan, bool must)
 {
     return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
-/* Enough is saved to have paid for the start, and either half the program's time, which it so has back soon,
-   or the program has run so long that it loses less than 5 % should it end now. */
+/* True if enough has been saved to pay for the start and one of two things holds. Either the savings are half
+   the program's time, so the start is soon paid back, or the program has run so long that it loses less than
+   5 % if it ends now. */
 static bool pays(double credit_s, const gpb_facts *facts)
 {
     return credit_s >= facts->now.start_s
@@ -160,8 +162,8 @@ double gpb_decide_too_few(const gpb_facts *facts)
     return facts->link.call_s / 4 * facts->host.core_gflops * 1e9 / 2 / ratio;
 }
 
-/* Pages of managed memory come and go as they are used, at what the link has for pinned memory; where they
-   lie now is not known. */
+/* The time for pages of managed memory, which come and go as they are used, at the link's speed for pinned
+   memory. Where they are now is not known. */
 static double managed_s(const gpb_call *call, const gpb_facts *facts)
 {
     double elements = 0;
@@ -170,7 +172,7 @@ static double managed_s(const gpb_call *call, const gpb_facts *facts)
     return (double)gpb_call_element(call) * elements / (1e9 * facts->link.dma_gbs);
 }
 
-/* How operands travel and are sliced, and whether flagged blocks are waited for. */
+/* Sets how operands travel and are sliced, and whether fallback kernels wait until a block is flagged. */
 static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
@@ -180,7 +182,7 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
     for (int x = 0; x < GPB_OPERANDS; x++) once &= plan->panel[x].buffers == 1;
     for (int x = 0; x < GPB_C; x++)
         staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
-    /* Not where what is home cannot be fetched again: beta C is in it. */
+    /* Not if C at home has beta C in it already, because then a tile cannot be fetched again. */
     plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once
                         && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
@@ -201,8 +203,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
 
-    /* Most calls are small: they are turned away by what the GPU costs whatever the kernel, before any kernel
-       is looked at. */
+    /* Most calls are small. They are rejected by the GPU's fixed cost before any kernel is considered. */
     plan.panel[GPB_A].extent = call->m;
     plan.panel[GPB_B].extent = call->n;
     plan.kc = call->k;

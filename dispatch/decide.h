@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_decide: from a call, the facts and the user's policy to a plan. Pure: no CUDA, no I/O, no environment,
-   no clock. */
+/* gpb_decide makes a plan from a call, the facts and the user's policy. It is pure: no CUDA, no I/O, no
+   environment, no clock. */
 #ifndef GPB_DECIDE_H
 #define GPB_DECIDE_H
 
@@ -11,11 +11,11 @@
 
 extern const char gpb_decide_too_small[];
 
-/* What forbids the GPU whatever it could do, or NULL. `c_on_host`: C is in host memory; `gpu`: there is, or
-   may be, a GPU. */
+/* Why the GPU must not compute the call in any case, or NULL. c_on_host: C is in host memory. gpu: there is
+   or may be a GPU. */
 const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu);
-/* Multiplications (m n k batch) so few that no call from host memory is worth the GPU: they take the host a
-   quarter of the GPU's fixed cost. Such calls are turned away before anything else is asked. */
+/* The number of multiplications (m n k batch) below which no call from host memory is worth the GPU: the host
+   needs a quarter of the GPU's fixed cost for them. Such calls are rejected before anything else is asked. */
 double gpb_decide_too_few(const gpb_facts *facts);
 gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy);
 

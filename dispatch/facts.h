@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a decision may know. Filled by src/, written down by hand in tests: a GPU nobody here owns is a
-   struct. */
+/* What a decision may know. src/ fills it in; tests write it by hand, so a GPU that nobody here owns is just
+   a struct. */
 #ifndef GPB_FACTS_H
 #define GPB_FACTS_H
 
@@ -9,9 +9,9 @@
 
 #include "dispatch/call.h"
 
-/* PINNED: host memory that the driver knows as page-locked over the operand's whole extent, copied without
-   staging. ELSEWHERE: memory of another GPU or another context, or a pointer array of several kinds. Managed
-   memory is in place for kernels, and so DEVICE. */
+/* PINNED: host memory that the driver knows as page-locked over the operand's whole extent; it is copied
+   without staging. ELSEWHERE: memory of another GPU or another context, or a pointer array of several kinds.
+   DEVICE includes managed memory, because kernels use it in place. */
 enum gpb_place { GPB_PLACE_HOST, GPB_PLACE_PINNED, GPB_PLACE_DEVICE, GPB_PLACE_ELSEWHERE };
 
 static inline bool gpb_place_on_host(enum gpb_place place)
@@ -19,53 +19,53 @@ static inline bool gpb_place_on_host(enum gpb_place place)
     return place == GPB_PLACE_HOST || place == GPB_PLACE_PINNED;
 }
 
-/* The GPU: src/gpu/place.c writes it. */
+/* The GPU. Written by src/gpu/place.c. */
 typedef struct gpb_gpu {
-    int arch;                    /* compute capability, major*10 + minor; 0: none to be had */
+    int arch;                    /* compute capability, major*10 + minor; 0: no GPU can be had */
     int sms;
-    int64_t bytes;               /* device memory this call may use */
+    int64_t bytes;               /* device memory that this call may use */
 } gpb_gpu;
 
-/* What copies cost: src/learn/machine.c writes this and the next two. */
+/* What copies cost. src/learn/machine.c writes this and the next two. */
 typedef struct gpb_link {
-    double up_gbs, down_gbs;     /* ordinary host memory to the device and back, staged, each while both run;
+    double up_gbs, down_gbs;     /* between ordinary host memory and the device, staged, each while both run;
                                     GB/s */
-    double dma_gbs;              /* pinned host memory, either way, each while both run; GB/s */
+    double dma_gbs;              /* pinned host memory, either direction, each while both run; GB/s */
     double call_s;               /* one call's fixed cost on the GPU, seconds */
 } gpb_link;
 
 typedef struct gpb_host {
     int cores;                   /* that the host BLAS uses */
-    double core_gflops;          /* its SGEMM rate on one of them */
+    double core_gflops;          /* its SGEMM rate on one core */
 } gpb_host;
 
 /* Measured / modelled seconds of calls like this one; 1: as modelled. */
 typedef struct gpb_learnt {
     double host_ratio, gpu_ratio;
-    bool crowded;                /* threads of the host BLAS hold the cores (src/copy/contention.h): gpu_ratio
-                                    is of such calls, */
-    double quiet_ratio;          /* this of others */
-    bool try_host, try_gpu;      /* that side was never tried with this very size, which the other knows
+    bool crowded;                /* the host BLAS's threads hold the cores (src/copy/contention.h), and
+                                    gpu_ratio is of calls under contention */
+    double quiet_ratio;          /* gpu_ratio of other calls */
+    bool try_host, try_gpu;      /* that side was never tried with this size, and the other side knows it
                                     (learn.h) */
 } gpb_learnt;
 
-/* What is going on: src/hub/offload.c writes it. */
+/* What is going on now. Written by src/hub. */
 typedef struct gpb_now {
-    int callers, host_callers;   /* other calls: on the GPU, as far as this one shares the link with them; on
-                                    the host's threads */
+    int callers, host_callers;   /* other calls on the GPU, as far as this one shares the link with them;
+                                    other calls on the host's threads */
     double start_s;              /* seconds until the GPU is started; 0 once it is */
-    bool starting;               /* that is under way */
-    double credit_s;             /* what the GPU would have saved on the calls so far that went to the host
-                                    for start_s alone, */
-    double age_s;                /* in so long a time: since the library was loaded */
+    bool starting;               /* a start is in progress */
+    double credit_s;             /* what the GPU would have saved so far on calls that went to the host
+                                    because of start_s alone */
+    double age_s;                /* time since the library was loaded, in which that was saved */
 } gpb_now;
 
-/* Where an operand lives: src/gpu/place.c writes it. */
+/* Where an operand lives. Written by src/gpu/place.c. */
 typedef struct gpb_where {
     enum gpb_place place;
-    bool managed;                /* not on the host by `place`, but all of it within the host's reach */
-    int64_t member_stride;       /* of an array of addresses: elements from a member to the next where all lie
-                                    equally far apart in one allocation; else < 0 */
+    bool managed;                /* `place` is not on the host, but the host can reach all of it */
+    int64_t member_stride;       /* of a pointer array: elements from a member to the next if all lie equally
+                                    far apart in one allocation; else < 0 */
 } gpb_where;
 
 typedef struct gpb_facts {
@@ -75,7 +75,7 @@ typedef struct gpb_facts {
     gpb_learnt learnt;
     gpb_now now;
     gpb_where where[GPB_OPERANDS];
-    int device;                  /* 1 + the index among our GPUs of the one they live on; 0: on none */
+    int device;                  /* 1 + the index among our GPUs of the GPU that they live on; 0: on none */
 } gpb_facts;
 
 static inline bool gpb_where_is(const gpb_facts *facts, enum gpb_operand x, enum gpb_place place)
@@ -83,13 +83,13 @@ static inline bool gpb_where_is(const gpb_facts *facts, enum gpb_operand x, enum
     return facts->where[x].place == place;
 }
 
-/* True if the operand is where the host cannot reach it. */
+/* True if the host cannot reach the operand. */
 static inline bool gpb_facts_unreachable(const gpb_facts *facts, enum gpb_operand x)
 {
     return !gpb_place_on_host(facts->where[x].place) && !facts->where[x].managed;
 }
 
-/* True if C, or any operand, is. */
+/* True if the host cannot reach C; any operand. */
 static inline bool gpb_facts_c_on_gpu(const gpb_facts *facts) { return gpb_facts_unreachable(facts, GPB_C); }
 
 static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
@@ -103,8 +103,8 @@ static inline bool gpb_facts_managed(const gpb_facts *facts)
     return facts->where[GPB_A].managed || facts->where[GPB_B].managed || facts->where[GPB_C].managed;
 }
 
-/* Large calls take turns (src/gpu/lanes.h), so a small one has at most one of them beside it: from so many
-   bytes that go through rings on. */
+/* From this many bytes through the rings on, a call is large. Large calls take turns (src/gpu/lanes.h), so a
+   small call has at most one of them beside it. */
 enum { GPB_LARGE_CALL = 16 << 20 };
 
 static inline bool gpb_facts_large(const gpb_call *call, const gpb_facts *facts)

@@ -9,7 +9,8 @@ typedef struct gpb_generation {
     double ghz;                  /* a usual clock */
     double memory_gbs;           /* what a copy kernel reaches */
     double launch_us;            /* one more kernel in a call */
-    double pass;                 /* share of memory_gbs that packing, splitting and adding up parts reach */
+    double pass;                 /* share of memory_gbs that packing, slicing and adding up partial sums
+                                    reach */
 } gpb_generation;
 
 /* The newest generation that is not newer than this GPU. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice among the rows that can run; see kernel_pick.h. Whoever adds a kernel adds its rows to
-   tuned.def, not code here. */
+/* Chooses among the rows that can run; see kernel_pick.h. To add a kernel, add its rows to tuned.def and no
+   code here. */
 #include "dispatch/kernel_pick.h"
 
 #include <math.h>
@@ -12,14 +12,14 @@
 #include "dispatch/learn.h"
 #include "dispatch/packing.h"
 
-/* Rows with less are not what slices do justice to: all of C would be the stand-in's, or FMAs'. */
+/* With a smaller k, slices are not accurate enough: the fallback or FMAs would compute all of C. */
 #define LEAST_SLICED_K 64
-/* Where k is cut: a part's row needs 64 elements that count by itself, and half of them may be zeros. */
+/* The same where k is cut: each part of a row needs 64 elements that count, and half of them may be zeros. */
 #define LEAST_SLICED_PART 128
-/* k of a part times the tile's columns: FMAs one after the other are as many / 64 (thin16, thin32). */
+/* k of a part times the tile's columns. A chain of FMAs has 1/64 of that (thin16, thin32). */
 #define LONG_CHAINS 45000
 #define LONG_CHAINS_COST 1.05         /* see weighed() */
-#define MOST_PARTS_BYTES 0x1p28       /* of partial sums: more would be slower to add up than any gain */
+#define MOST_PARTS_BYTES 0x1p28  /* bytes of partial sums: more would take longer to add up than is gained */
 
 static const gpb_tuned tuned[] = {
 #define GPU(...)
@@ -28,7 +28,7 @@ static const gpb_tuned tuned[] = {
 #include "dispatch/tuned.def"
 #undef TUNED
 };
-enum { TUNED_COUNT = sizeof tuned / sizeof *tuned };      /* in the order of generations: fit.py writes it */
+enum { TUNED_COUNT = sizeof tuned / sizeof *tuned };  /* in the order of generations, as fit.py writes it */
 
 static const enum gpb_kernel_row stand_ins[] = {
 #define TUNED(...)
@@ -40,7 +40,7 @@ static const enum gpb_kernel_row stand_ins[] = {
 #undef STAND_IN
 };
 
-/* What is known of a kernel here; a kernel that nobody listed is slow. */
+/* The figures of a kernel on this generation. A kernel without a row counts as slow. */
 static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 {
     for (int i = 0; i < TUNED_COUNT; i++)
@@ -48,14 +48,14 @@ static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
     return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 0.5, 1, 1, 1, 1);
 }
 
-/* Whether each launch of this kernel may cut its k: partial sums are of the whole of C. */
+/* True if each launch of this kernel may cut its k. (The partial sums cover all of C.) */
 static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
     return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->x[GPB_C].uplo == 'G'
            && gpb_call_multiplies(call);
 }
 
-/* Numbers of parts that are tried in tests/bench/fit.c: of three significant bits. */
+/* Rounds a number of parts to three significant bits, as tried in tests/bench/fit.c. */
 static int rounded(double parts)
 {
     int x = parts < 512 ? (int)parts : 512, last = 1;
@@ -63,9 +63,10 @@ static int rounded(double parts)
     return x / last * last;
 }
 
-/* Long chains of FMAs are less accurate than cuBLAS's where C has few columns, for it cuts k there (an H200,
-   16384 x 16 x 16384 of U(0,1): 3.6 u in two parts, 1.2 in eight, which take 313 us and not 322, cuBLAS 1.6;
-   with few rows it has 14): shorter ones are worth some time. For the number of parts alone. */
+/* Long chains of FMAs are less accurate than cuBLAS where C has few columns, because cuBLAS cuts k there. (An
+   H200, 16384 x 16 x 16384 of U(0,1): 3.6 u in two parts; 1.2 in eight, which take 313 us and not 322; cuBLAS
+   1.6. With few rows cuBLAS has 14.) So shorter chains are worth some time. This weighs only in the choice of
+   the number of parts. */
 static bool has_chains(const gpb_kernel *kernel) { return gpb_kernel_table_can(kernel, GPB_CAP_LONG_CHAINS); }
 
 static double weighed(const gpb_kernel_cost *cost, const gpb_call *call, int splits, double seconds)
@@ -81,7 +82,7 @@ static void keep(gpb_choice *best, const gpb_kernel *kernel, int splits, double 
     *best = (gpb_choice){ .kernel = kernel, .splits = splits, .seconds = seconds };
 }
 
-/* A number of parts, its seconds, and what it is chosen by. */
+/* A number of parts, the seconds it takes, and the weight that decides. */
 typedef struct parts_choice { int splits; double seconds, weight; } parts_choice;
 
 static parts_choice parts_of(const gpb_kernel_cost *cost, const gpb_call *call, int splits)
@@ -90,10 +91,10 @@ static parts_choice parts_of(const gpb_kernel_cost *cost, const gpb_call *call, 
     return (parts_choice){ splits, seconds, weighed(cost, call, splits, seconds) };
 }
 
-/* As many parts as make half as many blocks as there are multiprocessors, as many, twice, four times, eight
-   times, until that gets slower; for kernels with chains as many as fill one round of all places, and two:
-   thin16 and thin32 are 14 % faster so than by as many as there are multiprocessors, twice, which the model
-   has alike. */
+/* Tries as many parts as make half as many blocks as there are multiprocessors, then as many, twice, four
+   times and eight times as many, until that gets slower. For kernels with long chains it also tries as many
+   parts as fill one, two and four rounds of all places. thin16 and thin32 are 14 % faster that way than with
+   two blocks for each multiprocessor, which the model cannot tell apart. */
 static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call, parts_choice whole,
                                double most)
 {
@@ -116,12 +117,12 @@ static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call
     return best;
 }
 
-/* One kernel with k whole; and, where its tiles are few, in parts. */
+/* Considers one kernel with k whole and, if its tiles are few, with k cut. */
 static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
 {
     const gpb_kernel *kernel = cost->kernel;
     parts_choice chosen = parts_of(cost, call, 1);
-    /* slices of a part; the last may have fewer */
+    /* the least k-tiles of a part, though the last may have fewer */
     const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;
     double most = cost->slices / deep;
     double bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
@@ -133,7 +134,7 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     keep(best, kernel, chosen.splits, chosen.seconds);
 }
 
-/* Bits 1 << GPB_MATH_x: what a call may be computed with. */
+/* The arithmetic that the call may use, as bits 1 << GPB_MATH_x. */
 static unsigned allowed(const gpb_policy *policy)
 {
     switch (policy->math) {
@@ -143,8 +144,8 @@ static unsigned allowed(const gpb_policy *policy)
     }
 }
 
-/* shares: k may be shared out; math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. What promises most is
-   looked at first, so that most others need no closer look. */
+/* shares: Stream-K is allowed. math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. The most promising kernel
+   is considered first, so that most others need no closer look. */
 static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms,
                           bool lean, bool shares)
 {
@@ -172,11 +173,11 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     return best;
 }
 
-/* Computes what a SPLIT kernel leaves. */
+/* The kernel for what a SPLIT kernel leaves. */
 static const gpb_kernel *fallback(int arch)
 {
     int i = 0;
-    /* one does: test_plan.c */
+    /* one of them runs: test_plan.c */
     while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;
     return &gpb_kernels[stand_ins[i]];
 }
@@ -190,8 +191,7 @@ static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const g
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
 
-/* Whether launches of a kernel whose k is not cut may share it out. GPUBLAS_SPLITS=1: k whole, to the
-   letter. */
+/* True if launches whose k is not cut may use Stream-K. GPUBLAS_SPLITS=1 means k whole, literally. */
 static bool may_share(const gpb_policy *policy, bool lean) { return !lean && policy->splits == 0; }
 
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
@@ -207,7 +207,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
         && (!lean || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
-        /* Nothing to load: nothing that another form could speed up. */
+        /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = lean || k == 0 ? strided : ~0u;
         if (k < LEAST_SLICED_K) math &= ~sliced, forms &= ~split;
         best = fastest(call, facts, math, forms, lean, shares);
@@ -216,17 +216,17 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
-    best.seconds = (float)best.seconds;      /* as it is remembered: a plan does not depend on what came
-                                                before */
+    /* Rounded as in the memo below, so that a plan does not depend on earlier calls. */
+    best.seconds = (float)best.seconds;
     return best;
 }
 
-/* ---- what was chosen before: programs ask for a few sizes again and again, and a choice takes 0.6 to 1.6 us
-   of calls that take 10 */
+/* ---- the memo of earlier choices: programs ask for a few sizes again and again, and a choice takes 0.6 to
+   1.6 us of calls that take 10 */
 
 enum { REMEMBERED = 256 };
-/* A word of the choice, and the question's hash exclusive-or that word: two that were not written together do
-   not fit. */
+/* `choice` is one word, and `check` is the question's hash exclusive-or that word. Two words that were not
+   written together do not match. */
 static struct { _Atomic uint64_t check, choice; } remembered[REMEMBERED];
 
 static uint64_t mix(uint64_t hash, uint64_t more)
@@ -235,8 +235,8 @@ static uint64_t mix(uint64_t hash, uint64_t more)
     return hash ^ hash >> 29;
 }
 
-/* All that the choice depends on. 64 bits: that two questions of a process share a hash is not to be
-   expected. */
+/* A hash of all that the choice depends on. It has 64 bits, so two questions of a process will hardly share
+   one. */
 static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
 {
     const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->gpu.arch));
@@ -253,7 +253,7 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
     return mix(hash, row << 32 | (uint32_t)policy->splits);
 }
 
-/* Row, parts and seconds in one word; 0 if they do not fit into it. */
+/* Row, parts and seconds in one word; 0 if they do not fit. */
 static uint64_t packed(const gpb_choice *choice)
 {
     const float seconds = (float)choice->seconds;

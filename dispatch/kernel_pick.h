@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which row of the kernel table for a call, and in how many parts of k. */
+/* Which row of the kernel table computes a call, and into how many parts it cuts k. */
 #ifndef GPB_KERNEL_PICK_H
 #define GPB_KERNEL_PICK_H
 
@@ -8,15 +8,15 @@
 #include "dispatch/kernel_table.h"
 #include "dispatch/policy.h"
 
-/* kernel NULL: no row runs here. fallback: beside a SPLIT kernel, else NULL. splits >= 1. streamk: k may be
-   shared out (streamk.h). seconds: the prediction. */
+/* kernel NULL: no row runs here. fallback: set beside a SPLIT kernel, else NULL. splits >= 1. streamk:
+   Stream-K is allowed (streamk.h). seconds: the prediction. */
 typedef struct gpb_choice { const gpb_kernel *kernel,
                             *fallback; int splits; bool streamk; double seconds; } gpb_choice;
 
-/* The row (and the parts) the user asked for if it is there and runs on this GPU; else what is predicted to
-   be fastest. `lean`: only what needs no memory beside the operands. */
+/* The row (and the parts) that the user asked for, if it exists and runs on this GPU; else the row that is
+   predicted to be fastest. lean: only kernels that need no memory beside the operands. */
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean);
-/* The same, not from memory. */
+/* The same without the memo. */
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                                 bool lean);
 

@@ -51,5 +51,5 @@ const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices)
         const bool takes = !slicer->max_k || (k <= slicer->max_k && slices <= 2);
         if (takes && gpb_kernel_table_runs(slicer->image, arch)) return slicer;
     }
-    return &gpb_slicers[GPB_SLICERS - 1];      /* takes anything, anywhere */
+    return &gpb_slicers[GPB_SLICERS - 1];      /* the last row takes any operand on any GPU */
 }

@@ -31,15 +31,15 @@ typedef struct gpb_kernel {
     const char *name;     /* value of GPUBLAS_KERNEL */
     const char *symbol;   /* in the image: gpb_sgemm_naive */
     enum gpb_image image;
-    enum gpb_type type;   /* of its operands and of C: its image's */
+    enum gpb_type type;   /* of its operands and of C; its image's */
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, stages, threads, smem;
-    unsigned caps;        /* of enum gpb_cap */
+    unsigned caps;        /* bits of enum gpb_cap */
     const char *idea;
 } gpb_kernel;
 
-/* The rows' places in gpb_kernels. */
+/* The rows' indices in gpb_kernels. */
 enum gpb_kernel_row {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     GPB_KERNEL_##name,
@@ -48,12 +48,12 @@ enum gpb_kernel_row {
     GPB_KERNELS
 };
 
-/* What makes the slices that a SPLIT kernel reads: a row of split.def. */
+/* The kernel that makes the slices for a SPLIT kernel: a row of split.def. */
 typedef struct gpb_slicer {
     const char *symbol;   /* in the image */
     enum gpb_image image;
-    int64_t max_k;        /* of operands at most so deep, in two slices at most; 0: of any */
-    int blocks;           /* to a strip */
+    int64_t max_k;        /* largest k of operands that it slices, into at most two slices; 0: any */
+    int blocks;           /* blocks per strip */
 } gpb_slicer;
 
 enum gpb_slicer_row {
@@ -68,7 +68,7 @@ extern const gpb_image_row gpb_image_rows[GPB_IMAGES];
 extern const gpb_kernel gpb_kernels[];
 extern const int gpb_kernel_count;
 
-/* Of a tile: rows of op(A), columns of op(B). */
+/* A tile's extent: rows of op(A), columns of op(B). */
 static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_operand x)
 {
     return x == GPB_A ? kernel->bm : kernel->bn;
@@ -81,7 +81,7 @@ static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap c
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);
-/* The first of split.def that runs there and makes so many slices of operands k deep. */
+/* The first row of split.def that runs there and cuts operands of depth k into that many slices. */
 const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices);
 /* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
 int gpb_kernel_table_runs(enum gpb_image image, int arch);

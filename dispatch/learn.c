@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Corrections; see learn.h. Times have a long tail upwards (other processes, page faults, a core that
-   sleeps), so a step up is smaller than a step down: what is learnt is nearer to the best of many calls than
-   to their mean, and one slow call does not send a class away for good. */
+/* Corrections; see learn.h. Measured times have a long upward tail (other processes, page faults, a core that
+   sleeps), so a step up is smaller than a step down. The learnt value is nearer to the best of many calls
+   than to their mean, and one slow call does not send a class away for good. */
 #include "dispatch/learn.h"
 
 #include <math.h>
@@ -9,16 +9,18 @@
 #include "dispatch/numbers.h"
 
 #define UNIT 65536.0
-#define LEAST (1.0 / 64)                 /* corrections beyond these are errors of measurement */
+#define LEAST (1.0 / 64)                 /* corrections beyond these bounds are measurement errors */
 #define MOST 64.0
-/* A class that was never tried is worth two calls that may take half as long again. */
+/* Optimism about a class that was never tried. It costs at most two calls, each at most 1.5 times slower. */
 #define UNTRIED 0.7
-#define LONG_S 0.05                      /* what a first call has to do besides is small against this */
-#define WAYS 4u                          /* places that a size may have: a power of two */
-/* Calls, then a size is known well enough to try the other side, and to believe that at once. */
+#define LONG_S 0.05                      /* beside this, the extra work of a first call is small */
+#define WAYS 4u                          /* places that a size may take: a power of two */
+/* After this many calls a size is known well enough to try the other side, and to believe that side at
+   once. */
 #define KNOWN 4
-/* A size begins with the best of three calls: two in a row at least, where rows are of five, and the first on
-   the side that was idle takes longer (the host's threads sleep). */
+/* A size begins with the best of three calls, because the first one on the side that was idle takes longer
+   (the host's threads sleep). Where calls of a size come five in a row, at least two of the three follow each
+   other. */
 #define TRIES 3
 #define FIRST_OCTAVE 10                  /* 2^10 operations: class 0 */
 
@@ -60,8 +62,8 @@ static gpb_learn_cell cell_of(const gpb_learn *learnt, int class)
     return atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
 }
 
-/* Where this size is; else the place that it may take: that of the least seen of those it could have, one by
-   chance if all are sure. */
+/* The place of this size. If it has none: the place that it may take, which is that of the least seen of the
+   sizes there, or one by chance if all are sure. */
 static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
 {
     uint32_t best = key.place ^ key.tag % WAYS, least_seen = GPB_LEARN_SURE;
@@ -74,7 +76,7 @@ static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
     return best;
 }
 
-/* What is known of this size: nothing, if it is not there. */
+/* What is known of this size; all zero if it is not there. */
 static gpb_learn_cell size_of(const gpb_learn *learnt, gpb_learn_key key)
 {
     const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place_of(learnt, key)],
@@ -82,15 +84,15 @@ static gpb_learn_cell size_of(const gpb_learn *learnt, gpb_learn_key key)
     return size.tag == key.tag ? size : (gpb_learn_cell){ 0 };
 }
 
-/* A class that has been seen twice may have been unlucky twice. */
+/* A class that was seen only twice may have been unlucky twice. */
 static double believed(gpb_learn_cell cell)
 {
     double ratio = cell.ratio / UNIT;
     return cell.seen < 2 ? 1 : cell.seen < 4 ? min(ratio, 2) : ratio;
 }
 
-/* A class seen often enough speaks for itself. Else a cell's weight halves with every octave of distance, and
-   is a sixteenth for another shape; "as modelled" weighs as much as a quarter of a call. */
+/* A class that was seen often enough decides alone. Else a cell's weight halves with every octave of distance
+   and is a sixteenth for another shape, and "as modelled" weighs a quarter of a call. */
 static double ratio_of_class(const gpb_learn *learnt, int class)
 {
     const gpb_learn_cell own = cell_of(learnt, class);
@@ -142,7 +144,7 @@ void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)
 
 static uint32_t stored(double ratio) { return (uint32_t)(UNIT * clamp(ratio, LEAST, MOST)); }
 
-/* One more of a cell that has been seen before. */
+/* Adds a call to a cell that has been seen before. */
 static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
 {
     const double now = cell.ratio / UNIT, share = max(1.0 / cell.seen, 1.0 / GPB_LEARN_SURE);
@@ -151,7 +153,8 @@ static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
     return cell;
 }
 
-/* A first call that should be long counts: what it has to do besides is small against that. */
+/* The first call of a class counts only if it should be long, because its extra work is then small beside the
+   rest. */
 static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double modelled_s)
 {
     if (cell.seen >= 2) return step(cell, ratio);
@@ -159,7 +162,7 @@ static gpb_learn_cell next_of_class(gpb_learn_cell cell, double ratio, double mo
     return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 2 };
 }
 
-/* A size begins with the best of its first calls, and takes the place of another. */
+/* A size begins with the best of its first calls. It may take the place of another size. */
 static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double ratio)
 {
     if (cell.tag != tag || cell.seen == 0)
@@ -169,7 +172,7 @@ static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double rat
     return cell;
 }
 
-/* Two threads may add at once: one of them may be forgotten, or counted as another size, but each cell is
+/* Two threads may add at once. Then one call may be forgotten or counted for another size, but each cell is
    whole. */
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What C lacks of arithmetic. Without a prefix, for it is written often: for .c files, and for embedded.h,
-   which is the body of four. */
+/* Arithmetic that C lacks. The names have no prefix because they are written often. Only .c files include
+   this, and embedded.h, which is the body of four. */
 #ifndef GPB_NUMBERS_H
 #define GPB_NUMBERS_H
 
@@ -11,15 +11,14 @@ static inline double min_double(double a, double b) { return a < b ? a : b; }
 static inline int64_t max_int(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline double max_double(double a, double b) { return a > b ? a : b; }
 
-/* The lesser and the greater of two whole numbers, or of two of which one is not whole. */
+/* The smaller and the larger of two numbers: as whole numbers if both are, else as doubles. */
 #define min(a, b) _Generic((a) + (b), float: min_double, double: min_double, default: min_int)(a, b)
 #define max(a, b) _Generic((a) + (b), float: max_double, double: max_double, default: max_int)(a, b)
 
-/* x, or the bound that it is beyond. */
+/* x, or the bound that it exceeds. */
 static inline double clamp(double x, double low, double high) { return max(low, min(x, high)); }
 
-/* How many parts a size is cut into, the last perhaps smaller; 1 if there is nothing to cut. For sizes up to
-   INT64_MAX. */
+/* The number of parts of that size, the last perhaps smaller; at least 1. For sizes up to INT64_MAX. */
 static inline int64_t ceil_div(int64_t size, int64_t part) { return size > 0 ? (size - 1) / part + 1 : 1; }
 
 static inline int64_t round_up(int64_t size, int64_t multiple)

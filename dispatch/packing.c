@@ -4,8 +4,7 @@
 
 #define ALIGNED 256               /* bytes */
 
-static bool multiple(int64_t size, int tile)      /* tiles are powers of two: test_kernel_table.c sees to
-                                                     it */
+static bool multiple(int64_t size, int tile)      /* tiles are powers of two, as test_kernel_table.c checks */
 {
     return (size & (tile - 1)) == 0;
 }
@@ -18,7 +17,7 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand which)
            && (call->batch == 1 || multiple(x->stride * element, ALIGNED));
 }
 
-/* A or B can be read as it is by a PADDED kernel: as op(X), in whole tiles. */
+/* True if a PADDED kernel can read A or B as it is: stored as op(X), in whole tiles. */
 static bool is_padded(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                       enum gpb_operand x)
 {

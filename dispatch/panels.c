@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Panels; see panels.h. All sums saturate: a call of any size gets an answer, and one that cannot fit is seen
-   not to. */
+/* Panels; see panels.h. All sums saturate, so a call of any size gets an answer, and a call that cannot fit
+   is seen not to fit. */
 #include "dispatch/panels.h"
 
 #include <math.h>
@@ -12,14 +12,16 @@
 #include "dispatch/streamk.h"
 #include "kernels/split.h"
 
-#define SATURATED (INT64_C(1) << 59)     /* ten of them still fit an int64_t; a multiple of 1024 */
-/* Panels are cut at multiples of this: of every tile, and of a row's 1024 bytes. */
+#define SATURATED (INT64_C(1) << 59)     /* ten of these still fit into an int64_t; a multiple of 1024 */
+/* Panels are cut at multiples of this, which is a multiple of every tile and makes rows multiples of 1024
+   bytes. */
 #define GRAIN 256
 #define MOST_STRIPS 64                   /* of A and B together */
-#define MOST_STEPS 16                    /* panels of k, for the sake of overlap */
+#define MOST_STEPS 16                    /* panels of k, to overlap copies with kernels */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
-/* A member of a pointer-array batch in four address tables: 48 bytes, and 4 x 256 to round them up. That once
-   would do; for each member it makes a group's bytes proportional to its size. */
+/* A member's share of the four address tables of a pointer-array batch: 48 bytes, and 4 x 256 for rounding.
+   The rounding is needed only once, but counting it for each member makes a group's bytes proportional to its
+   size. */
 #define TABLES 1088
 
 static int64_t rounded_up(int64_t size, int64_t multiple)
@@ -33,21 +35,21 @@ static int64_t product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &result) || result > SATURATED ? SATURATED : result;
 }
 
-/* Bytes of `group` panels of such elements, each column rounded up to whole multiples. */
+/* Bytes of `group` panels of such elements, rounded up. */
 static int64_t area(int64_t rows, int64_t cols, int64_t group, size_t element)
 {
     return rounded_up(product(product(product(rows, cols), (int64_t)element), group), 256);
 }
 
-/* Bytes of `group` operands of rows x k as gpb_ssplit leaves them. */
+/* Bytes of `group` operands of rows x k after slicing. */
 static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
 {
-    /* Far beyond any memory, gpb_split_bytes itself would overflow. */
+    /* gpb_split_bytes itself would overflow, far beyond any memory. */
     const bool beyond = area(rows, k, 1, sizeof(float)) >= SATURATED / 16;
     return beyond ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
 }
 
-/* A panel of that extent, in one strip. */
+/* Sets a panel of that extent, in one strip. */
 static void set_extent(gpb_plan *plan, enum gpb_operand x, int64_t extent)
 {
     plan->panel[x].extent = plan->panel[x].strip = extent;
@@ -60,7 +62,8 @@ static int64_t tiles_of(const gpb_plan *plan, const gpb_kernel *kernel)
                    ceil_div(plan->panel[GPB_B].extent, kernel->bn));
 }
 
-/* Some launch of the plan is likely to share out k. Strips unlock less than the whole panel at a time. */
+/* True if some launch of the plan is likely to use Stream-K. Strips unlock less than the whole panel at a
+   time. */
 static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
@@ -72,8 +75,8 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
                || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
 }
 
-/* Bytes for partial sums: of all parts of a cut k; of k that is shared out; of the tiles that a SPLIT kernel
-   shares out, its counters, and up to the first multiple of GPB_PLAN_ALIGNED. */
+/* Bytes for partial sums: of all parts if k is cut; of Stream-K; or of the tiles whose k a SPLIT kernel cuts,
+   with its counters and the padding up to a multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
@@ -87,7 +90,7 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t e
     return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
-/* An operand's panels in strips; see gpb_plan_strip_bytes. */
+/* Bytes of an operand's panels in strips; see gpb_plan_strip_bytes. */
 static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t element)
 {
     const gpb_panels *p = &plan->panel[x];
@@ -95,7 +98,7 @@ static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t elem
                    area(min(p->extent, p->strip), plan->kc, plan->group, element));
 }
 
-/* The same as gpb_ssplit leaves them. */
+/* The same after slicing. */
 static int64_t strips_split(const gpb_plan *plan, enum gpb_operand x)
 {
     const gpb_panels *p = &plan->panel[x];
@@ -103,7 +106,7 @@ static int64_t strips_split(const gpb_plan *plan, enum gpb_operand x)
                    split_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
 }
 
-/* 2 if more than one panel comes: one while the other is at work. */
+/* Two buffers if more than one panel comes: one arrives while the other is in use. */
 static void count_buffers(gpb_plan *plan, const gpb_call *call)
 {
     const bool groups = call->batch > plan->group, steps = gpb_call_multiplies(call) && call->k > plan->kc;
@@ -116,7 +119,7 @@ static void count_buffers(gpb_plan *plan, const gpb_call *call)
     plan->panel[GPB_C].buffers = any || groups ? 2 : 1;
 }
 
-/* Fills the bytes of A or B. */
+/* Sets the bytes of A or B. */
 static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
@@ -131,7 +134,7 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t 
     p->bytes_wide = plan->wide ? split_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
 }
 
-/* And those of C: blocks of A's extent by B's. */
+/* Sets the bytes of C, whose blocks are A's extent by B's. */
 static void measure_written(gpb_plan *plan, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
@@ -143,7 +146,7 @@ static void measure_written(gpb_plan *plan, bool comes, size_t element)
     p->bytes_packed = p->packs ? rounded_up(padded, grain) : 0;
 }
 
-/* Fills the bytes for the plan's panels; their sum, with the address tables. */
+/* Sets the bytes for the plan's panels. Returns their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const size_t element = gpb_call_element(call);
@@ -159,7 +162,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
 static bool fits(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_kernel *smallest = plan->fallback ? plan->fallback : plan->kernel;
-    /* a grid has 2^31 - 1 blocks */
+    /* a grid has at most 2^31 - 1 blocks */
     return measure(plan, call, facts) <= facts->gpu.bytes && tiles_of(plan, smallest) <= INT32_MAX;
 }
 
@@ -171,14 +174,14 @@ static int64_t smaller(int64_t panel)
     return next;
 }
 
-/* Panels of equal size, as many as before. */
+/* The same number of panels, but of equal size. */
 static int64_t even(int64_t size, int64_t panel)
 {
     int64_t count = ceil_div(size, panel);
     return count == 1 ? size : min(panel, rounded_up(ceil_div(size, count), GRAIN));
 }
 
-/* The widest column block that fits beside the height and kc, or 0. */
+/* The widest column block that fits beside that height and kc, or 0. */
 static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     int64_t good = 0, bad = ceil_div(call->n, GRAIN) + 1;
@@ -191,8 +194,8 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     return min(product(good, GRAIN), call->n);
 }
 
-/* What panels that do not all fit are judged by: the busiest of link and kernels, and a tenth of the others,
-   for they get in each other's way; one more launch or more for each block and panel of k. */
+/* The seconds by which panels that do not all fit are compared: the busiest of link and kernels, a tenth of
+   the others because they get in each other's way, and the launches for each block and panel of k. */
 static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
@@ -204,8 +207,8 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
 }
 
-/* All depths and heights by halves, each with the widest column block: a few hundred candidates at most, for
-   a call that takes seconds. */
+/* Tries all depths and heights by halves, each with the widest column block. These are a few hundred
+   candidates at most, for a call that takes seconds. */
 static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     gpb_plan best = { 0 };
@@ -229,7 +232,7 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
     return true;
 }
 
-/* The SPLIT kernel for what FP16 slices cannot reach, if it runs here. */
+/* The SPLIT kernel for blocks that FP16 slices cannot represent, or NULL if it does not run here. */
 static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call))
@@ -241,7 +244,8 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
     return NULL;
 }
 
-/* It is seldom needed: it may have an eighth of the memory, and only where the call is one panel. */
+/* The wide kernel is seldom needed. So it may have an eighth of the memory, and only where the call is one
+   panel. */
 static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     plan->wide = wide_beside(plan->kernel, call, facts);
@@ -252,10 +256,10 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
-/* Strips of both operands, or of B behind the whole of A, or panels of k, so that copying, kernels and the
-   way home overlap: those with which the run is predicted to end first. Strips of both let C go home from the
-   beginning; those of B are fewer launches. C in place is one tile, of panels of k: a run that fails, and one
-   whose blocks are marked, then has just one to mend. */
+/* Chooses strips of both operands, or of B with the whole of A, or panels of k, so that copying, kernels and
+   the way home overlap: whatever is predicted to end first. Strips of both let C go home from the beginning;
+   strips of B alone need fewer launches. A C in place is one tile with panels of k, so that after a failure
+   or a flagged block there is just one tile to repair. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
@@ -291,7 +295,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     *plan = best;
 }
 
-/* A batch that fits whole still goes in groups, so that one comes while another is at work. */
+/* Even a batch that fits as a whole goes in groups, so that one arrives while another is computed. */
 static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
@@ -302,8 +306,9 @@ static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
     if (groups > 1 && fits(&next, call, facts)) *plan = next;
 }
 
-/* What the shape of a run is decided by: never what was measured, nor who else is at work, for the order of
-   sums follows from that shape, and the same call is to give the same bits. An H200's link. */
+/* The facts that the shape of a run depends on, with the link of an H200. They include nothing that was
+   measured and no other calls, because the shape determines the order of sums, and the same call must give
+   the same bits. */
 static gpb_facts usual(const gpb_facts *facts)
 {
     gpb_facts same = *facts;
@@ -328,7 +333,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
         return true;
     }
     plan->group = 1;
-    /* however many members */
+    /* for any number of members */
     int64_t member = measure(plan, call, facts), once = plan->splits > 1 ? 0 : plan->bytes_parts;
     member -= once;
     if (plan->streamk && gpb_streamk_fits(plan->kernel, facts->gpu.sms, facts->gpu.bytes))
@@ -337,7 +342,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
         plan->group = min(call->batch, max((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);
     }
-    gpb_facts less = *facts;      /* strips take a little more */
+    gpb_facts less = *facts;      /* strips need a little more */
     less.gpu.bytes -= less.gpu.bytes / 32;
     gpb_plan again = *plan;
     if (!cut(plan, call, &less, kernels_s)) {

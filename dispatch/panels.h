@@ -7,8 +7,8 @@
 #include "dispatch/facts.h"
 #include "dispatch/plan.h"
 
-/* Given plan->kernel, fallback, splits and streamk, and what the kernels take, fills the panels, kc, group,
-   wide and the bytes. False: not even the smallest panels fit. */
+/* Given plan->kernel, fallback, splits, streamk and the kernels' seconds, sets the panels, kc, group, wide
+   and the bytes. False: not even the smallest panels fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
 #endif

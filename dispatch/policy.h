@@ -9,7 +9,7 @@ enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
 typedef struct gpb_policy {
     enum gpb_offload_when offload;
     enum gpb_math_policy math;
-    const char *kernel;          /* NULL, or the name of the one kernel to use */
+    const char *kernel;          /* NULL, or the name of the only kernel to use */
     int splits;                  /* 0, or the parts to cut k into */
 } gpb_policy;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The prediction; see predict.h. It walks the same schedule as the run. */
+/* The prediction; see predict.h. It goes through the same schedule as the run. */
 #include "dispatch/predict.h"
 
 #include "dispatch/cost.h"
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 
-#define MOST_MOVES 4096          /* that are walked for a prediction: 0.1 ms */
+#define MOST_MOVES 4096          /* most moves that a prediction goes through: 0.1 ms */
 
-/* The run walks column blocks of C, up one and down the next, and each tile's panels of k likewise; a panel
-   that comes twice in a row stays. With k in one panel B therefore moves once, and A once a column block,
-   less the panel at each turn. Of C in host memory only the products travel: beta C is added where it
-   lies. */
+/* The run goes through the column blocks of C, up one and down the next, and through each tile's panels of k
+   likewise. A panel that is used twice in a row stays. So with k in one panel B moves once, and A once for
+   each column block, less the panel at each turn. Of a C in host memory only the products travel, because
+   beta C is added at home. */
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent);
@@ -49,9 +49,9 @@ double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_fa
     return facts->link.call_s + reach + max(gpb_predict_up(&t, facts), gpb_predict_down(&t, facts));
 }
 
-/* One more strip or tile, beyond its share of the kernels' work: splitting, the kernel's first and last
-   blocks, the way through k, the change of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at k =
-   1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21), strips that nothing splits 10 us less. */
+/* The cost of one more strip or tile beyond its share of the kernels' work: slicing, the kernel's first and
+   last blocks, the way through k, the change of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at
+   k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. */
 static double launch_s(const gpb_plan *plan, double k1)
 {
     return (plan->kernel->form == GPB_FORM_SPLIT ? 16e-6 : 6e-6) + 6e-9 * k1;
@@ -69,9 +69,9 @@ static double strip_bytes(const gpb_move *move, const gpb_call *call, const gpb_
     return (double)gpb_call_element(call) * size * (double)move->depth * members;
 }
 
-/* What a column takes longer that does not follow the one before. The crew: 8192 in 13.3 ms by strips of B
-   alone, 17.9 with strips of A that are columns of 1 KiB; the engines, from pinned memory: 14 ns where strips
-   of 2 KiB lie 16 KiB apart, 40 ns where they lie 32 KiB apart (H200, 16 cores, 2026-11-21). */
+/* The extra time of columns that do not follow each other directly. The crew: 8192 took 13.3 ms by strips of
+   B alone, 17.9 with strips of A, which are columns of 1 KiB. The copy engines, from pinned memory: 14 ns if
+   strips of 2 KiB lie 16 KiB apart, 40 ns if 32 KiB apart (H200, 16 cores, 2026-11-21). */
 static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members, enum gpb_place place)
 {
     const double column_s = place == GPB_PLACE_PINNED ? 30e-9 : place == GPB_PLACE_HOST ? 10e-9 : 0;
@@ -90,9 +90,9 @@ static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan
            + columns_s(rows, cols, call->x[move->operand].ld, move->block.members, place);
 }
 
-/* A tile on its way home from then on. What the crew copies both ways is together about 1.6 times what it
-   copies one way (H200 and 16 cores, 2026-11-21: 69 and 44 GB/s), and strips come first: until the last of
-   them is up, the way home has what is left. */
+/* A tile's way home, beginning at `from`. When the crew copies in both directions, it copies about 1.6 times
+   as much in all as in one (H200 and 16 cores, 2026-11-21: 69 and 44 GB/s), and strips come first. So until
+   the last strip is up, the way home gets what is left. */
 static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts,
                      double up_end)
 {
@@ -120,7 +120,7 @@ static double moves_of(const gpb_call *call, const gpb_plan *plan)
     return blocks * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1) * strips;
 }
 
-/* When the link's two directions and the kernels would each have done with what a move asks of them. */
+/* Follows the link's two directions and the kernels: for each move, when each has done its part. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool reads = gpb_call_multiplies(call);

@@ -7,7 +7,7 @@
 #include "dispatch/facts.h"
 #include "dispatch/plan.h"
 
-/* Bytes over the link in panels of that size: from the extents to `group`. */
+/* Bytes over the link for a plan with these panels (from the extents to `group`). */
 typedef struct gpb_traffic {
     double up[GPB_OPERANDS], down;
 } gpb_traffic;
@@ -15,10 +15,10 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
 /* Seconds of the link for them, up and down. */
 double gpb_predict_up(const gpb_traffic *traffic, const gpb_facts *facts);
 double gpb_predict_down(const gpb_traffic *traffic, const gpb_facts *facts);
-/* Seconds that the call takes at least, whatever the kernels: its fixed cost, the busier direction of the
+/* The least seconds that the call takes with any kernel: its fixed cost and the busier direction of the
    link. */
 double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
-/* Predicted seconds of the whole run, whose kernels alone take kernels_s. */
+/* Predicted seconds of the whole run. Its kernels alone take kernels_s. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
 #endif

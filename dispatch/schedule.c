@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk; see schedule.h. Blocks go down one column of blocks and up the next, and each block's panels of k
-   likewise, so that a panel that is used twice in a row is there already and does not come again. */
+/* The schedule; see schedule.h. Blocks go down one column of blocks and up the next, and so do each block's
+   panels of k. So a panel that is used twice in a row is there already and does not come again. */
 #include "dispatch/schedule.h"
 
 #include "dispatch/numbers.h"
 
-/* Wholly outside the triangle that uplo names. */
+/* True if the block is wholly outside the triangle that uplo names. */
 static bool is_idle(const gpb_call *call, const gpb_region *t)
 {
     const char uplo = call->x[GPB_C].uplo;
@@ -17,7 +17,7 @@ gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *pla
     return (gpb_schedule_cursor){ .call = call, .plan = plan, .key = { { -1 }, { -1 } } };
 }
 
-/* Blocks of C along the rows of op(A) or the columns of op(B). */
+/* Number of blocks of C along the rows of op(A) or the columns of op(B). */
 static int64_t blocks_along(const gpb_schedule_cursor *w, enum gpb_operand x)
 {
     return ceil_div(gpb_call_extent(w->call, x), w->plan->panel[x].extent);
@@ -43,7 +43,7 @@ static gpb_region block_of(const gpb_schedule_cursor *w, int64_t number)
     return t;
 }
 
-/* The panel of one operand: the one that is there, or one that is still to come. */
+/* Turns to the operand's panel: the one that is there already, or one that is still to come. */
 static void turn(gpb_schedule_cursor *w, enum gpb_operand x)
 {
     const int64_t key[3] = { w->at.block.member, w->at.block.at[x], w->at.p };
@@ -54,7 +54,7 @@ static void turn(gpb_schedule_cursor *w, enum gpb_operand x)
     for (int i = 0; i < 3; i++) w->key[x][i] = key[i];
 }
 
-/* The next panel of k, of the next block if the last was the block's last. False: there is none. */
+/* Goes to the next panel of k, in the next block if that was the block's last. False: there is none. */
 static bool enter(gpb_schedule_cursor *w)
 {
     const gpb_plan *plan = w->plan;
@@ -77,7 +77,7 @@ static bool enter(gpb_schedule_cursor *w)
     return true;
 }
 
-/* What the strip unlocks: between it and all strips of the other operand that are there. */
+/* What the strip unlocks: the part of C between it and all strips of the other operand that are there. */
 static gpb_region unlocked(const gpb_schedule_cursor *w, enum gpb_operand x)
 {
     const enum gpb_operand other = x == GPB_A ? GPB_B : GPB_A;

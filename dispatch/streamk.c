@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule; see streamk.h. Its figures are predictions for an H200; what it decides is measured there (ffma,
-   2026-11-21, multiples of cuBLAS, the four transpositions, whole and shared): 3135 0.80 to 0.92, 0.99 to
-   1.16; 4097 0.92 to 0.99, 1.00 to 1.12; 4096 0.95 to 1.02, 0.98 to 1.06; 8192 0.95 to 0.98, 0.97 to 1.04;
-   12288 x 128 x 12288 in five parts 0.95, 1.00. 2048, which it leaves whole, 0.96 to 1.02, 0.95 to 1.01. */
+/* The rule; see streamk.h. Its figures are predictions for an H200. What it decides was measured there (ffma,
+   2026-11-21, multiples of cuBLAS, the four transpositions, with k whole and with Stream-K): 3135 0.80 to
+   0.92, 0.99 to 1.16; 4097 0.92 to 0.99, 1.00 to 1.12; 4096 0.95 to 1.02, 0.98 to 1.06; 8192 0.95 to 0.98,
+   0.97 to 1.04; 12288 x 128 x 12288 in five parts 0.95, 1.00. 2048, for which it decides against Stream-K,
+   0.96 to 1.02, 0.95 to 1.01. */
 #include "dispatch/streamk.h"
 
 #include "dispatch/generation.h"
 #include "dispatch/numbers.h"
 #include "kernels/gemm_args.h"
 
-#define PEAK 0.8                  /* share of the FMA peak that a full round's loop reaches */
-/* Of a round's time, if a multiprocessor has one block to itself: ffma's last rounds, measured. */
+#define PEAK 0.8                  /* share of the FMA peak that the loop of a full round reaches */
+/* Share of a round's time that is taken if a multiprocessor has one block to itself: ffma's last rounds,
+   measured. */
 #define ALONE 0.6
-/* Parts written and read, and the blocks that wait for nobody but come last. */
+/* Seconds to write and read partial sums, and for the blocks that wait for no other but come last. */
 #define JOIN_S 8e-6
-#define JOIN_GBS 130              /* one block reads the parts of a tile: 64 bytes a clock */
-#define MARGIN 1.5                /* the gain over that: whole tiles are the quieter choice */
-/* k, where tiles do not fill one round: else smaller tiles, or parts of k, are measured to do well. */
+#define JOIN_GBS 130              /* at which one block reads the partial sums of a tile: 64 bytes a clock */
+#define MARGIN 1.5  /* the gain must be this many times the cost, because whole tiles are the safer choice */
+/* The least k for which Stream-K pays if the tiles do not fill one round. Below it, smaller tiles or split-K
+   are measured to do well. */
 #define DEEP 2048
 #define MOST_PARTS 32             /* blocks to a tile */
 
-/* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it does not share. */
+/* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it has no Stream-K. */
 static int blocks_of(const gpb_kernel *kernel)
 {
     return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K)
            ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
 }
 
-/* Blocks of one round. */
+/* Blocks in one round. */
 static int places_of(const gpb_kernel *kernel, int sms)
 {
     const int64_t places = (int64_t)blocks_of(kernel) * sms;
     return places <= GPB_MAX_STREAMK_BLOCKS ? (int)places : 0;
 }
 
-/* What a last round of so many blocks takes, in rounds. */
+/* The time of a last round with that many blocks, in rounds. */
 static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 {
     return blocks ? max(ALONE, (double)ceil_div(blocks, sms) / blocks_of(kernel)) : 0;

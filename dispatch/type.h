@@ -34,7 +34,7 @@ static inline const gpb_type_row *gpb_type_of(enum gpb_type type)
 
 static inline size_t gpb_type_bytes(enum gpb_type type) { return gpb_type_of(type)->bytes; }
 
-/* Any type's alpha or beta, exactly. */
+/* alpha or beta of any type, exactly. */
 typedef double _Complex gpb_scalar;
 
 /* One element, as a BLAS of that type takes it. */
