@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* FAKECUDA_CAPTURE: another thread of the program is recording a graph from a blocking stream, in CUDA's default mode. What would spoil that
-   for it ends the process: a call that CUDA takes for unsafe then (because it is not recorded, and the graph might depend on it), unless the
-   calling thread has said that it knows; and any use of the legacy stream. */
+/* FAKECUDA_CAPTURE: another thread of the program is recording a graph from a blocking stream, in CUDA's
+   default mode. Two things would spoil that and end the process. One is a call that CUDA regards as unsafe at
+   that time, because it is not recorded and the graph might depend on it, unless the calling thread has
+   declared that it knows. The other is any use of the legacy stream. */
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
@@ -15,7 +16,8 @@ static bool is_unsafe(const char *function)
                                          "cuEventQuery", "cuEventSynchronize", "cuStreamQuery", "cuStreamSynchronize", "cuCtxSynchronize",
                                          "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(function, names[i], strlen(names[i])) == 0)      /* with its version, and cuMemAllocManaged, cuMemFreeHost */
+        /* Also with its version; also cuMemAllocManaged, cuMemFreeHost. */
+        if (strncmp(function, names[i], strlen(names[i])) == 0)
             return true;
     return false;
 }
@@ -45,7 +47,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *exchanged)
     return gpb_fake_leave(__func__, r);
 }
 
-/* Asking spoils nothing. */
+/* Allowed, because asking spoils nothing. */
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);

@@ -8,7 +8,8 @@
 
 enum { STACK = 64 };
 static struct CUctx_st primary[GPB_FAKE_DEVICES];
-static CUcontext created;                /* by cuCtxCreate; a destroyed one stays, so that its late use is seen */
+/* By cuCtxCreate; a destroyed one stays in the list, so that late use of it is seen. */
+static CUcontext created;
 static __thread CUcontext stack[STACK];
 static __thread int depth;
 
@@ -48,7 +49,7 @@ void gpb_fake_stale(const char *what)
         gpb_fake_die("STALE HANDLE: %s of before a reset of the device", what);
 }
 
-/* All that the context had is gone, in the midst of what it was doing; who retained it has still done so. */
+/* All that the context had is gone, even in the middle of its work. Its references stay. */
 static void reset(CUcontext context)
 {
     gpb_fake_stream_reset(context);
@@ -81,7 +82,7 @@ CUresult cuDriverGetVersion(int *version)
     return gpb_fake_leave(__func__, r);
 }
 
-/* The few names that tests and traces meet. */
+/* The few names that appear in tests and traces. */
 static const char *error_name(CUresult error)
 {
     switch (error) {
@@ -208,7 +209,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return gpb_fake_leave(__func__, r);
 }
 
-/* Outside the lock, as other calls go on meanwhile. */
+/* Outside the lock, because other calls go on meanwhile. */
 static void take_time(void)
 {
     const int ms = gpb_fake_options_get()->start_ms;
@@ -284,7 +285,8 @@ static CUresult push(CUcontext context)
 {
     if (!is_context(context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context->alive && !context->primary)      /* a primary one that was reset may be pushed: driver 580, H200 */
+    /* A primary context that was reset may be pushed: driver 580, H200. */
+    if (!context->alive && !context->primary)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (depth == STACK)
         gpb_fake_die("CONTEXT STACK: %d pushes without a pop", STACK);

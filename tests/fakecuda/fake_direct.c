@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* TF32X3 kernels as kernels/split/direct.cuh has them (FAKECUDA_TENSOR): each operand two TF32 numbers, three products, sums of 16 or 32 k.
-   What the kernel's `watch` finds piece by piece, this asks of whole rows; a tile that has one which tensor cores do not do justice to is FMAs. */
+/* TF32X3 kernels as in kernels/split/direct.cuh (FAKECUDA_TENSOR): each operand as two TF32 numbers, three
+   products, sums of 16 or 32 k. The kernel's `watch` checks piece by piece, this checks whole rows. If a tile
+   has a row for which tensor cores are not accurate enough, FMAs compute it. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
 
 static const gpb_fake_cores TF32 = { 8, 25 };
-enum { FARTHEST = -100, LEAST = -126, WINDOW = 9 };     /* WINDOW: powers of two below a row's largest, within which elements count */
+/* WINDOW: elements within this many powers of two of a row's largest count. */
+enum { FARTHEST = -100, LEAST = -126, WINDOW = 9 };
 
-/* Row i of x has so many elements that count, none that is tiny, and nothing that is not finite. */
+/* True if row i of x has enough elements that count, none that is tiny, and all are finite. */
 static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
 {
     float largest = 0, least = INFINITY;
@@ -31,7 +33,8 @@ static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
     return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SPLIT_FEWEST;
 }
 
-/* Row i is cut without rest, some of it into two numbers: the product of the small ones, which is not formed, may make the sum exact. */
+/* True if row i is cut without a rest, and some of it into two numbers. Such a row may need the product of
+   the small ones, which is not formed, for its sum to be exact. */
 static bool is_whole(gpb_fake_matrix x, int64_t i, int64_t k)
 {
     uint32_t all = 0;
@@ -59,7 +62,7 @@ static bool are_fit(gpb_fake_matrix x, int rows, int64_t k)
     return true;
 }
 
-static float cut(float x)       /* the tensor cores see 19 of the 32 bits */
+static float cut(float x)       /* tensor cores see 19 of the 32 bits */
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -80,7 +83,7 @@ static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, i
         }
 }
 
-/* Of `depth` k from q on, small ones first. */
+/* The products of `depth` k from q on, small ones first. */
 static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q, int depth, int rows, int columns)
 {
     static gpb_fake_sums part;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate of tests/fakecuda: every call comes in and goes out here. One mutex, the options, injected failures, the log. */
+/* The gate of tests/fakecuda: every call enters and leaves here. One mutex, the options, injected failures,
+   the log. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,7 +34,8 @@ static int rule_count;
 static CUresult sticky;
 static int log_file = -1, summary_file = -1;
 static bool paused;                      /* fakecuda_pause */
-static bool over;                        /* exit has come to the driver, as a real one's own destructor: no call succeeds any more */
+/* Exit has reached the driver, as in a real driver's destructor: no call succeeds any more. */
+static bool over;
 static uint64_t random_state;
 
 void gpb_fake_die(const char *format, ...)
@@ -48,7 +50,7 @@ void gpb_fake_die(const char *format, ...)
     _exit(86);
 }
 
-/* "cuMemAlloc_v2" goes by cuMemAlloc: the length of the name without its version. */
+/* The length of a function's name without its version: "cuMemAlloc_v2" counts as cuMemAlloc. */
 static int base_length(const char *function)
 {
     const char *version = strstr(function, "_v");
@@ -95,7 +97,8 @@ static bool is_sticky(int code)
     return code == 46 || code == 214 || code == 220 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
 }
 
-/* function:count:code, count a number, a number and +, or *; code a number, and ! if it is to be sticky. Returns where it ends. */
+/* Reads function:count:code, where count is a number, a number and +, or *; and code is a number, with ! if
+   it must be sticky. Returns where it ends. */
 static const char *read_rule(const char *text)
 {
     rule *r = &rules[rule_count++];
@@ -120,8 +123,9 @@ static void read_rules(const char *text)
         text = read_rule(text);
 }
 
-/* For programs that inject one fault after another, and call the driver themselves: FAKECUDA_FAIL anew; and a time in which no call fails
-   (but after a sticky error), counts or is logged. */
+/* For programs that inject one fault after another and call the driver themselves. fakecuda_fail replaces
+   FAKECUDA_FAIL. While fakecuda is paused, no call fails (except after a sticky error), counts or is
+   logged. */
 __attribute__((visibility("default"))) void fakecuda_fail(const char *text);
 __attribute__((visibility("default"))) void fakecuda_pause(int pause);
 
@@ -206,8 +210,9 @@ bool gpb_fake_forked(void)
     return pid && pid != (int)getpid();
 }
 
-/* What a GPU does: work that is ready runs, whatever the program is doing, until the driver ends. It holds the mutex no longer than an
-   operation takes, so that memory and threads of the program's are used at the same time. */
+/* Acts as the GPU: runs work that is ready, whatever the program is doing, until the driver ends. It holds
+   the mutex only for one operation at a time, so that memory and threads of the program are in use
+   meanwhile. */
 static void *run_engine(void *unused)
 {
     for (bool gone = false, busy; !gone;) {
@@ -255,7 +260,7 @@ static CUresult injected(const char *function)
         if (r->calls >= r->first && r->calls <= r->last)
             result = (CUresult)r->code, fatal = r->sticky;
     }
-    /* A failure that a wait reports: some of what was queued has run, some has not. */
+    /* A wait reports a failure: some of the queued work has run, some has not. */
     if (result != CUDA_SUCCESS && strstr(function, "Synchronize") && !sticky && gpb_fake_random(2))
         gpb_fake_run_some();
     if (fatal)
@@ -266,7 +271,7 @@ static CUresult injected(const char *function)
 CUresult gpb_fake_enter(const char *function, enum gpb_fake_need need)
 {
     gpb_fake_options_get();
-    if (gpb_fake_forked())               /* and never touch the mutex: a thread that is gone may hold it */
+    if (gpb_fake_forked())               /* does not touch the mutex, which a thread that is gone may hold */
         return need == GPB_FAKE_NEED_NOTHING ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&lock);
     if (over)
@@ -313,7 +318,7 @@ static void summary_line(const char *format, ...)
         (void)!write(summary_file, line, (size_t)length);
 }
 
-/* A thread may still be inside at exit: wait for it, so that the counters are whole. */
+/* Waits for a thread that may still be inside at exit, so that the counters are complete. */
 __attribute__((destructor)) static void end(void)
 {
     if (gpb_fake_forked())

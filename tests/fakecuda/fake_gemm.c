@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels compute: the reference computation, every operand translated and bounds-checked first. Products of floats are
-   exact in double and are summed there, in blocks, so that a program with real sizes gets its answer in reasonable time. */
+/* What kernels compute: the reference computation, after every operand is translated and bounds-checked.
+   Products of floats are exact in double and are summed there, in blocks, so that a program with real sizes
+   gets its answer in reasonable time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,14 @@
 enum { MC = 128, NC = 64, KC = 128, MR = 8, NR = 4 };    /* block of C, depth, tile of C in registers */
 typedef double vector __attribute__((vector_size(32)));
 
-/* One block at a time: the gate's mutex is held while kernels run. */
+/* One block at a time, because the gate's mutex is held while kernels run. */
 static double block_a[MC * KC] __attribute__((aligned(64)));
 static double block_b[KC * NC] __attribute__((aligned(64)));
 static double block_c[MC * NC] __attribute__((aligned(64)));    /* column-major, ld MC */
 
 typedef gpb_fake_matrix matrix;
 
-/* To the 10 explicit mantissa bits of TF32, to nearest, ties away (cvt.rna). */
+/* Rounds to the 10 explicit mantissa bits of TF32: to nearest, ties away from zero (cvt.rna). */
 static float tf32(float x)
 {
     uint32_t bits;
@@ -29,7 +30,8 @@ static float tf32(float x)
     return x;
 }
 
-/* rows x depth of `from` into panels of `width` rows, each panel depth-major, the last filled up with zeros. */
+/* Copies rows x depth of `from` into panels of `width` rows. Each panel is depth-major, and the last is
+   filled up with zeros. */
 static void pack_block(double *to, int width, int rows, int depth, matrix from, bool round)
 {
     for (int i = 0; i < rows; i += width, to += (size_t)width * (size_t)depth) {
@@ -70,7 +72,7 @@ __attribute__((target("avx2,fma"))) static void tile_avx2(int depth, const doubl
 
 static void tile_any(int depth, const double *a, const double *b, double *c) { tile_body(depth, a, b, c); }
 
-/* block_c to FP32, as sums that leave the tensor cores are. */
+/* Rounds block_c to FP32, as sums that leave the tensor cores are. */
 static void round_block(int rows, int columns)
 {
     for (int j = 0; j < columns; j++)
@@ -99,9 +101,10 @@ static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b,
     }
 }
 
-/* One FP32 rounding a step and in the reference BLAS's own order, so that results are netlib's bit for bit: LAPACK's suite has tests
-   (STFSM) that fail on any other rounding, a better one too. (By the bound of names.h it is worse: beta C is rounded k times.) A's unit
-   stride tells which of the reference's two loops it is. */
+/* Rounds to FP32 at every step, in the reference BLAS's own order, so that results are netlib's bit for bit.
+   LAPACK's suite has tests (STFSM) that fail with any other rounding, even a better one. (By the bound of
+   names.h netlib's is worse, because beta C is rounded k times.) A's unit stride tells which of the
+   reference's two loops it is. */
 static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float *c)
 {
     const float alpha = (float)g->alpha, beta = (float)g->beta;
@@ -143,7 +146,7 @@ __attribute__((target("avx2,fma"))) static void chains_fma(int64_t k, const floa
 
 static void chains_any(int64_t k, const float *a, const float *b, int64_t step, float *sum) { chains_body(k, a, b, step, sum); }
 
-/* What a kernel does with its sum: alpha, then beta. */
+/* What a kernel does with its sum: applies alpha, then beta. */
 static void store(const gpb_gemm_args *g, float *to, float sum)
 {
     const float x = (float)g->alpha * sum;
@@ -234,7 +237,7 @@ const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, cons
 
 static int64_t padded(int64_t size, int tile) { return (size + tile - 1) / tile * tile; }
 
-/* A padded operand: aligned, unit row stride, zero outside rows x columns. */
+/* Checks a padded operand: aligned, unit row stride, zero outside rows x columns. */
 static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdeviceptr device_at, matrix x, const int64_t size[4])
 {
     int64_t rows = size[0], columns = size[1], all_rows = size[2], all_columns = size[3];
@@ -248,7 +251,8 @@ static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdevi
                              (long long)j);
 }
 
-/* A kernel without guards writes the whole padded C. What it leaves there is no promise: make it NaN. */
+/* A kernel without guards writes the whole padded C, and promises nothing about the padding: so this makes it
+   NaN. */
 static void spoil_padding(const gpb_gemm_args *g, float *c, int64_t all_rows, int64_t all_columns)
 {
     for (int64_t j = 0; j < all_columns; j++) {
@@ -291,7 +295,7 @@ static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, i
     gpb_fake_multiply(&part, a, b, x->c + i + j * part.ldc, x->rounding);
 }
 
-/* The parts of a member whose k is cut, raw, one after the other. */
+/* Computes the split-K parts of a member: raw sums, one after another. */
 static void multiply_parts(const gpb_fake_kernel *kernel, int device, const member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
@@ -362,7 +366,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     }
 }
 
-/* What was added up is spoilt: whoever reads parts that no kernel has written gets NaN. */
+/* Also spoils the partial sums that were added up, so that reading parts that no kernel has written gives
+   NaN. */
 void gpb_fake_reduce(int device, const gpb_reduce_args *g)
 {
     const char *who = "gpb_sreduce";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory. Device addresses lie in a reservation that nobody can touch, a gap after each allocation; the bytes are elsewhere.
-   Fresh memory is full of 0xFF: NaN as a float, absurd as a size. */
+/* Memory. Device addresses lie in a reservation that nothing can touch, with a gap after each allocation; the
+   bytes are elsewhere. Fresh memory is full of 0xFF: NaN as a float, absurd as a size. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,8 +8,8 @@
 
 #include "tests/fakecuda/fakecuda.h"
 
-#define GAP   ((CUdeviceptr)65536)       /* between allocations: what runs over an end lands in nothing */
-#define PIECE ((size_t)4 << 20)          /* of poison, mapped again and again: poisoning a gigabyte costs 256 mappings */
+#define GAP   ((CUdeviceptr)65536)       /* between allocations, so that an access past an end hits nothing */
+#define PIECE ((size_t)4 << 20)  /* of poison, mapped repeatedly: poisoning a gigabyte costs 256 mappings */
 
 static gpb_fake_block *blocks;           /* sorted by start */
 static size_t block_count, block_room;
@@ -74,13 +74,14 @@ static int poison(void)
     return file;
 }
 
-/* For a program that is going to fork many times: its children find the poison made. */
+/* For a program that will fork many times: its children find the poison ready. */
 __attribute__((visibility("default"))) void fakecuda_warm(void);
 void fakecuda_warm(void) { (void)poison(); }
 
 static size_t mapped_size(size_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
-/* Pinned memory lies between two forbidden pages: the program writes there by itself, and no copy of ours sees that it runs over an end. */
+/* Pinned memory lies between two forbidden pages, because the program writes there by itself, and no copy of
+   ours would see an access past an end. */
 static char *guarded_new(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
@@ -94,7 +95,7 @@ static char *guarded_new(size_t bytes)
     return storage;
 }
 
-/* What is left of the last page is still poison, or somebody has written beyond the end. */
+/* The rest of the last page must still be poison; else something was written beyond the end. */
 static void guarded_free(char *storage, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
@@ -108,7 +109,7 @@ static char *storage_new(size_t bytes, enum gpb_fake_place place)
 {
     if (place == GPB_FAKE_PLACE_PINNED)
         return guarded_new(bytes);
-    if (bytes < PIECE) {                 /* from malloc: the sanitizers watch over it, too */
+    if (bytes < PIECE) {                 /* from malloc, so that sanitizers check it, too */
         void *storage = NULL;
         if (posix_memalign(&storage, 4096, bytes))
             return NULL;
@@ -134,8 +135,9 @@ static void storage_free(char *storage, size_t bytes, enum gpb_fake_place place)
         munmap(storage, mapped_size(bytes));
 }
 
-/* A free range of device addresses, as far as possible from what was freed last, so that a stale address finds nothing.
-   Aligned to 256 bytes, which is all that CUDA promises, and not to 512. 0: the process may have no more (RLIMIT_AS). */
+/* A free range of device addresses, as far as possible from what was freed last, so that a stale address
+   finds nothing. Aligned to 256 bytes, which is all that CUDA promises, and not to 512. 0: the process may
+   not have more (RLIMIT_AS). */
 static CUdeviceptr address_new(size_t bytes)
 {
     if (!reservation) {
@@ -269,8 +271,9 @@ CUresult cuMemFree(CUdeviceptr start)
     return gpb_fake_leave(__func__, r);
 }
 
-/* In the order of a stream; what the caller sees of it comes at once, for nobody else is given the memory meanwhile. Freeing waits for that
-   stream alone, and gives a pool's memory back to the device, as where its threshold is 0. */
+/* Runs in the order of a stream. The caller gets the address at once, because the memory is not given to
+   others meanwhile. Freeing waits for that stream alone, and returns a pool's memory to the device, as with a
+   release threshold of 0. */
 CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream handle)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
@@ -315,7 +318,7 @@ CUresult cuMemFreeHost(void *start)
     return gpb_fake_leave(__func__, r);
 }
 
-/* Pages are no matter here. */
+/* Pages do not matter here. */
 CUresult cuMemHostRegister(void *at, size_t bytes, unsigned int flags)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
@@ -353,7 +356,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
     return gpb_fake_leave(__func__, r);
 }
 
-/* One attribute of a pointer; block NULL: memory that CUDA does not know, for which everything is 0, but the device, which is none. */
+/* One attribute of a pointer. block NULL: CUDA does not know the memory, so everything is 0, except that
+   there is no device. */
 static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_block *block, CUdeviceptr at)
 {
     bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED, managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
@@ -375,7 +379,7 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     return CUDA_SUCCESS;
 }
 
-/* Answers without a current context, too, as driver 580 does (H200); not after an error that is for good. */
+/* Answers without a current context, too, as driver 580 does (H200); but not after a sticky error. */
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **out, CUdeviceptr at)
 {
     CUresult r = gpb_fake_enter(__func__, gpb_fake_current() && gpb_fake_current()->alive ? GPB_FAKE_NEED_CONTEXT : GPB_FAKE_NEED_INIT);

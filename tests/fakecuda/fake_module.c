@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules and kernels: the rows of kernels/gemm.def by name, the rules of a launch. An image's contents are not looked at. */
+/* Modules and kernels: the rows of kernels/gemm.def by name, and the rules of a launch. The contents of an
+   image are not used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +34,14 @@ static const gpb_fake_kernel kernels[] = {
 #undef SPLITTER
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
-static uint64_t launched[KERNELS], ran[KERNELS], shared[KERNELS];     /* shared: with k of the first tiles shared out */
+static uint64_t launched[KERNELS], ran[KERNELS], shared[KERNELS];     /* shared: launches with Stream-K */
 
 struct CUmod_st {
     CUmodule next;
     CUcontext context;
     struct CUfunc_st functions[KERNELS];
 };
-static CUmodule modules, graves;         /* graves: of before a reset */
+static CUmodule modules, graves;         /* graves: modules from before a reset */
 
 static CUmodule find_module(CUmodule module)
 {
@@ -125,7 +126,8 @@ CUresult cuModuleUnload(CUmodule module)
     return gpb_fake_leave(__func__, r);
 }
 
-/* A kernel is found if its image has code for this device: exactly that compute capability if its row names a letter. */
+/* A kernel is found if its image has code for this device. If the image's row names a letter, the compute
+   capability must be exactly that one. */
 static bool has_code(const gpb_fake_kernel *kernel)
 {
     char *letter;
@@ -192,7 +194,7 @@ static bool launchable(CUfunction function, const shape *s)
     return (uint64_t)s->block[0] * s->block[1] * s->block[2] <= 1024 && (int64_t)s->smem <= function->dynamic_limit;
 }
 
-/* The shape that kernels/names.h asks for: any other would compute garbage in silence. */
+/* Checks the shape that kernels/names.h asks for. Any other would compute garbage in silence. */
 static void check_shape(const char *name, const shape *s, const shape *right)
 {
     if (memcmp(s, right, sizeof *s))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When queued work runs: as late as a program may see, in any order that CUDA's promises allow. Those are: order within a stream,
-   events, and the NULL stream's order with blocking streams. Nothing else orders anything here. With FAKECUDA_ENGINE (fake_gate.c) it runs
-   early, too, and beside what the program does meanwhile. */
+/* When queued work runs: as late as a program may see, and in any order that CUDA's promises allow. CUDA
+   promises order within a stream, events, and the NULL stream's order with blocking streams. Nothing else
+   orders anything here. With FAKECUDA_ENGINE (fake_gate.c) work also runs early, beside what the program does
+   meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 
 enum { READY_LIMIT = 1024 };
 
-/* A copy may name memory of any device: -1. */
+/* A copy may name memory of any device, so the device is -1. */
 static void run_copy(const gpb_fake_copy *copy)
 {
     if (!copy->width || !copy->height)
@@ -91,7 +92,7 @@ static bool ready(CUstream stream)
     return true;
 }
 
-/* Marks as wanted: the operations of the stream up to that number, and all that they wait for. */
+/* Marks the operations that must run: those of the stream up to that number, and all that they wait for. */
 static void want(CUstream stream, uint64_t number)
 {
     uint64_t last = 0;
@@ -119,7 +120,7 @@ static void want_nothing(void)
 
 enum choice { ANY, WANTED, UNWANTED };
 
-/* Runs one operation of that choice, picked at random; false if none is ready. */
+/* Runs one ready operation of that choice, picked at random; false if there is none. */
 static bool run_one(enum choice choice)
 {
     CUstream list[READY_LIMIT];
@@ -153,7 +154,8 @@ static void sweep_destroyed(void)
     }
 }
 
-/* Until all that is wanted has run: sometimes nothing else runs, sometimes all else that can runs first, sometimes anything. */
+/* Runs until all marked operations have run. Sometimes nothing else runs, sometimes everything else that can
+   runs first, sometimes anything. */
 static void run_wanted(void)
 {
     static const enum choice choices[] = { WANTED, WANTED, ANY };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* FFMA launches that share out the k of their first tiles (kernels/ffma/streamk.cuh): the same parts at the same places of the workspace, added
-   up in the same order, so that how k was shared out shows in the bits. Tiles are numbered down the columns here, and what k has beyond whole
-   slices comes first, as there. */
+/* FFMA launches with Stream-K (kernels/ffma/streamk.cuh): the same parts, at the same places of the
+   workspace, added up in the same order, so that the bits show how k was divided. As there, tiles are
+   numbered down the columns, and the part of k beyond whole k-tiles comes first. */
 #include <string.h>
 
 #include "dispatch/numbers.h"
 #include "tests/fakecuda/fakecuda.h"
 
-/* What gemm_args.h asks for. */
+/* Checks what gemm_args.h demands. */
 void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
     const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = ceil_div(g->k, kernel->bk);
@@ -26,12 +26,12 @@ void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_g
             gpb_fake_die("BAD LAUNCH of %s: counter %u is not zero", kernel->symbol, i);
 }
 
-/* A rectangle of C, and what of k. */
+/* A rectangle of C, and a range of k. */
 typedef struct part {
     int64_t i, rows, j, columns, p, depth;
 } part;
 
-/* Slices [from, to) of `slices`: the first is what k has beyond whole ones. */
+/* Sets k-tiles [from, to) of `slices`. The first one is the part of k beyond whole k-tiles. */
 static void set_depth(part *t, int64_t k, int64_t bk, int64_t slices, int64_t from, int64_t to)
 {
     const int64_t first = k - (slices - 1) * bk;
@@ -48,7 +48,7 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
     gpb_fake_multiply(&g, a, b, to, x->rounding);
 }
 
-/* Tile `number`, in as many parts as its slices fall to sharers. */
+/* Computes tile `number`, in as many parts as there are blocks that have k-tiles of it. */
 static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
 {
     const gpb_gemm_args *g = x->g, raw = { .alpha = 1, .ldc = kernel->bm };

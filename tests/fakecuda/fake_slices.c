@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of SPLIT kernels as tensor cores have them (FAKECUDA_TENSOR): which products, in which order, and when sums leave the tensor
-   cores, as in kernels/split/gemm.cuh and mma.cuh; where k is cut, as in work.cuh. */
+/* The sums of SPLIT kernels as tensor cores form them (FAKECUDA_TENSOR): which products, in which order, and
+   when sums leave the tensor cores, as in kernels/split/gemm.cuh and mma.cuh; where k is cut, as in
+   work.cuh. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
 
-enum { FP16_LEAST = -14, BF16_LEAST = -126, GROUP = 8 };       /* GROUP: rows of pairs that work.cuh walks together */
+/* GROUP: rows of pairs that work.cuh goes through together. */
+enum { FP16_LEAST = -14, BF16_LEAST = -126, GROUP = 8 };
 
-/* One block at a time: the gate's mutex is held while kernels run. */
+/* One block at a time, because the gate's mutex is held while kernels run. */
 static gpb_fake_terms terms_a[3], terms_b[3];
 static gpb_fake_sums part, low, whole;
 
@@ -57,7 +59,7 @@ static void add_low(gpb_fake_sums to, const block *x)
             to[i][j] = fmaf(low[i][j], 0x1p-11f, to[i][j]);
 }
 
-/* xh yh of a chunk, and what is 2^-11 of it. */
+/* xh yh of a chunk, and the two products that count 2^-11 of it. */
 static void add_chunk(const block *x)
 {
     for (int p = 0; p < GPB_SPLIT_CHUNK; p += 16) {
@@ -148,7 +150,7 @@ static void sum_chunks(gpb_fake_sums to, const block *x, int64_t from, int64_t e
         sum_two(to, x, from, end, forced > 1 ? (uint32_t)forced : gpb_split_part_chunks(g->m, g->n, g->k));
 }
 
-/* Parts that the k of the tile at i0, j0 is cut into: numbered as work.cuh does. */
+/* The number of parts that the k of the tile at i0, j0 is cut into; numbered as in work.cuh. */
 static uint32_t parts_of(const gpb_fake_slices *x, int64_t i0, int64_t j0)
 {
     const int64_t tiles_n = (x->g->n + x->kernel->bn - 1) / x->kernel->bn, pairs = ((x->g->m + x->kernel->bm - 1) / x->kernel->bm + 1) / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit and the SPLIT kernels, by kernels/split.h: real slices at their real places, so that a wrong place or a stale word shows. */
+/* gpb_ssplit and the SPLIT kernels, by kernels/split.h: real slices at their real places, so that a wrong
+   place or a stale word shows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,16 +74,17 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
 
 static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
 
-/* The mark (gemm_args.h) of a row by its largest element's bits and the number of elements within 2^24 of it. */
+/* The mark (gemm_args.h) of a row, from the bits of its largest element and the number of elements within
+   2^24 of that. */
 static int row_mark(uint32_t largest, int64_t many)
 {
     return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? GPB_MARK_EXTREME : 0;
 }
 
-/* What slices may miss of an element, in units of half a unit in the last place: slices.cuh. */
+/* The error that slices may have for an element, in units of half a unit in the last place: slices.cuh. */
 static float tolerance(const split *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
 
-/* The mark of an element, scaled to x, of which so much is missed. zero: it was that before. */
+/* The mark of an element that is scaled to x and has the error `missed`. zero: it was 0 before. */
 static int element_mark(const split *of, bool zero, float x, float missed)
 {
     const float t = tolerance(of);
@@ -95,7 +97,7 @@ static int element_mark(const split *of, bool zero, float x, float missed)
     return of->slices == 2 && fabsf(x) < 0x1p-14f ? GPB_MARK_FULL : 0;
 }
 
-/* Element p of row i, scaled to x, into its slices; its mark. */
+/* Cuts element p of row i, scaled to x, into its slices. Returns its mark. */
 static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
 {
     float rest = x;
@@ -108,7 +110,8 @@ static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
     return element_mark(to, zero, x, to->slices == 1 ? 0 : rest);
 }
 
-/* Row i into its slices; its mark. A row without rest has elements of 22 bits at most, some of more than 11. from NULL: a row of zeros. */
+/* Cuts row i into its slices. Returns its mark. A row without rest has elements of at most 22 bits, some of
+   more than 11. from NULL: a row of zeros. */
 static int split_row(const split *to, int64_t i, const float *from, int64_t step)
 {
     uint32_t largest = 0, all = 0;
@@ -137,7 +140,8 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     return mark;
 }
 
-/* Sets the guard word of row i's block to the higher of what it says and `mark`, and the word behind all of them. */
+/* Raises the guard word of row i's block to `mark`, unless it is higher already. GPB_MARK_WIDE also sets the
+   word behind all of them. */
 static void set_mark(const split *of, int64_t i, int mark, uint64_t epoch)
 {
     uint64_t *guard = (uint64_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
@@ -147,7 +151,7 @@ static void set_mark(const split *of, int64_t i, int mark, uint64_t epoch)
         guard[gpb_split_guards(of->rows)] = epoch;
 }
 
-/* False if gpb_ssplit is to leave member l as it is. */
+/* False if gpb_ssplit must leave member l as it is. */
 static bool is_wanted(const char *who, int device, const gpb_split_args *g, int64_t l)
 {
     if (!g->if_a)
@@ -190,7 +194,7 @@ void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_a
 
 /* ---- the GEMM */
 
-/* What the slices stand for, scaled, row by row; the filled-up rows and k must be zeros. */
+/* The numbers that the slices stand for, scaled, row by row. The rows and k that fill up must be zeros. */
 static float *join(const char *who, const split *x)
 {
     const int64_t rows = gpb_split_rows(x->rows), k = gpb_split_chunks(x->k) * GPB_SPLIT_CHUNK;
@@ -212,7 +216,7 @@ static float *join(const char *who, const split *x)
     return joined;
 }
 
-/* An operand's member where it must be. */
+/* An operand's member, checked to be where it must be. */
 static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a, int64_t l)
 {
     const int slices = kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
@@ -220,7 +224,8 @@ static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gem
     const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b), guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
     const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
     const int64_t bytes = gpb_split_bytes(x.rows, x.k, x.slices);
-    /* At level 1 the guard words are those of other slices. Members may share an operand: a strip beside each of the other's. */
+    /* At level 1 the guard words belong to other slices. Members may share an operand: one member for each
+       strip of the other. */
     const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 8 == stride * 4;
     if (at % 1024 || (stride * 4 != bytes && stride) || (g->level == 0 && !own))
         gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
@@ -234,7 +239,8 @@ typedef struct product {
     const gpb_gemm_args *g;
     split a, b;
     gpb_fake_slices of;
-    float *joined_a, *joined_b;          /* NULL until a block is computed: slices that nobody needs need not be there */
+    float *joined_a, *joined_b;          /* NULL until a block is computed, because slices that nothing needs
+                                            may be missing */
     float *c;
 } product;
 
@@ -257,7 +263,8 @@ static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns,
             sums[i][j] = exact[i + j * rows];
 }
 
-/* A block of C: the sums of scaled operands, scaled back; then one FP32 rounding a step, as in kernels/split/store.cuh. */
+/* Computes a block of C: the sums of scaled operands, scaled back, then one FP32 rounding at each step, as in
+   kernels/split/store.cuh. */
 static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
 {
     product *x = context;
@@ -272,7 +279,7 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
         }
 }
 
-/* The room for shared-out tiles must be there, and the counters zero; both are then spoilt. */
+/* Checks that there is room for the tiles whose k is cut and that the counters are zero. Then spoils both. */
 static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
     const int64_t room = gpb_split_room(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams, events and copies: what a call puts into a queue. Nothing runs here: fake_schedule.c decides when. */
+/* Streams, events and copies: what a call puts into a queue. Nothing runs here, because fake_schedule.c
+   decides when. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static void drop(CUstream stream)
     stream->tail = NULL;
 }
 
-/* They stay where they are, and no other handle gets their addresses. */
+/* The handles stay allocated, so that no other handle gets their addresses. */
 void gpb_fake_stream_reset(CUcontext context)
 {
     for (CUstream s = gpb_fake_streams; s; s = s->next)
@@ -107,7 +108,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
     return gpb_fake_leave(__func__, r);
 }
 
-/* As in CUDA: returns at once; what is queued still runs, some time. */
+/* As in CUDA: returns at once, and queued work still runs at some time. */
 CUresult cuStreamDestroy(CUstream handle)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
@@ -151,7 +152,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
     CUstream stream = r ? NULL : gpb_fake_stream_find(handle);
     if (!r)
         r = flags > 1 ? CUDA_ERROR_INVALID_VALUE : !stream || !find_event(event) ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-    if (!r && event->mark) {             /* an event never recorded holds nobody up */
+    if (!r && event->mark) {             /* an event that was never recorded delays nothing */
         gpb_fake_push(stream, GPB_FAKE_WAIT)->mark = event->mark;
         event->mark->references++;
     }
@@ -239,10 +240,11 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
     return gpb_fake_leave(__func__, r);
 }
 
-/* Whether a host address is memory that CUDA knows, so that a copy with it is asynchronous. */
+/* True if CUDA knows the host address, so that a copy with it is asynchronous. */
 static bool registered(CUdeviceptr at) { return gpb_fake_block_find(at) != NULL; }
 
-/* Queues a copy as CUDA would: when this returns, pageable memory has been read (into the driver's own buffer) or written. */
+/* Queues a copy as CUDA would: on return, pageable memory has been read (into the driver's own buffer) or
+   written. */
 static CUresult copy_async(gpb_fake_copy copy, CUstream handle)
 {
     CUstream stream = own_stream(handle);
@@ -321,7 +323,8 @@ CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
     return gpb_fake_leave(__func__, r);
 }
 
-/* One side of a 2D copy: its address, whether it must be device memory; false if the type or the pitch is not allowed. */
+/* One side of a 2D copy: its address, and whether it must be device memory. False if the type or the pitch is
+   not allowed. */
 static bool side(CUmemorytype type, const void *host, CUdeviceptr *at, bool *device)
 {
     *device = type == CU_MEMORYTYPE_DEVICE || (type == CU_MEMORYTYPE_UNIFIED && registered(*at));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of products as tensor cores form them, bit by bit (FAKECUDA_TENSOR). NVIDIA documents none of it; this is what two independent studies
-   found (MMA-Sim, and FTTN's and MATLAB-tensor-core's experiments), and what tests/gpu/test_hardware.c asks of a GPU:
-   - so many products and the sum before are taken at once; all are aligned to the largest exponent among them and cut off, towards zero, so
-     many bits below it; what is left is added exactly, and the result cut to 24 bits, towards zero;
-   - a product's exponent is its factors' together, as they stand: of mantissas 1.5 and 1.5 it is one too low, and an FP16 subnormal's is -14,
-     however many zeros its mantissa begins with.
+/* Sums of products as tensor cores form them, bit by bit (FAKECUDA_TENSOR). NVIDIA documents none of it. Two
+   independent studies found it (MMA-Sim, and the experiments of FTTN and MATLAB-tensor-core), and
+   tests/gpu/test_hardware.c checks it on a GPU:
+   - A fixed number of products and the old sum are added at once. All are aligned to the largest exponent
+   among them and cut off, towards zero, a fixed number of bits below it. What is left is added exactly, and
+   the result is cut to 24 bits, towards zero.
+   - A product's exponent is the sum of its factors' exponents as stored. For mantissas 1.5 and 1.5 it is one
+   too low, and an FP16 subnormal's is -14, however many zeros its mantissa begins with.
    Left out: results below 2^-126, which are rounded to nearest here. */
 #include <string.h>
 
@@ -15,7 +17,8 @@ typedef int32_t ints __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(64)));
 typedef int64_t longs __attribute__((vector_size(64)));
 
-enum { LANES = 8, NONE = -2000, LEAST = -700, FARTHEST = 120 };      /* exponents: of 0, of a sum of zeros; what is so far below is cut off */
+/* Exponents: of 0, of a sum of zeros; what is FARTHEST below the largest is cut off. */
+enum { LANES = 8, NONE = -2000, LEAST = -700, FARTHEST = 120 };
 
 #define LARGER(x, y) (((x) & ((x) > (y))) | ((y) & ((x) <= (y))))
 #define SMALLER(x, y) (((x) & ((x) < (y))) | ((y) & ((x) >= (y))))
