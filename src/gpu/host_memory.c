@@ -38,7 +38,8 @@ static int note_data(struct dl_phdr_info *info, size_t size, void *unused)
     return 1;
 }
 
-/* start_brk: the 47th field of /proc/self/stat (man 5 proc), the 45th after the name, which ends with the last parenthesis. */
+/* start_brk: the 47th field of /proc/self/stat (man 5 proc), the 45th after the name, which ends with the
+   last parenthesis. */
 static uintptr_t start_of_heap(void)
 {
     char text[1024], *at;

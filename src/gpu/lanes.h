@@ -46,7 +46,8 @@ typedef struct gpb_lane {
     unsigned long long made_in;              /* the context of streams and events (gpb_driver_record) */
     unsigned life;                           /* the device's `life` when the lane's streams and memory were
                                                 made */
-    bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was taken */
+    bool ready, busy, alone;                 /* alone: no other lane of the device was busy when this one was
+                                                taken */
 } gpb_lane;
 
 /* All lanes, for lanes.c and memory.c. One lock guards what lanes share: which is busy, and how much memory

@@ -191,7 +191,8 @@ static bool enter(void)
     const CUresult result = gpb_context_enter(&devices[0]);
     if (!result) return true;
     gpb_log_debug("the GPU's CUDA context cannot be made current: %s", gpb_driver_error(result));
-    if (gpb_gpu_started() && gpb_context_same(&devices[0])) gpb_gpu_give_up("the GPU's CUDA context is gone");      /* nothing else makes this fail (CUDA driver API) */
+    /* Nothing else makes this fail (CUDA driver API). */
+    if (gpb_gpu_started() && gpb_context_same(&devices[0])) gpb_gpu_give_up("the GPU's CUDA context is gone");
     return false;
 }
 

@@ -48,7 +48,8 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
                   .element = gpb_call_element(call) };
     CUdeviceptr arena = lane->arena.at;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
-    const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;      /* bytes_parts has room for that */
+    /* There is room for that in bytes_parts. */
+    const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;
     arena += (CUdeviceptr)lost;
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x] = operand(call, plan, job->facts, x);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].panel = carve(&arena, p[x].bytes);
@@ -140,8 +141,8 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
         .members = t->members, .args = &args });
 }
 
-/* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in place,
-   the first one waits, so that one launch slices both. */
+/* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in
+   place, the first one waits, so that one launch slices both. */
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];

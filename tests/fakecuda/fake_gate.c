@@ -18,7 +18,8 @@
 #include "tests/fakecuda/fakecuda.h"
 
 enum { RULES = 16 };
-typedef struct rule {                    /* FAKECUDA_FAIL: calls first to last of function ("any": of all) give code */
+/* FAKECUDA_FAIL: calls first to last of function ("any": of all functions) return code. */
+typedef struct rule {
     char function[64];
     long first, last, calls;
     int code;

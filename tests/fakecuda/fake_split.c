@@ -30,7 +30,7 @@ static uint16_t half_of(float x)
     if (!isfinite(x) || size >= 65520)
         return sign | (isnan(x) ? 0x7e00 : 0x7c00);
     const uint32_t bits = bits_of(size);
-    if (size < 0x1p-14f)                                                   /* units of 2^-24, the last place of 0.5 */
+    if (size < 0x1p-14f)  /* units of 2^-24, the last place of 0.5 */
         return sign | (uint16_t)(bits_of(size + 0.5f) - bits_of(0.5f));
     return sign | (uint16_t)(((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10));
 }

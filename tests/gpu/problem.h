@@ -8,7 +8,8 @@
 #include "tests/gpu/operand.h"
 #include "tests/reference.h"
 
-/* SPECIAL: uniform with a few NaN and Inf. WIDE: +-2^U(-20,20). SUBNORMAL: products below 2^-126. INTEGER: every sum exact. */
+/* SPECIAL: uniform with a few NaN and Inf. WIDE: +-2^U(-20,20). SUBNORMAL: products below 2^-126. INTEGER:
+   every sum is exact. */
 enum fill { FILL_UNIFORM, FILL_WIDE, FILL_INTEGER, FILL_SPECIAL, FILL_SUBNORMAL, FILLS };
 extern const char *const fill_names[FILLS];
 
@@ -17,7 +18,8 @@ typedef struct problem {
     int m, n, k;
     char transa, transb;                 /* N, T or C, also in lower case */
     bool row_major;
-    int pad, offset;                     /* added to each leading dimension; floats between allocation and first element */
+    int pad, offset;                     /* added to each leading dimension; floats between allocation and
+                                            first element */
     enum fill fill;
     enum place at[3];                    /* where A, B and C live */
     /* set by problem_make */
