@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLAS by dlopen, for the comparison alone. */
+/* cuBLAS by dlopen, for comparison only. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

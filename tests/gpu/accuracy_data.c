@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The patterns of accuracy_data.def. Every element is a function of its place alone, so that rows can be made side by side. */
+/* The patterns of accuracy_data.def. Every element is a function of its place alone, so rows can be made in
+   parallel. */
 #include "tests/gpu/accuracy.h"
 
 #include <math.h>

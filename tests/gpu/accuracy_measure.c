@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products in FP64 at sampled places, on all cores, and the errors of a C against them. Sums of k doubles are off by k 2^-53 of |A||B|,
-   a millionth of what is measured. */
+/* Products in FP64 at sampled places, on all cores, and the errors of a C against them. A sum of k doubles is
+   off by k 2^-53 of |A||B|, a millionth of the errors that are measured. */
 #include "tests/gpu/accuracy.h"
 
 #include <math.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks for the rows and columns whose product a kernel gets most wrong: by its bound, and by the rms of one chain of FMAs. A list of families
-   holds what somebody thought of; this changes exponents, mantissas and signs, of one place of k or of many in step, keeps what is worse, and
-   begins again at random. On the software libcuda (FAKECUDA_TENSOR) it is the bit model that is searched, guards and stand-ins included.
-   Usage: accuracy_search [KERNEL [K [STEPS [SEED]]]] (default: all kernels, some k, few steps). Fails if anything is beyond its bound. The
-   best finds are printed gene by gene; those worth keeping are families of accuracy_data.def. */
+/* Searches for the rows and columns whose product a kernel gets most wrong: by its bound, and by the rms of
+   one chain of FMAs. A list of families contains only what somebody thought of. This changes exponents,
+   mantissas and signs, of one place of k or of many together, keeps a change if the error grows, and begins
+   again at random. On the software libcuda (FAKECUDA_TENSOR) it searches the bit model, with guards and
+   fallbacks.
+   Usage: accuracy_search [KERNEL [K [STEPS [SEED]]]] (default: all kernels, some k, few steps). Fails if
+   anything exceeds its bound. Prints the best finds gene by gene. Those worth keeping are families of
+   accuracy_data.def. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

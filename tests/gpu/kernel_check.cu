@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every row of gemm.def of the images below on this machine's GPU: right by the bound of names.h on a grid of shapes, then timed. Links
-   nothing of the library. The others' rows: test_kernels, tests/bench.
-   nvcc -std=c++17 -O3 -I. -arch=native tests/gpu/kernel_check.cu -o kernel_check && ./kernel_check [name of one kernel] */
+/* Checks every row of gemm.def of the images below on this machine's GPU by the bound of names.h on a grid of
+   shapes, then times it. Links nothing of the library. test_kernels and tests/bench cover the other rows.
+   nvcc -std=c++17 -O3 -I. -arch=native tests/gpu/kernel_check.cu -o kernel_check && ./kernel_check [KERNEL] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See operand.h. Only entry points that src/service/driver.def lists too are required; managed memory, cuCtxGetCurrent may be absent. */
+/* See operand.h. Only entry points that src/service/driver.def lists as well are required. Managed memory and
+   cuCtxGetCurrent may be missing. */
 #include "tests/gpu/operand.h"
 
 #include <dlfcn.h>

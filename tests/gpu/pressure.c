@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See pressure.h. Whoever holds memory goes on until the other end of its pipe is closed: also if this program dies. */
+/* See pressure.h. The process or thread that holds memory goes on until the other end of its pipe is closed,
+   so it also ends if this program dies. */
 #include "tests/gpu/pressure.h"
 
 #include <dlfcn.h>

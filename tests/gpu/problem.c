@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See problem.h. Everything is judged in column-major order: a row-major problem is C' = B' A', as in the library's doors. */
+/* See problem.h. Everything is checked in column-major order: a row-major problem is C' = B' A', as in the
+   library's doors. */
 #include "tests/gpu/problem.h"
 
 #include "include/gpublas.h"

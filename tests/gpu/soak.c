@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Random GEMMs by sixteen threads at once, through every kind of door, while a second process takes the GPU's memory away and gives it
-   back (pressure.h): right answers, and nothing lost: no call, no memory of the host's or the device's, and not the GPU, which has to
-   compute all that comes afterwards. A and B are windows into numbers that all threads read at once, read-only where they are the host's;
-   C lies between canaries; each in ordinary, pinned or device memory. Linked with -lgpublas. GPB_TEST_LARGE=1: sizes for a real GPU.
-   Usage: soak SECONDS [SEED]. Exits with 1 if something was wrong, with 77 without a GPU; the last line is for a log: seed, seconds, calls,
-   calls on the GPU, failed there, wrong. */
+/* Random GEMMs by sixteen threads at once, through every kind of door, while a second process takes the GPU's
+   memory and gives it back (pressure.h). Every answer must be right, and nothing may be lost: no call, no
+   memory of the host or the device, and not the GPU, which must compute all that comes afterwards. A and B
+   are windows into numbers that all threads read at once, read-only if they are in host memory. C lies
+   between canaries. Each operand is in ordinary, pinned or device memory. Linked with -lgpublas.
+   GPB_TEST_LARGE=1: sizes for a real GPU.
+   Usage: soak SECONDS [SEED]. Exits with 1 if something was wrong, with 77 without a GPU. The last line is
+   for a log: seed, seconds, calls, calls on the GPU, failed there, wrong. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>

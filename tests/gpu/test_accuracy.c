@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Is the library's FP32 as accurate as FP32 arithmetic? Every data of accuracy_data.def at k = 32..65536, by the library as it comes, by
-   each kernel that cuts operands into slices for FP32's accuracy, by a plain FFMA kernel that does not cut k, and by cuBLAS where there is
-   one; all against FP64.
-   Judged, for each point: ours by the promised bound; against the FFMA kernel, by rms and by the largest error; the library's choice against
-   cuBLAS.
-   Usage: test_accuracy [--csv FILE] [--at K] [data ...]. GPB_TEST_LARGE=1: all k; GPB_TEST_FEW=1: one small one. --at: that k alone; on a GPU
-   (GPB_TEST_LARGE=1) C is then so large that sums leave the tensor cores as seldom as they ever do. */
+/* Is the library's FP32 as accurate as FP32 arithmetic? Every pattern of accuracy_data.def is computed at k =
+   32..65536: by the library's own choice, by each kernel that slices operands for FP32's accuracy, by a plain
+   FFMA kernel that does not cut k, and by cuBLAS if there is one. All are compared with FP64.
+   Checked at each point: our result by the promised bound; against the FFMA kernel, by rms and by the largest
+   error; the library's choice against cuBLAS.
+   Usage: test_accuracy [--csv FILE] [--at K] [data ...]. GPB_TEST_LARGE=1: all k; GPB_TEST_FEW=1: one small
+   k. --at: only that k. On a GPU (GPB_TEST_LARGE=1) C is then so large that sums leave the tensor cores as
+   seldom as they ever do. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the GPU what its tensor cores do with sums of products: how many are taken at once, at how many bits they are cut, towards where, and
-   what FP16's subnormals count as. The accuracy that the library promises rests on the answers (tests/fakecuda/fake_tensor.c has them as code),
-   and NVIDIA documents none of them: a GPU or a driver that answers otherwise makes this fail.
-   Questions are products of one row and one column by the library's own kernels, their numbers such that no slice but the first has any. */
+/* Asks the GPU what its tensor cores do with sums of products: how many products are added at once, at how
+   many bits they are cut off, in which direction, and what FP16's subnormals count as. NVIDIA documents none
+   of this, and the promised accuracy rests on the answers (tests/fakecuda/fake_tensor.c implements them). So
+   this fails if a GPU or a driver answers otherwise. The questions are products of one row and one column by
+   the library's own kernels, with numbers that have no slice but the first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

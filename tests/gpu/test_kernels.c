@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel of the table, forced by name, on device operands used in place: a grid of shapes, transpositions, paddings,
-   misaligned bases, alpha and beta, and hard data; k whole, shared out and cut into parts. GPB_TEST_LARGE=1 adds large shapes; GPB_TEST_FEW=1
-   leaves a few small ones, for compute-sanitizer. Arguments: names of kernels to run only these. */
+/* Every kernel of the table, forced by name, on device operands used in place: a grid of shapes,
+   transpositions, paddings, misaligned bases, alpha and beta, and hard data, with k whole, with Stream-K and
+   with split-K. GPB_TEST_LARGE=1 adds large shapes. GPB_TEST_FEW=1 leaves a few small ones, for
+   compute-sanitizer. Arguments: names of kernels, to run only these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

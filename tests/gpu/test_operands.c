@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands in every mix of pageable, pinned, device and managed memory; batches; gemmtr; what is not referenced. */
+/* Operands in every mix of pageable, pinned, device and managed memory; batches; gemmtr; operands that are
+   not referenced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

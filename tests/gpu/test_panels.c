@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Problems larger than the device memory the library may use: GPUBLAS_MEMORY caps it far below the operands. Every operand on the
-   host, and with one or two of them on the device. GPB_TEST_LARGE=1: operands of a few hundred MB, a cap of 64 MB. */
+/* Problems larger than the device memory that the library may use: GPUBLAS_MEMORY limits it far below the
+   operands. All operands are on the host, or one or two of them on the device. GPB_TEST_LARGE=1: operands of
+   a few hundred MB, a limit of 64 MB. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The same call gives the same bits: 100 times over, and from eight threads at once; by every kernel, with k whole (or shared out) and cut, and by
-   the library's choice, on odd shapes. GPB_TEST_LARGE=1: shapes that fill a GPU; GPB_TEST_FEW=1: few repeats. */
+/* The same call gives the same bits, 100 times in a row and from eight threads at once: by every kernel, with
+   k whole (or Stream-K) and with split-K, and by the library's choice, on odd shapes. GPB_TEST_LARGE=1:
+   shapes that fill a GPU. GPB_TEST_FEW=1: few repeats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Every combination of special values in A, B, C, alpha and beta: what comes out is of the class that the reference BLAS gives (NaN, an
-   infinity or a zero with its sign, finite), and the bits where nothing was to be computed.
+/* Every combination of special values in A, B, C, alpha and beta. Each result must be in the class that the
+   reference BLAS gives (NaN, an infinity or a zero with its sign, finite), and have the same bits if nothing
+   had to be computed.
 
-   The reference here is a plain loop, in each of the orders that a BLAS may take: alpha on B's element or on the sum, the sum from zero or
-   from the first product, a product rounded or not. Where these differ among themselves (FLT_MAX * FLT_MAX * 1e-40, the sign of a
-   zero), any of their answers will do.
+   The reference here is a plain loop, in each of the orders that a BLAS may take: alpha times B's element or
+   times the sum, the sum from zero or from the first product, a product rounded or not. If these orders
+   differ (FLT_MAX * FLT_MAX * 1e-40, the sign of a zero), the result of any of them will do.
 
-   One call holds all pairs of A's and B's values, and all of C's: op(A)'s row 8a + c has value a at one place in k, op(B)'s column b
-   value b at the same, and C(8a + c, b) is value c. GPB_TEST_LARGE=1: all kernels, every combination in tiny problems too. */
+   One call contains all pairs of A's and B's values, and all of C's: row 8a + c of op(A) has value a at one
+   place of k, column b of op(B) has value b at the same place, and C(8a + c, b) has value c.
+   GPB_TEST_LARGE=1: all kernels, and every combination in tiny problems, too. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands in ordinary memory that come in many strips and loads: three strips and more of A and of B, and operands that span more than
-   4 GiB. Each product is of rank two and of small integers, so that every result is exact, and all of C is looked at. */
+/* Operands in ordinary memory that come in many strips and chunks: three or more strips of A and of B, and
+   operands that span more than 4 GiB. Each product has rank two and small integers, so that every result is
+   exact. All of C is checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sixteen threads at once, each with operands of its own and with A and B that all read; large and small calls side by side; then fork: the
-   child is on the host. */
+/* Sixteen threads at once, each with operands of its own and with an A and a B that all of them read; large
+   and small calls side by side; then a fork, whose child computes on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
