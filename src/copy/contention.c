@@ -7,8 +7,7 @@
 
 #include "src/service/clock.h"
 
-#define CROWDED_NS INT64_C(150000000)    /* OpenBLAS's threads look for work for 2^28 cycles, 134 ms
-                                            at 2 GHz, MKL's for 200 ms */
+#define CROWDED_NS INT64_C(150000000)    /* OpenBLAS's threads look for work for 2^28 cycles, 134 ms at 2 GHz, MKL's for 200 ms */
 enum {
     ENOUGH = 6,                          /* workers: they fill one direction of PCIe gen5 (crew.c) */
     MOST_FAILURES = 10
@@ -24,8 +23,8 @@ static int64_t load(_Atomic int64_t *value) { return atomic_load_explicit(value,
 /* That time is not over. The clock is read only where it has ever begun. */
 static bool lasts(_Atomic int64_t *until) { return load(until) && gpb_clock_ns() < load(until); }
 
-/* As long as any of them are about, those count that leave fewest. Threads may do this at once, and one's
-   cores be kept with another's time: some workers too many or too few then, at least ENOUGH. */
+/* As long as any of them are about, those count that leave fewest. Threads may do this at once, and one's cores be kept with another's time:
+   some workers too many or too few then, at least ENOUGH. */
 static void begin_beside(int left)
 {
     if (!lasts(&beside_until) || left < atomic_load_explicit(&spare, memory_order_relaxed))
@@ -33,8 +32,8 @@ static void begin_beside(int left)
     atomic_store_explicit(&beside_until, gpb_clock_ns() + CROWDED_NS, memory_order_relaxed);
 }
 
-/* Threads may do this at once: an attempt that both see ends once. Threads that leave cores enough end none:
-   it is the others that are to go to sleep. */
+/* Threads may do this at once: an attempt that both see ends once. Threads that leave cores enough end none: it is the others that are to go
+   to sleep. */
 void gpb_contention_begin(int threads, int cores)
 {
     if (threads > 0 && cores - threads >= ENOUGH) {
@@ -51,16 +50,11 @@ void gpb_contention_begin(int threads, int cores)
 
 bool gpb_contention_is_high(void) { return lasts(&crowded_until); }
 
-int gpb_contention_workers(void)
-{
-    return lasts(&beside_until) ? atomic_load_explicit(&spare, memory_order_relaxed)
-                                : GPB_CONTENTION_ALL_WORKERS;
-}
+int gpb_contention_workers(void) { return lasts(&beside_until) ? atomic_load_explicit(&spare, memory_order_relaxed) : GPB_CONTENTION_ALL_WORKERS; }
 
 bool gpb_contention_is_draining(void) { return lasts(&ending_until); }
 
-/* Each failure doubles what has to be missed before the next attempt: a program that always has work for the
-   host loses little by them. */
+/* Each failure doubles what has to be missed before the next attempt: a program that always has work for the host loses little by them. */
 bool gpb_contention_missed(double saved_s, double lost)
 {
     const int64_t missed = atomic_fetch_add(&missed_ns, (int64_t)(1e9 * saved_s));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers, their seats and their sleep. No lock on a job's way: a queue's counters live in a seat, which is
-   static, so a worker may look at any time; into the queue itself it looks only between taking a job and
-   marking it done, and until that is reaped the queue stays. */
+/* Workers, their seats and their sleep. No lock on a job's way: a queue's counters live in a seat, which is static, so a worker may look
+   at any time; into the queue itself it looks only between taking a job and marking it done, and until that is reaped the queue stays. */
 #include "src/copy/crew.h"
 
 #include <errno.h>
@@ -19,26 +18,20 @@
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
-    WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are
-                                        used. Of 16 cores two are left to others: 16 callers of 2048 got 0.91
-                                        of one's work done, 0.84 beside 15 (H200: evidence/callers.md) */
+    WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used. Of 16 cores two are left to
+                                        others: 16 callers of 2048 got 0.91 of one's work done, 0.84 beside 15 (H200: evidence/callers.md) */
     STACK = 128 << 10,
-    SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper
-                                        takes about as long to come; */
-    PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for
-                                        the link: 4096 took 0 to 12 % less in three runs, 11 % more in one
-                                        (tests/bench/results/nvidia-h200/evidence/rings.md) */
-    LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads
-                                        than cores 16 jobs of 128 KiB took 160 us at the 90th percentile;
-                                        without it 990, the slice of whoever spun */
+    SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
+    PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 took 0 to 12 %
+                                        less in three runs, 11 % more in one (tests/bench/results/nvidia-h200/evidence/rings.md) */
+    LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
+                                        128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
     SLICE_NS = 2000000,
-    FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them,
-                                        however many jobs were posted */
+    FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them, however many jobs were posted */
 };
 
 typedef struct gpb_crew_seat {
-    _Alignas(64) atomic_uint_fast64_t posted;        /* never reset: a number is one job for ever, and a
-                                                        stale one cannot be taken */
+    _Alignas(64) atomic_uint_fast64_t posted;        /* never reset: a number is one job for ever, and a stale one cannot be taken */
     gpb_crew_queue *queue;                           /* written before a post, read after taking */
     _Alignas(64) atomic_uint_fast64_t taken;
 } seat;
@@ -46,9 +39,8 @@ typedef struct gpb_crew_seat {
 static seat seats[SEATS];
 static _Alignas(64) atomic_uint_fast64_t occupied;   /* a bit a seat */
 
-/* Workers that look for work or are on their way to it (low half), and those that sleep or are about to (high
-   half). Whoever wakes one moves it from the second to the first at once, so that the next post need not wake
-   another; the ticket it leaves lets one sleeper go. */
+/* Workers that look for work or are on their way to it (low half), and those that sleep or are about to (high half). Whoever wakes one
+   moves it from the second to the first at once, so that the next post need not wake another; the ticket it leaves lets one sleeper go. */
 enum { LOOKING = 1, ASLEEP = 1 << 16 };
 static _Alignas(64) atomic_uint watch;
 static _Alignas(64) atomic_uint tickets;
@@ -69,8 +61,7 @@ static gpb_crew_job *claim(seat *s)
     uint_fast64_t number = atomic_load_explicit(&s->taken, memory_order_relaxed);
     do
         if (number >= atomic_load(&s->posted)) return NULL;
-    while (!atomic_compare_exchange_weak_explicit(&s->taken, &number, number + 1, memory_order_acq_rel,
-                                                  memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&s->taken, &number, number + 1, memory_order_acq_rel, memory_order_relaxed));
     return &s->queue->jobs[(number - s->queue->first) % GPB_CREW_JOBS];
 }
 
@@ -80,8 +71,7 @@ static void finish(gpb_crew_job *job)
     atomic_store_explicit(&job->done, true, memory_order_release);
 }
 
-/* A job of the first occupied seat from *turn on that has one; the next turn begins behind it, so that
-   every queue has its share. */
+/* A job of the first occupied seat from *turn on that has one; the next turn begins behind it, so that every queue has its share. */
 static gpb_crew_job *take(unsigned *turn)
 {
     const unsigned first = *turn % SEATS;
@@ -102,18 +92,16 @@ static uint64_t waiting(void)
     uint64_t sum = 0;
     for (uint64_t left = atomic_load(&occupied); left; left &= left - 1) {
         seat *s = &seats[__builtin_ctzll(left)];
-        uint64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed),
-                 posted = atomic_load(&s->posted);
+        uint64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed), posted = atomic_load(&s->posted);
         if (posted > taken) sum += posted - taken;
     }
     return sum;
 }
 
-/* ---- sleeping and waking. Lost posts: a post is visible before its poster reads `watch`; a worker leaves
-   LOOKING before it looks a last time, for sleep or for a job (all sequentially consistent). So the worker
-   sees the post, or the poster sees that nobody looks. Beside threads of the host BLAS fewer may be awake
-   (contention.h), and a post may wake nobody: then somebody is awake, for at least one may be, and whoever
-   is, with a job in hand or on the way to one, looks again before it sleeps. */
+/* ---- sleeping and waking. Lost posts: a post is visible before its poster reads `watch`; a worker leaves LOOKING before it looks a last
+   time, for sleep or for a job (all sequentially consistent). So the worker sees the post, or the poster sees that nobody looks. Beside
+   threads of the host BLAS fewer may be awake (contention.h), and a post may wake nobody: then somebody is awake, for at least one may be, and
+   whoever is, with a job in hand or on the way to one, looks again before it sleeps. */
 
 /* So many more may be awake. While the workers are being created `size` is 0: none is held back. */
 static int room(unsigned now)
@@ -122,8 +110,7 @@ static int room(unsigned now)
     return gpb_contention_workers() - awake;
 }
 
-/* Wakes sleepers, at most `most`, while more jobs wait than workers are looking,
-   and there is room for them. */
+/* Wakes sleepers, at most `most`, while more jobs wait than workers are looking, and there is room for them. */
 static void rouse(uint64_t jobs, unsigned most)
 {
     unsigned now = atomic_load(&watch), asleep, some;
@@ -140,8 +127,7 @@ static void rouse(uint64_t jobs, unsigned most)
     futex(FUTEX_WAKE, some);
 }
 
-/* Back from ASLEEP to LOOKING, unless a ticket is already there for it, or as many as may be
-   are awake, who will look. */
+/* Back from ASLEEP to LOOKING, unless a ticket is already there for it, or as many as may be are awake, who will look. */
 static bool stay_up(void)
 {
     unsigned now = atomic_load(&watch);
@@ -157,9 +143,7 @@ static void nap(void)
     for (;;) {
         unsigned now = atomic_load_explicit(&tickets, memory_order_relaxed);
         while (now)
-            if (atomic_compare_exchange_weak_explicit(&tickets, &now, now - 1, memory_order_acquire,
-                                                      memory_order_relaxed))
-                return;
+            if (atomic_compare_exchange_weak_explicit(&tickets, &now, now - 1, memory_order_acquire, memory_order_relaxed)) return;
         futex(FUTEX_WAIT, 0);
     }
 }
@@ -175,20 +159,16 @@ static gpb_crew_job *look(unsigned *turn)
                 if (job) return job;
                 __builtin_ia32_pause();
             }
-            if (gpb_contention_is_high()) break;        /* who sleeps is woken at once, who has spun or
-                                                           yielded is not (EEVDF: it has had its share) */
-            if (room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0)
-                break; /* one too many beside the host's threads */
+            if (gpb_contention_is_high()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
+            if (room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0) break;      /* one too many beside the host's threads */
             sched_yield();
-        } while (gpb_clock_ns() - since
-                 < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
+        } while (gpb_clock_ns() - since < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
     }
 }
 
 /* ---- the workers */
 
-/* The larger of the affinities of the main thread and of this one, which OpenMP may have bound to a
-   core. Its size; 0: unknown. */
+/* The larger of the affinities of the main thread and of this one, which OpenMP may have bound to a core. Its size; 0: unknown. */
 static int widest(cpu_set_t *set)
 {
     cpu_set_t mine;
@@ -198,22 +178,13 @@ static int widest(cpu_set_t *set)
     return CPU_COUNT(set);
 }
 
-/* Who is woken beside a thread that spins runs at once only if the slice it asks for is shorter than the
-   other's (EEVDF with slices of a thread's own: Linux 6.12; 2.8 ms are usual on 8 cores and more), and what
-   it has begun to copy should be done by the slice's end. Older kernels ignore it. Policy and niceness stay
-   as they came from the program. */
+/* Who is woken beside a thread that spins runs at once only if the slice it asks for is shorter than the other's (EEVDF with slices of a
+   thread's own: Linux 6.12; 2.8 ms are usual on 8 cores and more), and what it has begun to copy should be done by the slice's end. Older
+   kernels ignore it. Policy and niceness stay as they came from the program. */
 static void ask_for_slice(void)
 {
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t slice, deadline, period;
-    } attributes = { 0 };
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0
-        || attributes.policy != SCHED_OTHER)
-        return;
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes = { 0 };
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
     attributes.slice = SLICE_NS;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
@@ -223,8 +194,7 @@ static void *work(void *unused)
     static atomic_uint arrivals;
     unsigned turn = atomic_fetch_add(&arrivals, 1);
     cpu_set_t set;
-    /* of its own it has what its creator had */
-    if (widest(&set)) sched_setaffinity(0, sizeof set, &set);
+    if (widest(&set)) sched_setaffinity(0, sizeof set, &set);        /* of its own it has what its creator had */
     pthread_setname_np(pthread_self(), "gpublas-copy");
     ask_for_slice();
     for (;;) {
@@ -254,15 +224,13 @@ int gpb_crew_cores(void)
 
 int gpb_crew_size(void)
 {
-    if (atomic_load_explicit(&phase, memory_order_acquire) == STARTED)
-        return atomic_load_explicit(&size, memory_order_relaxed);
+    if (atomic_load_explicit(&phase, memory_order_acquire) == STARTED) return atomic_load_explicit(&size, memory_order_relaxed);
     const int threads = (int)gpb_option_number(GPB_OPTION_THREADS);
     if (threads) return threads - 1;
     return gpb_crew_cores() > WORKERS ? WORKERS : gpb_crew_cores() - 1;
 }
 
-/* Only this thread is left: what the others were doing is forgotten, and the next call
-   starts workers of its own. */
+/* Only this thread is left: what the others were doing is forgotten, and the next call starts workers of its own. */
 void gpb_crew_in_child(void)
 {
     for (int i = 0; i < SEATS; i++) {
@@ -277,8 +245,7 @@ void gpb_crew_in_child(void)
     atomic_store(&phase, NONE);
 }
 
-/* Creates the workers, or as many as can be had. One thread does; others do not wait for
-   it, they help themselves. */
+/* Creates the workers, or as many as can be had. One thread does; others do not wait for it, they help themselves. */
 static void start(void)
 {
     int none = NONE, count = 0, refused = 0;
@@ -287,8 +254,7 @@ static void start(void)
     while (count < wanted && !refused) {
         atomic_fetch_add(&watch, LOOKING);
         refused = gpb_thread_begin(work, STACK);
-        /* thread-local variables of the program fill the small stack */
-        if (refused == EINVAL) refused = gpb_thread_begin(work, 0);
+        if (refused == EINVAL) refused = gpb_thread_begin(work, 0);      /* thread-local variables of the program fill the small stack */
         if (refused) atomic_fetch_sub(&watch, LOOKING);
         else count++;
     }
@@ -329,8 +295,7 @@ bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
 bool gpb_crew_reap(gpb_crew_queue *queue)
 {
     if (queue->reaped == queue->posted) return false;
-    if (!atomic_load_explicit(&queue->jobs[queue->reaped % GPB_CREW_JOBS].done, memory_order_acquire))
-        return false;
+    if (!atomic_load_explicit(&queue->jobs[queue->reaped % GPB_CREW_JOBS].done, memory_order_acquire)) return false;
     queue->reaped++;
     return true;
 }

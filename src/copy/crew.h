@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew: threads that copy rectangles between the program's matrices and pinned memory, for all calls of
-   the process. They never see the CUDA driver, so nothing that they do can fail. A call (the conductor) posts
-   jobs into a queue of its own and reaps them in that order; it helps whenever it would otherwise wait, for
-   there may be no workers at all (one core, no threads to be had, a forked child). */
+/* The crew: threads that copy rectangles between the program's matrices and pinned memory, for all calls of the process. They never see
+   the CUDA driver, so nothing that they do can fail. A call (the conductor) posts jobs into a queue of its own and reaps them in that
+   order; it helps whenever it would otherwise wait, for there may be no workers at all (one core, no threads to be had, a forked child). */
 #ifndef GPB_CREW_H
 #define GPB_CREW_H
 
@@ -20,21 +19,16 @@ typedef struct gpb_crew_job {
     atomic_bool done;
 } gpb_crew_job;
 
-/* One producer, the call that began it; any worker takes from it. All zero is valid. Void in a child forked
-   meanwhile: begin it again. */
+/* One producer, the call that began it; any worker takes from it. All zero is valid. Void in a child forked meanwhile: begin it again. */
 typedef struct gpb_crew_queue {
-    struct gpb_crew_seat *seat;              /* where workers look for it; NULL: nowhere left, then
-                                                a post does its job itself */
-    uint64_t first, posted, reaped;          /* first: the seat's number of job 0; the others
-                                                count since gpb_crew_begin */
+    struct gpb_crew_seat *seat;              /* where workers look for it; NULL: nowhere left, then a post does its job itself */
+    uint64_t first, posted, reaped;          /* first: the seat's number of job 0; the others count since gpb_crew_begin */
     gpb_crew_job jobs[GPB_CREW_JOBS];
 } gpb_crew_queue;
 
-/* Cores that this process may use: by affinity (of its main thread, if this one is bound more narrowly) and
-   by cgroup quota. At least 1. */
+/* Cores that this process may use: by affinity (of its main thread, if this one is bound more narrowly) and by cgroup quota. At least 1. */
 int gpb_crew_cores(void);
-/* Workers that this process has, or would have; 0: callers copy by themselves. GPUBLAS_THREADS counts until
-   the workers have started. */
+/* Workers that this process has, or would have; 0: callers copy by themselves. GPUBLAS_THREADS counts until the workers have started. */
 int gpb_crew_size(void);
 /* From here on workers look at the queue. Starts them at first use, wakes none. */
 void gpb_crew_begin(gpb_crew_queue *queue);

@@ -13,14 +13,11 @@ static bool may_be_own(CUdevice device)
     const gpb_driver *driver = gpb_driver_open(NULL);
     int same = 0;
     return driver->cuMemHostRegister && driver->cuMemHostUnregister
-           && !driver->cuDeviceGetAttribute(
-               &same, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device)
-           && same;
+           && !driver->cuDeviceGetAttribute(&same, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device) && same;
 }
 
-/* A forked child does not share these pages: else the first to write, perhaps the parent, would have a copy,
-   and the engines the other one. It gets empty ones (Linux 4.14 on), for without any, valgrind's search for
-   leaks at its end faults at every eighth byte of them. */
+/* A forked child does not share these pages: else the first to write, perhaps the parent, would have a copy, and the engines the other one.
+   It gets empty ones (Linux 4.14 on), for without any, valgrind's search for leaks at its end faults at every eighth byte of them. */
 static void keep_from_children(void *at, size_t size)
 {
     if (madvise(at, size, MADV_WIPEONFORK)) madvise(at, size, MADV_DONTFORK);
@@ -47,33 +44,23 @@ static void drop_pages(gpb_pinned *pinned)
     *pinned = (gpb_pinned){ 0 };
 }
 
-/* Another thread's reset came between. That is no reason to take the driver's memory instead, which the next
-   one would take from under us. */
-static bool is_reset(CUresult result)
-{
-    return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
-}
+/* Another thread's reset came between. That is no reason to take the driver's memory instead, which the next one would take from under us. */
+static bool is_reset(CUresult result) { return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT; }
 
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice device, size_t bytes)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     if (pinned->known) return CUDA_SUCCESS;
-    if (!pinned->at && may_be_own(device) && (pinned->at = own_pages(bytes))) {
-        pinned->own = true;
-        pinned->bytes = bytes;
-    }
+    if (!pinned->at && may_be_own(device) && (pinned->at = own_pages(bytes))) pinned->own = true, pinned->bytes = bytes;
     if (pinned->own) {
-        const CUresult refused = driver->cuMemHostRegister(
-            pinned->at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-        /* forgotten for a reset that was earlier */
-        pinned->known = !refused || refused == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+        const CUresult refused = driver->cuMemHostRegister(pinned->at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        pinned->known = !refused || refused == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;      /* forgotten for a reset that was earlier */
         if (pinned->known) return CUDA_SUCCESS;
         if (is_reset(refused)) return refused;
         drop_pages(pinned);
     }
     CUresult result = driver->cuMemHostAlloc(&pinned->at, bytes, CU_MEMHOSTALLOC_PORTABLE);
-    pinned->known = !result;
-    pinned->bytes = bytes;
+    pinned->known = !result, pinned->bytes = bytes;
     if (result) pinned->at = NULL;
     return result;
 }

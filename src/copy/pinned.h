@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pinned memory for all our devices. The pages are our own and the driver is told of them, where it
-   takes that: it then cannot unmap them under the crew, which is at work in them, when the program
-   resets the device or ends. */
+/* Pinned memory for all our devices. The pages are our own and the driver is told of them, where it takes that: it then cannot unmap them
+   under the crew, which is at work in them, when the program resets the device or ends. */
 #ifndef GPB_GPU_PINNED_H
 #define GPB_GPU_PINNED_H
 

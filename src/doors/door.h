@@ -39,26 +39,24 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 #define GPB_ADDRESS_c(x) (x)
 #define GPB_ADDRESS_z(x) (x)
 
-/* Every plain spelling of a routine, in four precisions: F77(p, name, bits, INT) and C(p, name,
-   bits, INT) define a door each. */
-#define GPB_SPELLINGS(p, F77, C, stem)                           \
-    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t) \
+/* Every plain spelling of a routine, in four precisions: F77(p, name, bits, INT) and C(p, name, bits, INT) define a door each. */
+#define GPB_SPELLINGS(p, F77, C, stem)                                                                                    \
+    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t)                                                          \
     C(p, cblas_##stem, 32, int32_t) C(p, cblas_##stem##_64, 64, int64_t) C(p, cblas_##stem##64_, 64, int64_t)
-#define GPB_PRECISIONS(F77, C, stem)                                    \
-    GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem) \
+#define GPB_PRECISIONS(F77, C, stem)                                                                                      \
+    GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem)                                                   \
     GPB_SPELLINGS(c, F77, C, c##stem) GPB_SPELLINGS(z, F77, C, z##stem)
 
 /* From a door, once the hub has declined: the same name of the host, with the caller's own arguments. */
-#define GPB_GO_ON(name, host_call)                 \
-    gpb_host_call visit;                           \
-    if (gpb_offload(&call, &visit)) return;        \
-    *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
-    host_call;                                     \
+#define GPB_GO_ON(name, host_call)                                                                                        \
+    gpb_host_call visit;                                                                                                      \
+    if (gpb_offload(&call, &visit)) return;                                                                               \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                        \
+    host_call;                                                                                                            \
     gpb_offload_done(&visit);
 
-/* Column-major form of a call whose fields are still as the CBLAS caller gave them: row-major C = A
-   B is column-major C' = B' A', and the upper triangle of C is the lower one of C'. An illegal
-   layout makes the call illegal. */
+/* Column-major form of a call whose fields are still as the CBLAS caller gave them: row-major C = A B is column-major C' = B' A', and the
+   upper triangle of C is the lower one of C'. An illegal layout makes the call illegal. */
 static inline void gpb_from_layout(gpb_call *call, int layout)
 {
     if (layout == GPB_COL_MAJOR) return;
@@ -66,10 +64,8 @@ static inline void gpb_from_layout(gpb_call *call, int layout)
     const int64_t m = call->m;
     gpb_matrix *c = &call->x[GPB_C];
     call->row_major = true;
-    call->m = call->n;
-    call->n = m;
-    call->x[GPB_A] = call->x[GPB_B];
-    call->x[GPB_B] = a;
+    call->m = call->n, call->n = m;
+    call->x[GPB_A] = call->x[GPB_B], call->x[GPB_B] = a;
     if (layout != GPB_ROW_MAJOR) call->x[GPB_A].trans = 0;
     c->uplo = c->uplo == 'U' ? 'L' : c->uplo == 'L' ? 'U' : c->uplo;
 }

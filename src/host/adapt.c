@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fortran passes integers by address. A 32-bit caller's are copied to 64 bits for a host with 64-bit
-   integers; a 64-bit caller's stay where they are for one with 32-bit integers, which reads their lower
-   halves (x86-64 has them first), as long as they fit; if not, the embedded BLAS computes. C's names come
-   here by way of the embedded BLAS, which calls the Fortran ones. */
+/* Fortran passes integers by address. A 32-bit caller's are copied to 64 bits for a host with 64-bit integers; a 64-bit caller's stay where
+   they are for one with 32-bit integers, which reads their lower halves (x86-64 has them first), as long as they fit; if not, the
+   embedded BLAS computes. C's names come here by way of the embedded BLAS, which calls the Fortran ones. */
 #include "src/host/adapt.h"
 
 #include <stdatomic.h>
@@ -12,15 +11,13 @@
 
 enum { REGISTERS = 6, STACK = 10 };
 
-/* As trampoline.S lays them out: the stack's arguments where the host will find them, then the
-   registers', then room for integers. */
+/* As trampoline.S lays them out: the stack's arguments where the host will find them, then the registers', then room for integers. */
 typedef struct arguments {
     void *stack[STACK], *in_register[REGISTERS];
     int64_t wide[REGISTERS + STACK];
 } arguments;
 
-extern void *const gpb_adapters[GPB_SYMBOLS];      /* trampoline.S: an entry a name, which asks
-                                                      gpb_adapt_target for the target */
+extern void *const gpb_adapters[GPB_SYMBOLS];      /* trampoline.S: an entry a name, which asks gpb_adapt_target for the target */
 static _Atomic(void *) behind[GPB_SYMBOLS];
 
 static const char *integers_of(const char *stem)
@@ -65,8 +62,7 @@ void *gpb_adapt_target(enum gpb_symbol symbol, arguments *given)
     for (int i = 0; kind[i]; i++) {
         void **argument = i < REGISTERS ? &given->in_register[i] : &given->stack[i - REGISTERS];
         if (kind[i] != 'i') continue;
-        if (row->width == 64 && *(const int64_t *)*argument != *(const int32_t *)*argument)
-            return row->embedded;
+        if (row->width == 64 && *(const int64_t *)*argument != *(const int32_t *)*argument) return row->embedded;
         if (row->width == 64) continue;
         given->wide[i] = *(const int32_t *)*argument;
         *argument = &given->wide[i];

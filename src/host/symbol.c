@@ -28,8 +28,7 @@ const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS] = {
 #define DOOR_(name) (void *)gpb_door_##name
 #define NONE_(name) NULL
 #define SYMBOL(name, stem, language, width, door) \
-    { #name, #stem, GPB_LANGUAGE_##language, width, door(name), \
-      (void *)GPB_EMBEDDED_##language##_##width(stem) },
+    { #name, #stem, GPB_LANGUAGE_##language, width, door(name), (void *)GPB_EMBEDDED_##language##_##width(stem) },
 #include "src/host/symbols.h"
 };
 
@@ -37,8 +36,7 @@ const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS] = {
 extern _Atomic(void *) gpb_slots[GPB_SYMBOLS];
 extern void *const gpb_lazies[GPB_SYMBOLS];
 
-/* Who the plain names are for: 32-bit callers, whoever needs the library that they
-   are from, the host alone. */
+/* Who the plain names are for: 32-bit callers, whoever needs the library that they are from, the host alone. */
 enum aside { NOBODY, BY_CALLER, EVERYBODY };
 static atomic_int aside;
 
@@ -47,10 +45,7 @@ bool gpb_symbol_plain(enum gpb_symbol symbol)
     return gpb_symbol_rows[symbol].width == 32 && strncmp(gpb_symbol_rows[symbol].name, "scipy_", 6) != 0;
 }
 
-bool gpb_symbol_standing_aside(void)
-{
-    return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY;
-}
+bool gpb_symbol_standing_aside(void) { return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY; }
 
 static void *target_of(unsigned number)
 {
@@ -92,6 +87,5 @@ void gpb_symbol_stand_aside(const char *because_of, bool all)
     gpb_log_warn("%s takes 64-bit integers under the plain BLAS names: %s go to it unchanged", because_of,
                  all ? "all calls of those names" : "calls of those names from libraries that need it");
     for (unsigned number = 0; number < GPB_SYMBOLS; number++)
-        if (gpb_symbol_plain(number))
-            atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
+        if (gpb_symbol_plain(number)) atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calibration; see calibrate.h. Copies are timed alone; all else by calls like a program's, on the one path
-   that there is: so they warm what later calls use, and what is learnt from them is what later calls cost. */
+/* Calibration; see calibrate.h. Copies are timed alone; all else by calls like a program's, on the one path that there is: so they warm
+   what later calls use, and what is learnt from them is what later calls cost. */
 #include "src/learn/calibrate.h"
 
 #include <stdio.h>
@@ -23,8 +23,7 @@
 #include "src/service/thread.h"
 
 enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
-#define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this
-                                            long nothing larger is tried */
+#define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this long nothing larger is tried */
 
 /* ---- the link */
 
@@ -76,10 +75,7 @@ static void measure_link(const gpb_driver *driver, const link *l)
     for (int i = 0; i < 4; i++) {
         const double few = move(driver, l, 2), many = move(driver, l, 10);
         if (few < 0 || many < 0) return;
-        if (i > 0) {
-            two = min(two, few);
-            ten = min(ten, many);
-        }
+        if (i > 0) two = min(two, few), ten = min(ten, many);
     }
     if (ten > two) atomic_store(&gpb_machine_here.dma_mbs, (int64_t)(8.0 * CHUNK / (ten - two) * 1e-6));
 }
@@ -105,23 +101,20 @@ static void measure_core(const link *l)
 
 static gpb_call square(int64_t n, const void *a, const void *b, void *c)
 {
-    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s, .m = n, .n = n, .k = n,
-                       .alpha = 1, .batch = 1,
+    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s, .m = n, .n = n, .k = n, .alpha = 1, .batch = 1,
                        .x = { { .base = a, .ld = n, .trans = 'N' }, { .base = b, .ld = n, .trans = 'N' },
                               { .base = c, .ld = n, .trans = 'N', .uplo = 'G' } } };
 }
 
-/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver
-   sees them elsewhere. Seconds, or a negative number; *facts and *plan as it began. */
+/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or
+   a negative number; *facts and *plan as it began. */
 static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
     gpb_place_facts(call, true, facts);
     gpb_machine_facts(call, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
-    if (facts->where[GPB_A].place != place || facts->where[GPB_B].place != place
-        || facts->where[GPB_C].place != place || gpb_gpu_leaving())
-        return -1;
+    if (facts->where[GPB_A].place != place || facts->where[GPB_B].place != place || facts->where[GPB_C].place != place || gpb_gpu_leaving()) return -1;
     *plan = gpb_decide(call, facts, &always);
     if (!plan->gpu) return -1;
     const double begin_s = gpb_clock_s();
@@ -144,8 +137,7 @@ static double learn(const gpb_call *call, bool there)
     return best;
 }
 
-/* What remains of a small call from host memory when what the model has for its copies and
-   its kernel is taken away. */
+/* What remains of a small call from host memory when what the model has for its copies and its kernel is taken away. */
 static void measure_launch(void)
 {
     float a[SMALL * SMALL] = { 1 }, b[SMALL * SMALL] = { 1 }, c[SMALL * SMALL];
@@ -162,17 +154,13 @@ static void measure_launch(void)
     atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * max(rest, best / 2)));
 }
 
-/* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of
-   0x3c are floats of 0.0115. */
+/* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
 static double learn_kernels(const gpb_driver *driver, CUstream stream)
 {
     CUdeviceptr memory = 0;
     const size_t bytes = (size_t)LARGEST * LARGEST * sizeof(float);
     if (driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
-    double seconds = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream)
-                             || driver->cuStreamSynchronize(stream)
-                         ? -1
-                         : 0;
+    double seconds = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream) || driver->cuStreamSynchronize(stream) ? -1 : 0;
     for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
         const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
                                      (void *)(uintptr_t)(memory + 2 * bytes));
@@ -221,8 +209,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
     while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
     if (file) fclose(file);
     gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
-    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_crew_cores(), device->name,
-             driver, gpublas_version());
+    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_crew_cores(), device->name, driver, gpublas_version());
 }
 
 void gpb_calibrate_save(void)
@@ -240,8 +227,7 @@ enum { UNREAD, READING, READ };
 static atomic_int reading = UNREAD;
 static char *text;
 static size_t length;
-#define READ_S 0.25                      /* from the start's end on: it takes as many
-                                            microseconds where nothing hangs */
+#define READ_S 0.25                      /* from the start's end on: it takes as many microseconds where nothing hangs */
 
 static void *read_file(void *unused)
 {
@@ -260,8 +246,7 @@ void gpb_calibrate_read(void)
 static bool is_known(const char *key)
 {
     const double until_s = gpb_clock_s() + READ_S;
-    while (atomic_load(&reading) == READING && gpb_clock_s() < until_s)
-        nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+    while (atomic_load(&reading) == READING && gpb_clock_s() < until_s) nanosleep(&(struct timespec){ 0, 200000 }, NULL);
     if (atomic_load(&reading) != READ || !text) return false;
     const bool known = gpb_machine_parse(&gpb_machine_here, key, text, length);
     free(text);
@@ -283,10 +268,8 @@ bool gpb_calibrate(void)
     else measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
-    gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; a call "
-                  "costs %lld ns",
-                  loaded ? "loaded" : "measured", 1e3 * (gpb_clock_s() - begin_s),
-                  (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
+    gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; a call costs %lld ns", loaded ? "loaded" : "measured",
+                  1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);
     return !loaded;
 }

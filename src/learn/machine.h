@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine does, as far as it was measured: the link, the fixed cost of a call, and what calls
-   really took, on the host by its number of threads and on the GPU. */
+/* What this machine does, as far as it was measured: the link, the fixed cost of a call, and what calls really took, on the host by its
+   number of threads and on the GPU. */
 #ifndef GPB_MACHINE_H
 #define GPB_MACHINE_H
 
@@ -17,8 +17,7 @@ typedef struct gpb_machine {
     _Atomic int64_t core_mbs;            /* one core copying into pinned memory, MB/s */
     _Atomic int64_t launch_ns;           /* a call's fixed cost on the GPU */
     gpb_learn host[GPB_MACHINE_THREADS];
-    gpb_learn gpu[GPB_MACHINE_GPU];      /* operands in host memory; on the GPU; in host memory of a
-                                            crowded process (contention.h) */
+    gpb_learn gpu[GPB_MACHINE_GPU];      /* operands in host memory; on the GPU; in host memory of a crowded process (contention.h) */
 } gpb_machine;
 extern gpb_machine gpb_machine_here;
 
@@ -34,8 +33,7 @@ double gpb_machine_too_few(void);
 void gpb_machine_tried(const gpb_call *call, const gpb_facts *facts, bool gpu);
 /* What a call took on the host with so many threads, and what the model says without corrections. */
 void gpb_machine_host_took(const gpb_call *call, int threads, double modelled_s, double seconds);
-/* The same for the GPU. True: much was learnt since this was last true, and some time has
-   passed: it is worth saving. */
+/* The same for the GPU. True: much was learnt since this was last true, and some time has passed: it is worth saving. */
 bool gpb_machine_gpu_took(const gpb_call *call, const gpb_facts *facts, double modelled_s, double seconds);
 
 #endif

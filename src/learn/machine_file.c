@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine's file; see machine_file.h. Text of whole numbers (a program may have set a
-   locale with decimal commas):
+/* The machine's file; see machine_file.h. Text of whole numbers (a program may have set a locale with decimal commas):
 
        gpublas calibration 1
        machine <key>
        dma_mbs 50900
        host <class of threads> <class of calls: learn.h> <calls seen> <ratio in 2^-16>
-       gpu <0: operands on the host, 1: on the GPU, 2: on a crowded host> <class of calls>
-   <calls seen> <ratio in 2^-16>
+       gpu <0: operands on the host, 1: on the GPU, 2: on a crowded host> <class of calls> <calls seen> <ratio in 2^-16>
        end */
 #include "src/learn/machine_file.h"
 
@@ -31,10 +29,7 @@ static const struct figure { const char *name; size_t place; int64_t least, most
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-static _Atomic int64_t *figure_of(gpb_machine *machine, int i)
-{
-    return (_Atomic int64_t *)(void *)((char *)machine + figures[i].place);
-}
+static _Atomic int64_t *figure_of(gpb_machine *machine, int i) { return (_Atomic int64_t *)(void *)((char *)machine + figures[i].place); }
 
 /* ---- writing */
 
@@ -108,8 +103,7 @@ static bool read_figure(gpb_machine *machine, const char *line)
         int64_t value;
         const char *rest = after(line, figures[i].name);
         if (!rest) continue;
-        if (!read_numbers(rest, &value, 1) || value < figures[i].least || value > figures[i].most)
-            return false;
+        if (!read_numbers(rest, &value, 1) || value < figures[i].least || value > figures[i].most) return false;
         atomic_store(figure_of(machine, i), value);
         return true;
     }
@@ -121,12 +115,11 @@ static bool read_cell(gpb_machine *machine, const char *line)
     int64_t number[4];
     const bool host = after(line, "host") != NULL;
     const char *rest = after(line, host ? "host" : "gpu");
-    if (!rest || !read_numbers(rest, number, 4) || number[0] >= (host ? GPB_MACHINE_THREADS : GPB_MACHINE_GPU)
-        || number[1] >= GPB_LEARN_CLASSES || number[2] > GPB_LEARN_SURE || number[3] > UINT32_MAX)
+    if (!rest || !read_numbers(rest, number, 4) || number[0] >= (host ? GPB_MACHINE_THREADS : GPB_MACHINE_GPU) || number[1] >= GPB_LEARN_CLASSES
+        || number[2] > GPB_LEARN_SURE || number[3] > UINT32_MAX)
         return false;
     gpb_learn *table = host ? &machine->host[number[0]] : &machine->gpu[number[0]];
-    return gpb_learn_set(table, (int)number[1], (gpb_learn_cell){ .ratio = (uint32_t)number[3],
-                                                                  .seen = (uint32_t)number[2] });
+    return gpb_learn_set(table, (int)number[1], (gpb_learn_cell){ .ratio = (uint32_t)number[3], .seen = (uint32_t)number[2] });
 }
 
 /* The next line, ended by a zero in the place of its newline; NULL after the last, or if that has none. */
@@ -172,8 +165,7 @@ bool gpb_machine_parse(gpb_machine *machine, const char *key, const char *text, 
         for (int i = 0; i < GPB_MACHINE_THREADS; i++) adopt_table(&machine->host[i], &read->host[i]);
         for (int i = 0; i < GPB_MACHINE_GPU; i++) adopt_table(&machine->gpu[i], &read->gpu[i]);
     }
-    free(copy);
-    free(read);
+    free(copy), free(read);
     return good;
 }
 
@@ -193,9 +185,8 @@ char *gpb_machine_read(const char *path, size_t *length)
 {
     struct stat about;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    const bool good = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode)
-                      && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH))
-                      && about.st_size < GPB_MACHINE_FILE_BYTES;
+    const bool good = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid()
+                      && !(about.st_mode & (S_IWGRP | S_IWOTH)) && about.st_size < GPB_MACHINE_FILE_BYTES;
     char *text = good ? malloc(GPB_MACHINE_FILE_BYTES) : NULL;
     *length = text ? read_file(file, text, GPB_MACHINE_FILE_BYTES) : 0;
     if (file >= 0) close(file);
@@ -236,11 +227,8 @@ const char *gpb_machine_save(gpb_machine *machine, const char *key, const char *
     char temporary[4096];
     char *text = malloc(GPB_MACHINE_FILE_BYTES);
     const size_t length = text ? gpb_machine_print(machine, key, text, GPB_MACHINE_FILE_BYTES) : 0;
-    /* new each time: what a killed process left blocks nobody */
-    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary
-                              ? "its path or text is too long"
-                              : NULL;
+    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);      /* new each time: what a killed process left blocks nobody */
+    const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary ? "its path or text is too long" : NULL;
     if (!failure) {
         make_folders(path);
         int file = mkostemp(temporary, O_CLOEXEC);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Getting ready; see ready.h. No call waits for a thread of ours without a limit, because that thread may
-   need the dynamic linker, which a caller that waits holds if it is in a library's constructor, and because a
-   driver or a home folder may hang. */
+/* Getting ready; see ready.h. No call waits for a thread of ours without a limit, because that thread may need the dynamic linker, which a
+   caller that waits holds if it is in a library's constructor, and because a driver or a home folder may hang. */
 #include "src/learn/ready.h"
 
 #include <pthread.h>
@@ -17,20 +16,17 @@
 #include "src/service/log.h"
 #include "src/service/thread.h"
 
-enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last
-                                                          measurement; it is through */
+enum readiness { UNREADY, GETTING_READY, READY };      /* a thread is at it, from the start to the last measurement; it is through */
 
 #define CALIBRATION_S 0.02
-#define LINKER_S 0.1                     /* whoever is inside dlopen for longer is not waited for: a library's
-                                            constructor, or an opening of many */
+#define LINKER_S 0.1                     /* whoever is inside dlopen for longer is not waited for: a library's constructor, or an opening of many */
 
 static _Atomic int readiness = UNREADY;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t is_ready = PTHREAD_COND_INITIALIZER;
 static _Atomic double begun_s;
 static atomic_bool was_started;          /* when getting ready began: only measuring was left to do */
-static atomic_bool passed;               /* the thread that starts the GPUs has been inside the
-                                            dynamic linker, and has left it */
+static atomic_bool passed;               /* the thread that starts the GPUs has been inside the dynamic linker, and has left it */
 
 static void tell(void)
 {
@@ -77,8 +73,7 @@ static void *save(void *unused)
     return unused;
 }
 
-/* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always)
-   would put less in its place. */
+/* Only what was read or measured whole: a process that did neither (GPUBLAS_OFFLOAD=always) would put less in its place. */
 void gpb_ready_save(void)
 {
     if (gpb_gpu_started() && atomic_load(&readiness) == READY) gpb_thread_begin(save, 0);
@@ -100,8 +95,7 @@ void gpb_ready_begin(void)
     if (!atomic_compare_exchange_strong(&readiness, &unready, GETTING_READY)) return;
     atomic_store(&was_started, gpb_gpu_started());
     atomic_store(&begun_s, gpb_clock_s());
-    /* a call that must will start it, and nothing is measured */
-    if (gpb_thread_begin(get_ready, 0)) atomic_store(&readiness, READY);
+    if (gpb_thread_begin(get_ready, 0)) atomic_store(&readiness, READY);       /* a call that must will start it, and nothing is measured */
 }
 
 /* What no call needs measured. Where no thread is to be had, this one starts it. */
@@ -121,10 +115,7 @@ static bool is_awaited(bool measured)
 }
 
 /* The thread cannot get into the dynamic linker, perhaps because of this one. */
-static bool is_held_up(void)
-{
-    return !atomic_load(&passed) && gpb_clock_s() > atomic_load(&begun_s) + LINKER_S;
-}
+static bool is_held_up(void) { return !atomic_load(&passed) && gpb_clock_s() > atomic_load(&begun_s) + LINKER_S; }
 
 /* In slices, for the clock that pthreads wait by may be set. */
 static void wait_a_little(void)
@@ -132,10 +123,7 @@ static void wait_a_little(void)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 20000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
     pthread_cond_timedwait(&is_ready, &lock, &until);
 }
 
@@ -151,11 +139,9 @@ bool gpb_ready_await(bool measured, double most_s)
     pthread_mutex_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
     if (!gpb_gpu_untried() || gpb_gpu_leaving()) return gpb_gpu_started();
-    /* no thread was to be had, or none gets anywhere */
-    if (measured ? !gpb_ready_is_near() : is_held_up()) return gpb_gpu_start();
+    if (measured ? !gpb_ready_is_near() : is_held_up()) return gpb_gpu_start();      /* no thread was to be had, or none gets anywhere */
     if (!measured)
-        gpb_log_warn("the GPU has not started in %.0f s; the host computes until it has",
-                     GPB_PLAN_MAX_START_S);
+        gpb_log_warn("the GPU has not started in %.0f s; the host computes until it has", GPB_PLAN_MAX_START_S);
     return false;
 }
 

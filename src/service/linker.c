@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A fork must not find a thread of ours in the midst of the dynamic linker. glibc gives a child new locks
-   for loading (2.36: dl_load_lock and dl_load_tls_lock), but the one under which dl_iterate_phdr walks is as
-   it was, and so is a library that is half loaded. No lock is held across a fork: handlers of other
-   libraries, which run between ours, may wait for a lock under which another thread calls BLAS, and may call
-   BLAS themselves. A fork tells that it is under way and waits for those inside; those who come then wait
-   for it. Both wait a few milliseconds at most: who waits longer is waited for itself, or waits for
-   something that takes long. */
+/* A fork must not find a thread of ours in the midst of the dynamic linker. glibc gives a child new locks for loading (2.36: dl_load_lock
+   and dl_load_tls_lock), but the one under which dl_iterate_phdr walks is as it was, and so is a library that is half loaded.
+   No lock is held across a fork: handlers of other libraries, which run between ours, may wait for a lock under which another thread calls
+   BLAS, and may call BLAS themselves. A fork tells that it is under way and waits for those inside; those who come then wait for it. Both
+   wait a few milliseconds at most: who waits longer is waited for itself, or waits for something that takes long. */
 #include "src/service/linker.h"
 
 #include <errno.h>
@@ -19,14 +17,12 @@
 
 enum { FORK_WAITS_NS = 5000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
 
-static atomic_int inside, waiting;       /* threads of ours in the linker; those
-                                            that wait for a fork to pass */
+static atomic_int inside, waiting;       /* threads of ours in the linker; those that wait for a fork to pass */
 static atomic_int forks;                 /* forks under way */
-static atomic_uint begun, given_up;      /* forks so far; as many as there had been when a
-                                            thread went in beside one */
+static atomic_uint begun, given_up;      /* forks so far; as many as there had been when a thread went in beside one */
 
-/* Of this thread: how deep it is inside (a library's constructor may come here again), and whether `inside`
-   counts it; how many forks it is in (a handler may fork), and whether `forks` counts the first. */
+/* Of this thread: how deep it is inside (a library's constructor may come here again), and whether `inside` counts it; how many forks it
+   is in (a handler may fork), and whether `forks` counts the first. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
 static _Thread_local int forking __attribute__((tls_model("initial-exec")));
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
@@ -90,8 +86,8 @@ static bool go_in(void)
     return counted = false;
 }
 
-/* A fork that does not pass may wait for a lock that this thread holds: then nothing forks before this thread
-   has left again. One such wait a fork is enough. */
+/* A fork that does not pass may wait for a lock that this thread holds: then nothing forks before this thread has left again. One such wait
+   a fork is enough. */
 static void wait_and_go_in(void)
 {
     const int64_t end_ns = gpb_clock_ns() + THREAD_WAITS_NS;

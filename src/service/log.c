@@ -19,8 +19,8 @@
 #define LINE 1024
 #define WARNINGS 128
 
-/* In the C locale: the program's own may have a decimal comma, and readers of the trace do not. (glibc hands
-   out its one "C" object: nothing is allocated.) */
+/* In the C locale: the program's own may have a decimal comma, and readers of the trace do not. (glibc hands out its one "C" object:
+   nothing is allocated.) */
 static int format_in_c(char *to, size_t room, const char *format, va_list arguments)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
@@ -41,9 +41,9 @@ static bool write_all(const char *line, size_t length)
     return true;
 }
 
-/* A SIGPIPE for a line that the program did not write would end it. So it is blocked in this thread, and one
-   of our making (they are sent to the thread that writes) is taken away again, unless one waited there
-   already. write(2) is a cancellation point; a BLAS call is none. */
+/* A SIGPIPE for a line that the program did not write would end it. So it is blocked in this thread, and one of our making (they are sent
+   to the thread that writes) is taken away again, unless one waited there already. write(2) is a cancellation point; a BLAS
+   call is none. */
 static void write_line(const char *format, va_list arguments)
 {
     char line[LINE] = "gpublas: ";
@@ -66,8 +66,7 @@ static void write_line(const char *format, va_list arguments)
     errno = before;
 }
 
-/* True for the first caller with this text. When the table is full nothing is new: a flood is
-   worse than a warning lost. */
+/* True for the first caller with this text. When the table is full nothing is new: a flood is worse than a warning lost. */
 static bool is_new(const char *format)
 {
     static _Atomic(const char *) seen[WARNINGS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library says: lines "gpublas: ..." on stderr, never on standard output. One write(2) each, so that
-   the lines of threads do not mix. Nothing here allocates, fails or changes errno. Lines are cut at 1 KiB. */
+/* What the library says: lines "gpublas: ..." on stderr, one write(2) each so that the lines of threads do not mix; never stdout.
+   Nothing here allocates, fails or changes errno. Lines are cut at 1 KiB. */
 #ifndef GPB_LOG_H
 #define GPB_LOG_H
 

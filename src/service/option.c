@@ -113,14 +113,12 @@ static bool store(enum gpb_option option, const char *value)
 static enum gpb_option find(const char *name, size_t length)
 {
     enum gpb_option option = 0;
-    while (option < GPB_OPTIONS
-           && (strlen(rows[option].name) != length || strncasecmp(rows[option].name, name, length) != 0))
+    while (option < GPB_OPTIONS && (strlen(rows[option].name) != length || strncasecmp(rows[option].name, name, length) != 0))
         option++;
     return option;
 }
 
-/* Edit distance (insert, delete, replace one letter) of two names; the second of at most 31
-   letters, as in the table. */
+/* Edit distance (insert, delete, replace one letter) of two names; the second of at most 31 letters, as in the table. */
 static int distance(const char *a, size_t a_length, const char *b)
 {
     int line[32];
@@ -146,10 +144,7 @@ static void warn_unknown(const char *name, size_t length)
     int least = 4;                               /* farther than three letters is another word, not a slip */
     for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
         int far = distance(name, length, rows[option].name);
-        if (far < least && far < (int)length) {
-            least = far;
-            nearest = option;
-        }
+        if (far < least && far < (int)length) least = far, nearest = option;
     }
     if (least < 4)
         gpb_log_line("warning: unknown option " PREFIX "%.*s; did you mean " PREFIX "%s?", (int)length, name,
@@ -158,8 +153,7 @@ static void warn_unknown(const char *name, size_t length)
         gpb_log_line("warning: unknown option " PREFIX "%.*s", (int)length, name);
 }
 
-/* secure_getenv, for a program with more rights than its user sees no options; their names
-   are not its business either. */
+/* secure_getenv, for a program with more rights than its user sees no options; their names are not its business either. */
 static void load(void)
 {
     for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
@@ -168,11 +162,8 @@ static void load(void)
         const char *value = secure_getenv(name);
         if (store(option, value)) continue;
         store(option, NULL);
-        const char *what = rows[option].kind == BYTES ? "a number of bytes"
-                           : rows[option].kind == INT ? "in "
-                                                      : "one of ";
-        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, rows[option].range,
-                     rows[option].standard);
+        const char *what = rows[option].kind == BYTES ? "a number of bytes" : rows[option].kind == INT ? "in " : "one of ";
+        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, rows[option].range, rows[option].standard);
     }
     for (char **entry = environ; entry && *entry && !getauxval(AT_SECURE); entry++) {
         if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) continue;
@@ -210,8 +201,7 @@ unsigned gpb_option_generation(void)
 
 bool gpb_option_calibration(char *path, size_t size)
 {
-    const char *named = gpb_option_text(GPB_OPTION_CALIBRATION), *cache = secure_getenv("XDG_CACHE_HOME"),
-               *home = secure_getenv("HOME");
+    const char *named = gpb_option_text(GPB_OPTION_CALIBRATION), *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
     if (getauxval(AT_SECURE) || (named && strcasecmp(named, "off") == 0)) return false;
     if (named) length = snprintf(path, size, "%s", named);
@@ -244,10 +234,7 @@ static int print_bytes(char *value, size_t size, int64_t bytes)
 {
     static const char units[][2] = { "", "K", "M", "G", "T" };
     int unit = 0;
-    while (unit < 4 && bytes && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
+    while (unit < 4 && bytes && bytes % 1024 == 0) bytes /= 1024, unit++;
     return snprintf(value, size, "%" PRId64 "%s", bytes, units[unit]);
 }
 
@@ -279,9 +266,8 @@ void gpb_option_print(int fd)
         const struct row *row = &rows[option];
         char value[256];
         print_value(option, value, sizeof value);
-        dprintf(fd, PREFIX "%-11s %-12s %-8s %s%s%s%s\n", row->name, *value ? value : "-",
-                row->standard ? row->standard : "-", row->kind == CHOICE || row->kind == INT ? "(" : "",
-                row->kind == CHOICE || row->kind == INT ? row->range : "",
+        dprintf(fd, PREFIX "%-11s %-12s %-8s %s%s%s%s\n", row->name, *value ? value : "-", row->standard ? row->standard : "-",
+                row->kind == CHOICE || row->kind == INT ? "(" : "", row->kind == CHOICE || row->kind == INT ? row->range : "",
                 row->kind == CHOICE || row->kind == INT ? ") " : "", row->help);
     }
 }

@@ -31,17 +31,15 @@ struct as_listed {
 #undef COUNT
 #undef SUM
 };
-#define AGREE(field, type)                                                               \
-    _Static_assert(offsetof(struct as_listed, field) == offsetof(gpublas_stats_t, field) \
-                       && _Generic(((gpublas_stats_t *)0)->field, type: 1, default: 0),  \
-                   "stats.def and gpublas_stats_t differ: " #field);
+#define AGREE(field, type)                                                                                              \
+    _Static_assert(offsetof(struct as_listed, field) == offsetof(gpublas_stats_t, field)                                \
+        && _Generic(((gpublas_stats_t *)0)->field, type: 1, default: 0), "stats.def and gpublas_stats_t differ: " #field);
 #define COUNT(field) AGREE(field, uint64_t)
 #define SUM(field) AGREE(field, double)
 #include "src/service/stats.def"
 #undef COUNT
 #undef SUM
-_Static_assert(sizeof(struct as_listed) == sizeof(gpublas_stats_t),
-               "stats.def lacks a field of gpublas_stats_t");
+_Static_assert(sizeof(struct as_listed) == sizeof(gpublas_stats_t), "stats.def lacks a field of gpublas_stats_t");
 
 static void count(_Atomic uint64_t *total, uint64_t more)
 {
@@ -52,8 +50,7 @@ static void sum(_Atomic double *total, double more)
 {
     double old = atomic_load_explicit(total, memory_order_relaxed);
     if (more == 0) return;
-    while (!atomic_compare_exchange_weak_explicit(total, &old, old + more, memory_order_relaxed,
-                                                  memory_order_relaxed)) {}
+    while (!atomic_compare_exchange_weak_explicit(total, &old, old + more, memory_order_relaxed, memory_order_relaxed)) { }
 }
 
 void gpb_stats_add(const gpublas_stats_t *more)
@@ -73,8 +70,7 @@ void gpb_stats_read(gpublas_stats_t *stats)
     *stats = (gpublas_stats_t){ 0 };
     for (int i = 0; i < SHARDS; i++) {
         const uint64_t on_host = atomic_load_explicit(&shards[i].on_host, memory_order_relaxed);
-        stats->calls += on_host;
-        stats->host_calls += on_host;
+        stats->calls += on_host, stats->host_calls += on_host;
 #define COUNT(field) stats->field += atomic_load_explicit(&shards[i].field, memory_order_relaxed);
 #define SUM(field) COUNT(field)
 #include "src/service/stats.def"

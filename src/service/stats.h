@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library has done in this process: the counters behind gpublas_stats. From
-   any thread, without locks. */
+/* What the library has done in this process: the counters behind gpublas_stats. From any thread, without locks. */
 #ifndef GPB_STATS_H
 #define GPB_STATS_H
 

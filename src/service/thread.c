@@ -5,8 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* What a thread's own instructions raise. Blocked, it would end the process whatever handler there is (POSIX:
-   undefined; Linux: by default). */
+/* What a thread's own instructions raise. Blocked, it would end the process whatever handler there is (POSIX: undefined; Linux: by default). */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 static int create(void *(*body)(void *), size_t stack)

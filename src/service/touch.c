@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Touching operands; see touch.h. Workers of the crew that meet a bad pointer meet it together, and a
-   reporter of crashes that is made for one (Python's faulthandler lets the second fault end the process) is
-   cut short. The caller's thread meets it alone, before anything is begun, and the report names the call
-   that is to blame. Both ends, for what is amiss is mostly the address or the size: a hole in the middle is
-   met by whoever comes to it. */
+/* Touching operands; see touch.h. Workers of the crew that meet a bad pointer meet it together, and a reporter of crashes that is made for one
+   (Python's faulthandler lets the second fault end the process) is cut short. The caller's thread meets it alone, before anything is begun, and
+   the report names the call that is to blame. Both ends, for what is amiss is mostly the address or the size: a hole in the middle is met by
+   whoever comes to it. */
 #include "src/service/touch.h"
 
 #include <stdint.h>
@@ -11,10 +10,7 @@
 static void read_one(const char *at) { (void)*(const volatile char *)at; }
 
 /* Not read first: a page of zeros mapped for that would have to be replaced when C is written. */
-static void write_one(const char *at)
-{
-    __atomic_fetch_or((volatile char *)(uintptr_t)at, 0, __ATOMIC_RELAXED);
-}
+static void write_one(const char *at) { __atomic_fetch_or((volatile char *)(uintptr_t)at, 0, __ATOMIC_RELAXED); }
 
 static void touch(const gpb_call *call, enum gpb_operand x, void (*one)(const char *))
 {

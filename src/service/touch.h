@@ -6,8 +6,7 @@
 #include "dispatch/call.h"
 #include "dispatch/facts.h"
 
-/* Touches both ends of each operand in ordinary host memory, as the call will: A and B are read, C is
-   written with what it holds. */
+/* Touches both ends of each operand in ordinary host memory, as the call will: A and B are read, C is written with what it holds. */
 void gpb_touch(const gpb_call *call, const gpb_facts *facts);
 
 #endif

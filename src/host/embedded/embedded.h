@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The embedded BLAS of one precision: what serves every exported name when the machine has no other BLAS.
-   embedded_[sdcz].c say which precision and include this; the bodies are written once for all four, and the
-   entries below twice, for 32- and 64-bit integers. Semantics are netlib's. An illegal argument goes to the
-   exported xerbla_, so that the program's own one wins, and the call returns. The CBLAS entries call the
-   exported Fortran names, so that a host without CBLAS still does the work. Compile with -O3
-   -fcx-fortran-rules (gcc): Fortran multiplies complex numbers without C's recovery of infinities. */
+/* The embedded BLAS of one precision: what serves every exported name when the machine has no other BLAS. embedded_[sdcz].c say
+   which precision and include this; the bodies are written once for all four, and the entries below twice, for 32- and 64-bit
+   integers. Semantics are netlib's. An illegal argument goes to the exported xerbla_, so that the program's own one wins, and the
+   call returns. The CBLAS entries call the exported Fortran names, so that a host without CBLAS still does the work.
+   Compile with -O3 -fcx-fortran-rules (gcc): Fortran multiplies complex numbers without C's recovery of infinities. */
 #ifndef GPB_EMBEDDED_H
 #define GPB_EMBEDDED_H
 
@@ -39,8 +38,7 @@
 #define ABS2(x) ((WIDE)(x) * (x))
 #endif
 
-/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. _OF:
-   with other first letters. */
+/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. _OF: with other first letters. */
 #define PASTE_(a, b, c, d) a##b##c##d
 #define PASTE(a, b, c, d) PASTE_(a, b, c, d)
 #define F77_OF(p, stem) PASTE(gpb_embedded_, p, stem, F77_TAIL)
@@ -57,12 +55,10 @@
 #define NAME(stem) TEXT(P) #stem
 /* Reports illegal parameter number `info`, if not 0, and is then true. */
 #define BAD(stem, info) gpb_embedded_bad(WIDTH, NAME(stem), info)
-/* False, after a report, if one of CBLAS's leading enumerations is not among those of
-   its kind (embedded/error.h). */
+/* False, after a report, if one of CBLAS's leading enumerations is not among those of its kind (embedded/error.h). */
 #define LEGAL(stem, kinds, ...) gpb_embedded_legal(WIDTH, NAME(stem), kinds, (const int[]){__VA_ARGS__})
 
-/* Row-major complex calls need conj(A), which Fortran's letters cannot say: to our own bodies we say it
-   with this bit on the letter. */
+/* Row-major complex calls need conj(A), which Fortran's letters cannot say: to our own bodies we say it with this bit on the letter. */
 #define CONJUGATED 0x80
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
@@ -80,22 +76,12 @@ enum { ROW_MAJOR = 101 };                  /* CBLAS's enumeration of the layout 
 /* The letter of a legal enumerator of CBLAS. */
 static inline char letter(int value)
 {
-    return value <= 113   ? "NTC"[value - 111]
-           : value <= 122 ? "UL"[value - 121]
-           : value <= 132 ? "NU"[value - 131]
-                          : "LR"[value - 141];
+    return value <= 113 ? "NTC"[value - 111] : value <= 122 ? "UL"[value - 121] : value <= 132 ? "NU"[value - 131] : "LR"[value - 141];
 }
 
-/* A row-major matrix is the column-major one transposed: the other triangle, the other
-   side, the other transposition. */
-static inline char uplo_letter(int layout, int uplo)
-{
-    return letter(layout == ROW_MAJOR ? 121 + 122 - uplo : uplo);
-}
-static inline char side_letter(int layout, int side)
-{
-    return letter(layout == ROW_MAJOR ? 141 + 142 - side : side);
-}
+/* A row-major matrix is the column-major one transposed: the other triangle, the other side, the other transposition. */
+static inline char uplo_letter(int layout, int uplo) { return letter(layout == ROW_MAJOR ? 121 + 122 - uplo : uplo); }
+static inline char side_letter(int layout, int side) { return letter(layout == ROW_MAJOR ? 141 + 142 - side : side); }
 static inline char trans_letter(int layout, int trans)
 {
     if (layout != ROW_MAJOR) return letter(trans);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of Level 3: one blocked product of packed operands; a symmetric matrix is an operand that packs
-   its mirror image, a rank-k update a product that stores one triangle, a triangular product or solve a sweep
-   of products along the diagonal. */
+/* The bodies of Level 3: one blocked product of packed operands; a symmetric matrix is an operand that packs its mirror image, a
+   rank-k update a product that stores one triangle, a triangular product or solve a sweep of products along the diagonal. */
 
-/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a
-   symmetric or Hermitian matrix. */
+/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian matrix. */
 typedef struct operand {
     const T *a;
     int64_t rs, cs;
@@ -42,8 +40,7 @@ static operand part(operand o, int64_t i, int64_t j)
     return o;
 }
 
-/* Element (i,j) of any operand; with `hermitian`, the mirror of a triangle is
-   conjugate and the diagonal real. */
+/* Element (i,j) of any operand; with `hermitian`, the mirror of a triangle is conjugate and the diagonal real. */
 static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
 {
     bool mirrored = (o->stored == 'U' && i > j) || (o->stored == 'L' && i < j);
@@ -52,24 +49,20 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
     return conj_if(o->conjugate != (hermitian && mirrored), x);
 }
 
-/* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of
-   SSE. The packed blocks of A and B (32 and 48 KiB, on the stack: a thread may have 128 in all) stay
-   in the second-level cache. */
+/* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of SSE. The packed blocks of A
+   and B (32 and 48 KiB, on the stack: a thread may have 128 in all) stay in the second-level cache. */
 typedef R vec __attribute__((vector_size(32), may_alias));
-enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T),
-       MC = 64, NC = 96 };
+enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T), MC = 64, NC = 96 };
 
-/* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width`
-   real, then imaginary parts. Rows beyond the last are zeros. */
-static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth,
-                 int width)
+/* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width` real, then imaginary
+   parts. Rows beyond the last are zeros. */
+static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth, int width)
 {
     for (int64_t i = i0; i < i0 + rows; i += width)
         for (int64_t p = p0; p < p0 + depth; p++, to += PLANES * width)
             for (int r = 0; r < width; r++) {
-                T x = i + r >= i0 + rows ? 0
-                      : o->stored == 'G' ? conj_if(o->conjugate, o->a[(i + r) * o->rs + p * o->cs])
-                                         : element(o, i + r, p, hermitian);
+                T x = i + r >= i0 + rows ? 0 : o->stored == 'G' ? conj_if(o->conjugate, o->a[(i + r) * o->rs + p * o->cs])
+                                                                 : element(o, i + r, p, hermitian);
                 to[r] = REAL(x);
 #if COMPLEX
                 to[width + r] = __imag__ x;
@@ -114,8 +107,7 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
 {
     const R *sum = (const R *)sums;
     for (int64_t l = 0; l < cols; l++, sum += MR) {
-        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0,
-                to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
+        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0, to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
         T x[MR];
         for (int r = 0; r < MR; r++) {
             x[r] = sum[r];
@@ -127,10 +119,9 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
     }
 }
 
-/* C += alpha A B for an m x k operand A and a k x n operand B, of which one may be
-   symmetric, or Hermitian if so said. */
-static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b,
-                     bool hermitian, const target *c)
+/* C += alpha A B for an m x k operand A and a k x n operand B, of which one may be symmetric, or Hermitian if so said. */
+static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian,
+                     const target *c)
 {
     alignas(64) R a_block[MC * KC * PLANES], b_block[NC * KC * PLANES];
     vec sums[NR * PLANES];
@@ -147,16 +138,14 @@ static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a,
                 for (int64_t j = j0; j < j1; j += NR)
                     for (int64_t i = i0; i < i1; i += MR) {
                         if ((c->uplo == 'U' && i >= j + NR) || (c->uplo == 'L' && i + MR <= j)) continue;
-                        tile(depth, a_block + (i - i0) * depth * PLANES, b_block + (j - j0) * depth * PLANES,
-                             sums);
+                        tile(depth, a_block + (i - i0) * depth * PLANES, b_block + (j - j0) * depth * PLANES, sums);
                         store(c, i, j, min(MR, i1 - i), min(NR, j1 - j), alpha, sums);
                     }
             }
         }
 }
 
-/* C = beta C, all of it or a triangle, without reading C if beta is 0. With real_beta, as a real
-   number times a complex one. */
+/* C = beta C, all of it or a triangle, without reading C if beta is 0. With real_beta, as a real number times a complex one. */
 static void scale_matrix(int uplo, int64_t m, int64_t n, T beta, bool real_beta, T *c, int64_t ldc)
 {
     if (beta == 1) return;
@@ -167,11 +156,9 @@ static void scale_matrix(int uplo, int64_t m, int64_t n, T beta, bool real_beta,
         }
 }
 
-/* B = A B or, to solve, B = A^-1 B, for an m x m triangular operand A and m x n B, in blocks along the
-   diagonal: the block's own triangle by Level 2, the rest of its rows by products with rows of B that are
-   still (or, to solve, already) right. */
-static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64_t n, const operand *a,
-                             const target *b)
+/* B = A B or, to solve, B = A^-1 B, for an m x m triangular operand A and m x n B, in blocks along the diagonal: the block's own
+   triangle by Level 2, the rest of its rows by products with rows of B that are still (or, to solve, already) right. */
+static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64_t n, const operand *a, const target *b)
 {
     enum { BLOCK = 32 };
     T corner[BLOCK * BLOCK], x[BLOCK];
@@ -185,9 +172,7 @@ static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64
         columns corner_columns = triangle(FULL, upper ? 'U' : 'L', corner, size, BLOCK);
         for (int64_t q = 0; q < size; q++)
             for (int64_t p = upper ? 0 : q; p < (upper ? q + 1 : size); p++)
-                corner[p + q * BLOCK] = unit && p == q
-                                            ? 1
-                                            : conj_if(a->conjugate, a->a[(i + p) * a->rs + (i + q) * a->cs]);
+                corner[p + q * BLOCK] = unit && p == q ? 1 : conj_if(a->conjugate, a->a[(i + p) * a->rs + (i + q) * a->cs]);
         if (solve) multiply(size, n, count, -1, &left, &right, false, &here);
         for (int64_t j = 0; j < n; j++) {
             for (int64_t p = 0; p < size; p++) x[p] = here.c[p * here.rs + j * here.cs];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows
-   it holds: one body serves all. */
+/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows it holds: one body
+   serves all. */
 
 /* Where the columns of a matrix lie: those of m rows with kl diagonals below the main one and ku above it. */
 typedef struct columns {
@@ -46,8 +46,7 @@ static T *off_diagonal(const columns *s, int64_t j, int64_t *from, int64_t *coun
 }
 
 /* y += alpha op(A) x, for n columns; trans is N, T, C, or N conjugated. */
-static void general_matvec(int trans, const columns *s, int64_t n, T alpha, const T *x, int64_t incx, T *y,
-                           int64_t incy)
+static void general_matvec(int trans, const columns *s, int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t incy)
 {
     bool by_columns = (trans & ~CONJUGATED) == 'N', conjugate = trans == 'C' || trans & CONJUGATED;
     for (int64_t j = 0; j < n; j++) {
@@ -60,21 +59,18 @@ static void general_matvec(int trans, const columns *s, int64_t n, T alpha, cons
 }
 
 /* y += alpha A x (or conj(A) x) for a symmetric or Hermitian A of which one triangle is stored. */
-static void symmetric_matvec(bool conjugate, const columns *s, T alpha, const T *x, int64_t incx, T *y,
-                             int64_t incy)
+static void symmetric_matvec(bool conjugate, const columns *s, T alpha, const T *x, int64_t incx, T *y, int64_t incy)
 {
     for (int64_t j = 0; j < s->m; j++) {
         int64_t from, count;
         const T *c = off_diagonal(s, j, &from, &count);
         T scaled = alpha * x[j * incx];
         axpy(count, scaled, c + from, 1, y + from * incy, incy, conjugate);
-        y[j * incy] += scaled * REAL(c[j])
-                       + alpha * dot(count, c + from, 1, x + from * incx, incx, !conjugate);
+        y[j * incy] += scaled * REAL(c[j]) + alpha * dot(count, c + from, 1, x + from * incx, incx, !conjugate);
     }
 }
 
-/* x = op(A) x, or op(A) x = b solved in place. A unit diagonal is not read; like netlib's,
-   zeros of x skip their column. */
+/* x = op(A) x, or op(A) x = b solved in place. A unit diagonal is not read; like netlib's, zeros of x skip their column. */
 static void triangular_matvec(bool solve, int trans, bool unit, const columns *s, T *x, int64_t incx)
 {
     bool by_columns = (trans & ~CONJUGATED) == 'N', conjugate = trans == 'C' || trans & CONJUGATED;
@@ -97,8 +93,8 @@ static void triangular_matvec(bool solve, int trans, bool unit, const columns *s
 }
 
 /* A += alpha x y^T, with x and y conjugated if asked; zeros of y skip their column. */
-static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y,
-                     int64_t incy, bool conj_y)
+static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y, int64_t incy,
+                     bool conj_y)
 {
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
@@ -108,8 +104,7 @@ static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t i
 }
 
 /* A += alpha x y^H + conj(alpha) y x^H on a triangle. */
-static void rank_two(const columns *s, T alpha, const T *x, int64_t incx, const T *y, int64_t incy,
-                     bool conjugate)
+static void rank_two(const columns *s, T alpha, const T *x, int64_t incx, const T *y, int64_t incy, bool conjugate)
 {
     for (int64_t j = 0; j < s->m; j++) {
         int64_t from, to;
