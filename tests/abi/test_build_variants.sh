@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The same sources built other ways, named by the arguments after the second (clang, address, thread, no_cuda; none: all four), warnings
-# being errors; then that build's own tests that need no GPU, and the programs of semantics on its fake GPU. Kernels are not compiled again.
+# The same sources built other ways, named by the arguments after the second (none: all four), warnings being errors; then that build's own
+# tests that need no GPU, and the programs of semantics on its fake GPU. Kernels are not compiled again. What each is run for:
+#   clang    another reading of C, optimized as users have it: all tests, with fewer repeats (GPB_TEST_FEW)
+#   address  AddressSanitizer and UBSan: all tests, with fewer repeats where these only repeat; the embedded BLAS
+#   thread   ThreadSanitizer: what has threads, beside a GPU that works by itself (FAKECUDA_ENGINE) where a test has both; fewer repeats
+#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built and not run
+# How exact sums are (test_accuracy_tensor_64 and _128) is arithmetic of the software libcuda: the main build's question alone.
 . "$(dirname "$0")/harness.sh"
 source=$(realpath "$here/../..") main_build=$(dirname "$library")
 images=$main_build/images
@@ -12,25 +17,43 @@ cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
 
+# The programs of the tests that the build in that folder has, without those in C++, which no C compiler changes.
+test_programs() {
+    ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy.*/test_accuracy/' | sort -u
+}
+
+# tests <name> <folder> <tests> <but for those> [few]: run them; with `few`, fewer repeats
+tests() {
+    if env ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure > ctest.log 2>&1
+    then ok "$1: $(grep 'tests passed' ctest.log)"
+    else fail "$1: ctest"; tail -60 ctest.log; fi
+}
+
 variant() {
-    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right not='_(gpu|engine)$' few=
+    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right
+    local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz'
     case $name in
-        clang)   compiler=clang ;;
+        clang)   compiler=clang beside='fakecuda fuzz soak bench fakecublas fakenvml timeline accuracy_search' ;;
         address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
-        # Not what has one thread, or computes for minutes what others compute in threads, too: ThreadSanitizer makes it 10 times as slow.
-        thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread few=GPB_TEST_FEW=1
-                 not+='|rectangle|belt|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_split|kernels_fake|special|accuracy' ;;
-        no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 ;;
+        thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
+                 not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
+                 not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_split|kernels_fake|special|accuracy' ;;
+        no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
         *)       fail "no variant $name"; return ;;
     esac
     need "/usr/bin/$compiler"
+    case $name in address | thread) options="$options -DCMAKE_C_FLAGS_RELEASE=-O1" ;; esac      # compiles in half the time
     cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON > configure.log 2>&1 \
         || { fail "$name: configure"; tail -20 configure.log; return; }
-    cmake --build "$folder" > build.log 2>&1 || { fail "$name: build"; grep -E 'error|warning' build.log | head -20; tail -5 build.log; return; }
+    cmake --build "$folder" --target gpublas $beside $(test_programs "$folder") > build.log 2>&1 \
+        || { fail "$name: build"; grep -E 'error|warning' build.log | head -20; tail -5 build.log; return; }
     ok "$name: builds with no warning"
 
-    if env $few ctest --test-dir "$folder" -R '^test_' -E "$not" --no-tests=error --output-on-failure > ctest.log 2>&1; then ok "$name: $(grep 'tests passed' ctest.log)"
-    else fail "$name: ctest"; tail -60 ctest.log; fi
+    case $name in
+        clang | thread) tests "$name" "$folder" '^test_' "$not" few ;;
+        address) tests "$name" "$folder" '^test_' "$not|repeat|accuracy"
+                 tests "$name" "$folder" '^test_(repeat|accuracy)' "$not" few ;;
+    esac
 
     for program in semantics extensions; do
         build $program $compiler -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror $compile "$programs/$program.c" "$folder/libgpublas.so" \
@@ -42,6 +65,12 @@ variant() {
         grep '^WRONG' $program.out
         if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err; then fail "$name: $program"; head -60 $program.err; fi
     done
+    if [ "$name" = address ]; then
+        GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never timeout 900 ./semantics strict > embedded.out 2> embedded.err
+        expect "address: semantics by the embedded BLAS: exit, checks right" "0 $checks" "$? $(grep -c '^right ' embedded.out)"
+        grep -E '^WRONG' embedded.out
+        grep -E 'ERROR: |runtime error' embedded.err
+    fi
     if [ "$name" != no_cuda ]; then
         build storm $compiler -std=c11 -D_GNU_SOURCE -O1 -g $compile "$programs/storm.c" "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lpthread
         export LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always
