@@ -13,11 +13,16 @@ one '' ; expect 'without a failure: exit' 0 $?
 GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > /dev/null 2> whole.trace
 expect 'all twelve calls on the GPU' 12 "$(grep -c ' route=gpu ' whole.trace)"
 
+# Out of memory at every place, and one of four other errors by turns, another one the next day: no image for this GPU, illegal address,
+# launch failed, unknown. `inject` has each of seven errors at each call of smaller products.
+others=(209 700 719 999)
+turn=$(($(date +%s) / 86400))
 runs=0 right=0 finished=0
 for function in $(sed -nE 's/^(DRIVER|OPTIONAL)\( (cu[A-Za-z0-9]*).*/\2/p' "$here/../../src/service/driver.def"); do
     case $function in cuGetErrorName|cuDriverGetVersion|cuCtxPopCurrent|cuDevicePrimaryCtxRelease|cuFuncSetAttribute|cuDeviceGetName|cuOccupancyMaxActiveClusters|cuStreamIsCapturing) continue ;; esac
     for count in 1 2 4 9 17 '*'; do
-        for code in 2 209 700 719 999; do      # out of memory, no image for this GPU, illegal address, launch failed, unknown
+        turn=$((turn + 1))
+        for code in 2 ${others[turn % 4]}; do
             one "$function:$count:$code"; exit=$?
             runs=$((runs + 1))
             if [ $exit = 0 ] && [ "$(wc -l < one.err)" -le 1 ]; then right=$((right + 1))
@@ -27,7 +32,7 @@ for function in $(sed -nE 's/^(DRIVER|OPTIONAL)\( (cu[A-Za-z0-9]*).*/\2/p' "$her
     done
 done
 expect "right, of $runs runs" $runs $right
-if [ $finished -ge 200 ]; then ok "in $finished of them the host finished a call"; else fail "only $finished runs had a failing call"; fi
+if [ $finished -ge 80 ]; then ok "in $finished of them the host finished a call"; else fail "only $finished runs had a failing call"; fi
 
 # An image that cannot be loaded: for want of memory it is tried again a moment later, else never.
 image() { FAKECUDA_FAIL=$1 FAKECUDA_LOG=$PWD/image.log GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > one.out 2> one.err; }

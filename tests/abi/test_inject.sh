@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every call of the driver failing at every occurrence, in every form of call and place of operands (programs/inject.c): a seventh of the half
-# million cases a day, by the day's number, so that any seven days in a row are all of them: 9 minutes of a core. GPB_TEST_SEED: another
-# slice; GPB_TEST_SLICES: of so many, where CI runs more than once a day and counts its runs; GPB_TEST_LARGE=1: all, an hour.
+# Every call of the driver failing at every occurrence, in every form of call and place of operands (programs/inject.c): a fourteenth of the
+# half million cases a day, by the day's number, so that any fourteen days in a row are all of them: four minutes of a core. GPB_TEST_SEED:
+# another slice; GPB_TEST_SLICES: of so many, where CI runs more than once a day and counts its runs; GPB_TEST_LARGE=1: all, an hour.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
-seed=${GPB_TEST_SEED:-$(($(date +%s) / 86400))} slices=${GPB_TEST_SLICES:-7}
+seed=${GPB_TEST_SEED:-$(($(date +%s) / 86400))} slices=${GPB_TEST_SLICES:-14}
 [ -n "${GPB_TEST_LARGE:-}" ] && slices=1
 if preloaded openblas ./inject "$seed" "$slices" "$scratch" > inject.out 2>&1; then ok "$(cat inject.out)"
 else fail "exit $?, seed $seed of $slices"; head -40 inject.out; fi

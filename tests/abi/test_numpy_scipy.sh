@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# NumPy's and SciPy's linear-algebra suites as Debian ships them: the same counts as without us.
+# NumPy's and SciPy's linear-algebra suites as Debian ships them: the same counts as without us. Those of Debian 12 are written down here,
+# as measured without us. If the suites say something else with us, they run without us as well and that counts, because other versions and
+# other machines skip other tests.
 . "$(dirname "$0")/harness.sh"
 need /usr/bin/pytest-3 "$debian/openblas-pthread/libblas.so.3"
 "$python" -c 'import numpy, scipy, hypothesis, pooch' || skip 'no numpy, scipy, hypothesis or pooch (ci/setup installs them)'
@@ -8,18 +10,21 @@ need /usr/bin/pytest-3 "$debian/openblas-pthread/libblas.so.3"
 # counts <name>: pytest's last line without its time
 counts() { sed -n 's/ in [0-9.]*s.*//p' "$1" | tail -1 | sed 's/^=* *//'; }
 
-suite() {   # <name> <modules ...>
-    local name=$1; shift
+suite() {   # <name> <counts without us> <modules ...>
+    local name=$1 wanted=$2; shift 2
     set -- "$python" -m pytest -q -p no:cacheprovider --pyargs "$@"
-    on_host openblas "$@" > "$name.plain" 2>&1
     preloaded openblas "$@" > "$name.out" 2>&1
-    expect "$name" "$(counts "$name.plain")" "$(counts "$name.out")"
-    if ! counts "$name.plain" | grep -q ' passed'; then fail "$name: did not run"; tail -5 "$name.plain"; fi
+    if [ "$(counts "$name.out")" != "$wanted" ]; then
+        on_host openblas "$@" > "$name.plain" 2>&1
+        wanted=$(counts "$name.plain")
+    fi
+    expect "$name" "$wanted" "$(counts "$name.out")"
+    case $wanted in *' passed'*) ;; *) fail "$name: did not run"; tail -5 "$name.plain" ;; esac
     grep -E '^(FAILED|ERROR)' "$name.out" | head -20
 }
-suite numpy.linalg numpy.linalg
-suite numpy.core numpy.core.tests.test_multiarray numpy.core.tests.test_einsum
-suite scipy.linalg scipy.linalg
+suite numpy.linalg '414 passed, 1 skipped, 2 xfailed' numpy.linalg
+suite numpy.core '1413 passed, 17 skipped, 2 xfailed' numpy.core.tests.test_multiarray numpy.core.tests.test_einsum
+suite scipy.linalg '3574 passed, 7 skipped, 3 xfailed, 2 xpassed' scipy.linalg
 
 # Their calls reach us: pytest catches stderr, so the shortest suite shows it with nothing caught.
 GPUBLAS_VERBOSE=1 preloaded openblas "$python" -m pytest -s -q -p no:cacheprovider --pyargs scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas > trace.out 2> trace.err
