@@ -63,12 +63,6 @@ static int64_t strip_size(const gpb_move *move, const gpb_plan *plan)
     return gpb_schedule_strip(move->block.size[move->operand], plan->panel[move->operand].strip, move->strip);
 }
 
-static double strip_bytes(const gpb_move *move, const gpb_call *call, const gpb_plan *plan)
-{
-    const double size = (double)strip_size(move, plan), members = (double)move->block.members;
-    return (double)gpb_call_element(call) * size * (double)move->depth * members;
-}
-
 /* The extra time of columns that do not follow each other directly. The crew: 8192 took 13.3 ms by strips of
    B alone, 17.9 with strips of A, which are columns of 1 KiB. The copy engines, from pinned memory: 14 ns if
    strips of 2 KiB lie 16 KiB apart, 40 ns if 32 KiB apart (H200, 16 cores, 2026-11-21). */
@@ -78,27 +72,24 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
     return ld != rows ? column_s * (double)cols * (double)members : 0;
 }
 
-/* The move's strip over the link. */
-static double strip_s(const gpb_move *move, const gpb_call *call, const gpb_plan *plan,
+/* The move's strip of so many bytes over the link. */
+static double strip_s(const gpb_move *move, int64_t size, double bytes, const gpb_call *call,
                       const gpb_facts *facts)
 {
     const enum gpb_place place = facts->where[move->operand].place;
     const bool k_down = gpb_call_k_down(call, move->operand);
-    const int64_t size = strip_size(move, plan), rows = k_down ? move->depth : size;
-    const int64_t cols = k_down ? size : move->depth;
-    return gpb_cost_link(strip_bytes(move, call, plan), place, true, facts)
+    const int64_t rows = k_down ? move->depth : size, cols = k_down ? size : move->depth;
+    return gpb_cost_link(bytes, place, true, facts)
            + columns_s(rows, cols, call->x[move->operand].ld, move->block.members, place);
 }
 
 /* A tile's way home, beginning at `from`. When the crew copies in both directions, it copies about 1.6 times
    as much in all as in one (H200 and 16 cores, 2026-11-21: 69 and 44 GB/s), and strips come first. So until
    the last strip is up, the way home gets what is left. */
-static double home_s(double from, const gpb_region *t, const gpb_call *call, const gpb_facts *facts,
-                     double up_end)
+static double home_s(double from, const gpb_region *t, double bytes, const gpb_call *call,
+                     const gpb_facts *facts, double up_end)
 {
     const enum gpb_place place = facts->where[GPB_C].place;
-    const double elements = (double)t->rows * (double)t->cols * (double)t->members;
-    const double bytes = (double)gpb_call_element(call) * elements;
     const double alone_s = gpb_cost_link(bytes, place, false, facts)
                            + columns_s(t->rows, t->cols, call->x[GPB_C].ld, t->members, place);
     const bool staged = gpb_where_is(facts, GPB_A, GPB_PLACE_HOST)
@@ -126,8 +117,8 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     const bool reads = gpb_call_multiplies(call);
     const bool fetches_c = call->beta != 0 && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE);
     const double element = (double)gpb_call_element(call), floor_s = gpb_predict_link(plan, call, facts);
-    const double work = (double)call->m * (double)call->n * (double)call->batch * (reads ? (double)call->k
-                                                                                   : 1);
+    const double depth = reads ? (double)call->k : 1;
+    const double work = (double)call->m * (double)call->n * (double)call->batch * depth;
     if (moves_of(call, plan) > MOST_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
     gpb_schedule_cursor walk = gpb_schedule_begin(call, plan);
     gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
@@ -138,9 +129,10 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
         const gpb_region *t = &move->tile;
         if (move->reads) {
-            if (up == 0)
-                up = gpb_cost_reach(strip_bytes(move, call, plan), facts->where[move->operand].place);
-            up += strip_s(move, call, plan, facts);
+            const int64_t size = strip_size(move, plan);
+            const double bytes = element * (double)size * (double)move->depth * (double)move->block.members;
+            if (up == 0) up = gpb_cost_reach(bytes, facts->where[move->operand].place);
+            up += strip_s(move, size, bytes, call, facts);
         }
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
@@ -151,7 +143,7 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
         if (!move->last) continue;
         last_bytes = element * elements;
         down = max(down, run);
-        down += home_s(down, t, call, facts, up_end);
+        down += home_s(down, t, last_bytes, call, facts, up_end);
     }
     return facts->link.call_s + max(max(run, up), down)
            + gpb_cost_reach(last_bytes, facts->where[GPB_C].place);

@@ -77,17 +77,22 @@ static bool enter(gpb_schedule_cursor *w)
     return true;
 }
 
-/* What the strip unlocks: the part of C between it and all strips of the other operand that are there. */
-static gpb_region unlocked(const gpb_schedule_cursor *w, enum gpb_operand x)
+/* The next strip of one operand, and what it unlocks: the part of C between it and all strips of the other
+   operand that are there. The tile is made in its place, because a copy of one just made has to wait for its
+   stores: predictions took 1.4 times as long. */
+static void bring(gpb_schedule_cursor *w, enum gpb_operand x)
 {
     const enum gpb_operand other = x == GPB_A ? GPB_B : GPB_A;
-    const int64_t strip = w->plan->panel[x].strip;
-    gpb_region t = w->at.block;
-    t.size[x] = gpb_schedule_strip(t.size[x], strip, w->at.strip);
-    t.at[x] += w->at.strip * strip;
-    t.size[other] = min(t.size[other], w->there[other] * w->plan->panel[other].strip);
-    if (t.rows == 0 || t.cols == 0 || is_idle(w->call, &t)) return (gpb_region){ 0 };
-    return t;
+    const int64_t strip = w->plan->panel[x].strip, number = w->there[x]++;
+    gpb_region *t = &w->at.tile;
+    *t = w->at.block;
+    t->size[x] = gpb_schedule_strip(t->size[x], strip, number);
+    t->at[x] += number * strip;
+    t->size[other] = min(t->size[other], w->there[other] * w->plan->panel[other].strip);
+    w->at.reads = true;
+    w->at.operand = x;
+    w->at.strip = number;
+    if (t->rows == 0 || t->cols == 0 || is_idle(w->call, t)) *t = (gpb_region){ 0 };
 }
 
 const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)
@@ -105,11 +110,8 @@ const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)
             w->inside = false;
             continue;
         }
-        const bool is_behind = w->there[GPB_A] <= w->there[GPB_B];
-        w->at.reads = true;
-        w->at.operand = whole_b || (!whole_a && is_behind) ? GPB_A : GPB_B;
-        w->at.strip = w->there[w->at.operand]++;
-        w->at.tile = unlocked(w, w->at.operand);
+        const bool behind = w->there[GPB_A] <= w->there[GPB_B];
+        bring(w, whole_b || (!whole_a && behind) ? GPB_A : GPB_B);
         return &w->at;
     }
 }
