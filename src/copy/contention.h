@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the process is crowded: the host BLAS's threads have just worked, and look for more work for a while, each on a core of its own,
-   which those that copy for the GPU then have to share with them. Where they leave cores enough it is not: fewer copy then. */
+/* Whether the host BLAS's threads compete with ours for cores. After a call those threads look for more work
+   for a while, each on a core of its own, and our copying threads share these cores with them. That is high
+   contention. If the host's threads leave enough cores free, contention is not high, but fewer of our threads
+   copy. */
 #ifndef GPB_CONTENTION_H
 #define GPB_CONTENTION_H
 
 #include <stdbool.h>
 
-/* The host BLAS has computed with so many threads, its callers among them, in a process of so many cores. threads < 1: nobody knows; as if
-   on all of them. */
+/* The host BLAS has computed with that many threads, its callers among them, in a process of that many cores.
+   threads < 1: unknown, taken as all cores. */
 void gpb_contention_begin(int threads, int cores);
 bool gpb_contention_is_high(void);
-/* Workers of the crew that may be awake, so that none shares a core with those threads: GPB_CONTENTION_ALL_WORKERS where there are none, and where they
-   leave too few cores for that (gpb_contention_is_high). At least 1. */
+/* The number of the crew's workers that may be awake, so that none shares a core with the host's threads. At
+   least 1. GPB_CONTENTION_ALL_WORKERS if those threads are idle, and also if they leave too few cores for
+   that (gpb_contention_is_high). */
 enum { GPB_CONTENTION_ALL_WORKERS = 1 << 16 };
 int gpb_contention_workers(void);
 
-/* A call went to the host only because the process is crowded: it would have been `saved_s` quicker on the GPU; as things are it would have
-   been slower there, by `lost` of each second. What calls so miss pays, some time, for a while of calls on the GPU come what may, in which
-   the host's threads go to sleep: true, that begins with this one. */
+/* A call went to the host only because contention is high. Without contention the GPU would have been faster
+   by `saved_s` seconds; as things are, it would have been slower by `lost` of each second. Once the time lost
+   in this way exceeds the cost of letting the host's threads go idle, offloading is forced for a while.
+   Returns true for the call that starts it. */
 bool gpb_contention_missed(double saved_s, double lost);
-/* It is that while: plan as if the process were not crowded. */
+/* Offloading is forced now: plan as if there were no contention. */
 bool gpb_contention_is_draining(void);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Rectangles, in runs that memcpy or one loop can take. GB/s of one core (Sapphire Rapids, two of them in a VM, 2026-11-21), from a ring
-   in the last cache to 512 MiB of matrix, columns of 256 B, 1 KiB, 4 KiB with ld twice that, and tight: plain memcpy 4.9 4.7 8.8 10.2,
-   fetched ahead 7.6 7.9 10.4 10.8, past the caches 15 to 16 all; adding 5.7 6.2 8.1 9.2, fetched ahead 7.5 7.6 9.9 10.7. Where columns
-   begin 4 bytes into a line: fetched ahead 6.7 7.9 9.3 10.5, past the caches 6.0 10.2 14.4 15.5 (3.1 3.5 9.2 with no line fetched). */
+/* Copies of rectangles, in pieces that memcpy or one loop can take. Measured in GB/s of one core (Sapphire
+   Rapids, two cores in a VM, 2026-11-21), from a ring in the last-level cache to a matrix of 512 MiB, for
+   columns of 256 B, 1 KiB and 4 KiB with twice that as ld, and for a matrix without gaps:
+   - memcpy: 4.9 4.7 8.8 10.2; prefetched: 7.6 7.9 10.4 10.8; streaming stores: 15 to 16 in all four;
+   - adding: 5.7 6.2 8.1 9.2; prefetched: 7.5 7.6 9.9 10.7.
+   If columns begin 4 bytes into a cache line: prefetched 6.7 7.9 9.3 10.5, streaming 6.0 10.2 14.4 15.5 (3.1
+   3.5 9.2 if no line is prefetched). */
 #include "src/copy/copy2d.h"
 
 #include <emmintrin.h>
@@ -14,10 +17,12 @@
 /* Other steps and distances (256 to 1024, 512 to 4096) are within 5 % of these. */
 enum { STEP = 512, AHEAD = 4096, LINE = 64, BLOCK = 16384 };
 
-/* A program's floats may lie at any address: gcc must not peel its loop up to an alignment that never comes. */
+/* A program's floats may lie at any address, so gcc must not peel a loop up to an alignment that never
+   comes. */
 typedef float loose_float __attribute__((aligned(1), may_alias));
 
-/* Product and sum are rounded one after the other (built with -ffp-contract=off), as a kernel's epilogue in two steps would. */
+/* The product and the sum are rounded one after the other (the build has -ffp-contract=off), as in a kernel's
+   epilogue of two steps. */
 static void add(const loose_float *restrict from, loose_float *restrict to, int64_t count, float beta)
 {
     if (beta == 1)
@@ -26,8 +31,9 @@ static void add(const loose_float *restrict from, loose_float *restrict to, int6
         for (int64_t i = 0; i < count; i++) to[i] = from[i] + beta * to[i];
 }
 
-/* memcpy that leaves whole lines of the target out of the caches: they are not read before they are written, either. */
-static void pass(const char *from, char *to, size_t bytes)
+/* memcpy with streaming stores: whole cache lines of the target are neither read first nor kept in the
+   caches. */
+static void copy_streaming(const char *from, char *to, size_t bytes)
 {
     size_t head = -(uintptr_t)to % LINE;
     if (head > bytes) head = bytes;
@@ -40,17 +46,19 @@ static void pass(const char *from, char *to, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-/* memcpy that does not leave the target in this core's own caches, but in the last level, as far as the processor takes the hint. */
-static void share(const char *from, char *to, size_t bytes)
+/* memcpy that moves the target out of this core's own caches into the last level, if the processor takes the
+   hint. */
+static void copy_demoted(const char *from, char *to, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += BLOCK) {
-        const size_t some = bytes - at < BLOCK ? bytes - at : BLOCK;
-        memcpy(to + at, from + at, some);
-        for (size_t line = 0; line < some; line += LINE) __asm__ volatile("cldemote %0" : : "m"(to[at + line]));      /* elsewhere: no-op */
+        const size_t block = bytes - at < BLOCK ? bytes - at : BLOCK;
+        memcpy(to + at, from + at, block);
+        for (size_t line = 0; line < block; line += LINE)
+            __asm__ volatile("cldemote %0" : : "m"(to[at + line]));      /* no-op on others */
     }
 }
 
-/* A place on the way through the rectangle: down each column in steps, column after column. */
+/* A position in the rectangle. The order is down each column in steps, column after column. */
 typedef struct place {
     int64_t row, col;
 } place;
@@ -58,12 +66,17 @@ typedef struct place {
 static void advance(const gpb_copy2d_job *r, int64_t step, place *p)
 {
     p->row += step;
-    if (p->row >= r->rows) p->row = 0, p->col++;
+    if (p->row < r->rows) return;
+    p->row = 0;
+    p->col++;
 }
 
-/* The lines that the step at this place will wait for: all; of those that pass the caches, the ones it fills only in part.
-   always_inline: gcc 12 finds that a function of prefetches has no effect, and leaves out the calls. */
-static inline __attribute__((always_inline)) void fetch(const gpb_copy2d_job *r, int64_t step, const place *p)
+/* Prefetches the lines that the step at this position will wait for: all of them, or with streaming stores
+   only the lines that the step fills in part.
+   always_inline, because gcc 12 finds that a function of prefetches has no effect, and leaves out its
+   calls. */
+static inline __attribute__((always_inline))
+void prefetch(const gpb_copy2d_job *r, int64_t step, const place *p)
 {
     if (p->col >= r->cols) return;
     const char *at = r->to + (size_t)(p->col * r->ld_to + p->row) * r->element;
@@ -78,15 +91,16 @@ static inline __attribute__((always_inline)) void fetch(const gpb_copy2d_job *r,
 
 static void run(const gpb_copy2d_job *r, int64_t step, const place *p)
 {
-    const gpb_matrix_rows here = gpb_matrix_rows_of(r->uplo, r->row0 + p->row, min(step, r->rows - p->row), r->col0 + p->col);
+    const int64_t rows = min(step, r->rows - p->row);
+    const gpb_matrix_rows here = gpb_matrix_rows_of(r->uplo, r->row0 + p->row, rows, r->col0 + p->col);
     const int64_t first = p->row + here.first, last = p->row + here.last;
     if (first == last) return;
     const char *from = r->from + (size_t)(p->col * r->ld_from + first) * r->element;
     char *to = r->to + (size_t)(p->col * r->ld_to + first) * r->element;
     const size_t bytes = (size_t)(last - first) * r->element;
     if (r->adds) add((const void *)from, (void *)to, last - first, r->beta);
-    else if (r->target == GPB_STORE_STREAMING) pass(from, to, bytes);
-    else if (r->target == GPB_STORE_DEMOTED) share(from, to, bytes);
+    else if (r->target == GPB_STORE_STREAMING) copy_streaming(from, to, bytes);
+    else if (r->target == GPB_STORE_DEMOTED) copy_demoted(from, to, bytes);
     else memcpy(to, from, bytes);
 }
 
@@ -95,17 +109,24 @@ void gpb_copy2d(const gpb_copy2d_job *rectangle)
     gpb_copy2d_job r = *rectangle;
     if (r.rows <= 0 || r.cols <= 0) return;
     if (r.adds) r.target = GPB_STORE_PREFETCHED;
-    if (r.uplo == 'G' && r.ld_from == r.rows && r.ld_to == r.rows) r.rows *= r.cols, r.cols = 1;
-    const bool fetches = r.target == GPB_STORE_PREFETCHED || r.target == GPB_STORE_STREAMING;
+    if (r.uplo == 'G' && r.ld_from == r.rows && r.ld_to == r.rows) {
+        r.rows *= r.cols;
+        r.cols = 1;
+    }
+    const bool prefetches = r.target == GPB_STORE_PREFETCHED || r.target == GPB_STORE_STREAMING;
     const int64_t step = r.target == GPB_STORE_PREFETCHED ? STEP / (int64_t)r.element : r.rows;
     place scout = { 0, 0 };
-    for (size_t bytes = 0; fetches && bytes < AHEAD && scout.col < r.cols; advance(&r, step, &scout)) {
-        fetch(&r, step, &scout);
+    for (size_t bytes = 0; prefetches && bytes < AHEAD && scout.col < r.cols; advance(&r, step, &scout)) {
+        prefetch(&r, step, &scout);
         bytes += (size_t)min(step, r.rows - scout.row) * r.element;
     }
     for (place now = { 0, 0 }; now.col < r.cols; advance(&r, step, &now)) {
-        if (fetches) fetch(&r, step, &scout), advance(&r, step, &scout);
+        if (prefetches) {
+            prefetch(&r, step, &scout);
+            advance(&r, step, &scout);
+        }
         run(&r, step, &now);
     }
-    if (r.target == GPB_STORE_STREAMING) _mm_sfence();           /* before the job is marked done: these stores keep no order */
+    /* Before the job is marked done, because streaming stores keep no order. */
+    if (r.target == GPB_STORE_STREAMING) _mm_sfence();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers, their seats and their sleep. No lock on a job's way: a queue's counters live in a seat, which is static, so a worker may look
-   at any time; into the queue itself it looks only between taking a job and marking it done, and until that is reaped the queue stays. */
+/* Workers, their seats and their sleep. No lock is on a job's way. A queue's counters live in a seat, which
+   is static memory, so a worker may read them at any time. A worker reads the queue itself only between
+   taking a job and marking it done, and the queue exists until that job is reaped. */
 #include "src/copy/crew.h"
 
 #include <errno.h>
@@ -10,43 +11,52 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "src/service/clock.h"
 #include "src/copy/contention.h"
+#include "src/service/clock.h"
+#include "src/service/cores.h"
 #include "src/service/option.h"
-#include "src/service/quota.h"
 #include "src/service/thread.h"
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
-    WORKERS = 13,                    /* beside the conductor: 6 fill one direction of PCIe gen5, and both are used. Of 16 cores two are left to
-                                        others: 16 callers of 2048 got 0.91 of one's work done, 0.84 beside 15 (H200: evidence/callers.md) */
+    WORKERS = 13,                    /* beside the calling thread. 6 fill one direction of PCIe gen5, and both
+                                        are used. Two of 16 cores are left to others: with 13 workers, 16
+                                        callers of 2048 got 0.91 of one caller's work done; with 15 workers,
+                                        0.84 (H200: evidence/callers.md) */
     STACK = 128 << 10,
-    SPIN_NS = 50000,                 /* a worker without work looks around this long: a sleeper takes about as long to come; */
-    PATIENT_NS = 500000,             /* this long while there is a call, whose copying may have to wait for the link: 4096 took 0 to 12 %
-                                        less in three runs, 11 % more in one (tests/bench/results/nvidia-h200/evidence/rings.md) */
-    LOOKS = 32,                      /* between two glances at the clock, each with a yield: with more threads than cores 16 jobs of
-                                        128 KiB took 160 us at the 90th percentile; without it 990, the slice of whoever spun */
+    SPIN_NS = 50000,                 /* a worker without work looks for it this long, because a sleeper takes
+                                        about as long to come */
+    PATIENT_NS = 500000,             /* and this long during a call, whose copying may have to wait for the
+                                        link: 4096 took 0 to 12 % less time in three runs, and 11 % more in
+                                        one (tests/bench/results/nvidia-h200/evidence/rings.md) */
+    LOOKS = 32,                      /* attempts to find a job between two readings of the clock, which come
+                                        with a yield: with more threads than cores, 16 jobs of 128 KiB took
+                                        160 us at the 90th percentile; without the yield 990, because they
+                                        waited for the time slices of spinning threads */
     SLICE_NS = 2000000,
-    FANOUT = 2                       /* sleepers that one who finds work wakes: a tree of them, however many jobs were posted */
+    FANOUT = 2                       /* sleepers that a worker wakes if it finds work. So they wake in a tree,
+                                        however many jobs were posted */
 };
 
 typedef struct gpb_crew_seat {
-    _Alignas(64) atomic_uint_fast64_t posted;        /* never reset: a number is one job for ever, and a stale one cannot be taken */
+    _Alignas(64) atomic_uint_fast64_t posted;        /* never reset: a number means one job for ever, so a
+                                                        stale number cannot be taken */
     gpb_crew_queue *queue;                           /* written before a post, read after taking */
     _Alignas(64) atomic_uint_fast64_t taken;
 } seat;
 
 static seat seats[SEATS];
-static _Alignas(64) atomic_uint_fast64_t occupied;   /* a bit a seat */
+static _Alignas(64) atomic_uint_fast64_t occupied;   /* one bit per seat */
 
-/* Workers that look for work or are on their way to it (low half), and those that sleep or are about to (high half). Whoever wakes one
-   moves it from the second to the first at once, so that the next post need not wake another; the ticket it leaves lets one sleeper go. */
+/* Low half: workers that look for work or are on their way to it. High half: workers that sleep or are about
+   to. The thread that wakes a worker moves it from the high half to the low half at once, so that the next
+   post need not wake another. The ticket that it leaves lets one sleeper go. */
 enum { LOOKING = 1, ASLEEP = 1 << 16 };
 static _Alignas(64) atomic_uint watch;
 static _Alignas(64) atomic_uint tickets;
 
 enum { NONE, STARTING, STARTED };
-static atomic_int phase, size, cores;
+static atomic_int phase, size;
 
 static void futex(int operation, unsigned value)
 {
@@ -55,13 +65,14 @@ static void futex(int operation, unsigned value)
 
 /* ---- jobs */
 
-/* The seat's next job, now the caller's to do; or NULL. */
+/* The seat's next job, which the caller must now do; or NULL. */
 static gpb_crew_job *claim(seat *s)
 {
     uint_fast64_t number = atomic_load_explicit(&s->taken, memory_order_relaxed);
     do
         if (number >= atomic_load(&s->posted)) return NULL;
-    while (!atomic_compare_exchange_weak_explicit(&s->taken, &number, number + 1, memory_order_acq_rel, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&s->taken, &number, number + 1, memory_order_acq_rel,
+                                                  memory_order_relaxed));
     return &s->queue->jobs[(number - s->queue->first) % GPB_CREW_JOBS];
 }
 
@@ -71,7 +82,8 @@ static void finish(gpb_crew_job *job)
     atomic_store_explicit(&job->done, true, memory_order_release);
 }
 
-/* A job of the first occupied seat from *turn on that has one; the next turn begins behind it, so that every queue has its share. */
+/* A job of the first occupied seat from *turn on that has one. The next turn begins behind that seat, so that
+   every queue gets its share. */
 static gpb_crew_job *take(unsigned *turn)
 {
     const unsigned first = *turn % SEATS;
@@ -86,31 +98,36 @@ static gpb_crew_job *take(unsigned *turn)
     return NULL;
 }
 
-/* Jobs that nobody has taken. */
+/* The number of jobs that nobody has taken. */
 static uint64_t waiting(void)
 {
     uint64_t sum = 0;
     for (uint64_t left = atomic_load(&occupied); left; left &= left - 1) {
         seat *s = &seats[__builtin_ctzll(left)];
-        uint64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed), posted = atomic_load(&s->posted);
+        const uint64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed);
+        const uint64_t posted = atomic_load(&s->posted);
         if (posted > taken) sum += posted - taken;
     }
     return sum;
 }
 
-/* ---- sleeping and waking. Lost posts: a post is visible before its poster reads `watch`; a worker leaves LOOKING before it looks a last
-   time, for sleep or for a job (all sequentially consistent). So the worker sees the post, or the poster sees that nobody looks. Beside
-   threads of the host BLAS fewer may be awake (contention.h), and a post may wake nobody: then somebody is awake, for at least one may be, and
-   whoever is, with a job in hand or on the way to one, looks again before it sleeps. */
+/* ---- sleeping and waking. No post is lost: a post is visible before its poster reads `watch`, and a worker
+   leaves LOOKING before it looks a last time, for sleep or for a job (all sequentially consistent). So either
+   the worker sees the post, or the poster sees that nobody looks.
+   While the host BLAS's threads are active, fewer workers may be awake (contention.h), and a post may wake
+   nobody. Then at least one worker is awake, because at least one may be. It has a job or is on its way to
+   one, and looks again before it sleeps. */
 
-/* So many more may be awake. While the workers are being created `size` is 0: none is held back. */
+/* How many more workers may be awake; negative: too many are. While the workers are being created `size` is
+   0, and none is held back. */
 static int room(unsigned now)
 {
     const int awake = atomic_load_explicit(&size, memory_order_relaxed) - (int)(now / ASLEEP);
     return gpb_contention_workers() - awake;
 }
 
-/* Wakes sleepers, at most `most`, while more jobs wait than workers are looking, and there is room for them. */
+/* Wakes at most `most` sleepers, if more jobs wait than workers look for work, and if more workers may be
+   awake. */
 static void rouse(uint64_t jobs, unsigned most)
 {
     unsigned now = atomic_load(&watch), asleep, some;
@@ -127,7 +144,8 @@ static void rouse(uint64_t jobs, unsigned most)
     futex(FUTEX_WAKE, some);
 }
 
-/* Back from ASLEEP to LOOKING, unless a ticket is already there for it, or as many as may be are awake, who will look. */
+/* Moves this worker from ASLEEP back to LOOKING. False: a ticket for it is already there, or as many workers
+   are awake as may be, and one of them will look. */
 static bool stay_up(void)
 {
     unsigned now = atomic_load(&watch);
@@ -143,13 +161,20 @@ static void nap(void)
     for (;;) {
         unsigned now = atomic_load_explicit(&tickets, memory_order_relaxed);
         while (now)
-            if (atomic_compare_exchange_weak_explicit(&tickets, &now, now - 1, memory_order_acquire, memory_order_relaxed)) return;
+            if (atomic_compare_exchange_weak_explicit(&tickets, &now, now - 1, memory_order_acquire,
+                                                      memory_order_relaxed))
+                return;
         futex(FUTEX_WAIT, 0);
     }
 }
 
-/* A job, however long that takes to come. */
-static gpb_crew_job *look(unsigned *turn)
+static int64_t patience_ns(void)
+{
+    return atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS;
+}
+
+/* Waits for a job, for ever if need be. */
+static gpb_crew_job *await_job(unsigned *turn)
 {
     for (;; nap()) {
         const int64_t since = gpb_clock_ns();
@@ -159,32 +184,33 @@ static gpb_crew_job *look(unsigned *turn)
                 if (job) return job;
                 __builtin_ia32_pause();
             }
-            if (gpb_contention_is_high()) break;        /* who sleeps is woken at once, who has spun or yielded is not (EEVDF: it has had its share) */
-            if (room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0) break;      /* one too many beside the host's threads */
+            /* A sleeping thread runs as soon as it is woken. One that has spun or yielded does not, because
+               it has had its share of the processor (EEVDF). */
+            if (gpb_contention_is_high()) break;
+            const bool too_many = room(atomic_load_explicit(&watch, memory_order_relaxed)) < 0;
+            if (too_many) break;
             sched_yield();
-        } while (gpb_clock_ns() - since < (atomic_load_explicit(&occupied, memory_order_relaxed) ? PATIENT_NS : SPIN_NS));
+        } while (gpb_clock_ns() - since < patience_ns());
     }
 }
 
 /* ---- the workers */
 
-/* The larger of the affinities of the main thread and of this one, which OpenMP may have bound to a core. Its size; 0: unknown. */
-static int widest(cpu_set_t *set)
-{
-    cpu_set_t mine;
-    int count = sched_getaffinity(getpid(), sizeof *set, set) == 0 ? CPU_COUNT(set) : 0;
-    if (sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) <= count) return count;
-    *set = mine;
-    return CPU_COUNT(set);
-}
-
-/* Who is woken beside a thread that spins runs at once only if the slice it asks for is shorter than the other's (EEVDF with slices of a
-   thread's own: Linux 6.12; 2.8 ms are usual on 8 cores and more), and what it has begun to copy should be done by the slice's end. Older
-   kernels ignore it. Policy and niceness stay as they came from the program. */
+/* Asks for short time slices. A thread that is woken beside a spinning one runs at once only if its slice is
+   shorter than the other's (EEVDF with a slice per thread: Linux 6.12; 2.8 ms are usual on 8 cores and more).
+   The slice should still suffice for one job. Older kernels ignore this. Policy and niceness stay as the
+   program set them. */
 static void ask_for_slice(void)
 {
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } attributes = { 0 };
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER) return;
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t slice, deadline, period;
+    } attributes = { 0 };
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+    if (attributes.policy != SCHED_OTHER) return;
     attributes.slice = SLICE_NS;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
@@ -194,11 +220,11 @@ static void *work(void *unused)
     static atomic_uint arrivals;
     unsigned turn = atomic_fetch_add(&arrivals, 1);
     cpu_set_t set;
-    if (widest(&set)) sched_setaffinity(0, sizeof set, &set);        /* of its own it has what its creator had */
+    if (gpb_cores_affinity(&set)) sched_setaffinity(0, sizeof set, &set);      /* its own is its creator's */
     pthread_setname_np(pthread_self(), "gpublas-copy");
     ask_for_slice();
     for (;;) {
-        gpb_crew_job *job = look(&turn);
+        gpb_crew_job *job = await_job(&turn);
         atomic_fetch_sub(&watch, LOOKING);
         rouse(waiting(), FANOUT);
         do finish(job);
@@ -208,29 +234,16 @@ static void *work(void *unused)
     return unused;
 }
 
-int gpb_crew_cores(void)
-{
-    int count = atomic_load_explicit(&cores, memory_order_relaxed);
-    if (count) return count;
-    cpu_set_t set;
-    const int granted = gpb_quota_cores("");
-    count = widest(&set);
-    if (!count) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (count > granted) count = granted;
-    if (count < 1) count = 1;
-    atomic_store_explicit(&cores, count, memory_order_relaxed);
-    return count;
-}
-
 int gpb_crew_size(void)
 {
-    if (atomic_load_explicit(&phase, memory_order_acquire) == STARTED) return atomic_load_explicit(&size, memory_order_relaxed);
+    const bool started = atomic_load_explicit(&phase, memory_order_acquire) == STARTED;
+    if (started) return atomic_load_explicit(&size, memory_order_relaxed);
     const int threads = (int)gpb_option_number(GPB_OPTION_THREADS);
     if (threads) return threads - 1;
-    return gpb_crew_cores() > WORKERS ? WORKERS : gpb_crew_cores() - 1;
+    return gpb_cores() > WORKERS ? WORKERS : gpb_cores() - 1;
 }
 
-/* Only this thread is left: what the others were doing is forgotten, and the next call starts workers of its own. */
+/* Only this thread is left. The state of the others is forgotten, and the next call starts new workers. */
 void gpb_crew_in_child(void)
 {
     for (int i = 0; i < SEATS; i++) {
@@ -240,12 +253,12 @@ void gpb_crew_in_child(void)
     atomic_store(&occupied, 0);
     atomic_store(&watch, 0);
     atomic_store(&tickets, 0);
-    atomic_store(&cores, 0);
     atomic_store(&size, 0);
     atomic_store(&phase, NONE);
 }
 
-/* Creates the workers, or as many as can be had. One thread does; others do not wait for it, they help themselves. */
+/* Creates the workers, or as many as the system allows. One thread does it. Others do not wait; they copy by
+   themselves. */
 static void start(void)
 {
     int none = NONE, count = 0, refused = 0;
@@ -254,7 +267,8 @@ static void start(void)
     while (count < wanted && !refused) {
         atomic_fetch_add(&watch, LOOKING);
         refused = gpb_thread_begin(work, STACK);
-        if (refused == EINVAL) refused = gpb_thread_begin(work, 0);      /* thread-local variables of the program fill the small stack */
+        if (refused == EINVAL) refused = gpb_thread_begin(work, 0);      /* the program's thread-local
+                                                                            variables fill the small stack */
         if (refused) atomic_fetch_sub(&watch, LOOKING);
         else count++;
     }
@@ -262,13 +276,13 @@ static void start(void)
     atomic_store_explicit(&phase, STARTED, memory_order_release);
 }
 
-/* ---- the conductor's side */
+/* ---- the calling thread's side */
 
 void gpb_crew_begin(gpb_crew_queue *queue)
 {
     if (atomic_load_explicit(&phase, memory_order_acquire) == NONE) start();
     uint64_t before = atomic_load_explicit(&occupied, memory_order_relaxed), free;
-    do free = ~before & (before + 1);                    /* its lowest zero; 0: there is none */
+    do free = ~before & (before + 1);                    /* the lowest zero bit; 0: there is none */
     while (free && !atomic_compare_exchange_weak(&occupied, &before, before | free));
     queue->posted = queue->reaped = 0;
     queue->seat = free ? &seats[__builtin_ctzll(free)] : NULL;
@@ -295,7 +309,8 @@ bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
 bool gpb_crew_reap(gpb_crew_queue *queue)
 {
     if (queue->reaped == queue->posted) return false;
-    if (!atomic_load_explicit(&queue->jobs[queue->reaped % GPB_CREW_JOBS].done, memory_order_acquire)) return false;
+    const gpb_crew_job *job = &queue->jobs[queue->reaped % GPB_CREW_JOBS];
+    if (!atomic_load_explicit(&job->done, memory_order_acquire)) return false;
     queue->reaped++;
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pinned memory for all our devices. The pages are our own and the driver is told of them, where it takes that: it then cannot unmap them
-   under the crew, which is at work in them, when the program resets the device or ends. */
+/* Pinned memory for all our devices. If the driver can pin pages that it did not allocate, the pages are our
+   own. It then cannot unmap them when the program resets the device or ends, while the crew still copies to
+   them. */
 #ifndef GPB_GPU_PINNED_H
 #define GPB_GPU_PINNED_H
 
@@ -12,14 +13,15 @@
 typedef struct gpb_pinned {
     void *at;
     size_t bytes;
-    bool own, known;             /* our pages; the driver knows them, and has pinned them */
+    bool own, known;             /* own: the pages are ours; known: the driver has pinned them */
 } gpb_pinned;
 
-/* So many bytes, as far as they are not there yet; a context of the device is current. */
+/* Makes the memory ready: allocates and pins `bytes` bytes unless that is done. A context of the device must
+   be current. */
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice device, size_t bytes);
-/* The device was reset: what the driver had of it is gone. */
+/* The device was reset: the driver has forgotten the memory. */
 void gpb_pinned_forget(gpb_pinned *pinned);
-/* Gives it back. A context is current. */
+/* Gives the memory back. A context must be current. */
 void gpb_pinned_free(gpb_pinned *pinned);
 
 #endif

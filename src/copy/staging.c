@@ -1,266 +1,294 @@
 /* SPDX-License-Identifier: MIT */
-/* Belts; see staging.h. A call of the driver costs 1 to 4 us, and 12 when several threads make them at once (evidence/machine.md:
-   copies of 256 KiB by 8 threads, 20 GB/s): so one thread makes them all, and loads that are neighbours in the ring and on the device go as
-   one copy. */
+/* Staging rings; see staging.h. A call of the driver costs 1 to 4 us, and 12 us when several threads make
+   calls at once (evidence/machine.md: copies of 256 KiB by 8 threads, 20 GB/s). So one thread makes all of a
+   ring's calls, and chunks that are neighbours in the ring and on the device are sent as one copy. */
 #include "src/copy/staging.h"
 
 #include <string.h>
 
 #include "dispatch/numbers.h"
 
-#define TOGETHER (2 << 20)           /* bytes of one copy of the driver's, made of several loads */
-#define ALIGNED  256                 /* where a load begins, unless it follows the one before on the device too */
+#define TOGETHER (2 << 20)           /* bytes at which chunks are no longer joined to one copy */
+#define ALIGNED  256                 /* bytes; where a chunk starts in the ring, unless it follows the one
+                                        before on the device too */
 
-CUresult gpb_staging_ready(gpb_staging *belt, CUdevice device, size_t size)
+CUresult gpb_staging_ready(gpb_staging *staging, CUdevice device, size_t size)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    CUresult result = gpb_pinned_ready(&belt->pinned, device, size);
-    belt->ring = belt->pinned.at, belt->size = size;
-    belt->made_in = gpb_driver_context(driver);
-    if (!result && !belt->own) result = driver->cuStreamCreate(&belt->own, CU_STREAM_NON_BLOCKING);
+    CUresult result = gpb_pinned_ready(&staging->pinned, device, size);
+    staging->ring = staging->pinned.at;
+    staging->size = size;
+    staging->made_in = gpb_driver_context(driver);
+    if (!result && !staging->own) result = driver->cuStreamCreate(&staging->own, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < GPB_STAGING_EVENTS && !result; i++)
-        if (!belt->event[i]) result = driver->cuEventCreate(&belt->event[i], CU_EVENT_DISABLE_TIMING);
+        if (!staging->event[i]) result = driver->cuEventCreate(&staging->event[i], CU_EVENT_DISABLE_TIMING);
     return result;
 }
 
-void gpb_staging_forget(gpb_staging *belt)
+void gpb_staging_forget(gpb_staging *staging)
 {
-    gpb_pinned_forget(&belt->pinned);
-    belt->own = NULL;
-    memset(belt->event, 0, sizeof belt->event);
+    gpb_pinned_forget(&staging->pinned);
+    staging->own = NULL;
+    memset(staging->event, 0, sizeof staging->event);
 }
 
-void gpb_staging_free(gpb_staging *belt)
+void gpb_staging_free(gpb_staging *staging)
 {
-    gpb_pinned_free(&belt->pinned);
-    belt->ring = NULL;
+    gpb_pinned_free(&staging->pinned);
+    staging->ring = NULL;
 }
 
-void gpb_staging_begin(gpb_staging *belt, bool crew, size_t job_bytes, CUstream stream)
+void gpb_staging_begin(gpb_staging *staging, bool crew, size_t job_bytes, CUstream stream)
 {
     const bool few = !crew || gpb_crew_size() < GPB_CREW_FEW;
-    belt->first = few ? GPB_STORE_STREAMING : GPB_STORE_DEMOTED;
-    belt->later = few ? GPB_STORE_STREAMING : GPB_STORE_CACHED;
-    belt->recorded = belt->passed = belt->head = belt->tail = belt->made = belt->packed = belt->moved = belt->done = belt->bytes = 0;
-    belt->ready = 0;
-    belt->job_bytes = job_bytes;
-    belt->stream = stream ? stream : belt->own;
-    belt->open = crew;
-    if (crew) gpb_crew_begin(&belt->crew);
+    staging->first = few ? GPB_STORE_STREAMING : GPB_STORE_DEMOTED;
+    staging->later = few ? GPB_STORE_STREAMING : GPB_STORE_CACHED;
+    staging->recorded = staging->passed = 0;
+    staging->head = staging->tail = 0;
+    staging->made = staging->packed = staging->moved = staging->done = 0;
+    staging->bytes = staging->ready = 0;
+    staging->job_bytes = job_bytes;
+    staging->stream = stream ? stream : staging->own;
+    staging->open = crew;
+    if (crew) gpb_crew_begin(&staging->crew);
 }
 
-bool gpb_staging_help(gpb_staging *belt) { return belt->open && gpb_crew_help(&belt->crew); }
+bool gpb_staging_help(gpb_staging *staging) { return staging->open && gpb_crew_help(&staging->crew); }
 
-void gpb_staging_end(gpb_staging *belt)
+void gpb_staging_end(gpb_staging *staging)
 {
-    if (belt->open) gpb_crew_end(&belt->crew);
-    belt->open = false;
+    if (staging->open) gpb_crew_end(&staging->crew);
+    staging->open = false;
 }
 
-/* The crew copies, some time; or it is done now. True: the crew. */
-static bool copy_caller(gpb_staging *belt, const gpb_copy2d_job *job)
+/* Lets the crew copy, some time later, or copies now. True: the crew. */
+static bool copy_caller(gpb_staging *staging, const gpb_copy2d_job *job)
 {
-    if (belt->open && gpb_crew_post(&belt->crew, job)) return true;
+    if (staging->open && gpb_crew_post(&staging->crew, job)) return true;
     gpb_copy2d(job);
     return false;
 }
 
 /* ---- the ring */
 
-static size_t bytes_of(const gpb_chunk *load) { return load->width * (size_t)load->cols; }
+static size_t bytes_of(const gpb_chunk *chunk) { return chunk->width * (size_t)chunk->cols; }
 
-/* On the device, `next` begins where `load` ends, and both lie without gaps or in columns alike. */
-static bool follows(const gpb_chunk *load, const gpb_chunk *next)
+/* On the device `next` begins where `chunk` ends, and either both have no gaps, or both have the same
+   columns. */
+static bool follows(const gpb_chunk *chunk, const gpb_chunk *next)
 {
-    if (next->after || (load->width == load->pitch) != (next->width == next->pitch)) return false;
-    if (load->width != load->pitch && (load->width != next->width || load->pitch != next->pitch)) return false;
-    return next->device == load->device + load->pitch * (size_t)load->cols;
+    if (next->after || (chunk->width == chunk->pitch) != (next->width == next->pitch)) return false;
+    const bool alike = chunk->width == next->width && chunk->pitch == next->pitch;
+    if (chunk->width != chunk->pitch && !alike) return false;
+    return next->device == chunk->device + chunk->pitch * (size_t)chunk->cols;
 }
 
-/* A place for the load in the ring: not across its end, next to `before` if it follows that. False: there is no room now. */
-static bool place(const gpb_staging *belt, gpb_chunk *load, const gpb_chunk *before)
+/* Finds a place in the ring for the chunk: not across the ring's end, and next to `before` if it follows that
+   one. False: no room now. */
+static bool place(const gpb_staging *staging, gpb_chunk *chunk, const gpb_chunk *before)
 {
-    const size_t bytes = bytes_of(load);
-    uint64_t at = belt->head;
-    if (!before || before->direct || !follows(before, load)) at = (at + ALIGNED - 1) / ALIGNED * ALIGNED;
-    if (at % belt->size + bytes > belt->size) at = (at / belt->size + 1) * belt->size;
-    if (at + bytes - belt->tail > belt->size) return false;
-    load->at = at, load->end = at + bytes;
+    const size_t bytes = bytes_of(chunk);
+    uint64_t at = staging->head;
+    if (!before || before->direct || !follows(before, chunk)) at = (at + ALIGNED - 1) / ALIGNED * ALIGNED;
+    if (at % staging->size + bytes > staging->size) at = (at / staging->size + 1) * staging->size;
+    if (at + bytes - staging->tail > staging->size) return false;
+    chunk->at = at;
+    chunk->end = at + bytes;
     return true;
 }
 
-static char *ring_at(const gpb_staging *belt, const gpb_chunk *load) { return belt->ring + load->at % belt->size; }
-
-/* The next load in its place. False: there is no room now. */
-static bool prepare(const gpb_staging *belt, gpb_chunk *load)
+static char *ring_at(const gpb_staging *staging, const gpb_chunk *chunk)
 {
-    if (belt->made - belt->done == GPB_STAGING_CHUNKS) return false;
-    const gpb_chunk *before = belt->made > belt->done ? &belt->load[(belt->made - 1) % GPB_STAGING_CHUNKS] : NULL;
-    if (load->cols == 1) load->pitch = load->width;      /* without gaps */
-    if (!load->direct) return place(belt, load, before);
-    load->at = load->end = belt->head;
+    return staging->ring + chunk->at % staging->size;
+}
+
+/* Completes the next chunk with its place. False: no room now. */
+static bool prepare(const gpb_staging *staging, gpb_chunk *chunk)
+{
+    if (staging->made - staging->done == GPB_STAGING_CHUNKS) return false;
+    const bool is_first = staging->made == staging->done;
+    const gpb_chunk *before = is_first ? NULL : &staging->chunk[(staging->made - 1) % GPB_STAGING_CHUNKS];
+    if (chunk->cols == 1) chunk->pitch = chunk->width;      /* no gaps */
+    if (!chunk->direct) return place(staging, chunk, before);
+    chunk->at = chunk->end = staging->head;
     return true;
 }
 
-/* It takes its place. NULL: no room. */
-static gpb_chunk *take(gpb_staging *belt, const gpb_chunk *wanted)
+/* Gives the chunk its place. NULL: no room now. */
+static gpb_chunk *take(gpb_staging *staging, const gpb_chunk *wanted)
 {
-    gpb_chunk load = *wanted, *to = gpb_staging_chunk(belt, belt->made);
-    if (!prepare(belt, &load)) return NULL;
-    *to = load;
+    gpb_chunk chunk = *wanted, *to = gpb_staging_chunk(staging, staging->made);
+    if (!prepare(staging, &chunk)) return NULL;
+    *to = chunk;
     return to;
 }
 
-static void forget(gpb_staging *belt) { belt->tail = gpb_staging_chunk(belt, belt->done)->end, belt->done++; }
+static void forget(gpb_staging *staging)
+{
+    staging->tail = gpb_staging_chunk(staging, staging->done)->end;
+    staging->done++;
+}
 
 /* ---- events */
 
-static CUresult record(gpb_staging *belt, uint64_t upto)
+static CUresult record(gpb_staging *staging, uint64_t upto)
 {
-    if (belt->recorded - belt->passed == GPB_STAGING_EVENTS) return CUDA_SUCCESS;      /* a later one will speak for it */
-    const uint64_t slot = belt->recorded++ % GPB_STAGING_EVENTS;
-    belt->upto[slot] = upto;
-    return gpb_driver_record(gpb_driver_open(NULL), belt->made_in, belt->event[slot], belt->stream);
+    /* No event is free: a later one will cover this. */
+    if (staging->recorded - staging->passed == GPB_STAGING_EVENTS) return CUDA_SUCCESS;
+    const uint64_t slot = staging->recorded++ % GPB_STAGING_EVENTS;
+    staging->upto[slot] = upto;
+    return gpb_driver_record(gpb_driver_open(NULL), staging->made_in, staging->event[slot], staging->stream);
 }
 
-/* Loads whose copying by the engines is over. */
-static CUresult pass(gpb_staging *belt, uint64_t *upto)
+/* *upto: chunks that the copy engines have copied, by the last event that has happened; 0: no event has. */
+static CUresult pass(gpb_staging *staging, uint64_t *upto)
 {
     *upto = 0;
-    while (belt->passed < belt->recorded) {
-        const uint64_t slot = belt->passed % GPB_STAGING_EVENTS;
-        CUresult result = gpb_driver_open(NULL)->cuEventQuery(belt->event[slot]);
+    while (staging->passed < staging->recorded) {
+        const uint64_t slot = staging->passed % GPB_STAGING_EVENTS;
+        CUresult result = gpb_driver_open(NULL)->cuEventQuery(staging->event[slot]);
         if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
-        *upto = belt->upto[slot];
-        belt->passed++;
+        *upto = staging->upto[slot];
+        staging->passed++;
     }
     return CUDA_SUCCESS;
 }
 
 /* ---- up */
 
-bool gpb_staging_push(gpb_staging *belt, const gpb_chunk *wanted)
+bool gpb_staging_push(gpb_staging *staging, const gpb_chunk *wanted)
 {
-    gpb_chunk *load = take(belt, wanted);
-    if (!load) return false;
-    load->copy.to = ring_at(belt, load);
-    load->copy.target = load->end > belt->size ? belt->later : belt->first;
-    load->jobs = copy_caller(belt, &load->copy);
-    belt->head = load->end;
-    belt->made++;
+    gpb_chunk *chunk = take(staging, wanted);
+    if (!chunk) return false;
+    chunk->copy.to = ring_at(staging, chunk);
+    chunk->copy.target = chunk->end > staging->size ? staging->later : staging->first;
+    chunk->jobs = copy_caller(staging, &chunk->copy);
+    staging->head = chunk->end;
+    staging->made++;
     return true;
 }
 
-/* One copy of the driver's, from the ring or into it. */
-static CUresult copy(gpb_staging *belt, const gpb_chunk *load, size_t bytes, bool up)
+/* Starts one copy by the driver, from the ring or into it. */
+static CUresult copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes, bool up)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
-    char *ring = ring_at(belt, load);
-    belt->bytes += bytes;
-    if (load->width == load->pitch)
-        return up ? driver->cuMemcpyHtoDAsync(load->device, ring, bytes, belt->stream)
-                  : driver->cuMemcpyDtoHAsync(ring, load->device, bytes, belt->stream);
-    CUDA_MEMCPY2D shape = { .WidthInBytes = load->width, .Height = bytes / load->width };
-    if (up) {
-        shape.srcMemoryType = CU_MEMORYTYPE_HOST, shape.srcHost = ring, shape.srcPitch = load->width;
-        shape.dstMemoryType = CU_MEMORYTYPE_DEVICE, shape.dstDevice = load->device, shape.dstPitch = load->pitch;
-    } else {
-        shape.srcMemoryType = CU_MEMORYTYPE_DEVICE, shape.srcDevice = load->device, shape.srcPitch = load->pitch;
-        shape.dstMemoryType = CU_MEMORYTYPE_HOST, shape.dstHost = ring, shape.dstPitch = load->width;
-    }
-    return driver->cuMemcpy2DAsync(&shape, belt->stream);
+    char *ring = ring_at(staging, chunk);
+    staging->bytes += bytes;
+    if (chunk->width == chunk->pitch)
+        return up ? driver->cuMemcpyHtoDAsync(chunk->device, ring, bytes, staging->stream)
+                  : driver->cuMemcpyDtoHAsync(ring, chunk->device, bytes, staging->stream);
+    const size_t width = chunk->width, pitch = chunk->pitch;
+    const CUDA_MEMCPY2D to_device = {
+        .WidthInBytes = width, .Height = bytes / width,
+        .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = ring, .srcPitch = width,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = chunk->device, .dstPitch = pitch };
+    const CUDA_MEMCPY2D to_ring = {
+        .WidthInBytes = width, .Height = bytes / width,
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = chunk->device, .srcPitch = pitch,
+        .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = ring, .dstPitch = width };
+    return driver->cuMemcpy2DAsync(up ? &to_device : &to_ring, staging->stream);
 }
 
-/* The loads that are packed, neighbours together. */
-static CUresult send_packed(gpb_staging *belt)
+/* Sends the packed chunks, and joins neighbours to one copy. */
+static CUresult send_packed(gpb_staging *staging)
 {
     CUresult result = CUDA_SUCCESS;
-    while (belt->moved < belt->packed && !result) {
-        const gpb_chunk *first = gpb_staging_chunk(belt, belt->moved), *last = first;
+    while (staging->moved < staging->packed && !result) {
+        const gpb_chunk *first = gpb_staging_chunk(staging, staging->moved), *last = first;
         size_t bytes = bytes_of(first);
-        uint64_t next = belt->moved + 1;
-        for (; next < belt->packed && bytes < TOGETHER; next++) {
-            const gpb_chunk *load = gpb_staging_chunk(belt, next);
-            if (load->at != last->end || load->at % belt->size == 0 || !follows(last, load)) break;
-            bytes += bytes_of(load);
-            last = load;
+        uint64_t next = staging->moved + 1;
+        for (; next < staging->packed && bytes < TOGETHER; next++) {
+            const gpb_chunk *chunk = gpb_staging_chunk(staging, next);
+            if (chunk->at != last->end || chunk->at % staging->size == 0 || !follows(last, chunk)) break;
+            bytes += bytes_of(chunk);
+            last = chunk;
         }
-        if (first->after) result = gpb_driver_open(NULL)->cuStreamWaitEvent(belt->stream, first->after, 0);
-        if (!result) result = copy(belt, first, bytes, true);
-        belt->moved = next;
-        belt->ready -= bytes;
-        if (!result) result = record(belt, next);
+        if (first->after) result = gpb_driver_open(NULL)->cuStreamWaitEvent(staging->stream, first->after, 0);
+        if (!result) result = copy(staging, first, bytes, true);
+        staging->moved = next;
+        staging->ready -= bytes;
+        if (!result) result = record(staging, next);
     }
     return result;
 }
 
-CUresult gpb_staging_send(gpb_staging *belt, bool all, bool *busy)
+CUresult gpb_staging_send(gpb_staging *staging, bool all, bool *busy)
 {
     uint64_t there;
-    CUresult result = pass(belt, &there);
-    while (!result && belt->done < there) forget(belt), *busy = true;
-    /* No event was free for these. */
-    if (!result && belt->passed == belt->recorded && belt->done < belt->moved) result = record(belt, belt->moved);
-    for (gpb_chunk *load; belt->packed < belt->made; belt->packed++, *busy = true) {
-        load = gpb_staging_chunk(belt, belt->packed);
-        if (load->jobs && !gpb_crew_reap(&belt->crew)) break;
-        belt->ready += bytes_of(load);
+    CUresult result = pass(staging, &there);
+    while (!result && staging->done < there) {
+        forget(staging);
+        *busy = true;
     }
-    /* A copy costs as much of the driver's time as it takes 256 KiB to pass over the link: while others are on their way, more come. */
-    const bool starved = belt->moved == belt->done, whole = all && belt->packed == belt->made;
-    if (!result && belt->ready && (starved || whole || belt->ready >= GPB_STAGING_ENOUGH)) result = send_packed(belt);
+    /* No event was free when these were sent. */
+    const bool unrecorded = staging->passed == staging->recorded && staging->done < staging->moved;
+    if (!result && unrecorded) result = record(staging, staging->moved);
+    for (; staging->packed < staging->made; staging->packed++) {
+        const gpb_chunk *chunk = gpb_staging_chunk(staging, staging->packed);
+        if (chunk->jobs && !gpb_crew_reap(&staging->crew)) break;
+        staging->ready += bytes_of(chunk);
+        *busy = true;
+    }
+    /* A copy costs as much of the driver's time as the link takes for 256 KiB. So while others are on their
+       way, wait for more. */
+    const bool starved = staging->moved == staging->done, whole = all && staging->packed == staging->made;
+    const bool sends = starved || whole || staging->ready >= GPB_STAGING_ENOUGH;
+    if (!result && staging->ready && sends) result = send_packed(staging);
     return result;
 }
 
 /* ---- down */
 
-bool gpb_staging_has_room(const gpb_staging *belt, const gpb_chunk *wanted)
+bool gpb_staging_has_room(const gpb_staging *staging, const gpb_chunk *wanted)
 {
-    gpb_chunk load = *wanted;
-    return belt->recorded - belt->passed < GPB_STAGING_EVENTS && prepare(belt, &load);
+    gpb_chunk chunk = *wanted;
+    return staging->recorded - staging->passed < GPB_STAGING_EVENTS && prepare(staging, &chunk);
 }
 
-CUresult gpb_staging_pull(gpb_staging *belt, const gpb_chunk *wanted)
+CUresult gpb_staging_pull(gpb_staging *staging, const gpb_chunk *wanted)
 {
-    gpb_chunk *load = take(belt, wanted);
-    if (!load->direct) load->copy.from = ring_at(belt, load);
-    CUresult result = load->direct ? CUDA_SUCCESS : copy(belt, load, bytes_of(load), false);
-    belt->head = load->end;
-    belt->made++;
-    return result ? result : record(belt, belt->made);
+    gpb_chunk *chunk = take(staging, wanted);
+    if (!chunk->direct) chunk->copy.from = ring_at(staging, chunk);
+    CUresult result = chunk->direct ? CUDA_SUCCESS : copy(staging, chunk, bytes_of(chunk), false);
+    staging->head = chunk->end;
+    staging->made++;
+    return result ? result : record(staging, staging->made);
 }
 
-CUresult gpb_staging_arrived(gpb_staging *belt, bool *arrived)
+CUresult gpb_staging_arrived(gpb_staging *staging, bool *arrived)
 {
     *arrived = false;
-    if (belt->passed == belt->recorded) return CUDA_SUCCESS;
-    CUresult result = gpb_driver_open(NULL)->cuEventQuery(belt->event[belt->passed % GPB_STAGING_EVENTS]);
+    if (staging->passed == staging->recorded) return CUDA_SUCCESS;
+    const CUevent next = staging->event[staging->passed % GPB_STAGING_EVENTS];
+    const CUresult result = gpb_driver_open(NULL)->cuEventQuery(next);
     if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
     *arrived = true;
     return result;
 }
 
-void gpb_staging_drain(gpb_staging *belt)
+void gpb_staging_drain(gpb_staging *staging)
 {
-    gpb_chunk *load = gpb_staging_chunk(belt, belt->moved);
-    const int64_t fit = (int64_t)(belt->job_bytes / load->width), cols = fit ? fit : 1;
-    load->jobs = 0;
-    for (int64_t col = 0; col < load->cols && !load->direct && !load->lost; col += cols) {
-        gpb_copy2d_job job = load->copy;
-        job.from += (size_t)(col * job.ld_from) * job.element, job.to += (size_t)(col * job.ld_to) * job.element;
-        job.cols = min(cols, load->cols - col);
+    gpb_chunk *chunk = gpb_staging_chunk(staging, staging->moved);
+    const int64_t fit = (int64_t)(staging->job_bytes / chunk->width), cols = fit ? fit : 1;
+    chunk->jobs = 0;
+    for (int64_t col = 0; col < chunk->cols && !chunk->direct && !chunk->lost; col += cols) {
+        gpb_copy2d_job job = chunk->copy;
+        job.from += (size_t)(col * job.ld_from) * job.element;
+        job.to += (size_t)(col * job.ld_to) * job.element;
+        job.cols = min(cols, chunk->cols - col);
         job.col0 += col;
-        load->jobs += copy_caller(belt, &job);
+        chunk->jobs += copy_caller(staging, &job);
     }
-    belt->moved++, belt->passed++;
+    staging->moved++;
+    staging->passed++;
 }
 
-const gpb_chunk *gpb_staging_drained(gpb_staging *belt)
+const gpb_chunk *gpb_staging_drained(gpb_staging *staging)
 {
-    if (belt->done == belt->moved) return NULL;
-    gpb_chunk *load = gpb_staging_chunk(belt, belt->done);
-    while (load->jobs && gpb_crew_reap(&belt->crew)) load->jobs--;
-    if (load->jobs) return NULL;
-    forget(belt);
-    return load;
+    if (staging->done == staging->moved) return NULL;
+    gpb_chunk *chunk = gpb_staging_chunk(staging, staging->done);
+    while (chunk->jobs && gpb_crew_reap(&staging->crew)) chunk->jobs--;
+    if (chunk->jobs) return NULL;
+    forget(staging);
+    return chunk;
 }

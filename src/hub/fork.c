@@ -7,6 +7,7 @@
 
 #include "src/copy/crew.h"
 #include "src/gpu/gpu.h"
+#include "src/service/cores.h"
 #include "src/service/linker.h"
 #include "src/service/option.h"
 
@@ -14,6 +15,7 @@ static void in_child(void)
 {
     gpb_linker_in_child();
     gpb_option_in_child();
+    gpb_cores_in_child();
     gpb_crew_in_child();
     gpb_gpu_in_child();
 }

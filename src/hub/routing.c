@@ -8,7 +8,6 @@
 #include "dispatch/decide.h"
 #include "dispatch/learn.h"
 #include "src/copy/contention.h"
-#include "src/copy/crew.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/host/next.h"
@@ -16,6 +15,7 @@
 #include "src/learn/machine.h"
 #include "src/learn/ready.h"
 #include "src/service/clock.h"
+#include "src/service/cores.h"
 #include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -72,7 +72,7 @@ void gpb_routing_leave_host(void)
     if (!counted) return;
     counted = false;
     const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
-    gpb_contention_begin(calls * gpb_next_threads(), gpb_crew_cores());
+    gpb_contention_begin(calls * gpb_next_threads(), gpb_cores());
 }
 
 /* Hashes of sizes for which the host was found to be faster, because facts and plan cost half a microsecond.

@@ -12,7 +12,7 @@
 #include "dispatch/numbers.h"
 #include "include/gpublas.h"
 #include "src/service/clock.h"
-#include "src/copy/crew.h"
+#include "src/service/cores.h"
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
@@ -209,7 +209,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
     while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
     if (file) fclose(file);
     gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
-    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_crew_cores(), device->name, driver, gpublas_version());
+    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_cores(), device->name, driver, gpublas_version());
 }
 
 void gpb_calibrate_save(void)

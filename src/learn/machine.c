@@ -9,6 +9,7 @@
 #include "src/copy/crew.h"
 #include "src/copy/contention.h"
 #include "src/host/next.h"
+#include "src/service/cores.h"
 
 gpb_machine gpb_machine_here;
 
@@ -74,7 +75,7 @@ static void count_too_few(int threads)
 static int host_threads(void)
 {
     const int said = gpb_next_threads();
-    return said ? said : gpb_crew_cores();
+    return said ? said : gpb_cores();
 }
 
 void gpb_machine_measured(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock that durations are taken from. */
+/* The clock for durations. */
 #ifndef GPB_CLOCK_H
 #define GPB_CLOCK_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libcuda's entry points as a struct of pointers, filled by dlopen: the library has no CUDA in its ELF needs. */
+/* libcuda's entry points as a struct of pointers. They are found by dlopen, so the library does not need CUDA
+   to be loaded. */
 #ifndef GPB_DRIVER_H
 #define GPB_DRIVER_H
 
@@ -15,15 +16,18 @@ typedef struct gpb_driver {
 #undef DRIVER
 } gpb_driver;
 
-/* Returns when no other thread is inside dlopen: opening libcuda, and its start, must wait for that. */
+/* Returns once no other thread is inside dlopen. Opening and starting libcuda would have to wait for that
+   thread. */
 void gpb_driver_pass_linker(void);
-/* The entry points; NULL where there is no libcuda, or one that lacks some of them (why, if not NULL, gets a phrase). Opened once. */
+/* The entry points, opened once; NULL if there is no libcuda, or if it lacks some of them. If why is not
+   NULL, *why becomes a phrase that says which. */
 const gpb_driver *gpb_driver_open(const char **why);
-/* Exchanges how this thread's calls and a graph that the program is recording (in any thread) bear on one another. Around calls that are
-   not recorded it is to be CU_STREAM_CAPTURE_MODE_RELAXED, or they spoil that graph: cuMemAlloc or cuEventQuery would, anywhere in the
-   process. CUDA is initialised. */
+/* Exchanges the mode in which this thread's calls and a graph that the program records (in any thread) affect
+   each other. Calls of ours that are not to be recorded need CU_STREAM_CAPTURE_MODE_RELAXED. In other modes
+   calls such as cuMemAlloc and cuEventQuery spoil a graph that is recorded anywhere in the process. CUDA must
+   be initialised. */
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode);
-/* The number of the current context, another one after each reset; 0: unknown (before CUDA 12). */
+/* The number of the current context, which changes with each reset; 0: unknown (before CUDA 12). */
 static inline unsigned long long gpb_driver_context(const gpb_driver *driver)
 {
     unsigned long long number = 0;
@@ -34,17 +38,19 @@ static inline unsigned long long gpb_driver_context(const gpb_driver *driver)
 #endif
     return number;
 }
-/* cuEventRecord of an event made in that context. After the program has reset the device that crashes (driver 580, H200), where all other calls
-   are refused: so the number is compared (10 ns), or the event asked. */
-static inline CUresult gpb_driver_record(const gpb_driver *driver, unsigned long long made_in, CUevent event, CUstream stream)
+/* cuEventRecord of an event that was made in the context with that number. After the program has reset the
+   device, cuEventRecord crashes (driver 580, H200), while all other calls return an error. So this compares
+   the context's number first (10 ns), or queries the event if the number is unknown. */
+static inline CUresult gpb_driver_record(const gpb_driver *driver, unsigned long long made_in, CUevent event,
+                                         CUstream stream)
 {
     const CUresult asked = made_in ? CUDA_SUCCESS : driver->cuEventQuery(event);
     if (made_in && gpb_driver_context(driver) != made_in) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return asked && asked != CUDA_ERROR_NOT_READY ? asked : driver->cuEventRecord(event, stream);
 }
-/* CUDA's own name of a result: "CUDA_ERROR_OUT_OF_MEMORY". */
+/* CUDA's own name of a result, such as "CUDA_ERROR_OUT_OF_MEMORY". */
 const char *gpb_driver_error(CUresult result);
-/* After these the context is dead for good (CUDA driver API, CUresult). */
+/* After such an error the context cannot be used any more (CUDA driver API, CUresult). */
 bool gpb_driver_sticky(CUresult result);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A fork must not find a thread of ours in the midst of the dynamic linker. glibc gives a child new locks for loading (2.36: dl_load_lock
-   and dl_load_tls_lock), but the one under which dl_iterate_phdr walks is as it was, and so is a library that is half loaded.
-   No lock is held across a fork: handlers of other libraries, which run between ours, may wait for a lock under which another thread calls
-   BLAS, and may call BLAS themselves. A fork tells that it is under way and waits for those inside; those who come then wait for it. Both
-   wait a few milliseconds at most: who waits longer is waited for itself, or waits for something that takes long. */
+/* A fork must not happen while a thread of ours is inside the dynamic linker. glibc gives the child new locks
+   for loading (2.36: dl_load_lock and dl_load_tls_lock). But the lock under which dl_iterate_phdr walks stays
+   as it was, and so does a library that is half loaded.
+   No lock is held across a fork, because the fork handlers of other libraries run between ours. They may wait
+   for a lock under which another thread calls BLAS, and they may call BLAS themselves. Instead a fork
+   announces itself and waits for the threads inside, and threads that come later wait for the fork. Both wait
+   a few milliseconds at most. A thread that waits longer is part of a deadlock, or waits for something that
+   takes long. */
 #include "src/service/linker.h"
 
 #include <errno.h>
@@ -17,18 +20,19 @@
 
 enum { FORK_WAITS_NS = 5000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
 
-static atomic_int inside, waiting;       /* threads of ours in the linker; those that wait for a fork to pass */
+static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
-static atomic_uint begun, given_up;      /* forks so far; as many as there had been when a thread went in beside one */
+static atomic_uint begun, given_up;      /* forks so far; `begun` when a thread last gave up waiting */
 
-/* Of this thread: how deep it is inside (a library's constructor may come here again), and whether `inside` counts it; how many forks it
-   is in (a handler may fork), and whether `forks` counts the first. */
+/* Of this thread. depth: how many times it has entered (a library's constructor may enter again); counted:
+   `inside` counts it; forking: how many forks it is in (a handler may fork); announced: `forks` counts the
+   first of them. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
 static _Thread_local int forking __attribute__((tls_model("initial-exec")));
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
 static _Thread_local bool announced __attribute__((tls_model("initial-exec")));
 
-/* Libraries are being mapped or unmapped, by whichever thread: libcuda opens several while it starts. */
+/* Libraries are being mapped or unmapped by some thread. libcuda opens several while it starts. */
 extern struct r_debug _r_debug __attribute__((weak));
 static bool changes(void)
 {
@@ -43,12 +47,13 @@ static bool pause_before(int64_t end_ns)
     return true;
 }
 
-/* Those who wait for forks to pass go first: with several threads that fork there might always be one. */
+/* Threads that wait for forks to end go first. Otherwise several threads that fork could keep them waiting
+   for ever. */
 void gpb_linker_before_fork(void)
 {
     const int before = errno;
     int cancel;
-    if (forking++ || depth) return;      /* libcuda forks inside cuInit, a constructor may */
+    if (forking++ || depth) return;      /* libcuda forks inside cuInit; a constructor may */
     const int64_t end_ns = gpb_clock_ns() + FORK_WAITS_NS;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     while (atomic_load(&waiting) && pause_before(end_ns));
@@ -67,7 +72,7 @@ void gpb_linker_in_parent(void)
     atomic_fetch_sub(&forks, 1);
 }
 
-/* Of the threads and their forks, this one's are left. */
+/* Of all threads and forks, only this thread's are left. */
 void gpb_linker_in_child(void)
 {
     if (--forking == 0) announced = false;
@@ -86,8 +91,8 @@ static bool go_in(void)
     return counted = false;
 }
 
-/* A fork that does not pass may wait for a lock that this thread holds: then nothing forks before this thread has left again. One such wait
-   a fork is enough. */
+/* A fork that does not end may wait for a lock that this thread holds. Then this thread goes in beside it,
+   and no fork begins until it has left. One such wait per fork is enough. */
 static void wait_and_go_in(void)
 {
     const int64_t end_ns = gpb_clock_ns() + THREAD_WAITS_NS;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of ours inside the dynamic linker, and forks: a child has none of the other threads, but the linker as they left it. */
+/* Threads of ours inside the dynamic linker, and forks. A forked child has none of the other threads, but it
+   has the linker in the state in which they left it. */
 #ifndef GPB_LINKER_H
 #define GPB_LINKER_H
 
 #include <stdbool.h>
 
-/* Around what enters the dynamic linker: a fork waits for it (some milliseconds at most), and it for a fork that is under way. The thread is
-   not cancelled meanwhile. What enter returns, leave wants back. */
+/* Bracket any call that may enter the dynamic linker with gpb_linker_enter and gpb_linker_leave. Between them
+   a fork waits (a few milliseconds at most), and the thread cannot be cancelled. gpb_linker_enter itself
+   waits for a fork under way. Pass its result to gpb_linker_leave. */
 int gpb_linker_enter(void);
-/* False, and nothing is entered, if a fork is under way. */
+/* As gpb_linker_enter, but returns false, and has not entered, if a fork is under way. *cancel is for
+   gpb_linker_leave. */
 bool gpb_linker_try(int *cancel);
 void gpb_linker_leave(int cancel);
-/* This thread is in a fork, between our handlers: it computes on the host, for the GPU's state may be the parent's. */
+/* This thread is in a fork, between our handlers. It must compute on the host, because the GPU's state may be
+   the parent's. */
 bool gpb_linker_forking(void);
-/* Handlers of fork, for hub/fork.c. */
+/* Fork handlers, for hub/fork.c. */
 void gpb_linker_before_fork(void);
 void gpb_linker_in_parent(void);
 void gpb_linker_in_child(void);

@@ -19,8 +19,8 @@
 #define LINE 1024
 #define WARNINGS 128
 
-/* In the C locale: the program's own may have a decimal comma, and readers of the trace do not. (glibc hands out its one "C" object:
-   nothing is allocated.) */
+/* In the C locale, because the program's own may have a decimal comma, and readers of the trace expect a
+   point. (glibc returns its one "C" object, so nothing is allocated.) */
 static int format_in_c(char *to, size_t room, const char *format, va_list arguments)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
@@ -30,7 +30,7 @@ static int format_in_c(char *to, size_t room, const char *format, va_list argume
     return wanted;
 }
 
-/* One write, unless a signal or a full pipe cuts it. False: nobody reads the pipe any more. */
+/* One write, unless a signal or a full pipe interrupts it. False: the pipe has no reader any more. */
 static bool write_all(const char *line, size_t length)
 {
     for (size_t done = 0; done < length;) {
@@ -41,9 +41,9 @@ static bool write_all(const char *line, size_t length)
     return true;
 }
 
-/* A SIGPIPE for a line that the program did not write would end it. So it is blocked in this thread, and one of our making (they are sent
-   to the thread that writes) is taken away again, unless one waited there already. write(2) is a cancellation point; a BLAS
-   call is none. */
+/* A SIGPIPE for a line that the program did not write would end the program. SIGPIPE is sent to the thread
+   that writes. So it is blocked in this thread, and if the write raised one it is removed, unless one was
+   already pending. write(2) is a cancellation point, but a BLAS call must not be one. */
 static void write_line(const char *format, va_list arguments)
 {
     char line[LINE] = "gpublas: ";
@@ -52,7 +52,7 @@ static void write_line(const char *format, va_list arguments)
     size_t length = strlen(line), room = sizeof line - length;
     int wanted = format_in_c(line + length, room, format, arguments);
     length += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1;
-    line[length++] = '\n';                           /* in the place of the final zero */
+    line[length++] = '\n';                           /* replaces the final zero */
     sigset_t broken, mask, waiting;
     sigemptyset(&broken);
     sigaddset(&broken, SIGPIPE);
@@ -66,7 +66,8 @@ static void write_line(const char *format, va_list arguments)
     errno = before;
 }
 
-/* True for the first caller with this text. When the table is full nothing is new: a flood is worse than a warning lost. */
+/* True for the first call with this text. If the table is full it returns false, because a lost warning is
+   better than a flood. */
 static bool is_new(const char *format)
 {
     static _Atomic(const char *) seen[WARNINGS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options; see option.h. The one file that reads the environment. */
+/* The options; see option.h. This is the only file that reads the environment. */
 #include "src/service/option.h"
 
 #include <ctype.h>
@@ -34,15 +34,15 @@ static const struct row {
 
 static _Atomic int64_t numbers[GPB_OPTIONS];
 static _Atomic(const char *) texts[GPB_OPTIONS];
-static atomic_uint generation;
 static atomic_bool loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
-/* The thread that had it may not be in the child. */
+/* The thread that held the lock may not exist in the child. */
 void gpb_option_in_child(void) { setting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
 
-/* Every text ever set, once each, kept for ever: a reader may hold any of them. Under `setting`. */
+/* Every text ever set, once each. It is kept for ever, because a reader may hold any of them. Under
+   `setting`. */
 static const char *keep(const char *text)
 {
     static struct kept { struct kept *next; char text[]; } *all;
@@ -91,7 +91,7 @@ static bool parse_bytes(const char *text, int64_t *number)
     return true;
 }
 
-/* Parses and stores. False: nothing changed. */
+/* Parses the value and stores it. False: nothing changed. */
 static bool store(enum gpb_option option, const char *value)
 {
     const struct row *row = &rows[option];
@@ -109,16 +109,17 @@ static bool store(enum gpb_option option, const char *value)
     return good;
 }
 
-/* The row of that name, without prefix, in any case; or GPB_OPTIONS. */
+/* The option of that name, without prefix, in any case; or GPB_OPTIONS. */
 static enum gpb_option find(const char *name, size_t length)
 {
     enum gpb_option option = 0;
-    while (option < GPB_OPTIONS && (strlen(rows[option].name) != length || strncasecmp(rows[option].name, name, length) != 0))
-        option++;
+    for (; option < GPB_OPTIONS; option++)
+        if (strlen(rows[option].name) == length && strncasecmp(rows[option].name, name, length) == 0) break;
     return option;
 }
 
-/* Edit distance (insert, delete, replace one letter) of two names; the second of at most 31 letters, as in the table. */
+/* Edit distance (insert, delete or replace one letter) of two names. b has at most 31 letters, as the table's
+   names have. */
 static int distance(const char *a, size_t a_length, const char *b)
 {
     int line[32];
@@ -141,10 +142,13 @@ static int distance(const char *a, size_t a_length, const char *b)
 static void warn_unknown(const char *name, size_t length)
 {
     enum gpb_option nearest = 0;
-    int least = 4;                               /* farther than three letters is another word, not a slip */
+    int least = 4;                               /* a name that differs in more than three letters is another
+                                                    word, not a slip */
     for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
         int far = distance(name, length, rows[option].name);
-        if (far < least && far < (int)length) least = far, nearest = option;
+        if (far >= least || far >= (int)length) continue;
+        least = far;
+        nearest = option;
     }
     if (least < 4)
         gpb_log_line("warning: unknown option " PREFIX "%.*s; did you mean " PREFIX "%s?", (int)length, name,
@@ -153,7 +157,8 @@ static void warn_unknown(const char *name, size_t length)
         gpb_log_line("warning: unknown option " PREFIX "%.*s", (int)length, name);
 }
 
-/* secure_getenv, for a program with more rights than its user sees no options; their names are not its business either. */
+/* secure_getenv, because a program with more rights than its user must not obey the user's options. Nor does
+   it learn of unknown names. */
 static void load(void)
 {
     for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
@@ -162,8 +167,9 @@ static void load(void)
         const char *value = secure_getenv(name);
         if (store(option, value)) continue;
         store(option, NULL);
-        const char *what = rows[option].kind == BYTES ? "a number of bytes" : rows[option].kind == INT ? "in " : "one of ";
-        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, rows[option].range, rows[option].standard);
+        const struct row *row = &rows[option];
+        const char *what = row->kind == BYTES ? "a number of bytes" : row->kind == INT ? "in " : "one of ";
+        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, row->range, row->standard);
     }
     for (char **entry = environ; entry && *entry && !getauxval(AT_SECURE); entry++) {
         if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) continue;
@@ -194,14 +200,10 @@ const char *gpb_option_text(enum gpb_option option)
     return atomic_load_explicit(&texts[option], memory_order_acquire);
 }
 
-unsigned gpb_option_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_acquire);
-}
-
 bool gpb_option_calibration(char *path, size_t size)
 {
-    const char *named = gpb_option_text(GPB_OPTION_CALIBRATION), *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    const char *named = gpb_option_text(GPB_OPTION_CALIBRATION);
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
     if (getauxval(AT_SECURE) || (named && strcasecmp(named, "off") == 0)) return false;
     if (named) length = snprintf(path, size, "%s", named);
@@ -223,18 +225,17 @@ int gpb_option_set(const char *name, const char *value)
     if (option == GPB_OPTIONS) return -1;
     ready();
     pthread_mutex_lock(&setting);
-    bool good = store(option, value);
-    if (good) atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+    const bool good = store(option, value);
     pthread_mutex_unlock(&setting);
     return good ? 0 : -1;
 }
 
-/* As the user would write it: 1073741824 bytes are 1G. */
+/* As the user would write it: 1073741824 bytes as 1G. */
 static int print_bytes(char *value, size_t size, int64_t bytes)
 {
     static const char units[][2] = { "", "K", "M", "G", "T" };
     int unit = 0;
-    while (unit < 4 && bytes && bytes % 1024 == 0) bytes /= 1024, unit++;
+    for (; unit < 4 && bytes && bytes % 1024 == 0; unit++) bytes /= 1024;
     return snprintf(value, size, "%" PRId64 "%s", bytes, units[unit]);
 }
 
@@ -266,9 +267,11 @@ void gpb_option_print(int fd)
         const struct row *row = &rows[option];
         char value[256];
         print_value(option, value, sizeof value);
-        dprintf(fd, PREFIX "%-11s %-12s %-8s %s%s%s%s\n", row->name, *value ? value : "-", row->standard ? row->standard : "-",
-                row->kind == CHOICE || row->kind == INT ? "(" : "", row->kind == CHOICE || row->kind == INT ? row->range : "",
-                row->kind == CHOICE || row->kind == INT ? ") " : "", row->help);
+        const bool ranged = row->kind == CHOICE || row->kind == INT;
+        dprintf(fd, PREFIX "%-11s %-12s %-8s ", row->name, *value ? value : "-",
+                row->standard ? row->standard : "-");
+        if (ranged) dprintf(fd, "(%s) ", row->range);
+        dprintf(fd, "%s\n", row->help);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Quotas; see quota.h. A container mostly sees its own group as the root; a service of systemd (CPUQuota=) is a group far down, whose path
-   /proc/self/cgroup has; each group is bound by those above it. (Linux: admin-guide/cgroup-v2, scheduler/sched-bwc.) */
+/* Quotas; see quota.h. A container usually sees its own group as the root. A service of systemd (CPUQuota=)
+   is in a group far down, whose path is in /proc/self/cgroup. Each group is also bound by the groups above
+   it. (Linux: admin-guide/cgroup-v2, scheduler/sched-bwc.) */
 #include "src/service/quota.h"
 
 #include <fcntl.h>
@@ -10,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST = 1024 };                 /* of a path: a deeper group counts by those above it */
+enum { LONGEST = 1024 };                 /* of a path; a deeper group is bound by the groups above it only */
 
-/* The beginning of a file. False: there is none. */
+/* The beginning of a file. False: it cannot be read. */
 static bool read_text(const char *folder, const char *name, char *text, size_t size)
 {
     char path[LONGEST + 32];
@@ -35,20 +36,21 @@ static int version_2(const char *folder)
 {
     char text[64];
     long long granted, period;
-    return read_text(folder, "cpu.max", text, sizeof text) && sscanf(text, "%lld %lld", &granted, &period) == 2 ? cores(granted, period)
-                                                                                                              : INT_MAX;
+    if (!read_text(folder, "cpu.max", text, sizeof text)) return INT_MAX;
+    return sscanf(text, "%lld %lld", &granted, &period) == 2 ? cores(granted, period) : INT_MAX;
 }
 
-/* -1: none. */
+/* A quota of -1 means none. */
 static int version_1(const char *folder)
 {
     char granted[32], period[32];
     long long g, p;
-    return read_text(folder, "cpu.cfs_quota_us", granted, sizeof granted) && read_text(folder, "cpu.cfs_period_us", period, sizeof period)
-                   && sscanf(granted, "%lld", &g) == 1 && sscanf(period, "%lld", &p) == 1 ? cores(g, p) : INT_MAX;
+    if (!read_text(folder, "cpu.cfs_quota_us", granted, sizeof granted)) return INT_MAX;
+    if (!read_text(folder, "cpu.cfs_period_us", period, sizeof period)) return INT_MAX;
+    return sscanf(granted, "%lld", &g) == 1 && sscanf(period, "%lld", &p) == 1 ? cores(g, p) : INT_MAX;
 }
 
-/* The least from that group up to the root of the mount. */
+/* The smallest quota of that group and of those above it, up to the root of the mount. */
 static int least_of(const char *root, const char *mount, const char *group, int (*of)(const char *folder))
 {
     char folder[LONGEST];
@@ -69,7 +71,8 @@ static int of_line(const char *root, char *line)
 {
     char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!group) return INT_MAX;
-    *controllers++ = 0, *group++ = 0;
+    *controllers++ = 0;
+    *group++ = 0;
     group[strcspn(group, "\n")] = 0;
     if (!*controllers) return least_of(root, "", group, version_2);
     char mount[64], *rest = NULL;
@@ -77,7 +80,8 @@ static int of_line(const char *root, char *line)
     int least = INT_MAX;
     for (char *one = strtok_r(controllers, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
         if (strcmp(one, "cpu") != 0) continue;
-        const int linked = least_of(root, "/cpu", group, version_1), whole = least_of(root, mount, group, version_1);
+        const int linked = least_of(root, "/cpu", group, version_1);
+        const int whole = least_of(root, mount, group, version_1);
         least = linked < whole ? linked : whole;
     }
     return least;

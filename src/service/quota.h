@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Processor time that the process's cgroups leave it. */
+/* The processor time that the process's cgroups grant it. */
 #ifndef GPB_QUOTA_H
 #define GPB_QUOTA_H
 
-/* Cores by the least quota of the process's cgroup and those around it, of version 1 or 2; INT_MAX: none that can be read. root: "", or (for
-   tests) where proc and sys are to be found. */
+/* The smallest quota of the process's cgroup and the groups above it, version 1 or 2, in cores; INT_MAX: none
+   can be read. root: "", or for tests the folder that contains proc and sys. */
 int gpb_quota_cores(const char *root);
 
 #endif

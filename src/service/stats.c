@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-/* Threads add to different cache lines: two that add to one wait 50 ns for each other. */
+/* Threads add to different cache lines, because two that add to one line wait 50 ns for each other. */
 enum { SHARDS = 16 };
 static struct shard {
     _Alignas(128) _Atomic uint64_t on_host;
@@ -23,7 +23,7 @@ static struct shard *own_shard(void)
     return own;
 }
 
-/* stats.def and gpublas_stats_t name the same fields, all of them, with the same types. */
+/* stats.def and gpublas_stats_t must have the same fields with the same types. */
 struct as_listed {
 #define COUNT(field) uint64_t field;
 #define SUM(field) double field;
@@ -31,15 +31,17 @@ struct as_listed {
 #undef COUNT
 #undef SUM
 };
-#define AGREE(field, type)                                                                                              \
-    _Static_assert(offsetof(struct as_listed, field) == offsetof(gpublas_stats_t, field)                                \
-        && _Generic(((gpublas_stats_t *)0)->field, type: 1, default: 0), "stats.def and gpublas_stats_t differ: " #field);
+#define AGREE(field, type)                                                                      \
+    _Static_assert(offsetof(struct as_listed, field) == offsetof(gpublas_stats_t, field)        \
+        && _Generic(((gpublas_stats_t *)0)->field, type: 1, default: 0),                        \
+        "stats.def and gpublas_stats_t differ: " #field);
 #define COUNT(field) AGREE(field, uint64_t)
 #define SUM(field) AGREE(field, double)
 #include "src/service/stats.def"
 #undef COUNT
 #undef SUM
-_Static_assert(sizeof(struct as_listed) == sizeof(gpublas_stats_t), "stats.def lacks a field of gpublas_stats_t");
+_Static_assert(sizeof(struct as_listed) == sizeof(gpublas_stats_t),
+               "stats.def lacks a field of gpublas_stats_t");
 
 static void count(_Atomic uint64_t *total, uint64_t more)
 {
@@ -50,7 +52,8 @@ static void sum(_Atomic double *total, double more)
 {
     double old = atomic_load_explicit(total, memory_order_relaxed);
     if (more == 0) return;
-    while (!atomic_compare_exchange_weak_explicit(total, &old, old + more, memory_order_relaxed, memory_order_relaxed)) { }
+    while (!atomic_compare_exchange_weak_explicit(total, &old, old + more, memory_order_relaxed,
+                                                  memory_order_relaxed)) { }
 }
 
 void gpb_stats_add(const gpublas_stats_t *more)
@@ -70,7 +73,8 @@ void gpb_stats_read(gpublas_stats_t *stats)
     *stats = (gpublas_stats_t){ 0 };
     for (int i = 0; i < SHARDS; i++) {
         const uint64_t on_host = atomic_load_explicit(&shards[i].on_host, memory_order_relaxed);
-        stats->calls += on_host, stats->host_calls += on_host;
+        stats->calls += on_host;
+        stats->host_calls += on_host;
 #define COUNT(field) stats->field += atomic_load_explicit(&shards[i].field, memory_order_relaxed);
 #define SUM(field) COUNT(field)
 #include "src/service/stats.def"

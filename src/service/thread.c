@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* What a thread's own instructions raise. Blocked, it would end the process whatever handler there is (POSIX: undefined; Linux: by default). */
+/* Signals that a thread's own instructions raise. If such a signal were blocked, it would end the process
+   despite the program's handler (POSIX: undefined; Linux: the default action). */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 static int create(void *(*body)(void *), size_t stack)

@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/* A detached thread on a stack of so many bytes (0: as large as this process's stacks are). The program's signals are not for it, but those
-   that its own instructions raise are: a fault in a page that the program's handler provides must reach that handler, and a bad pointer of
-   the program's the reporter of crashes, wherever it is met. 0, or an error number. */
+/* Starts a detached thread. stack: the size of its stack in bytes; 0: the process's default. The program's
+   signals are blocked in it, except those that its own instructions raise. These must reach the program's
+   handlers, because a fault may be in a page that such a handler provides, and because a crash reporter must
+   see a bad pointer wherever it is used. Returns 0 or an error number. */
 int gpb_thread_begin(void *(*body)(void *), size_t stack);
 
 #endif

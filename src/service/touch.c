@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Touching operands; see touch.h. Workers of the crew that meet a bad pointer meet it together, and a reporter of crashes that is made for one
-   (Python's faulthandler lets the second fault end the process) is cut short. The caller's thread meets it alone, before anything is begun, and
-   the report names the call that is to blame. Both ends, for what is amiss is mostly the address or the size: a hole in the middle is met by
-   whoever comes to it. */
+/* Touching operands; see touch.h. Several workers of the crew would use a bad pointer at the same time. That
+   cuts short a crash reporter that is made for one fault (Python's faulthandler lets the second fault end the
+   process). So the calling thread uses the pointer first, before anything is begun, and the report names the
+   call that is to blame. It touches both ends, because an error is mostly in the address or in the size. A
+   hole in the middle is found by the first thread that comes to it. */
 #include "src/service/touch.h"
 
 #include <stdint.h>
 
 static void read_one(const char *at) { (void)*(const volatile char *)at; }
 
-/* Not read first: a page of zeros mapped for that would have to be replaced when C is written. */
-static void write_one(const char *at) { __atomic_fetch_or((volatile char *)(uintptr_t)at, 0, __ATOMIC_RELAXED); }
+/* The byte is not read first, because that would map a page of zeros, which writing C would have to
+   replace. */
+static void write_one(const char *at)
+{
+    __atomic_fetch_or((volatile char *)(uintptr_t)at, 0, __ATOMIC_RELAXED);
+}
 
 static void touch(const gpb_call *call, enum gpb_operand x, void (*one)(const char *))
 {

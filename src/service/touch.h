@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A bad pointer is met by the thread that brought it. */
+/* Makes the calling thread fault first if the caller passed a bad pointer. */
 #ifndef GPB_TOUCH_H
 #define GPB_TOUCH_H
 
 #include "dispatch/call.h"
 #include "dispatch/facts.h"
 
-/* Touches both ends of each operand in ordinary host memory, as the call will: A and B are read, C is written with what it holds. */
+/* Touches both ends of each operand in ordinary host memory in the way the call will: A and B are read, C is
+   written without a change. */
 void gpb_touch(const gpb_call *call, const gpb_facts *facts);
 
 #endif

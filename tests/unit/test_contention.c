@@ -106,7 +106,7 @@ static void attempts(void **state)
         gpb_contention_begin(16, 16);
         assert_true(gpb_contention_is_high() && !gpb_contention_is_draining());
         price = misses(0.5);
-        const int doubled = 75 << (failure < MOST_FAILURES ? failure : MOST_FAILURES);
+        const int doubled = 75 << (failure < MAX_FAILURES ? failure : MAX_FAILURES);
         assert_in_range(price, doubled, doubled + 2);
     }
     now += 151 * MS;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "src/service/cores.h"
 #include "tests/unit/crew_load.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -51,7 +52,7 @@ static void wait_for_workers(int count)
 static void traits_run(void)
 {
     static gpb_crew_queue queue;
-    CHECK(gpb_crew_size() == 4 && gpb_crew_cores() >= 1);
+    CHECK(gpb_crew_size() == 4 && gpb_cores() >= 1);
     CHECK(workers(NULL, NULL) == 0);                         /* asking starts none */
     gpb_crew_begin(&queue);
     wait_for_workers(4);
@@ -109,7 +110,7 @@ static void affinity_run(void)
     read_line("Cpus_allowed:\t", allowed, sizeof allowed);
     CHECK(pthread_create(&thread, NULL, bound, &set) == 0);
     pthread_join(thread, NULL);
-    CHECK(gpb_crew_cores() >= 2 || access("/sys/fs/cgroup/cpu.max", R_OK) == 0);
+    CHECK(gpb_cores() >= 2 || access("/sys/fs/cgroup/cpu.max", R_OK) == 0);
     wait_for_workers(2);
     CHECK(workers("Cpus_allowed:\t", allowed) == 2);
 }
@@ -122,7 +123,7 @@ static void one_core_run(void)
     for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++)
         if (CPU_ISSET(cpu, &set)) CPU_SET(cpu, &one);
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-    CHECK(gpb_crew_cores() == 1 && gpb_crew_size() == 0);
+    CHECK(gpb_cores() == 1 && gpb_crew_size() == 0);
 }
 
 static void affinity(void **state)
@@ -200,10 +201,16 @@ static void forks(void **state)
     in_child("4", fork_run);
 }
 
+static void handle_fork(void)
+{
+    gpb_cores_in_child();
+    gpb_crew_in_child();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(traits), cmocka_unit_test(affinity), cmocka_unit_test(no_threads),
                                         cmocka_unit_test(forks) };
-    pthread_atfork(NULL, NULL, gpb_crew_in_child);       /* as hub/fork.c does in the library */
+    pthread_atfork(NULL, NULL, handle_fork);       /* as hub/fork.c does in the library */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

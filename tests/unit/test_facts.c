@@ -18,6 +18,7 @@
 #include "src/gpu/host_memory.h"
 #include "src/learn/machine.h"
 #include "src/host/next.h"
+#include "src/service/cores.h"
 
 static gpb_device device = { .arch = 90, .sms = 132, .concurrent = 1, .budget = 1 << 30 };
 static bool started = true;
@@ -52,7 +53,7 @@ void gpb_context_exit(void) { cuCtxPopCurrent(NULL); }
 void gpb_gpu_give_up(const char *why) { (void)why; }
 void gpb_log_debug(const char *format, ...) { (void)format; }
 const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }
-int gpb_crew_cores(void) { return 8; }
+int gpb_cores(void) { return 8; }
 int gpb_crew_size(void) { return workers; }
 int gpb_next_threads(void) { return threads; }
 

@@ -77,7 +77,7 @@ int gpb_next_threads(void) { return here.threads; }
 bool gpb_watch_look(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 int gpb_crew_size(void) { return 13; }
-int gpb_crew_cores(void) { return 16; }
+int gpb_cores(void) { return 16; }
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 {
     (void)call, (void)facts;
@@ -111,9 +111,9 @@ static void forget(double crowded, int threads)
     atomic_fetch_add(&changes, 1);           /* decisions that were remembered are void */
     atomic_store(&failures, 0);
     atomic_store(&missed_ns, 0);
-    atomic_store(&crowded_until, 0);
-    atomic_store(&beside_until, 0);
-    atomic_store(&ending_until, 0);
+    atomic_store(&high_until, 0);
+    atomic_store(&limited_until, 0);
+    atomic_store(&draining_until, 0);
     now_s += 10, host_worked_s = -1;
     here = (world){ crowded, threads };
 }
@@ -123,7 +123,7 @@ static void while_the_host_works(const product *p, int calls)
 {
     for (int i = 0; i < calls; i++) {
         host_worked_s = now_s;
-        gpb_contention_begin(here.threads, gpb_crew_cores());
+        gpb_contention_begin(here.threads, gpb_cores());
         does(p);
     }
 }
