@@ -17,13 +17,13 @@ typedef double _Complex gpb_z;
 
 enum { GPB_ROW_MAJOR = 101, GPB_COL_MAJOR = 102 };
 
-/* LSAME looks at the first character and at no case. */
+/* Like Fortran's LSAME it reads the first character only, in any case. */
 static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
 /* CBLAS_TRANSPOSE and CBLAS_UPLO as letters; 0, which is illegal, for other values. */
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
 
-/* alpha and beta as a gpb_call has them. */
+/* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
 static inline gpb_scalar gpb_scalar_d(const void *x) { return *(const double *)x; }
 static inline gpb_scalar gpb_scalar_c(const void *x) { return *(const gpb_c *)x; }
@@ -39,24 +39,27 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 #define GPB_ADDRESS_c(x) (x)
 #define GPB_ADDRESS_z(x) (x)
 
-/* Every plain spelling of a routine, in four precisions: F77(p, name, bits, INT) and C(p, name, bits, INT) define a door each. */
-#define GPB_SPELLINGS(p, F77, C, stem)                                                                                    \
-    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t)                                                          \
+/* All plain spellings of a routine in four precisions. F77(p, name, bits, INT) and C(p, name, bits, INT)
+   define one door each. */
+#define GPB_SPELLINGS(p, F77, C, stem)                           \
+    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t) \
     C(p, cblas_##stem, 32, int32_t) C(p, cblas_##stem##_64, 64, int64_t) C(p, cblas_##stem##64_, 64, int64_t)
-#define GPB_PRECISIONS(F77, C, stem)                                                                                      \
-    GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem)                                                   \
+#define GPB_PRECISIONS(F77, C, stem)                                    \
+    GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem) \
     GPB_SPELLINGS(c, F77, C, c##stem) GPB_SPELLINGS(z, F77, C, z##stem)
 
-/* From a door, once the hub has declined: the same name of the host, with the caller's own arguments. */
-#define GPB_GO_ON(name, host_call)                                                                                        \
-    gpb_host_call visit;                                                                                                      \
-    if (gpb_offload(&call, &visit)) return;                                                                               \
-    *(void **)&next = gpb_next(GPB_SYMBOL_##name);                                                                        \
-    host_call;                                                                                                            \
-    gpb_offload_done(&visit);
+/* The end of a door: if the hub declines the call, the host's function of the same name gets the caller's own
+   arguments. */
+#define GPB_GO_ON(name, host_call)                 \
+    gpb_host_call declined;                        \
+    if (gpb_offload(&call, &declined)) return;     \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
+    host_call;                                     \
+    gpb_offload_done(&declined);
 
-/* Column-major form of a call whose fields are still as the CBLAS caller gave them: row-major C = A B is column-major C' = B' A', and the
-   upper triangle of C is the lower one of C'. An illegal layout makes the call illegal. */
+/* Makes a call column-major whose fields are still as the CBLAS caller gave them. Row-major C = A B is
+   column-major C' = B' A', and the upper triangle of C is the lower triangle of C'. An illegal layout makes
+   the call illegal. */
 static inline void gpb_from_layout(gpb_call *call, int layout)
 {
     if (layout == GPB_COL_MAJOR) return;
@@ -64,8 +67,10 @@ static inline void gpb_from_layout(gpb_call *call, int layout)
     const int64_t m = call->m;
     gpb_matrix *c = &call->x[GPB_C];
     call->row_major = true;
-    call->m = call->n, call->n = m;
-    call->x[GPB_A] = call->x[GPB_B], call->x[GPB_B] = a;
+    call->m = call->n;
+    call->n = m;
+    call->x[GPB_A] = call->x[GPB_B];
+    call->x[GPB_B] = a;
     if (layout != GPB_ROW_MAJOR) call->x[GPB_A].trans = 0;
     c->uplo = c->uplo == 'U' ? 'L' : c->uplo == 'L' ? 'U' : c->uplo;
 }

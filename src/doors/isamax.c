@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The door of isamax_. It computes nothing: hosts are probed by isamax_ (host/probe.c), and a probe that
-   arrives here shows that the library probed forwards its calls to us. */
+/* The door of isamax_. It computes nothing. Hosts are probed by their isamax_ (host/probe.c), and if a probe
+   arrives here, the probed library forwards its calls to us. */
 #include <stdint.h>
 
 #include "src/host/next.h"
 #include "src/host/probe.h"
 
-/* Returned as the host returned it, whatever the width of its integers. */
+/* Returns the host's result unchanged, whatever the width of its integers. */
 int64_t gpb_door_isamax_(const void *n, const float *x, const void *incx);
 int64_t gpb_door_isamax_(const void *n, const float *x, const void *incx)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fortran passes integers by address. A 32-bit caller's are copied to 64 bits for a host with 64-bit integers; a 64-bit caller's stay where
-   they are for one with 32-bit integers, which reads their lower halves (x86-64 has them first), as long as they fit; if not, the
-   embedded BLAS computes. C's names come here by way of the embedded BLAS, which calls the Fortran ones. */
+/* Fortran passes integers by address. For a host with 64-bit integers, a 32-bit caller's integers are copied
+   to 64 bits. For a host with 32-bit integers, a 64-bit caller's integers stay where they are, because the
+   host reads their lower halves (x86-64 stores these first). If one does not fit into 32 bits, the embedded
+   BLAS computes. C names come here through the embedded BLAS, which calls the Fortran names. */
 #include "src/host/adapt.h"
 
 #include <stdatomic.h>
@@ -11,13 +12,15 @@
 
 enum { REGISTERS = 6, STACK = 10 };
 
-/* As trampoline.S lays them out: the stack's arguments where the host will find them, then the registers', then room for integers. */
+/* As trampoline.S lays them out: the arguments on the stack, where the host expects them; the arguments in
+   registers; room for integers. */
 typedef struct arguments {
     void *stack[STACK], *in_register[REGISTERS];
     int64_t wide[REGISTERS + STACK];
 } arguments;
 
-extern void *const gpb_adapters[GPB_SYMBOLS];      /* trampoline.S: an entry a name, which asks gpb_adapt_target for the target */
+extern void *const gpb_adapters[GPB_SYMBOLS];      /* trampoline.S: one entry per name, which asks
+                                                      gpb_adapt_target for its target */
 static _Atomic(void *) behind[GPB_SYMBOLS];
 
 static const char *integers_of(const char *stem)
@@ -54,7 +57,7 @@ void *gpb_adapt_behind(enum gpb_symbol symbol, void *address)
     return address == gpb_adapters[symbol] ? atomic_load(&behind[symbol]) : address;
 }
 
-/* From trampoline.S: makes the arguments the host's, and returns whom to call with them. */
+/* For trampoline.S: converts the arguments for the host. Returns the function to call with them. */
 void *gpb_adapt_target(enum gpb_symbol symbol, arguments *given)
 {
     const gpb_symbol_row *row = &gpb_symbol_rows[symbol];
@@ -62,7 +65,8 @@ void *gpb_adapt_target(enum gpb_symbol symbol, arguments *given)
     for (int i = 0; kind[i]; i++) {
         void **argument = i < REGISTERS ? &given->in_register[i] : &given->stack[i - REGISTERS];
         if (kind[i] != 'i') continue;
-        if (row->width == 64 && *(const int64_t *)*argument != *(const int32_t *)*argument) return row->embedded;
+        const bool fits = row->width == 32 || *(const int64_t *)*argument == *(const int32_t *)*argument;
+        if (!fits) return row->embedded;
         if (row->width == 64) continue;
         given->wide[i] = *(const int32_t *)*argument;
         *argument = &given->wide[i];

@@ -1,60 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameter lists of the GEMM family, each spelled once: shared by the doors and the embedded BLAS.
-   GPB_F77_x_PARAMS(T, INT), GPB_CBLAS_x_PARAMS(T, SCALAR, INT): what stands between the parentheses of a definition;
-   the matching ..._ARGS: the same names, to call on. INT is int32_t or int64_t. T is the element (void in complex doors).
-   SCALAR is how CBLAS passes alpha and beta: `float` or `double`, or `const void *` for complex.
-   CBLAS's enumerations are `int`, which is how they are passed. Fortran's hidden string lengths are not in the lists: C callers
-   pass none, so a definition must not count on them; a call adds `, (size_t)1, (size_t)1` (gemm), three of them (gemmtr). */
+/* The parameter lists of the GEMM family, each spelled once, for the doors and the embedded BLAS.
+   GPB_F77_x_PARAMS(T, INT) and GPB_CBLAS_x_PARAMS(T, SCALAR, INT) are the text between the parentheses of a
+   definition; ..._ARGS are the same names, for a call.
+   INT is int32_t or int64_t. T is the element (void in complex doors). SCALAR is how CBLAS passes alpha and
+   beta: `float`, `double`, or `const void *` for complex. CBLAS's enumerations are passed as `int`.
+   Fortran's hidden string lengths are not in the lists. C callers pass none, so a definition must not read
+   them. A call adds `, (size_t)1, (size_t)1` for gemm, and three of them for gemmtr. */
 #ifndef GPB_GEMM_ABI_H
 #define GPB_GEMM_ABI_H
 
 /* C = alpha op(A) op(B) + beta C */
-#define GPB_F77_GEMM_PARAMS(T, INT)                                                                                          \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a,            \
+#define GPB_F77_GEMM_PARAMS(T, INT)                                                                          \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a, \
     const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
 #define GPB_F77_GEMM_ARGS transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT)                                                                                \
-    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb,         \
+#define GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT)                                                                \
+    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb, \
     SCALAR beta, T *c, INT ldc
 #define GPB_CBLAS_GEMM_ARGS layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-/* The same, one triangle of a square C: gemmtr (netlib 3.12.1), also called gemmt */
-#define GPB_F77_GEMMTR_PARAMS(T, INT)                                                                                        \
-    const char *uplo, const char *transa, const char *transb, const INT *n, const INT *k, const T *alpha, const T *a,        \
+/* The same for one triangle of a square C: gemmtr (netlib 3.12.1), also called gemmt */
+#define GPB_F77_GEMMTR_PARAMS(T, INT)                                                                        \
+    const char *uplo, const char *transa, const char *transb, const INT *n, const INT *k, const T *alpha, const T *a, \
     const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
 #define GPB_F77_GEMMTR_ARGS uplo, transa, transb, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT)                                                                              \
-    int layout, int uplo, int transa, int transb, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb,      \
+#define GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT)                                                              \
+    int layout, int uplo, int transa, int transb, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb, \
     SCALAR beta, T *c, INT ldc
 #define GPB_CBLAS_GEMMTR_ARGS layout, uplo, transa, transb, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-/* Groups of equal calls (oneMKL): one entry of each array a group, one address a member, members in the order of their groups */
-#define GPB_F77_GEMM_BATCH_PARAMS(T, INT)                                                                                    \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *const *a,     \
-    const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc, const INT *group_count,   \
+/* Groups of equal calls (oneMKL): each array has one entry per group, or one address per member, in the order
+   of the groups */
+#define GPB_F77_GEMM_BATCH_PARAMS(T, INT)                                                                    \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *const *a, \
+    const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc, const INT *group_count, \
     const INT *group_size
 #define GPB_F77_GEMM_BATCH_ARGS GPB_F77_GEMM_ARGS, group_count, group_size
 
-#define GPB_CBLAS_GEMM_BATCH_PARAMS(T, INT)                                                                                  \
-    int layout, const int *transa, const int *transb, const INT *m, const INT *n, const INT *k, const T *alpha,              \
-    const T *const *a, const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc,        \
+#define GPB_CBLAS_GEMM_BATCH_PARAMS(T, INT)                                                                  \
+    int layout, const int *transa, const int *transb, const INT *m, const INT *n, const INT *k, const T *alpha, \
+    const T *const *a, const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc, \
     INT group_count, const INT *group_size
 #define GPB_CBLAS_GEMM_BATCH_ARGS GPB_CBLAS_GEMM_ARGS, group_count, group_size
 
 /* Equal calls at fixed distances (oneMKL) */
-#define GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT)                                                                            \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a,            \
+#define GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT)                                                            \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a, \
     const INT *lda, const INT *stridea, const T *b, const INT *ldb, const INT *strideb, const T *beta, T *c, const INT *ldc, \
     const INT *stridec, const INT *batch_size
-#define GPB_F77_GEMM_BATCH_STRIDED_ARGS                                                                                      \
+#define GPB_F77_GEMM_BATCH_STRIDED_ARGS \
     transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, batch_size
 
-#define GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, INT)                                                                  \
-    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, INT stridea, const T *b,     \
+#define GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, INT)                                                  \
+    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, INT stridea, const T *b, \
     INT ldb, INT strideb, SCALAR beta, T *c, INT ldc, INT stridec, INT batch_size
-#define GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS                                                                                    \
-    layout, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, batch_size
+#define GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS                                                            \
+    layout, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, \
+    batch_size
 
 #endif

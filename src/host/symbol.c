@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol table, from blas.def, and the binding of a trampoline's slot at its first call. */
+/* The symbol table, from blas.def, and the binding of a trampoline's slot at the first call. */
 #include "src/host/symbol.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "src/host/watch.h"
 #include "src/service/log.h"
 
-/* Doors and embedded functions have a signature each; the table only needs their addresses. */
+/* Doors and embedded functions have different signatures; the table needs only their addresses. */
 #define DOOR_(name) void gpb_door_##name(void);
 #define NONE_(name)
 #define SYMBOL(name, stem, language, width, door) door(name)
@@ -27,16 +27,18 @@
 const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS] = {
 #define DOOR_(name) (void *)gpb_door_##name
 #define NONE_(name) NULL
-#define SYMBOL(name, stem, language, width, door) \
-    { #name, #stem, GPB_LANGUAGE_##language, width, door(name), (void *)GPB_EMBEDDED_##language##_##width(stem) },
+#define SYMBOL(name, stem, language, width, door)               \
+    { #name, #stem, GPB_LANGUAGE_##language, width, door(name), \
+      (void *)GPB_EMBEDDED_##language##_##width(stem) },
 #include "src/host/symbols.h"
 };
 
-/* trampoline.S: where each name goes, and what it holds at first, which asks here. */
+/* trampoline.S: the target of each name, and the first target, which asks gpb_symbol_bind. */
 extern _Atomic(void *) gpb_slots[GPB_SYMBOLS];
 extern void *const gpb_lazies[GPB_SYMBOLS];
 
-/* Who the plain names are for: 32-bit callers, whoever needs the library that they are from, the host alone. */
+/* Callers whose plain names go to the host untouched: none; those that need the library that brought these
+   names; all. */
 enum aside { NOBODY, BY_CALLER, EVERYBODY };
 static atomic_int aside;
 
@@ -45,7 +47,10 @@ bool gpb_symbol_plain(enum gpb_symbol symbol)
     return gpb_symbol_rows[symbol].width == 32 && strncmp(gpb_symbol_rows[symbol].name, "scipy_", 6) != 0;
 }
 
-bool gpb_symbol_standing_aside(void) { return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY; }
+bool gpb_symbol_standing_aside(void)
+{
+    return atomic_load_explicit(&aside, memory_order_relaxed) == EVERYBODY;
+}
 
 static void *target_of(unsigned number)
 {
@@ -53,7 +58,7 @@ static void *target_of(unsigned number)
     return door && !(gpb_symbol_plain(number) && gpb_symbol_standing_aside()) ? door : gpb_next(number);
 }
 
-/* A slot that is settled by the caller stays as it was. */
+/* The slot stays as it was if the caller decides where each call goes. */
 static void *settle(unsigned number, const void *caller)
 {
     const bool plain = gpb_symbol_plain(number);
@@ -68,13 +73,13 @@ static void *settle(unsigned number, const void *caller)
     void *target = target_of(number);
     atomic_store(&gpb_slots[number], target);
     if (!plain || atomic_load(&aside) == before) return target;
-    atomic_store(&gpb_slots[number], gpb_lazies[number]);      /* meanwhile, in another thread */
+    atomic_store(&gpb_slots[number], gpb_lazies[number]);      /* another thread has stood aside meanwhile */
     return settle(number, caller);
 }
 
 void *gpb_symbol_bind(unsigned number, const void *caller)
 {
-    const int before = errno;                           /* the caller's: to it this is a BLAS call */
+    const int before = errno;                           /* the caller's, to which this is a BLAS call */
     void *target = settle(number, caller);
     errno = before;
     return target;
@@ -87,5 +92,6 @@ void gpb_symbol_stand_aside(const char *because_of, bool all)
     gpb_log_warn("%s takes 64-bit integers under the plain BLAS names: %s go to it unchanged", because_of,
                  all ? "all calls of those names" : "calls of those names from libraries that need it");
     for (unsigned number = 0; number < GPB_SYMBOLS; number++)
-        if (gpb_symbol_plain(number)) atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
+        if (gpb_symbol_plain(number))
+            atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
 }

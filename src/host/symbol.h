@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of exported names, and the slots their trampolines jump through. */
+/* The table of exported names, and the slots through which their trampolines jump. */
 #ifndef GPB_SYMBOL_H
 #define GPB_SYMBOL_H
 
@@ -18,20 +18,23 @@ typedef struct gpb_symbol_row {
     const char *stem;            /* "sgemm" */
     enum gpb_language language;
     int width;                   /* bits of its integers: 32 or 64 */
-    void *door;                  /* our function, or NULL: goes straight to the host */
-    void *embedded;              /* the embedded default */
+    void *door;                  /* our function; NULL: calls go straight to the host */
+    void *embedded;              /* the embedded function */
 } gpb_symbol_row;
 
 extern const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS];
 
-/* Called by trampoline.S at the first call of a name: settles the slot and returns where to go. `caller`: where the call came from. */
+/* For trampoline.S, at the first call of a name: fills the slot and returns the target. caller: the address
+   that the call returns to. */
 void *gpb_symbol_bind(unsigned number, const void *caller);
-/* sgemm_, cblas_sgemm: the names that mean 64-bit integers in an ILP64 build of the same name. */
+/* A plain name, such as sgemm_ or cblas_sgemm. In an ILP64 build of a BLAS the same name takes 64-bit
+   integers. */
 bool gpb_symbol_plain(enum gpb_symbol symbol);
-/* A library uses the plain names with 64-bit integers. `all`: it is everybody's, and from now on these names go to it untouched. Else they
-   do so for who would have found it without us: decided call by call. One warning. */
+/* A library uses the plain names with 64-bit integers. all: all calls of these names go to it unchanged from
+   now on. Else only calls from libraries that would have found it without us do, decided call by call. Warns
+   once. */
 void gpb_symbol_stand_aside(const char *because_of, bool all);
-/* For all. */
+/* We stand aside for all callers. */
 bool gpb_symbol_standing_aside(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every exported BLAS name: one indirect jump through its slot. Nothing is touched on the way, so every signature passes: hidden string
-   lengths, complex results, integers of either width. A slot first holds a lazy entry that asks gpb_symbol_bind for the target, which
-   stores it in the slot: a door of ours for the computed routines, the host BLAS's function for the rest (and for all of
-   them when we stand aside). */
+/* Every exported BLAS name is one indirect jump through its slot. Nothing else is touched, so every signature
+   passes: hidden string lengths, complex results, integers of either width. At first a slot holds a lazy
+   entry, which asks gpb_symbol_bind for the target. That function stores the target in the slot: our door if
+   we compute the routine, else the host BLAS's function (always the host's function if we stand aside). */
 #if !defined(__x86_64__) || !defined(__ELF__)
 #error "trampoline.S: written for x86-64 ELF"
 #endif
@@ -39,7 +39,8 @@
         .hidden gpb_slots
         .type   gpb_slots, @object
 gpb_slots:
-/* What a slot holds at first, to be put back; and the entries that call a host of the other width (adapt.c). */
+/* The first contents of the slots, to restore them; and the entries that call a host of the other width
+   (adapt.c). */
         .section .data.rel.ro.lazies, "aw", @progbits
         .p2align 6
         .globl  gpb_lazies
@@ -53,7 +54,8 @@ gpb_lazies:
         .type   gpb_adapters, @object
 gpb_adapters:
 
-/* The first call of a name. Keeps every register that may carry an argument (System V ABI: six integer, eight vector, al). */
+/* The first call of a name. It keeps every register that may carry an argument (System V ABI: six integer
+   registers, eight vector registers, al). */
         .text
         .type   lazy, @function
 lazy:   .cfi_startproc
@@ -82,7 +84,7 @@ lazy:   .cfi_startproc
         movups  %xmm6, 160(%rsp)
         movups  %xmm7, 176(%rsp)
         movl    8(%rbp), %edi
-        movq    16(%rbp), %rsi          /* where the caller goes on */
+        movq    16(%rbp), %rsi          /* the address that the call returns to */
         call    gpb_symbol_bind
         movq    %rax, %r11
         movq    0(%rsp), %rax
@@ -109,9 +111,10 @@ lazy:   .cfi_startproc
         .cfi_endproc
         .size   lazy, . - lazy
 
-/* A Fortran call, to the host's function of the other width: sixteen arguments at most, hidden lengths included, all of them addresses or
-   lengths. They lie as struct arguments of adapt.c: ten of the stack, six of registers, room for sixteen integers. Of the stack so many
-   are read as any routine has: what is beyond the caller's is not used. */
+/* A Fortran call of the host's function of the other width. It has at most sixteen arguments, hidden lengths
+   included, all of them addresses or lengths. They are laid out as struct arguments of adapt.c: ten from the
+   stack, six from registers, room for sixteen integers. As many are read from the stack as any routine has;
+   those beyond the caller's own are not used. */
         .type   adapter, @function
 adapter: .cfi_startproc
         .cfi_def_cfa_offset 16
@@ -142,7 +145,8 @@ adapter: .cfi_startproc
         movq    112(%rsp), %r8
         movq    120(%rsp), %r9
         call    *%rax
-        movl    %eax, %eax              /* an integer: of 32 bits the upper half is anything, and of 64 it is 0 */
+        movl    %eax, %eax              /* an integer: the upper half is undefined for 32 bits, and 0 for
+                                           64 */
         leave
         .cfi_def_cfa %rsp, 16
         addq    $8, %rsp

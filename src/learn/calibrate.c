@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Calibration; see calibrate.h. Copies are timed alone; all else by calls like a program's, on the one path that there is: so they warm
-   what later calls use, and what is learnt from them is what later calls cost. */
+/* Calibration; see calibrate.h. Only copies are timed in isolation. The rest is measured by real calls on the
+   normal path, so that they warm up what later calls use, and what is learnt from them holds for later
+   calls. */
 #include "src/learn/calibrate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
-#include "include/gpublas.h"
-#include "src/service/clock.h"
-#include "src/service/cores.h"
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
+#include "src/learn/machine.h"
+#include "src/learn/saved.h"
 #include "src/run/compute.h"
+#include "src/service/clock.h"
+#include "src/service/driver.h"
 #include "src/service/log.h"
-#include "src/learn/machine_file.h"
-#include "src/service/option.h"
-#include "src/service/thread.h"
 
 enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
-#define TOO_SLOW_S 2e-3                  /* a call of 256^3 takes 30 us on an H200: on what needs this long nothing larger is tried */
+/* After a call that takes this long no larger one is tried. One of 256^3 takes 30 us on an H200. */
+#define TOO_SLOW_S 2e-3
 
 /* ---- the link */
 
 typedef struct link {
     CUstream up, down;
-    char *pinned[2];                     /* up from, down to */
+    char *pinned[2];                     /* for up, for down */
     CUdeviceptr memory[2];
 } link;
 
@@ -54,7 +52,7 @@ static void close_link(const gpb_driver *driver, link *l)
     if (l->down) driver->cuStreamDestroy(l->down);
 }
 
-/* So many chunks each way at once; seconds, or a negative number. */
+/* Copies that many chunks each way at once. Returns seconds, or a negative number after an error. */
 static double move(const gpb_driver *driver, const link *l, int chunks)
 {
     CUresult result = CUDA_SUCCESS;
@@ -68,19 +66,21 @@ static double move(const gpb_driver *driver, const link *l, int chunks)
     return result ? -1 : gpb_clock_s() - begin_s;
 }
 
-/* The difference between ten chunks and two is eight chunks without what copying costs besides. */
+/* The difference between ten chunks and two is the time of eight chunks without the fixed cost of copying. */
 static void measure_link(const gpb_driver *driver, const link *l)
 {
     double two = 1, ten = 1;
     for (int i = 0; i < 4; i++) {
         const double few = move(driver, l, 2), many = move(driver, l, 10);
         if (few < 0 || many < 0) return;
-        if (i > 0) two = min(two, few), ten = min(ten, many);
+        if (i == 0) continue;
+        two = min(two, few);
+        ten = min(ten, many);
     }
     if (ten > two) atomic_store(&gpb_machine_here.dma_mbs, (int64_t)(8.0 * CHUNK / (ten - two) * 1e-6));
 }
 
-/* From ordinary memory into pinned memory. */
+/* A core's rate from ordinary memory into pinned memory. */
 static void measure_core(const link *l)
 {
     double best = 1;
@@ -101,20 +101,24 @@ static void measure_core(const link *l)
 
 static gpb_call square(int64_t n, const void *a, const void *b, void *c)
 {
-    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s, .m = n, .n = n, .k = n, .alpha = 1, .batch = 1,
+    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s,
+                       .m = n, .n = n, .k = n, .alpha = 1, .batch = 1,
                        .x = { { .base = a, .ld = n, .trans = 'N' }, { .base = b, .ld = n, .trans = 'N' },
                               { .base = c, .ld = n, .trans = 'N', .uplo = 'G' } } };
 }
 
-/* One call on the GPU whatever it costs, of operands that live there or in host memory: not if the driver sees them elsewhere. Seconds, or
-   a negative number; *facts and *plan as it began. */
+/* One call on the GPU, whatever it costs. there: its operands are in device memory, else in host memory; the
+   call is not made if the driver says otherwise. Returns seconds, or a negative number; *facts and *plan are
+   those of the call's beginning. */
 static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan *plan)
 {
     const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
     gpb_place_facts(call, true, facts);
     gpb_machine_facts(call, facts);
     const enum gpb_place place = there ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
-    if (facts->where[GPB_A].place != place || facts->where[GPB_B].place != place || facts->where[GPB_C].place != place || gpb_gpu_leaving()) return -1;
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        if (facts->where[x].place != place) return -1;
+    if (gpb_gpu_leaving()) return -1;
     *plan = gpb_decide(call, facts, &always);
     if (!plan->gpu) return -1;
     const double begin_s = gpb_clock_s();
@@ -122,7 +126,7 @@ static double timed(const gpb_call *call, bool there, gpb_facts *facts, gpb_plan
     return out.done && !out.failure ? gpb_clock_s() - begin_s : -1;
 }
 
-/* The same a few times, to be learnt from; the best. */
+/* Makes the call four times and learns from each. Returns the shortest time, or a negative number. */
 static double learn(const gpb_call *call, bool there)
 {
     double best = 1;
@@ -137,7 +141,8 @@ static double learn(const gpb_call *call, bool there)
     return best;
 }
 
-/* What remains of a small call from host memory when what the model has for its copies and its kernel is taken away. */
+/* The fixed cost of a call: the time of a small call from host memory, less the model's time for its copies
+   and its kernel. */
 static void measure_launch(void)
 {
     float a[SMALL * SMALL] = { 1 }, b[SMALL * SMALL] = { 1 }, c[SMALL * SMALL];
@@ -154,13 +159,16 @@ static void measure_launch(void)
     atomic_store(&gpb_machine_here.launch_ns, (int64_t)(1e9 * max(rest, best / 2)));
 }
 
-/* Kernels, on operands that are there: small, and large enough for the tensor cores. Bytes of 0x3c are floats of 0.0115. */
+/* Kernels, with operands in device memory: small sizes, and one that is large enough for the tensor cores.
+   Bytes of 0x3c are floats of 0.0115. */
 static double learn_kernels(const gpb_driver *driver, CUstream stream)
 {
     CUdeviceptr memory = 0;
     const size_t bytes = (size_t)LARGEST * LARGEST * sizeof(float);
     if (driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
-    double seconds = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream) || driver->cuStreamSynchronize(stream) ? -1 : 0;
+    CUresult failure = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream);
+    if (!failure) failure = driver->cuStreamSynchronize(stream);
+    double seconds = failure ? -1 : 0;
     for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
         const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
                                      (void *)(uintptr_t)(memory + 2 * bytes));
@@ -170,7 +178,7 @@ static double learn_kernels(const gpb_driver *driver, CUstream stream)
     return seconds;
 }
 
-/* A call from host memory: copies, kernels and the way home, as most calls have them. */
+/* A call from host memory, which has all that most calls have: copies up, kernels, copies down. */
 static void learn_whole(void)
 {
     enum { N = 512 };
@@ -198,78 +206,21 @@ static void measure(gpb_device *device)
     gpb_context_exit();
 }
 
-/* ---- between processes */
-
-/* What the figures are true of, in one line. */
-static void name_machine(const gpb_device *device, char *key, size_t size)
-{
-    char line[256], cpu[128] = "?";
-    int driver = 0;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
-    if (file) fclose(file);
-    gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
-    snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_cores(), device->name, driver, gpublas_version());
-}
-
-void gpb_calibrate_save(void)
-{
-    char path[4096], key[GPB_MACHINE_KEY_BYTES];
-    gpb_device *devices;
-    if (!gpb_device_list(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
-    name_machine(&devices[0], key, sizeof key);
-    const char *failure = gpb_machine_save(&gpb_machine_here, key, path);
-    gpb_log_debug("calibration: %s: %s", path, failure ? failure : "saved");
-}
-
-/* The file's text, in time or not. */
-enum { UNREAD, READING, READ };
-static atomic_int reading = UNREAD;
-static char *text;
-static size_t length;
-#define READ_S 0.25                      /* from the start's end on: it takes as many microseconds where nothing hangs */
-
-static void *read_file(void *unused)
-{
-    char path[4096];
-    if (gpb_option_calibration(path, sizeof path)) text = gpb_machine_read(path, &length);
-    atomic_store(&reading, READ);
-    return unused;
-}
-
-void gpb_calibrate_read(void)
-{
-    atomic_store(&reading, READING);
-    if (gpb_thread_begin(read_file, 0)) atomic_store(&reading, UNREAD);
-}
-
-static bool is_known(const char *key)
-{
-    const double until_s = gpb_clock_s() + READ_S;
-    while (atomic_load(&reading) == READING && gpb_clock_s() < until_s) nanosleep(&(struct timespec){ 0, 200000 }, NULL);
-    if (atomic_load(&reading) != READ || !text) return false;
-    const bool known = gpb_machine_parse(&gpb_machine_here, key, text, length);
-    free(text);
-    text = NULL;
-    return known;
-}
-
 bool gpb_calibrate(void)
 {
-    char key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
     if (!gpb_device_list(&devices)) return false;
     const double begin_s = gpb_clock_s();
-    name_machine(&devices[0], key, sizeof key);
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    const bool loaded = is_known(key);
+    const bool loaded = gpb_saved_load();
     if (loaded) learn_whole();
     else measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
-    gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; a call costs %lld ns", loaded ? "loaded" : "measured",
-                  1e3 * (gpb_clock_s() - begin_s), (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
+    gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; "
+                  "a call costs %lld ns", loaded ? "loaded" : "measured", 1e3 * (gpb_clock_s() - begin_s),
+                  (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,
                   (long long)gpb_machine_here.launch_ns);
     return !loaded;
 }

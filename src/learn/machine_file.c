@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine's file; see machine_file.h. Text of whole numbers (a program may have set a locale with decimal commas):
+/* The machine's file; see machine_file.h. Its text has whole numbers only, because a program may have set a
+   locale with decimal commas:
 
        gpublas calibration 1
        machine <key>
        dma_mbs 50900
        host <class of threads> <class of calls: learn.h> <calls seen> <ratio in 2^-16>
-       gpu <0: operands on the host, 1: on the GPU, 2: on a crowded host> <class of calls> <calls seen> <ratio in 2^-16>
-       end */
+       gpu <table> <class of calls> <calls seen> <ratio in 2^-16>
+       end
+
+   Tables of the GPU: 0 operands in host memory, 1 in GPU memory, 2 in host memory under contention. */
 #include "src/learn/machine_file.h"
 
 #include <errno.h>
@@ -21,15 +24,18 @@
 
 #define TITLE "gpublas calibration 1"
 
-/* The single figures: names, places, bounds of what may be believed. */
-static const struct figure { const char *name; size_t place; int64_t least, most; } figures[] = {
+/* The single figures, with the bounds within which a value is believed. */
+static const struct figure { const char *name; size_t place; int64_t min, max; } figures[] = {
     { "dma_mbs", offsetof(gpb_machine, dma_mbs), 100, 2000000 },
     { "core_mbs", offsetof(gpb_machine, core_mbs), 100, 500000 },
     { "launch_ns", offsetof(gpb_machine, launch_ns), 500, 10000000 },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-static _Atomic int64_t *figure_of(gpb_machine *machine, int i) { return (_Atomic int64_t *)(void *)((char *)machine + figures[i].place); }
+static _Atomic int64_t *figure_of(gpb_machine *machine, int i)
+{
+    return (_Atomic int64_t *)(void *)((char *)machine + figures[i].place);
+}
 
 /* ---- writing */
 
@@ -55,7 +61,7 @@ static void put_table(page *to, const char *name, int which, const gpb_learn *le
     }
 }
 
-size_t gpb_machine_print(gpb_machine *machine, const char *key, char *text, size_t size)
+size_t gpb_machine_file_print(gpb_machine *machine, const char *key, char *text, size_t size)
 {
     page to = { text, 0, size };
     put(&to, TITLE "\nmachine %s\n", key);
@@ -69,7 +75,7 @@ size_t gpb_machine_print(gpb_machine *machine, const char *key, char *text, size
     return to.used + 1 < to.size ? to.used : 0;
 }
 
-/* ---- reading: nothing is believed that does not parse to the last character */
+/* ---- reading: a text is believed only if it parses to the last character */
 
 /* A number of at most 18 digits. Returns what follows, or NULL. */
 static const char *read_number(const char *at, int64_t *number)
@@ -79,7 +85,7 @@ static const char *read_number(const char *at, int64_t *number)
     return at == begin ? NULL : at;
 }
 
-/* So many, one space between two, and then the line's end. */
+/* `count` numbers with one space between two, and then the line's end. */
 static bool read_numbers(const char *at, int64_t *number, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -90,7 +96,7 @@ static bool read_numbers(const char *at, int64_t *number, int count)
     return true;
 }
 
-/* What follows `name` and a space at the beginning of the line, or NULL. */
+/* The text after `name` and a space, if the line begins so; else NULL. */
 static const char *after(const char *line, const char *name)
 {
     const size_t length = strlen(name);
@@ -103,7 +109,8 @@ static bool read_figure(gpb_machine *machine, const char *line)
         int64_t value;
         const char *rest = after(line, figures[i].name);
         if (!rest) continue;
-        if (!read_numbers(rest, &value, 1) || value < figures[i].least || value > figures[i].most) return false;
+        if (!read_numbers(rest, &value, 1)) return false;
+        if (value < figures[i].min || value > figures[i].max) return false;
         atomic_store(figure_of(machine, i), value);
         return true;
     }
@@ -115,14 +122,17 @@ static bool read_cell(gpb_machine *machine, const char *line)
     int64_t number[4];
     const bool host = after(line, "host") != NULL;
     const char *rest = after(line, host ? "host" : "gpu");
-    if (!rest || !read_numbers(rest, number, 4) || number[0] >= (host ? GPB_MACHINE_THREADS : GPB_MACHINE_GPU) || number[1] >= GPB_LEARN_CLASSES
-        || number[2] > GPB_LEARN_SURE || number[3] > UINT32_MAX)
-        return false;
+    if (!rest || !read_numbers(rest, number, 4)) return false;
+    const int tables = host ? GPB_MACHINE_THREADS : GPB_MACHINE_GPU;
+    if (number[0] >= tables || number[1] >= GPB_LEARN_CLASSES) return false;
+    if (number[2] > GPB_LEARN_SURE || number[3] > UINT32_MAX) return false;
     gpb_learn *table = host ? &machine->host[number[0]] : &machine->gpu[number[0]];
-    return gpb_learn_set(table, (int)number[1], (gpb_learn_cell){ .ratio = (uint32_t)number[3], .seen = (uint32_t)number[2] });
+    const gpb_learn_cell cell = { .ratio = (uint32_t)number[3], .seen = (uint32_t)number[2] };
+    return gpb_learn_set(table, (int)number[1], cell);
 }
 
-/* The next line, ended by a zero in the place of its newline; NULL after the last, or if that has none. */
+/* The next line, in which a zero has replaced the newline; NULL after the last line, or if that has no
+   newline. */
 static char *next_line(char **at)
 {
     char *line = *at, *end = line ? strchr(line, '\n') : NULL;
@@ -143,7 +153,7 @@ static bool read_all(gpb_machine *machine, const char *key, char *text)
     return line && !*text;
 }
 
-/* What other threads learnt meanwhile stays. */
+/* Cells that other threads have learnt meanwhile are kept. */
 static void adopt_table(gpb_learn *to, gpb_learn *from)
 {
     for (int i = 0; i < GPB_LEARN_CLASSES; i++) {
@@ -152,7 +162,7 @@ static void adopt_table(gpb_learn *to, gpb_learn *from)
     }
 }
 
-bool gpb_machine_parse(gpb_machine *machine, const char *key, const char *text, size_t length)
+bool gpb_machine_file_parse(gpb_machine *machine, const char *key, const char *text, size_t length)
 {
     gpb_machine *read = calloc(1, sizeof *read);
     char *copy = strndup(text, length);
@@ -165,7 +175,8 @@ bool gpb_machine_parse(gpb_machine *machine, const char *key, const char *text, 
         for (int i = 0; i < GPB_MACHINE_THREADS; i++) adopt_table(&machine->host[i], &read->host[i]);
         for (int i = 0; i < GPB_MACHINE_GPU; i++) adopt_table(&machine->gpu[i], &read->gpu[i]);
     }
-    free(copy), free(read);
+    free(copy);
+    free(read);
     return good;
 }
 
@@ -181,12 +192,13 @@ static size_t read_file(int file, char *text, size_t size)
     return used;
 }
 
-char *gpb_machine_read(const char *path, size_t *length)
+char *gpb_machine_file_read(const char *path, size_t *length)
 {
     struct stat about;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    const bool good = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid()
-                      && !(about.st_mode & (S_IWGRP | S_IWOTH)) && about.st_size < GPB_MACHINE_FILE_BYTES;
+    const bool regular = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+    const bool safe = regular && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH));
+    const bool good = safe && about.st_size < GPB_MACHINE_FILE_BYTES;
     char *text = good ? malloc(GPB_MACHINE_FILE_BYTES) : NULL;
     *length = text ? read_file(file, text, GPB_MACHINE_FILE_BYTES) : 0;
     if (file >= 0) close(file);
@@ -205,7 +217,7 @@ static bool write_file(int file, const char *text, size_t length)
     return true;
 }
 
-/* The folder of the path, if it is not there yet, and the one around it: ~/.cache/gpublas. */
+/* Makes the path's folder unless it exists, and the folder around it: ~/.cache/gpublas. */
 static void make_folders(const char *path)
 {
     char folder[4096];
@@ -222,13 +234,15 @@ static void make_folders(const char *path)
     mkdir(folder, 0700);
 }
 
-const char *gpb_machine_save(gpb_machine *machine, const char *key, const char *path)
+const char *gpb_machine_file_save(gpb_machine *machine, const char *key, const char *path)
 {
     char temporary[4096];
     char *text = malloc(GPB_MACHINE_FILE_BYTES);
-    const size_t length = text ? gpb_machine_print(machine, key, text, GPB_MACHINE_FILE_BYTES) : 0;
-    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);      /* new each time: what a killed process left blocks nobody */
-    const char *failure = length == 0 || named < 0 || (size_t)named >= sizeof temporary ? "its path or text is too long" : NULL;
+    const size_t length = text ? gpb_machine_file_print(machine, key, text, GPB_MACHINE_FILE_BYTES) : 0;
+    /* A new name each time, so that the file of a killed process does not block another. */
+    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    const bool fits = length > 0 && named >= 0 && (size_t)named < sizeof temporary;
+    const char *failure = fits ? NULL : "its path or text is too long";
     if (!failure) {
         make_folders(path);
         int file = mkostemp(temporary, O_CLOEXEC);

@@ -29,14 +29,14 @@ static void calibration(const char *text, size_t length)
     static gpb_machine machine, before, again;
     static char page[GPB_MACHINE_FILE_BYTES];
     memset(&machine, 0, sizeof machine), memset(&before, 0, sizeof before), memset(&again, 0, sizeof again);
-    if (!gpb_machine_parse(&machine, KEY, text, length)) {
+    if (!gpb_machine_file_parse(&machine, KEY, text, length)) {
         demand(same(&machine, &before));
         return;
     }
     files++;
     demand(machine.dma_mbs >= 0 && machine.dma_mbs <= 2000000 && machine.launch_ns >= 0 && machine.launch_ns <= 10000000);
-    const size_t printed = gpb_machine_print(&machine, KEY, page, sizeof page);
-    demand(printed > 0 && printed < sizeof page && gpb_machine_parse(&again, KEY, page, printed));
+    const size_t printed = gpb_machine_file_print(&machine, KEY, page, sizeof page);
+    demand(printed > 0 && printed < sizeof page && gpb_machine_file_parse(&again, KEY, page, printed));
     demand(machine.dma_mbs == again.dma_mbs && machine.core_mbs == again.core_mbs && machine.launch_ns == again.launch_ns);
 }
 

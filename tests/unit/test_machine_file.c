@@ -48,18 +48,18 @@ static void comes_back(void **state)
     (void)state;
     for (int every = 1; every < 60; every += 29) {      /* every class there is still fits */
         fill(&first, every);
-        size_t length = gpb_machine_print(&first, key, text, sizeof text);
+        size_t length = gpb_machine_file_print(&first, key, text, sizeof text);
         assert_true(length > 100 && length == strlen(text));
         memset(&again, 0, sizeof again);
-        assert_true(gpb_machine_parse(&again, key, text, length));
+        assert_true(gpb_machine_file_parse(&again, key, text, length));
         assert_memory_equal(&first, &again, sizeof first);
         char small[64];
-        assert_int_equal(gpb_machine_print(&first, key, small, sizeof small), 0);
+        assert_int_equal(gpb_machine_file_print(&first, key, small, sizeof small), 0);
     }
     /* What was learnt in the meantime stays. */
-    size_t length = gpb_machine_print(&first, key, text, sizeof text);
+    size_t length = gpb_machine_file_print(&first, key, text, sizeof text);
     gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ .ratio = 77777, .seen = 3 });
-    assert_true(gpb_machine_parse(&again, key, text, length));
+    assert_true(gpb_machine_file_parse(&again, key, text, length));
     assert_int_equal(((gpb_learn_cell)again.host[2].cell[0]).ratio, 77777);
 }
 
@@ -68,7 +68,7 @@ static bool parses(const char *lines)
 {
     memset(&again, 0, sizeof again);
     snprintf(text, sizeof text, "gpublas calibration 1\nmachine %s\n%s", key, lines);
-    bool good = gpb_machine_parse(&again, key, text, strlen(text));
+    bool good = gpb_machine_file_parse(&again, key, text, strlen(text));
     memset(&first, 0, sizeof first);
     if (!good) assert_memory_equal(&first, &again, sizeof first);      /* all or nothing */
     return good;
@@ -88,10 +88,10 @@ static void refused(void **state)
         "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
         "dma_mbs 100\nnonsense\nend\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parses(wrong[i]));
-    assert_false(gpb_machine_parse(&again, "another", "gpublas calibration 1\nmachine some\nend\n", 37));
-    assert_false(gpb_machine_parse(&again, "some", "gpublas calibration 2\nmachine some\nend\n", 37));
-    assert_true(gpb_machine_parse(&again, "some", "gpublas calibration 1\nmachine some\nend\n", 39));
-    assert_false(gpb_machine_parse(&again, "some", "gpublas calibration 1\nmachine some\nend\n\0", 40));
+    assert_false(gpb_machine_file_parse(&again, "another", "gpublas calibration 1\nmachine some\nend\n", 37));
+    assert_false(gpb_machine_file_parse(&again, "some", "gpublas calibration 2\nmachine some\nend\n", 37));
+    assert_true(gpb_machine_file_parse(&again, "some", "gpublas calibration 1\nmachine some\nend\n", 39));
+    assert_false(gpb_machine_file_parse(&again, "some", "gpublas calibration 1\nmachine some\nend\n\0", 40));
 }
 
 static void check_bounds(gpb_machine *machine)
@@ -127,13 +127,13 @@ static void mutations(void **state)
     (void)state;
     int believed = 0;
     fill(&first, 40);
-    const size_t whole = gpb_machine_print(&first, key, text, sizeof text);
+    const size_t whole = gpb_machine_file_print(&first, key, text, sizeof text);
     char *copy = malloc(whole);                       /* just as long: a step too far is seen by the sanitizer */
     for (int round = 0; round < 100000; round++) {
         memcpy(copy, text, whole);
         size_t length = mutate(copy, whole);
         memset(&again, 0, sizeof again);
-        if (!gpb_machine_parse(&again, key, copy, length)) continue;
+        if (!gpb_machine_file_parse(&again, key, copy, length)) continue;
         believed++;
         if (believed % 16 == 0) check_bounds(&again);
     }
@@ -144,8 +144,8 @@ static void mutations(void **state)
 static bool load(const char *wanted, const char *path)
 {
     size_t length;
-    char *read = gpb_machine_read(path, &length);
-    const bool good = read && gpb_machine_parse(&again, wanted, read, length);
+    char *read = gpb_machine_file_read(path, &length);
+    const bool good = read && gpb_machine_file_parse(&again, wanted, read, length);
     free(read);
     return good;
 }
@@ -167,7 +167,7 @@ static void files(void **state)
     snprintf(path, sizeof path, "%s/file", folder), snprintf(other, sizeof other, "%s/other", folder);
     fill(&first, 9);
     leave_behind(path, true);
-    assert_null(gpb_machine_save(&first, key, path));
+    assert_null(gpb_machine_file_save(&first, key, path));
     leave_behind(path, false);
     memset(&again, 0, sizeof again);
     assert_true(load(key, path));
@@ -181,7 +181,7 @@ static void files(void **state)
     assert_int_equal(truncate(path, GPB_MACHINE_FILE_BYTES), 0);
     assert_false(load(key, path));
     unlink(other), unlink(path), rmdir(folder);
-    assert_non_null(gpb_machine_save(&first, key, "/proc/nowhere/at/all"));
+    assert_non_null(gpb_machine_file_save(&first, key, "/proc/nowhere/at/all"));
 }
 
 int main(void)

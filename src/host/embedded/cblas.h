@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CBLAS: each entry turns row-major into column-major and enumerators into letters, and calls the exported Fortran name, whose
-   xerbla_ reports what else is illegal, by Fortran's numbers. Where Fortran's letters cannot say it (CONJUGATED), our own
-   body is called. */
+/* CBLAS. Each entry turns row-major into column-major and enumerators into letters, and calls the exported
+   Fortran name. That function's xerbla_ reports other illegal arguments, with Fortran's numbers. If Fortran's
+   letters cannot express the call (CONJUGATED), our own body is called. */
 
 #define EITHER(stem, own) ((own) ? (__typeof__(&BLAS(stem)))(void *)F77(stem) : BLAS(stem))
 
@@ -20,7 +20,7 @@ R CBLAS_OF(RP, asum)(INT n, const T *x, INT incx) { return BLAS_OF(RP, asum)(&n,
 R CBLAS_OF(RP, nrm2)(INT n, const T *x, INT incx) { return BLAS_OF(RP, nrm2)(&n, x, &incx); }
 void CBLAS_OF(PR, rot)(INT n, T *x, INT incx, T *y, INT incy, R c, R s) { BLAS_OF(PR, rot)(&n, x, &incx, y, &incy, &c, &s); }
 
-/* Counted from 0, also where there is nothing to find. */
+/* Counted from 0, also if there is nothing to find. */
 size_t CBLAS_OF(IP, amax)(INT n, const T *x, INT incx)
 {
     INT at = BLAS_OF(IP, amax)(&n, x, &incx);
@@ -133,7 +133,7 @@ C_TRIANGULAR_BAND(tbsv)
 C_TRIANGULAR_PACKED(tpmv)
 C_TRIANGULAR_PACKED(tpsv)
 
-/* A row-major x y^T is a column-major y x^T; with conj(y), our own body. */
+/* Row-major x y^T is column-major y x^T. With conj(y) it needs our own body. */
 #define C_GER(stem, conj_y)                                                                                             \
     void CBLAS(stem)(int layout, INT m, INT n, SCALAR alpha, const T *x, INT incx, const T *y, INT incy, T *a, INT lda) \
     {                                                                                                                   \
@@ -163,7 +163,7 @@ void CBLAS(SYMMETRIC_PACKED(r))(int layout, int uplo, INT n, R alpha, const T *x
     EITHER(SYMMETRIC_PACKED(r), u & CONJUGATED)(&u, &n, &alpha, x, &incx, a, 1);
 }
 
-/* Row-major, the vectors also change places. */
+/* Row-major: the vectors change places too. */
 void CBLAS(SYMMETRIC(r2))(int layout, int uplo, INT n, SCALAR alpha, const T *x, INT incx, const T *y, INT incy, T *a, INT lda)
 {
     if (!LEGAL(SYMMETRIC(r2), "LU", layout, uplo)) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the embedded BLAS that has no precision: the error handlers, which print to stderr and return, and
-   Fortran's LSAME. */
+/* The parts of the embedded BLAS that have no precision: the error handlers, which print to stderr and
+   return, and Fortran's LSAME. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 enum { NAME_SIZE = 32 };
 
-/* The exported ones: the program's own, if it has them. */
+/* The exported handlers, which are the program's own if it has them. */
 void xerbla_(const char *name, const int32_t *info, size_t length);
 void xerbla_64_(const char *name, const int64_t *info, size_t length);
 void cblas_xerbla(int32_t info, const char *name, const char *form, ...);
@@ -48,7 +48,7 @@ bool gpb_embedded_legal(int width, const char *name, const char *kinds, const in
     return true;
 }
 
-/* C callers may pass no length: then it is whatever the register held, and the name ends with its NUL. */
+/* C callers may pass no length. The register then holds some other value, and the name ends with its NUL. */
 static void print_illegal(const char *name, long long info, size_t length)
 {
     length = strnlen(name, length < NAME_SIZE ? length : NAME_SIZE);
@@ -65,7 +65,7 @@ static void print_cblas(long long info, const char *routine, const char *form, v
     vfprintf(stderr, form, more);
 }
 
-/* netlib's ends the process here; a library should not. */
+/* netlib's handler ends the process here; a library should not. */
 void gpb_embedded_cblas_xerbla(int32_t info, const char *routine, const char *form, ...)
 {
     va_list more;
@@ -82,7 +82,7 @@ void gpb_embedded_cblas_xerbla_64(int64_t info, const char *routine, const char 
     va_end(more);
 }
 
-/* The name comes as an array of characters: from C, without a hidden length. */
+/* The name is an array of characters, which C callers pass without a hidden length. */
 static size_t blank_padded(char *to, const char *name, long long length)
 {
     memset(to, ' ', NAME_SIZE);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The embedded BLAS of one precision: what serves every exported name when the machine has no other BLAS. embedded_[sdcz].c say
-   which precision and include this; the bodies are written once for all four, and the entries below twice, for 32- and 64-bit
-   integers. Semantics are netlib's. An illegal argument goes to the exported xerbla_, so that the program's own one wins, and the
-   call returns. The CBLAS entries call the exported Fortran names, so that a host without CBLAS still does the work.
-   Compile with -O3 -fcx-fortran-rules (gcc): Fortran multiplies complex numbers without C's recovery of infinities. */
+/* The embedded BLAS of one precision, which serves every exported name if the machine has no other BLAS. s.c,
+   d.c, c.c and z.c set the precision and include this file. The bodies are written once for all four; the
+   entries are included twice, for 32- and 64-bit integers.
+   Semantics are netlib's. An illegal argument is reported to the exported xerbla_, so that the program's own
+   handler is called, and then the routine returns. The CBLAS entries call the exported Fortran names, so that
+   a host without CBLAS still does the work.
+   Compile with -O3 -fcx-fortran-rules (gcc), because Fortran multiplies complex numbers without C's recovery
+   of infinities. */
 #ifndef GPB_EMBEDDED_H
 #define GPB_EMBEDDED_H
 
@@ -38,7 +41,8 @@
 #define ABS2(x) ((WIDE)(x) * (x))
 #endif
 
-/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. _OF: with other first letters. */
+/* F77(gemm): the body of sgemm_. CBLAS(gemm): the body of cblas_sgemm. BLAS(gemm): the exported sgemm_. The
+   macros with _OF take other first letters. */
 #define PASTE_(a, b, c, d) a##b##c##d
 #define PASTE(a, b, c, d) PASTE_(a, b, c, d)
 #define F77_OF(p, stem) PASTE(gpb_embedded_, p, stem, F77_TAIL)
@@ -53,17 +57,19 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 #define NAME(stem) TEXT(P) #stem
-/* Reports illegal parameter number `info`, if not 0, and is then true. */
+/* If `info` is not 0, reports it as the number of an illegal parameter, and is true. */
 #define BAD(stem, info) gpb_embedded_bad(WIDTH, NAME(stem), info)
-/* False, after a report, if one of CBLAS's leading enumerations is not among those of its kind (embedded/error.h). */
+/* False, after a report, if one of CBLAS's leading enumerations is not legal for its kind
+   (embedded/error.h). */
 #define LEGAL(stem, kinds, ...) gpb_embedded_legal(WIDTH, NAME(stem), kinds, (const int[]){__VA_ARGS__})
 
-/* Row-major complex calls need conj(A), which Fortran's letters cannot say: to our own bodies we say it with this bit on the letter. */
+/* Row-major complex calls need conj(A), which Fortran's letters cannot express. This bit on the letter
+   expresses it for our own bodies. */
 #define CONJUGATED 0x80
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
 
-/* The upper-case letter at p (and CONJUGATED) if it is one of the set, else 0. */
+/* The upper-case letter at p (and CONJUGATED), if the set has it; else 0. */
 static inline int letter_of(const char *set, const char *p)
 {
     int bit = *p & CONJUGATED, letter = *p & ~CONJUGATED & 0xff;
@@ -79,7 +85,8 @@ static inline char letter(int value)
     return value <= 113 ? "NTC"[value - 111] : value <= 122 ? "UL"[value - 121] : value <= 132 ? "NU"[value - 131] : "LR"[value - 141];
 }
 
-/* A row-major matrix is the column-major one transposed: the other triangle, the other side, the other transposition. */
+/* A row-major matrix is the column-major one transposed: with the other triangle, on the other side, with the
+   other transposition. */
 static inline char uplo_letter(int layout, int uplo) { return letter(layout == ROW_MAJOR ? 121 + 122 - uplo : uplo); }
 static inline char side_letter(int layout, int side) { return letter(layout == ROW_MAJOR ? 141 + 142 - side : side); }
 static inline char trans_letter(int layout, int trans)
@@ -88,13 +95,14 @@ static inline char trans_letter(int layout, int trans)
     return trans == 111 ? 'T' : (char)('N' | (trans == 113 && COMPLEX ? CONJUGATED : 0));
 }
 
-/* Of a Hermitian matrix, the other triangle's elements are also the conjugates. */
+/* In the other triangle of a Hermitian matrix the elements are also conjugated. */
 static inline char hermitian_letter(int layout, int uplo)
 {
     return (char)(uplo_letter(layout, uplo) | (COMPLEX && layout == ROW_MAJOR ? CONJUGATED : 0));
 }
 
-/* Of a rank-k update, whose transpositions are N and `other`: what it does not know stays, to be reported. */
+/* For a rank-k update, whose transpositions are N and `other`. An unknown one is returned unchanged, to be
+   reported. */
 static inline char rank_k_letter(int layout, int trans, char other)
 {
     char t = letter(trans);

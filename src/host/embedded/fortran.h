@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported Fortran names, as the CBLAS entries and the batches call them: a host may be compiled Fortran, so each character
-   has its hidden length. */
+/* The exported Fortran names, as the CBLAS entries and the batches call them. A host may be compiled Fortran,
+   so each character argument has its hidden length. */
 
-#define SAME(p, stem) extern __typeof__(F77_OF(p, stem)) BLAS_OF(p, stem);        /* no characters: as our own body is declared */
+#define SAME(p, stem) extern __typeof__(F77_OF(p, stem)) BLAS_OF(p, stem);        /* for routines without
+                                                                                     character arguments,
+                                                                                     declared as our own
+                                                                                     body */
 SAME(P, axpy) SAME(P, copy) SAME(P, swap) SAME(P, scal) SAME(P, rotg) SAME(RP, asum) SAME(RP, nrm2) SAME(IP, amax) SAME(PR, rot)
 #if COMPLEX
 SAME(PR, scal) SAME(RR, cabs1) SAME(P, dotu) SAME(P, dotc) SAME(P, geru) SAME(P, gerc)

@@ -115,7 +115,7 @@ R F77(dot)(const INT *n, const R *x, const INT *incx, const R *y, const INT *inc
     return dot(*n, FIRST(x, *n, *incx), *incx, FIRST(y, *n, *incy), *incy, false);
 }
 
-/* On return a is r, and b is z, from which c and s can be had again. */
+/* On return a is r, and b is z, from which c and s can be computed again. */
 void F77(rotg)(R *a, R *b, R *c, R *s)
 {
     if (*b == 0) {
@@ -134,8 +134,8 @@ void F77(rotg)(R *a, R *b, R *c, R *s)
     *a = r;
 }
 
-/* param is flag, h11, h21, h12, h22; the flag says which of them are what it implies instead (-1 none; 0 h11 = h22 = 1;
-   1 h21 = -1, h12 = 1; -2 H is the identity). */
+/* param is flag, h11, h21, h12, h22. The flag says which of the four have implied values instead (-1 none; 0
+   h11 = h22 = 1; 1 h21 = -1, h12 = 1; -2 H is the identity). */
 void F77(rotm)(const INT *n, R *x, const INT *incx, R *y, const INT *incy, const R *param)
 {
     R flag = param[0];
@@ -151,8 +151,8 @@ void F77(rotm)(const INT *n, R *x, const INT *incx, R *y, const INT *incy, const
     }
 }
 
-/* The modified Givens rotation (Lawson, Hanson, Kincaid, Krogh 1979): H with the second component of H (sqrt(d1) x1, sqrt(d2) y1)
-   zero. */
+/* The modified Givens rotation (Lawson, Hanson, Kincaid, Krogh 1979): an H that makes the second component of
+   H (sqrt(d1) x1, sqrt(d2) y1) zero. */
 void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
 {
     const R gam = 4096, large = 16777216, small = 1 / large;
@@ -171,7 +171,8 @@ void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
         *d2 = *d1 / u, *d1 = held, *x1 = *y1 * u;
     }
     if (flag < 0) *d1 = *d2 = *x1 = 0;
-    /* Bring d1 and |d2| between small and large, which needs all of H. An infinity would never get there. */
+    /* Scales d1 and |d2| to lie between small and large, which needs all of H. An infinity would never get
+       there. */
     for (int which = 0; which < 2; which++) {
         R *d = which ? d2 : d1, *left = which ? &h21 : &h11, *right = which ? &h22 : &h12;
         while (*d != 0 && isfinite(*d) && (fabs(*d) <= small || fabs(*d) >= large)) {
@@ -192,7 +193,7 @@ void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
 
 #if SINGLE
 
-/* Products summed in double; sdsdot rounds the sum with sb. */
+/* Products are summed in double; sdsdot rounds the sum with sb. */
 double F77_OF(ds, dot)(const INT *n, const float *x, const INT *incx, const float *y, const INT *incy)
 {
     double sum = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Level 2, Fortran: argument checks in netlib's order, quick returns, then a body of embedded/matvec.h. Real SY, SB, SP and
-   complex HE, HB, HP are the same routines by other names. The numbers are those of the illegal parameter. */
+/* Level 2, Fortran: argument checks in netlib's order, quick returns, then a body of embedded/matvec.h. Real
+   SY, SB, SP and complex HE, HB, HP are the same routines under other names. The numbers are those of illegal
+   parameters. */
 
 #if COMPLEX
 #define SYMMETRIC(stem) he##stem
@@ -109,7 +110,7 @@ TRIANGULAR_BAND(tbsv, true)
 TRIANGULAR_PACKED(tpmv, false)
 TRIANGULAR_PACKED(tpsv, true)
 
-/* GER, GERU, GERC; with x conjugated instead of y, what row-major GERC needs. */
+/* GER, GERU, GERC; with x conjugated instead of y, as row-major GERC needs. */
 static void LOCAL(rank_one)(const char *name, const INT *m, const INT *n, const T *alpha, const T *x, const INT *incx,
                             bool conj_x, const T *y, const INT *incy, bool conj_y, T *a, const INT *lda)
 {

@@ -18,7 +18,7 @@ void F77(gemm)(GPB_F77_GEMM_PARAMS(T, INT))
     multiply(*m, *n, *k, *alpha, &left, &right, false, &(target){c, 1, *ldc, 'G'});
 }
 
-/* One triangle of a product: netlib's GEMMTR, elsewhere GEMMT. */
+/* One triangle of a product: GEMMTR in netlib, GEMMT elsewhere. */
 static void LOCAL(gemmtr)(const char *name, GPB_F77_GEMMTR_PARAMS(T, INT))
 {
     int u = letter_of("UL", uplo), ta = letter_of("NTC", transa), tb = letter_of("NTC", transb);
@@ -53,7 +53,8 @@ SYMM(symm, false)
 SYMM(hemm, true)
 #endif
 
-/* C = alpha op(A) op(A)^T + beta C on a triangle; Hermitian with op(A)^H, real alpha and beta, and a real diagonal. */
+/* C = alpha op(A) op(A)^T + beta C on a triangle. Hermitian: op(A)^H, real alpha and beta, and a real
+   diagonal. */
 #define SYRK(stem, letters, hermitian, S)                                                                                       \
     void F77(stem)(const char *uplo, const char *trans, const INT *n, const INT *k, const S *alpha, const T *a, const INT *lda, \
                    const S *beta, T *c, const INT *ldc)                                                                         \
@@ -68,7 +69,8 @@ SYMM(hemm, true)
         if (hermitian) make_diagonal_real(&(columns){FULL, c, *n, *n, *n, *ldc});                                               \
     }
 
-/* C = alpha op(A) op(B)^T + alpha op(B) op(A)^T + beta C; Hermitian with ^H, conj(alpha) in the second product, and real beta. */
+/* C = alpha op(A) op(B)^T + alpha op(B) op(A)^T + beta C. Hermitian: ^H, conj(alpha) in the second product,
+   and real beta. */
 #define SYR2K(stem, letters, hermitian, S)                                                                                      \
     void F77(stem)(const char *uplo, const char *trans, const INT *n, const INT *k, const T *alpha, const T *a, const INT *lda, \
                    const T *b, const INT *ldb, const S *beta, T *c, const INT *ldc)                                             \
@@ -115,7 +117,7 @@ SYR2K(syr2k, "NTC", false, T)
 TRMM(trmm, false)
 TRMM(trsm, true)
 
-/* The batches call the exported gemm_, which may be faster than ours. */
+/* The batches call the exported gemm_, which may be faster than our body. */
 void F77(gemm_batch)(GPB_F77_GEMM_BATCH_PARAMS(T, INT))
 {
     if (BAD(gemm_batch, *group_count < 0 ? 14 : 0)) return;

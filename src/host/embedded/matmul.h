@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of Level 3: one blocked product of packed operands; a symmetric matrix is an operand that packs its mirror image, a
-   rank-k update a product that stores one triangle, a triangular product or solve a sweep of products along the diagonal. */
+/* The bodies of Level 3. There is one blocked product of packed operands. A symmetric matrix is an operand
+   that packs its mirror image; a rank-k update is a product that stores one triangle; a triangular product or
+   solve is a sweep of products along the diagonal. */
 
-/* A(i,j) = a[i*rs + j*cs], conjugated if asked. stored 'G': all of A; 'U', 'L': that triangle, of a symmetric or Hermitian matrix. */
+/* A(i,j) = a[i*rs + j*cs], conjugated if `conjugate`. stored: 'G' all of A; 'U', 'L' that triangle of a
+   symmetric or Hermitian matrix. */
 typedef struct operand {
     const T *a;
     int64_t rs, cs;
@@ -10,7 +12,7 @@ typedef struct operand {
     char stored;
 } operand;
 
-/* Where a product is added: C(i,j) = c[i*rs + j*cs], all of it ('G') or one triangle. */
+/* The matrix to which a product is added: C(i,j) = c[i*rs + j*cs], all of it ('G') or one triangle. */
 typedef struct target {
     T *c;
     int64_t rs, cs;
@@ -40,7 +42,8 @@ static operand part(operand o, int64_t i, int64_t j)
     return o;
 }
 
-/* Element (i,j) of any operand; with `hermitian`, the mirror of a triangle is conjugate and the diagonal real. */
+/* Element (i,j) of any operand. hermitian: the mirror image of a triangle is conjugated, and the diagonal is
+   real. */
 static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
 {
     bool mirrored = (o->stored == 'U' && i > j) || (o->stored == 'L' && i < j);
@@ -49,13 +52,14 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
     return conj_if(o->conjugate != (hermitian && mirrored), x);
 }
 
-/* A tile is 32 bytes of rows by NR columns: its sums fill the 16 registers of AVX, or nearly those of SSE. The packed blocks of A
-   and B (32 and 48 KiB, on the stack: a thread may have 128 in all) stay in the second-level cache. */
+/* A tile is 32 bytes of rows by NR columns. Its sums fill the 16 registers of AVX, or nearly those of SSE.
+   The packed blocks of A and B (32 and 48 KiB) stay in the second-level cache. They are on the stack, of
+   which a thread may have only 128 KiB in all. */
 typedef R vec __attribute__((vector_size(32), may_alias));
 enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T), MC = 64, NC = 96 };
 
-/* Packs op(A)(i0.., p0..) of rows x depth, `width` rows at a time, depth after depth; complex as `width` real, then imaginary
-   parts. Rows beyond the last are zeros. */
+/* Packs op(A)(i0.., p0..) of rows x depth: `width` rows at a time, for each depth in turn. Complex numbers
+   are packed as `width` real parts, then `width` imaginary parts. Rows after the last are zeros. */
 static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth, int width)
 {
     for (int64_t i = i0; i < i0 + rows; i += width)
@@ -119,7 +123,8 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
     }
 }
 
-/* C += alpha A B for an m x k operand A and a k x n operand B, of which one may be symmetric, or Hermitian if so said. */
+/* C += alpha A B for an m x k operand A and a k x n operand B. One of them may be symmetric, or Hermitian if
+   `hermitian`. */
 static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian,
                      const target *c)
 {
@@ -145,7 +150,8 @@ static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a,
         }
 }
 
-/* C = beta C, all of it or a triangle, without reading C if beta is 0. With real_beta, as a real number times a complex one. */
+/* C = beta C, all of it or a triangle; if beta is 0, C is not read. real_beta: multiplies by the real part of
+   beta only. */
 static void scale_matrix(int uplo, int64_t m, int64_t n, T beta, bool real_beta, T *c, int64_t ldc)
 {
     if (beta == 1) return;
@@ -156,8 +162,9 @@ static void scale_matrix(int uplo, int64_t m, int64_t n, T beta, bool real_beta,
         }
 }
 
-/* B = A B or, to solve, B = A^-1 B, for an m x m triangular operand A and m x n B, in blocks along the diagonal: the block's own
-   triangle by Level 2, the rest of its rows by products with rows of B that are still (or, to solve, already) right. */
+/* B = A B, or to solve B = A^-1 B, for an m x m triangular operand A and m x n B, in blocks along the
+   diagonal. The block's own triangle is computed by Level 2, the rest of its rows by products with rows of B
+   that still have their old values (or, to solve, already have their new values). */
 static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64_t n, const operand *a, const target *b)
 {
     enum { BLOCK = 32 };

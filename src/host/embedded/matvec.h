@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows it holds: one body
-   serves all. */
+/* The bodies of Level 2. Full, band and packed matrices differ only in where a column begins and which rows
+   it holds, so one body serves all three. */
 
-/* Where the columns of a matrix lie: those of m rows with kl diagonals below the main one and ku above it. */
+/* The places of a matrix's columns: m rows, kl diagonals below the main one and ku above it. */
 typedef struct columns {
     enum { FULL, BAND, PACKED } storage;
     T *a;
     int64_t m, kl, ku, lda;
 } columns;
 
-/* A whole triangle has all of its diagonals; an upper one none below the main one. */
+/* A full triangle has all of its diagonals; an upper one has none below the main one. */
 static columns triangle(int storage, int uplo, const T *a, int64_t n, int64_t lda)
 {
     bool upper = (uplo & ~CONJUGATED) == 'U';
@@ -34,7 +34,7 @@ static T *column(const columns *s, int64_t j, int64_t *from, int64_t *to)
     }
 }
 
-/* Of a triangle, the rows of column j without the diagonal. */
+/* The rows of a triangle's column j without the diagonal. */
 static T *off_diagonal(const columns *s, int64_t j, int64_t *from, int64_t *count)
 {
     int64_t to;
@@ -52,7 +52,7 @@ static void general_matvec(int trans, const columns *s, int64_t n, T alpha, cons
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
         const T *c = column(s, j, &from, &to);
-        if (from >= to) break;                  /* a band that has left the matrix below */
+        if (from >= to) break;                  /* the band has left the matrix at the bottom */
         if (by_columns) axpy(to - from, alpha * x[j * incx], c + from, 1, y + from * incy, incy, conjugate);
         else y[j * incy] += alpha * dot(to - from, c + from, 1, x + from * incx, incx, conjugate);
     }
@@ -70,7 +70,8 @@ static void symmetric_matvec(bool conjugate, const columns *s, T alpha, const T 
     }
 }
 
-/* x = op(A) x, or op(A) x = b solved in place. A unit diagonal is not read; like netlib's, zeros of x skip their column. */
+/* x = op(A) x, or solves op(A) x = b in place. A unit diagonal is not read. As in netlib's, zeros of x skip
+   their column. */
 static void triangular_matvec(bool solve, int trans, bool unit, const columns *s, T *x, int64_t incx)
 {
     bool by_columns = (trans & ~CONJUGATED) == 'N', conjugate = trans == 'C' || trans & CONJUGATED;
@@ -92,7 +93,7 @@ static void triangular_matvec(bool solve, int trans, bool unit, const columns *s
     }
 }
 
-/* A += alpha x y^T, with x and y conjugated if asked; zeros of y skip their column. */
+/* A += alpha x y^T, with x and y conjugated if so said. Zeros of y skip their column. */
 static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y, int64_t incy,
                      bool conj_y)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The embedded BLAS, single precision. */
 #define P s
-#define RP s            /* first letters of what returns a real: snrm2 */
-#define PR s            /* first letters of what takes reals: srot */
+#define RP s            /* first letters of routines that return a real: snrm2 */
+#define PR s            /* first letters of routines that take reals: srot */
 #define R float
-#define WIDE double            /* squares of R neither overflow nor vanish in it */
+#define WIDE double            /* squares of R neither overflow nor underflow in it */
 #define SINGLE 1
 #define COMPLEX 0
 #include "src/host/embedded/embedded.h"

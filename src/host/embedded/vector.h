@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops on vectors that Levels 1 and 2 are made of. Strides are signed; a vector is given by the address of element 0. */
+/* Vector loops for Levels 1 and 2. Strides are signed; a vector is given by the address of element 0. */
 
-/* Element 0 of a BLAS vector: with a negative increment BLAS is given the address of the last. */
+/* Element 0 of a BLAS vector. If the increment is negative, BLAS passes the address of the last element. */
 #define FIRST(x, n, inc) ((inc) < 0 ? (x) - ((int64_t)(n) - 1) * (inc) : (x))
 
 static inline T conj_if(bool conjugate, T x) { return conjugate ? CONJ(x) : x; }
@@ -12,14 +12,15 @@ static inline __attribute__((always_inline)) void axpy_loop(int64_t n, T alpha, 
     for (int64_t i = 0; i < n; i++) y[i * incy] += alpha * conj_if(conjugate, x[i * incx]);
 }
 
-/* y += alpha x, with x conjugated if asked. Unit strides are constants, so that their loop is vectorised. */
+/* y += alpha x, with x conjugated if `conjugate`. Unit strides are constants, so that their loop is
+   vectorised. */
 static void axpy(int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t incy, bool conjugate)
 {
     if (incx == 1 && incy == 1) axpy_loop(n, alpha, x, 1, y, 1, conjugate);
     else axpy_loop(n, alpha, x, incx, y, incy, conjugate);
 }
 
-/* In eight partial sums: one alone would wait for every addition, and may not be vectorised. */
+/* In eight partial sums, because one sum would wait for every addition and may not be vectorised. */
 static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy,
                                                         bool conjugate)
 {
@@ -34,14 +35,14 @@ static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, i
     return part[0];
 }
 
-/* The sum of x y, with x conjugated if asked. */
+/* The sum of x y, with x conjugated if `conjugate`. */
 static T dot(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy, bool conjugate)
 {
     if (incx == 1 && incy == 1) return dot_loop(n, x, 1, y, 1, conjugate);
     return dot_loop(n, x, incx, y, incy, conjugate);
 }
 
-/* x = beta x, without reading x if beta is 0. */
+/* x = beta x; if beta is 0, x is not read. */
 static void scale_vector(int64_t n, T beta, T *x, int64_t incx)
 {
     if (beta == 1) return;

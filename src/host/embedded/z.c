@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The embedded BLAS, double complex. */
 #define P z
-#define RP dz           /* first letters of what returns a real: dznrm2 */
+#define RP dz           /* first letters of routines that return a real: dznrm2 */
 #define RR d                  /* its real type: dcabs1 */
-#define PR zd           /* first letters of what takes reals: zdrot */
+#define PR zd           /* first letters of routines that take reals: zdrot */
 #define R double
-#define WIDE long double      /* squares of R neither overflow nor vanish in it */
+#define WIDE long double      /* squares of R neither overflow nor underflow in it */
 #define COMPLEX 1
 #include "src/host/embedded/embedded.h"
