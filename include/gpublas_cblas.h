@@ -31,40 +31,45 @@ typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
     void cblas_##p##axpy##x(I n, S alpha, const T *X, I incx, T *Y, I incy);                                 \
     void cblas_##p##scal##x(I n, S alpha, T *X, I incx);                                                     \
     size_t cblas_i##p##amax##x(I n, const T *X, I incx);                                                     \
-    void cblas_##p##gemv##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, I m, I n, S alpha, const T *A, I lda, const T *X, I incx, \
-                            S beta, T *Y, I incy);                                                           \
-    void cblas_##p##gbmv##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, I m, I n, I kl, I ku, S alpha, const T *A, I lda, const T *X, \
+    void cblas_##p##gemv##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, I m, I n, S alpha, const T *A, I lda, const T *X, \
                             I incx, S beta, T *Y, I incy);                                                   \
-    void cblas_##p##trmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *A, I lda, T *X, I incx); \
-    void cblas_##p##trsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *A, I lda, T *X, I incx); \
-    void cblas_##p##tbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, I k, const T *A, I lda, T *X, \
+    void cblas_##p##gbmv##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, I m, I n, I kl, I ku, S alpha, const T *A, I lda, \
+                            const T *X, I incx, S beta, T *Y, I incy);                                       \
+    void cblas_##p##trmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *A, I lda,   \
+                            T *X, I incx);                                                                   \
+    void cblas_##p##trsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *A, I lda,   \
+                            T *X, I incx);                                                                   \
+    void cblas_##p##tbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, I k, const T *A,     \
+                            I lda, T *X, I incx);                                                            \
+    void cblas_##p##tbsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, I k, const T *A,     \
+                            I lda, T *X, I incx);                                                            \
+    void cblas_##p##tpmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *Ap, T *X,   \
                             I incx);                                                                         \
-    void cblas_##p##tbsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, I k, const T *A, I lda, T *X, \
+    void cblas_##p##tpsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *Ap, T *X,   \
                             I incx);                                                                         \
-    void cblas_##p##tpmv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *Ap, T *X, I incx); \
-    void cblas_##p##tpsv##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I n, const T *Ap, T *X, I incx); \
-    void cblas_##p##gemm##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k, S alpha, const T *A, I lda, \
+    void cblas_##p##gemm##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k, S alpha,          \
+                            const T *A, I lda, const T *B, I ldb, S beta, T *C, I ldc);                      \
+    void cblas_##p##gemmtr##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I n, I k, S alpha, \
+                              const T *A, I lda, const T *B, I ldb, S beta, T *C, I ldc);                    \
+    void cblas_##p##gemmt##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I n, I k, S alpha,  \
+                             const T *A, I lda, const T *B, I ldb, S beta, T *C, I ldc);                     \
+    void cblas_##p##gemm_batch##x(CBLAS_LAYOUT, const CBLAS_TRANSPOSE *, const CBLAS_TRANSPOSE *,            \
+                                  const I *m, const I *n, const I *k, const T *alpha, const T **A,           \
+                                  const I *lda, const T **B, const I *ldb, const T *beta, T **C,             \
+                                  const I *ldc, I group_count, const I *group_size);                         \
+    void cblas_##p##gemm_batch_strided##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k,     \
+                                          S alpha, const T *A, I lda, I stridea, const T *B, I ldb,          \
+                                          I strideb, S beta, T *C, I ldc, I stridec, I batch_size);          \
+    void cblas_##p##symm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, S alpha, const T *A, I lda,      \
                             const T *B, I ldb, S beta, T *C, I ldc);                                         \
-    void cblas_##p##gemmtr##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, \
-                              I lda, const T *B, I ldb, S beta, T *C, I ldc);                                \
-    void cblas_##p##gemmt##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, \
+    void cblas_##p##syrk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, I lda, \
+                            S beta, T *C, I ldc);                                                            \
+    void cblas_##p##syr2k##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A,       \
                              I lda, const T *B, I ldb, S beta, T *C, I ldc);                                 \
-    void cblas_##p##gemm_batch##x(CBLAS_LAYOUT, const CBLAS_TRANSPOSE *, const CBLAS_TRANSPOSE *, const I *m, const I *n, \
-                                  const I *k, const T *alpha, const T **A, const I *lda, const T **B, const I *ldb, \
-                                  const T *beta, T **C, const I *ldc, I group_count, const I *group_size);   \
-    void cblas_##p##gemm_batch_strided##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k, S alpha, \
-                                          const T *A, I lda, I stridea, const T *B, I ldb, I strideb, S beta, T *C, \
-                                          I ldc, I stridec, I batch_size);                                   \
-    void cblas_##p##symm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, S alpha, const T *A, I lda, const T *B, \
-                            I ldb, S beta, T *C, I ldc);                                                     \
-    void cblas_##p##syrk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, I lda, S beta, \
-                            T *C, I ldc);                                                                    \
-    void cblas_##p##syr2k##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, I lda, const T *B, \
-                             I ldb, S beta, T *C, I ldc);                                                    \
-    void cblas_##p##trmm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I m, I n, S alpha, \
-                            const T *A, I lda, T *B, I ldb);                                                 \
-    void cblas_##p##trsm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I m, I n, S alpha, \
-                            const T *A, I lda, T *B, I ldb);
+    void cblas_##p##trmm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I m, I n,     \
+                            S alpha, const T *A, I lda, T *B, I ldb);                                        \
+    void cblas_##p##trsm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, I m, I n,     \
+                            S alpha, const T *A, I lda, T *B, I ldb);
 
 #define GPB_REAL(p, T, I, x)                                                                                 \
     T cblas_##p##dot##x(I n, const T *X, I incx, const T *Y, I incy);                                        \
@@ -74,16 +79,18 @@ typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
     void cblas_##p##rotg##x(T *a, T *b, T *c, T *s);                                                         \
     void cblas_##p##rotm##x(I n, T *X, I incx, T *Y, I incy, const T *P);                                    \
     void cblas_##p##rotmg##x(T *d1, T *d2, T *b1, T b2, T *P);                                               \
-    void cblas_##p##symv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *A, I lda, const T *X, I incx, T beta, T *Y, \
-                            I incy);                                                                         \
-    void cblas_##p##sbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, I k, T alpha, const T *A, I lda, const T *X, I incx, T beta, \
+    void cblas_##p##symv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *A, I lda, const T *X, I incx,   \
+                            T beta, T *Y, I incy);                                                           \
+    void cblas_##p##sbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, I k, T alpha, const T *A, I lda, const T *X,      \
+                            I incx, T beta, T *Y, I incy);                                                   \
+    void cblas_##p##spmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *Ap, const T *X, I incx, T beta, \
                             T *Y, I incy);                                                                   \
-    void cblas_##p##spmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *Ap, const T *X, I incx, T beta, T *Y, \
-                            I incy);                                                                         \
-    void cblas_##p##ger##x(CBLAS_LAYOUT, I m, I n, T alpha, const T *X, I incx, const T *Y, I incy, T *A, I lda); \
+    void cblas_##p##ger##x(CBLAS_LAYOUT, I m, I n, T alpha, const T *X, I incx, const T *Y, I incy, T *A,    \
+                           I lda);                                                                           \
     void cblas_##p##syr##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *X, I incx, T *A, I lda);         \
     void cblas_##p##spr##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *X, I incx, T *Ap);               \
-    void cblas_##p##syr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *X, I incx, const T *Y, I incy, T *A, I lda); \
+    void cblas_##p##syr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *X, I incx, const T *Y, I incy,  \
+                            T *A, I lda);                                                                    \
     void cblas_##p##spr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, T alpha, const T *X, I incx, const T *Y, I incy,  \
                             T *Ap);
 
@@ -96,38 +103,38 @@ typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
     void cblas_##p##r##rot##x(I n, void *X, I incx, void *Y, I incy, R c, R s);                              \
     void cblas_##p##r##scal##x(I n, R alpha, void *X, I incx);                                               \
     R cblas_##r##cabs1##x(const void *z);                                                                    \
-    void cblas_##p##hemv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *A, I lda, const void *X, \
+    void cblas_##p##hemv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *A, I lda,          \
+                            const void *X, I incx, const void *beta, void *Y, I incy);                       \
+    void cblas_##p##hbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, I k, const void *alpha, const void *A, I lda,     \
+                            const void *X, I incx, const void *beta, void *Y, I incy);                       \
+    void cblas_##p##hpmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *Ap, const void *X, \
                             I incx, const void *beta, void *Y, I incy);                                      \
-    void cblas_##p##hbmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, I k, const void *alpha, const void *A, I lda, const void *X, \
-                            I incx, const void *beta, void *Y, I incy);                                      \
-    void cblas_##p##hpmv##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *Ap, const void *X, I incx, \
-                            const void *beta, void *Y, I incy);                                              \
-    void cblas_##p##geru##x(CBLAS_LAYOUT, I m, I n, const void *alpha, const void *X, I incx, const void *Y, I incy, \
-                            void *A, I lda);                                                                 \
-    void cblas_##p##gerc##x(CBLAS_LAYOUT, I m, I n, const void *alpha, const void *X, I incx, const void *Y, I incy, \
-                            void *A, I lda);                                                                 \
+    void cblas_##p##geru##x(CBLAS_LAYOUT, I m, I n, const void *alpha, const void *X, I incx, const void *Y, \
+                            I incy, void *A, I lda);                                                         \
+    void cblas_##p##gerc##x(CBLAS_LAYOUT, I m, I n, const void *alpha, const void *X, I incx, const void *Y, \
+                            I incy, void *A, I lda);                                                         \
     void cblas_##p##her##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, R alpha, const void *X, I incx, void *A, I lda);   \
     void cblas_##p##hpr##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, R alpha, const void *X, I incx, void *Ap);         \
-    void cblas_##p##her2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *X, I incx, const void *Y, \
-                            I incy, void *A, I lda);                                                         \
-    void cblas_##p##hpr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *X, I incx, const void *Y, \
-                            I incy, void *Ap);                                                               \
-    void cblas_##p##hemm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, const void *alpha, const void *A, I lda, \
-                            const void *B, I ldb, const void *beta, void *C, I ldc);                         \
-    void cblas_##p##herk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, R alpha, const void *A, I lda, R beta, \
-                            void *C, I ldc);                                                                 \
-    void cblas_##p##her2k##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, const void *alpha, const void *A, \
-                             I lda, const void *B, I ldb, R beta, void *C, I ldc);
+    void cblas_##p##her2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *X, I incx,         \
+                            const void *Y, I incy, void *A, I lda);                                          \
+    void cblas_##p##hpr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *X, I incx,         \
+                            const void *Y, I incy, void *Ap);                                                \
+    void cblas_##p##hemm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, const void *alpha,               \
+                            const void *A, I lda, const void *B, I ldb, const void *beta, void *C, I ldc);   \
+    void cblas_##p##herk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, R alpha, const void *A,     \
+                            I lda, R beta, void *C, I ldc);                                                  \
+    void cblas_##p##her2k##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, const void *alpha,         \
+                             const void *A, I lda, const void *B, I ldb, R beta, void *C, I ldc);
 
 #define GPB_MIXED(I, x)                                                                      \
     float cblas_sdsdot##x(I n, float alpha, const float *X, I incx, const float *Y, I incy); \
     double cblas_dsdot##x(I n, const float *X, I incx, const float *Y, I incy);
 
-#define GPB_WIDTH(I, x)                                                                                      \
-    GPB_ALL(s, float, float, I, x) GPB_ALL(d, double, double, I, x)                                          \
-    GPB_ALL(c, void, const void *, I, x) GPB_ALL(z, void, const void *, I, x)                                \
-    GPB_REAL(s, float, I, x) GPB_REAL(d, double, I, x) GPB_COMPLEX(c, s, float, I, x) GPB_COMPLEX(z, d, double, I, x) \
-    GPB_MIXED(I, x)
+#define GPB_WIDTH(I, x)                                                                         \
+    GPB_ALL(s, float, float, I, x)                                                              \
+    GPB_ALL(d, double, double, I, x) GPB_ALL(c, void, const void *, I, x)                       \
+        GPB_ALL(z, void, const void *, I, x) GPB_REAL(s, float, I, x) GPB_REAL(d, double, I, x) \
+            GPB_COMPLEX(c, s, float, I, x) GPB_COMPLEX(z, d, double, I, x) GPB_MIXED(I, x)
 GPB_WIDTH(int32_t, )
 GPB_WIDTH(int64_t, _64)
 

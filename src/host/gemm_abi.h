@@ -10,54 +10,54 @@
 #define GPB_GEMM_ABI_H
 
 /* C = alpha op(A) op(B) + beta C */
-#define GPB_F77_GEMM_PARAMS(T, INT)                                                                          \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a, \
-    const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
+#define GPB_F77_GEMM_PARAMS(T, INT)                                                                   \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, \
+        const T *a, const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
 #define GPB_F77_GEMM_ARGS transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT)                                                                \
-    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb, \
-    SCALAR beta, T *c, INT ldc
+#define GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT)                                                               \
+    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, \
+        INT ldb, SCALAR beta, T *c, INT ldc
 #define GPB_CBLAS_GEMM_ARGS layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
 /* The same for one triangle of a square C: gemmtr (netlib 3.12.1), also called gemmt */
-#define GPB_F77_GEMMTR_PARAMS(T, INT)                                                                        \
-    const char *uplo, const char *transa, const char *transb, const INT *n, const INT *k, const T *alpha, const T *a, \
-    const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
+#define GPB_F77_GEMMTR_PARAMS(T, INT)                                                                     \
+    const char *uplo, const char *transa, const char *transb, const INT *n, const INT *k, const T *alpha, \
+        const T *a, const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
 #define GPB_F77_GEMMTR_ARGS uplo, transa, transb, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT)                                                              \
-    int layout, int uplo, int transa, int transb, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb, \
-    SCALAR beta, T *c, INT ldc
+#define GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT)                                                    \
+    int layout, int uplo, int transa, int transb, INT n, INT k, SCALAR alpha, const T *a, INT lda, \
+        const T *b, INT ldb, SCALAR beta, T *c, INT ldc
 #define GPB_CBLAS_GEMMTR_ARGS layout, uplo, transa, transb, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
 /* Groups of equal calls (oneMKL): each array has one entry per group, or one address per member, in the order
    of the groups */
-#define GPB_F77_GEMM_BATCH_PARAMS(T, INT)                                                                    \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *const *a, \
-    const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc, const INT *group_count, \
-    const INT *group_size
+#define GPB_F77_GEMM_BATCH_PARAMS(T, INT)                                                                 \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha,     \
+        const T *const *a, const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, \
+        const INT *ldc, const INT *group_count, const INT *group_size
 #define GPB_F77_GEMM_BATCH_ARGS GPB_F77_GEMM_ARGS, group_count, group_size
 
 #define GPB_CBLAS_GEMM_BATCH_PARAMS(T, INT)                                                                  \
-    int layout, const int *transa, const int *transb, const INT *m, const INT *n, const INT *k, const T *alpha, \
-    const T *const *a, const INT *lda, const T *const *b, const INT *ldb, const T *beta, T *const *c, const INT *ldc, \
-    INT group_count, const INT *group_size
+    int layout, const int *transa, const int *transb, const INT *m, const INT *n, const INT *k,              \
+        const T *alpha, const T *const *a, const INT *lda, const T *const *b, const INT *ldb, const T *beta, \
+        T *const *c, const INT *ldc, INT group_count, const INT *group_size
 #define GPB_CBLAS_GEMM_BATCH_ARGS GPB_CBLAS_GEMM_ARGS, group_count, group_size
 
 /* Equal calls at fixed distances (oneMKL) */
-#define GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT)                                                            \
-    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, const T *a, \
-    const INT *lda, const INT *stridea, const T *b, const INT *ldb, const INT *strideb, const T *beta, T *c, const INT *ldc, \
-    const INT *stridec, const INT *batch_size
+#define GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT)                                                       \
+    const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha,   \
+        const T *a, const INT *lda, const INT *stridea, const T *b, const INT *ldb, const INT *strideb, \
+        const T *beta, T *c, const INT *ldc, const INT *stridec, const INT *batch_size
 #define GPB_F77_GEMM_BATCH_STRIDED_ARGS \
     transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, batch_size
 
 #define GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, INT)                                                  \
-    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, INT stridea, const T *b, \
-    INT ldb, INT strideb, SCALAR beta, T *c, INT ldc, INT stridec, INT batch_size
+    int layout, int transa, int transb, INT m, INT n, INT k, SCALAR alpha, const T *a, INT lda, INT stridea, \
+        const T *b, INT ldb, INT strideb, SCALAR beta, T *c, INT ldc, INT stridec, INT batch_size
 #define GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS                                                            \
     layout, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, \
-    batch_size
+        batch_size
 
 #endif

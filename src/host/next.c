@@ -37,7 +37,8 @@ static void *named_host(void)
     if (handle || !path) return handle;
     if (strcmp(path, "embedded") == 0) return EMBEDDED_ONLY;
     handle = gpb_objects_open(path);
-    if (!handle) gpb_log_warn("GPUBLAS_HOST_BLAS cannot be opened (%s); looking for another host BLAS", dlerror());
+    if (!handle)
+        gpb_log_warn("GPUBLAS_HOST_BLAS cannot be opened (%s); looking for another host BLAS", dlerror());
     else if (!gpb_probe_offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_])
              && !gpb_probe_offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_64_]))
         gpb_log_warn("GPUBLAS_HOST_BLAS: %s has no SGEMM of its own", path);

@@ -18,7 +18,10 @@ void CBLAS(scal)(INT n, SCALAR alpha, T *x, INT incx) { BLAS(scal)(&n, BY_ADDRES
 void CBLAS(rotg)(T *a, T *b, R *c, T *s) { BLAS(rotg)(a, b, c, s); }
 R CBLAS_OF(RP, asum)(INT n, const T *x, INT incx) { return BLAS_OF(RP, asum)(&n, x, &incx); }
 R CBLAS_OF(RP, nrm2)(INT n, const T *x, INT incx) { return BLAS_OF(RP, nrm2)(&n, x, &incx); }
-void CBLAS_OF(PR, rot)(INT n, T *x, INT incx, T *y, INT incy, R c, R s) { BLAS_OF(PR, rot)(&n, x, &incx, y, &incy, &c, &s); }
+void CBLAS_OF(PR, rot)(INT n, T *x, INT incx, T *y, INT incy, R c, R s)
+{
+    BLAS_OF(PR, rot)(&n, x, &incx, y, &incy, &c, &s);
+}
 
 /* Counted from 0, also if there is nothing to find. */
 size_t CBLAS_OF(IP, amax)(INT n, const T *x, INT incx)
@@ -42,7 +45,10 @@ void CBLAS(dotc_sub)(INT n, const T *x, INT incx, const T *y, INT incy, T *resul
 }
 #else
 R CBLAS(dot)(INT n, const R *x, INT incx, const R *y, INT incy) { return BLAS(dot)(&n, x, &incx, y, &incy); }
-void CBLAS(rotm)(INT n, R *x, INT incx, R *y, INT incy, const R *param) { BLAS(rotm)(&n, x, &incx, y, &incy, param); }
+void CBLAS(rotm)(INT n, R *x, INT incx, R *y, INT incy, const R *param)
+{
+    BLAS(rotm)(&n, x, &incx, y, &incy, param);
+}
 void CBLAS(rotmg)(R *d1, R *d2, R *x1, R y1, R *param) { BLAS(rotmg)(d1, d2, x1, &y1, param); }
 #endif
 #if SINGLE
@@ -59,48 +65,51 @@ float CBLAS_OF(sds, dot)(INT n, float sb, const float *x, INT incx, const float 
 
 /* Level 2 */
 
-void CBLAS(gemv)(int layout, int trans, INT m, INT n, SCALAR alpha, const T *a, INT lda, const T *x, INT incx, SCALAR beta, T *y,
-                 INT incy)
+void CBLAS(gemv)(int layout, int trans, INT m, INT n, SCALAR alpha, const T *a, INT lda, const T *x, INT incx,
+                 SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(gemv, "LT", layout, trans)) return;
     bool row = layout == ROW_MAJOR;
     char t = trans_letter(layout, trans);
-    EITHER(gemv, t & CONJUGATED)(&t, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, x, &incx, BY_ADDRESS(beta), y,
-                                 &incy, 1);
+    EITHER(gemv, t & CONJUGATED)(&t, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, x, &incx,
+                                 BY_ADDRESS(beta), y, &incy, 1);
 }
 
-void CBLAS(gbmv)(int layout, int trans, INT m, INT n, INT kl, INT ku, SCALAR alpha, const T *a, INT lda, const T *x, INT incx,
-                 SCALAR beta, T *y, INT incy)
+void CBLAS(gbmv)(int layout, int trans, INT m, INT n, INT kl, INT ku, SCALAR alpha, const T *a, INT lda,
+                 const T *x, INT incx, SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(gbmv, "LT", layout, trans)) return;
     bool row = layout == ROW_MAJOR;
     char t = trans_letter(layout, trans);
-    EITHER(gbmv, t & CONJUGATED)(&t, row ? &n : &m, row ? &m : &n, row ? &ku : &kl, row ? &kl : &ku, BY_ADDRESS(alpha), a, &lda,
-                                 x, &incx, BY_ADDRESS(beta), y, &incy, 1);
+    EITHER(gbmv, t & CONJUGATED)(&t, row ? &n : &m, row ? &m : &n, row ? &ku : &kl, row ? &kl : &ku,
+                                 BY_ADDRESS(alpha), a, &lda, x, &incx, BY_ADDRESS(beta), y, &incy, 1);
 }
 
-void CBLAS(SYMMETRIC(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a, INT lda, const T *x, INT incx, SCALAR beta, T *y,
-                          INT incy)
+void CBLAS(SYMMETRIC(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a, INT lda, const T *x,
+                          INT incx, SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(SYMMETRIC(mv), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
-    EITHER(SYMMETRIC(mv), u & CONJUGATED)(&u, &n, BY_ADDRESS(alpha), a, &lda, x, &incx, BY_ADDRESS(beta), y, &incy, 1);
+    EITHER(SYMMETRIC(mv), u & CONJUGATED)(&u, &n, BY_ADDRESS(alpha), a, &lda, x, &incx, BY_ADDRESS(beta),
+                                          y, &incy, 1);
 }
 
-void CBLAS(SYMMETRIC_BAND(mv))(int layout, int uplo, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *x, INT incx,
-                               SCALAR beta, T *y, INT incy)
+void CBLAS(SYMMETRIC_BAND(mv))(int layout, int uplo, INT n, INT k, SCALAR alpha, const T *a, INT lda,
+                               const T *x, INT incx, SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(SYMMETRIC_BAND(mv), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
-    EITHER(SYMMETRIC_BAND(mv), u & CONJUGATED)(&u, &n, &k, BY_ADDRESS(alpha), a, &lda, x, &incx, BY_ADDRESS(beta), y, &incy, 1);
+    EITHER(SYMMETRIC_BAND(mv), u & CONJUGATED)(&u, &n, &k, BY_ADDRESS(alpha), a, &lda, x, &incx,
+                                               BY_ADDRESS(beta), y, &incy, 1);
 }
 
-void CBLAS(SYMMETRIC_PACKED(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a, const T *x, INT incx, SCALAR beta, T *y,
-                                 INT incy)
+void CBLAS(SYMMETRIC_PACKED(mv))(int layout, int uplo, INT n, SCALAR alpha, const T *a, const T *x, INT incx,
+                                 SCALAR beta, T *y, INT incy)
 {
     if (!LEGAL(SYMMETRIC_PACKED(mv), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
-    EITHER(SYMMETRIC_PACKED(mv), u & CONJUGATED)(&u, &n, BY_ADDRESS(alpha), a, x, &incx, BY_ADDRESS(beta), y, &incy, 1);
+    EITHER(SYMMETRIC_PACKED(mv), u & CONJUGATED)(&u, &n, BY_ADDRESS(alpha), a, x, &incx, BY_ADDRESS(beta),
+                                                 y, &incy, 1);
 }
 
 #define C_TRIANGULAR(stem)                                                                                  \
@@ -113,12 +122,13 @@ void CBLAS(SYMMETRIC_PACKED(mv))(int layout, int uplo, INT n, SCALAR alpha, cons
 C_TRIANGULAR(trmv)
 C_TRIANGULAR(trsv)
 
-#define C_TRIANGULAR_BAND(stem)                                                                                    \
-    void CBLAS(stem)(int layout, int uplo, int trans, int diag, INT n, INT k, const T *a, INT lda, T *x, INT incx) \
-    {                                                                                                              \
-        if (!LEGAL(stem, "LUTD", layout, uplo, trans, diag)) return;                                               \
-        char u = uplo_letter(layout, uplo), t = trans_letter(layout, trans), d = letter(diag);                     \
-        EITHER(stem, t & CONJUGATED)(&u, &t, &d, &n, &k, a, &lda, x, &incx, 1, 1, 1);                              \
+#define C_TRIANGULAR_BAND(stem)                                                                    \
+    void CBLAS(stem)(int layout, int uplo, int trans, int diag, INT n, INT k, const T *a, INT lda, \
+                     T *x, INT incx)                                                               \
+    {                                                                                              \
+        if (!LEGAL(stem, "LUTD", layout, uplo, trans, diag)) return;                               \
+        char u = uplo_letter(layout, uplo), t = trans_letter(layout, trans), d = letter(diag);     \
+        EITHER(stem, t & CONJUGATED)(&u, &t, &d, &n, &k, a, &lda, x, &incx, 1, 1, 1);              \
     }
 C_TRIANGULAR_BAND(tbmv)
 C_TRIANGULAR_BAND(tbsv)
@@ -134,13 +144,15 @@ C_TRIANGULAR_PACKED(tpmv)
 C_TRIANGULAR_PACKED(tpsv)
 
 /* Row-major x y^T is column-major y x^T. With conj(y) it needs our own body. */
-#define C_GER(stem, conj_y)                                                                                             \
-    void CBLAS(stem)(int layout, INT m, INT n, SCALAR alpha, const T *x, INT incx, const T *y, INT incy, T *a, INT lda) \
-    {                                                                                                                   \
-        if (!LEGAL(stem, "L", layout)) return;                                                                          \
-        if (layout != ROW_MAJOR) BLAS(stem)(&m, &n, BY_ADDRESS(alpha), x, &incx, y, &incy, a, &lda);                    \
-        else if (!conj_y) BLAS(stem)(&n, &m, BY_ADDRESS(alpha), y, &incy, x, &incx, a, &lda);                           \
-        else LOCAL(rank_one)(NAME(stem), &n, &m, BY_ADDRESS(alpha), y, &incy, true, x, &incx, false, a, &lda);          \
+#define C_GER(stem, conj_y)                                                                          \
+    void CBLAS(stem)(int layout, INT m, INT n, SCALAR alpha, const T *x, INT incx, const T *y,       \
+                     INT incy, T *a, INT lda)                                                        \
+    {                                                                                                \
+        if (!LEGAL(stem, "L", layout)) return;                                                       \
+        if (layout != ROW_MAJOR) BLAS(stem)(&m, &n, BY_ADDRESS(alpha), x, &incx, y, &incy, a, &lda); \
+        else if (!conj_y) BLAS(stem)(&n, &m, BY_ADDRESS(alpha), y, &incy, x, &incx, a, &lda);        \
+        else LOCAL(rank_one)(NAME(stem), &n, &m, BY_ADDRESS(alpha), y, &incy, true, x, &incx, false, \
+                             a, &lda);                                                               \
     }
 #if COMPLEX
 C_GER(geru, false)
@@ -164,22 +176,24 @@ void CBLAS(SYMMETRIC_PACKED(r))(int layout, int uplo, INT n, R alpha, const T *x
 }
 
 /* Row-major: the vectors change places too. */
-void CBLAS(SYMMETRIC(r2))(int layout, int uplo, INT n, SCALAR alpha, const T *x, INT incx, const T *y, INT incy, T *a, INT lda)
+void CBLAS(SYMMETRIC(r2))(int layout, int uplo, INT n, SCALAR alpha, const T *x, INT incx, const T *y,
+                          INT incy, T *a, INT lda)
 {
     if (!LEGAL(SYMMETRIC(r2), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
     bool swap = u & CONJUGATED;
-    EITHER(SYMMETRIC(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x, swap ? &incy : &incx, swap ? x : y, swap ? &incx : &incy,
-                                a, &lda, 1);
+    EITHER(SYMMETRIC(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x, swap ? &incy : &incx, swap ? x : y,
+                                swap ? &incx : &incy, a, &lda, 1);
 }
 
-void CBLAS(SYMMETRIC_PACKED(r2))(int layout, int uplo, INT n, SCALAR alpha, const T *x, INT incx, const T *y, INT incy, T *a)
+void CBLAS(SYMMETRIC_PACKED(r2))(int layout, int uplo, INT n, SCALAR alpha, const T *x, INT incx,
+                                 const T *y, INT incy, T *a)
 {
     if (!LEGAL(SYMMETRIC_PACKED(r2), "LU", layout, uplo)) return;
     char u = hermitian_letter(layout, uplo);
     bool swap = u & CONJUGATED;
-    EITHER(SYMMETRIC_PACKED(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x, swap ? &incy : &incx, swap ? x : y,
-                                       swap ? &incx : &incy, a, 1);
+    EITHER(SYMMETRIC_PACKED(r2), swap)(&u, &n, BY_ADDRESS(alpha), swap ? y : x,
+                                       swap ? &incy : &incx, swap ? x : y, swap ? &incx : &incy, a, 1);
 }
 
 /* Level 3: C^T = op(B)^T op(A)^T, and so on. */
@@ -189,50 +203,56 @@ void CBLAS(gemm)(GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT))
     if (!LEGAL(gemm, "LTT", layout, transa, transb)) return;
     char ta = letter(transa), tb = letter(transb);
     if (layout == ROW_MAJOR)
-        BLAS(gemm)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c, &ldc, 1, 1);
-    else BLAS(gemm)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c, &ldc, 1, 1);
+        BLAS(gemm)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c, &ldc,
+                   1, 1);
+    else BLAS(gemm)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c, &ldc,
+                    1, 1);
 }
 
-#define C_GEMMTR(stem)                                                                                                  \
-    void CBLAS(stem)(GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT))                                                           \
-    {                                                                                                                   \
-        if (!LEGAL(stem, "LUTT", layout, uplo, transa, transb)) return;                                                 \
-        char u = uplo_letter(layout, uplo), ta = letter(transa), tb = letter(transb);                                   \
-        if (layout == ROW_MAJOR)                                                                                        \
-            BLAS(stem)(&u, &tb, &ta, &n, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c, &ldc, 1, 1, 1);  \
-        else BLAS(stem)(&u, &ta, &tb, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c, &ldc, 1, 1, 1); \
+#define C_GEMMTR(stem)                                                                                 \
+    void CBLAS(stem)(GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT))                                          \
+    {                                                                                                  \
+        if (!LEGAL(stem, "LUTT", layout, uplo, transa, transb)) return;                                \
+        char u = uplo_letter(layout, uplo), ta = letter(transa), tb = letter(transb);                  \
+        if (layout == ROW_MAJOR)                                                                       \
+            BLAS(stem)(&u, &tb, &ta, &n, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c, \
+                       &ldc, 1, 1, 1);                                                                 \
+        else BLAS(stem)(&u, &ta, &tb, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta),   \
+                        c, &ldc, 1, 1, 1);                                                             \
     }
 C_GEMMTR(gemmtr)
 C_GEMMTR(gemmt)
 
-#define C_SYMM(stem)                                                                                                            \
-    void CBLAS(stem)(int layout, int side, int uplo, INT m, INT n, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb,      \
-                     SCALAR beta, T *c, INT ldc)                                                                                \
-    {                                                                                                                           \
-        if (!LEGAL(stem, "LSU", layout, side, uplo)) return;                                                                    \
-        char s = side_letter(layout, side), u = uplo_letter(layout, uplo);                                                      \
-        bool row = layout == ROW_MAJOR;                                                                                         \
-        BLAS(stem)(&s, &u, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c, &ldc, 1, 1); \
+#define C_SYMM(stem)                                                       \
+    void CBLAS(stem)(int layout, int side, int uplo, INT m, INT n, SCALAR alpha, const T *a, INT lda, \
+                     const T *b, INT ldb, SCALAR beta, T *c, INT ldc) \
+    {                                                                      \
+        if (!LEGAL(stem, "LSU", layout, side, uplo)) return;               \
+        char s = side_letter(layout, side), u = uplo_letter(layout, uplo); \
+        bool row = layout == ROW_MAJOR;                                    \
+        BLAS(stem)(&s, &u, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, b, &ldb, \
+                   BY_ADDRESS(beta), c, &ldc, 1, 1); \
     }
 C_SYMM(symm)
 
-#define C_SYRK(stem, transposed, S, ADDRESS)                                                                             \
-    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, S alpha, const T *a, INT lda, S beta, T *c, INT ldc) \
-    {                                                                                                                    \
-        if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                                            \
-        char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);                                \
-        BLAS(stem)(&u, &t, &n, &k, ADDRESS(alpha), a, &lda, ADDRESS(beta), c, &ldc, 1, 1);                               \
+#define C_SYRK(stem, transposed, S, ADDRESS)                                                      \
+    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, S alpha, const T *a, INT lda, \
+                     S beta, T *c, INT ldc)                                                       \
+    {                                                                                             \
+        if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                     \
+        char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);         \
+        BLAS(stem)(&u, &t, &n, &k, ADDRESS(alpha), a, &lda, ADDRESS(beta), c, &ldc, 1, 1);        \
     }
 
 /* Row-major HER2K: the products change places, so alpha is conjugated. */
-#define C_SYR2K(stem, transposed, S, ADDRESS, hermitian)                                                                    \
-    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, const T *b, INT ldb, \
-                     S beta, T *c, INT ldc)                                                                                 \
-    {                                                                                                                       \
-        if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                                               \
-        char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);                                   \
-        T by = conj_if(hermitian && layout == ROW_MAJOR, *BY_ADDRESS(alpha));                                               \
-        BLAS(stem)(&u, &t, &n, &k, &by, a, &lda, b, &ldb, ADDRESS(beta), c, &ldc, 1, 1);                                    \
+#define C_SYR2K(stem, transposed, S, ADDRESS, hermitian)                                               \
+    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, \
+                     const T *b, INT ldb, S beta, T *c, INT ldc)                                       \
+    {                                                                                                  \
+        if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                          \
+        char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);              \
+        T by = conj_if(hermitian && layout == ROW_MAJOR, *BY_ADDRESS(alpha));                          \
+        BLAS(stem)(&u, &t, &n, &k, &by, a, &lda, b, &ldb, ADDRESS(beta), c, &ldc, 1, 1);               \
     }
 #define OF_REAL(x) (&(x))
 C_SYRK(syrk, 'T', SCALAR, BY_ADDRESS)
@@ -243,14 +263,16 @@ C_SYRK(herk, 'C', R, OF_REAL)
 C_SYR2K(her2k, 'C', R, OF_REAL, true)
 #endif
 
-#define C_TRMM(stem)                                                                                                             \
-    void CBLAS(stem)(int layout, int side, int uplo, int trans, int diag, INT m, INT n, SCALAR alpha, const T *a, INT lda, T *b, \
-                     INT ldb)                                                                                                    \
-    {                                                                                                                            \
-        if (!LEGAL(stem, "LSUTD", layout, side, uplo, trans, diag)) return;                                                      \
-        char s = side_letter(layout, side), u = uplo_letter(layout, uplo), t = letter(trans), d = letter(diag);                  \
-        bool row = layout == ROW_MAJOR;                                                                                          \
-        BLAS(stem)(&s, &u, &t, &d, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, b, &ldb, 1, 1, 1, 1);               \
+#define C_TRMM(stem)                                                                                     \
+    void CBLAS(stem)(int layout, int side, int uplo, int trans, int diag, INT m, INT n, SCALAR alpha,    \
+                     const T *a, INT lda, T *b, INT ldb)                                                 \
+    {                                                                                                    \
+        if (!LEGAL(stem, "LSUTD", layout, side, uplo, trans, diag)) return;                              \
+        char s = side_letter(layout, side), u = uplo_letter(layout, uplo), t = letter(trans),            \
+             d = letter(diag);                                                                           \
+        bool row = layout == ROW_MAJOR;                                                                  \
+        BLAS(stem)(&s, &u, &t, &d, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, b, &ldb,    \
+                   1, 1, 1, 1);                                                                          \
     }
 C_TRMM(trmm)
 C_TRMM(trsm)
@@ -272,8 +294,8 @@ void CBLAS(gemm_batch)(GPB_CBLAS_GEMM_BATCH_PARAMS(T, INT))
     }
     for (INT g = 0; g < group_count; g++)
         for (a_end += group_size[g]; a < a_end; a++, b++, c++)
-            CBLAS(gemm)(layout, transa[g], transb[g], m[g], n[g], k[g], AT(alpha + g), *a, lda[g], *b, ldb[g], AT(beta + g),
-                        *c, ldc[g]);
+            CBLAS(gemm)(layout, transa[g], transb[g], m[g], n[g], k[g], AT(alpha + g), *a, lda[g], *b,
+                        ldb[g], AT(beta + g), *c, ldc[g]);
 }
 
 void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, INT))
@@ -281,10 +303,10 @@ void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, IN
     if (!LEGAL(gemm_batch_strided, "LTT", layout, transa, transb)) return;
     char ta = letter(transa), tb = letter(transb);
     if (layout == ROW_MAJOR)
-        BLAS(gemm_batch_strided)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, &strideb, a, &lda, &stridea, BY_ADDRESS(beta),
-                                 c, &ldc,
+        BLAS(gemm_batch_strided)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, &strideb, a, &lda,
+                                 &stridea, BY_ADDRESS(beta), c, &ldc,
                                  &stridec, &batch_size, 1, 1);
-    else BLAS(gemm_batch_strided)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, &stridea, b, &ldb, &strideb, BY_ADDRESS(beta),
-                                  c, &ldc,
+    else BLAS(gemm_batch_strided)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, &stridea, b, &ldb,
+                                  &strideb, BY_ADDRESS(beta), c, &ldc,
                                   &stridec, &batch_size, 1, 1);
 }

@@ -34,14 +34,17 @@ bool gpb_embedded_bad(int width, const char *name, int info)
 bool gpb_embedded_legal(int width, const char *name, const char *kinds, const int *values)
 {
     static const struct { char kind; int first, last; const char *word; } rules[] = {
-        {'L', 101, 102, "layout"}, {'T', 111, 113, "Trans"}, {'U', 121, 122, "Uplo"}, {'D', 131, 132, "Diag"}, {'S', 141, 142, "Side"},
+        {'L', 101, 102, "layout"}, {'T', 111, 113, "Trans"}, {'U', 121, 122, "Uplo"}, {'D', 131, 132, "Diag"},
+        {'S', 141, 142, "Side"},
     };
     char routine[NAME_SIZE];
     snprintf(routine, sizeof routine, "cblas_%s", name);
     for (int i = 0; kinds[i]; i++)
         for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
-            if (kinds[i] != rules[r].kind || (values[i] >= rules[r].first && values[i] <= rules[r].last)) continue;
-            if (width == 32) cblas_xerbla(i + 1, routine, "Illegal %s setting, %d\n", rules[r].word, values[i]);
+            if (kinds[i] != rules[r].kind || (values[i] >= rules[r].first && values[i] <= rules[r].last))
+                continue;
+            if (width == 32)
+                cblas_xerbla(i + 1, routine, "Illegal %s setting, %d\n", rules[r].word, values[i]);
             else cblas_xerbla_64(i + 1, routine, "Illegal %s setting, %d\n", rules[r].word, values[i]);
             return false;
         }
@@ -53,11 +56,18 @@ static void print_illegal(const char *name, long long info, size_t length)
 {
     length = strnlen(name, length < NAME_SIZE ? length : NAME_SIZE);
     while (length && name[length - 1] == ' ') length--;
-    fprintf(stderr, " ** On entry to %.*s parameter number %2lld had an illegal value\n", (int)length, name, info);
+    fprintf(stderr, " ** On entry to %.*s parameter number %2lld had an illegal value\n", (int)length, name,
+            info);
 }
 
-void gpb_embedded_xerbla_(const char *name, const int32_t *info, size_t length) { print_illegal(name, *info, length); }
-void gpb_embedded_xerbla_64_(const char *name, const int64_t *info, size_t length) { print_illegal(name, *info, length); }
+void gpb_embedded_xerbla_(const char *name, const int32_t *info, size_t length)
+{
+    print_illegal(name, *info, length);
+}
+void gpb_embedded_xerbla_64_(const char *name, const int64_t *info, size_t length)
+{
+    print_illegal(name, *info, length);
+}
 
 static void print_cblas(long long info, const char *routine, const char *form, va_list more)
 {

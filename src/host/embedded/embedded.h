@@ -82,13 +82,22 @@ enum { ROW_MAJOR = 101 };                  /* CBLAS's enumeration of the layout 
 /* The letter of a legal enumerator of CBLAS. */
 static inline char letter(int value)
 {
-    return value <= 113 ? "NTC"[value - 111] : value <= 122 ? "UL"[value - 121] : value <= 132 ? "NU"[value - 131] : "LR"[value - 141];
+    return value <= 113   ? "NTC"[value - 111]
+           : value <= 122 ? "UL"[value - 121]
+           : value <= 132 ? "NU"[value - 131]
+                          : "LR"[value - 141];
 }
 
 /* A row-major matrix is the column-major one transposed: with the other triangle, on the other side, with the
    other transposition. */
-static inline char uplo_letter(int layout, int uplo) { return letter(layout == ROW_MAJOR ? 121 + 122 - uplo : uplo); }
-static inline char side_letter(int layout, int side) { return letter(layout == ROW_MAJOR ? 141 + 142 - side : side); }
+static inline char uplo_letter(int layout, int uplo)
+{
+    return letter(layout == ROW_MAJOR ? 121 + 122 - uplo : uplo);
+}
+static inline char side_letter(int layout, int side)
+{
+    return letter(layout == ROW_MAJOR ? 141 + 142 - side : side);
+}
 static inline char trans_letter(int layout, int trans)
 {
     if (layout != ROW_MAJOR) return letter(trans);

@@ -3,7 +3,8 @@
 
 void F77(axpy)(const INT *n, const T *alpha, const T *x, const INT *incx, T *y, const INT *incy)
 {
-    if (*n > 0 && *alpha != 0) axpy(*n, *alpha, FIRST(x, *n, *incx), *incx, FIRST(y, *n, *incy), *incy, false);
+    if (*n > 0 && *alpha != 0)
+        axpy(*n, *alpha, FIRST(x, *n, *incx), *incx, FIRST(y, *n, *incy), *incy, false);
 }
 
 void F77(copy)(const INT *n, const T *x, const INT *incx, T *y, const INT *incy)
@@ -54,7 +55,10 @@ INT F77_OF(IP, amax)(const INT *n, const T *x, const INT *incx)
     R largest = ABS1(x[0]);
     for (INT i = 1; i < *n; i++) {
         R here = ABS1(x[(int64_t)i * *incx]);
-        if (here > largest) largest = here, at = i;
+        if (here > largest) {
+            largest = here;
+            at = i;
+        }
     }
     return at + 1;
 }
@@ -94,17 +98,23 @@ T F77(dotc)(const INT *n, const T *x, const INT *incx, const T *y, const INT *in
     return dot(*n, FIRST(x, *n, *incx), *incx, FIRST(y, *n, *incy), *incy, true);
 }
 
-/* c real, s complex with [c s; -conj(s) c] [a; b] = [r; 0]. Squares are taken in WIDE, so nothing needs scaling. */
+/* c real, s complex with [c s; -conj(s) c] [a; b] = [r; 0]. Squares are taken in WIDE,
+   so nothing needs scaling. */
 void F77(rotg)(T *a, const T *b, R *c, T *s)
 {
     WIDE a2 = ABS2(*a), b2 = ABS2(*b), both = sqrtl(a2 + b2), a1 = sqrtl(a2);
     if (b2 == 0) {
-        *c = 1, *s = 0;
+        *c = 1;
+        *s = 0;
     } else if (a2 == 0) {
-        *c = 0, *s = CONJ((WIDE _Complex)*b) / both, *a = both;
+        *c = 0;
+        *s = CONJ((WIDE _Complex)*b) / both;
+        *a = both;
     } else {
         WIDE _Complex direction = (WIDE _Complex)*a / a1;
-        *c = a1 / both, *s = direction * (CONJ((WIDE _Complex)*b) / both), *a = direction * both;
+        *c = a1 / both;
+        *s = direction * (CONJ((WIDE _Complex)*b) / both);
+        *a = direction * both;
     }
 }
 
@@ -119,11 +129,15 @@ R F77(dot)(const INT *n, const R *x, const INT *incx, const R *y, const INT *inc
 void F77(rotg)(R *a, R *b, R *c, R *s)
 {
     if (*b == 0) {
-        *c = 1, *s = 0;
+        *c = 1;
+        *s = 0;
         return;
     }
     if (*a == 0) {
-        *c = 0, *s = 1, *a = *b, *b = 1;
+        *c = 0;
+        *s = 1;
+        *a = *b;
+        *b = 1;
         return;
     }
     bool a_larger = fabs(*a) > fabs(*b);
@@ -164,11 +178,22 @@ void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
     }
     if (!(*d1 < 0) && fabs(q1) > fabs(q2)) {
         R u = 1 + p2 / p1 * (*y1 / *x1);
-        if (u > 0) flag = 0, h21 = -*y1 / *x1, h12 = p2 / p1, *d1 /= u, *d2 /= u, *x1 *= u;
+        if (u > 0) {
+            flag = 0;
+            h21 = -*y1 / *x1;
+            h12 = p2 / p1;
+            *d1 /= u;
+            *d2 /= u;
+            *x1 *= u;
+        }
     } else if (!(*d1 < 0) && !(q2 < 0)) {
-        flag = 1, h11 = p1 / p2, h22 = *x1 / *y1;
+        flag = 1;
+        h11 = p1 / p2;
+        h22 = *x1 / *y1;
         R u = 1 + h11 * h22, held = *d2 / u;
-        *d2 = *d1 / u, *d1 = held, *x1 = *y1 * u;
+        *d2 = *d1 / u;
+        *d1 = held;
+        *x1 = *y1 * u;
     }
     if (flag < 0) *d1 = *d2 = *x1 = 0;
     /* Scales d1 and |d2| to lie between small and large, which needs all of H. An infinity would never get
@@ -177,18 +202,28 @@ void F77(rotmg)(R *d1, R *d2, R *x1, const R *y1, R *param)
         R *d = which ? d2 : d1, *left = which ? &h21 : &h11, *right = which ? &h22 : &h12;
         while (*d != 0 && isfinite(*d) && (fabs(*d) <= small || fabs(*d) >= large)) {
             if (flag == 0) h11 = h22 = 1;
-            if (flag == 1) h21 = -1, h12 = 1;
+            if (flag == 1) {
+                h21 = -1;
+                h12 = 1;
+            }
             flag = -1;
             bool up = fabs(*d) <= small;
             R by = up ? 1 / gam : gam;
             *d *= up ? large : small;
-            *left *= by, *right *= by;
+            *left *= by;
+            *right *= by;
             if (!which) *x1 *= by;
         }
     }
     param[0] = flag;
-    if (flag <= 0) param[2] = h21, param[3] = h12;
-    if (flag != 0) param[1] = h11, param[4] = h22;
+    if (flag <= 0) {
+        param[2] = h21;
+        param[3] = h12;
+    }
+    if (flag != 0) {
+        param[1] = h11;
+        param[4] = h22;
+    }
 }
 
 #if SINGLE
@@ -203,7 +238,8 @@ double F77_OF(ds, dot)(const INT *n, const float *x, const INT *incx, const floa
     return sum;
 }
 
-float F77_OF(sds, dot)(const INT *n, const float *sb, const float *x, const INT *incx, const float *y, const INT *incy)
+float F77_OF(sds, dot)(const INT *n, const float *sb, const float *x, const INT *incx, const float *y,
+                       const INT *incy)
 {
     return *sb + F77_OF(ds, dot)(n, x, incx, y, incy);
 }

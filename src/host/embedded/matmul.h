@@ -56,17 +56,20 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
    The packed blocks of A and B (32 and 48 KiB) stay in the second-level cache. They are on the stack, of
    which a thread may have only 128 KiB in all. */
 typedef R vec __attribute__((vector_size(32), may_alias));
-enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T), MC = 64, NC = 96 };
+enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T),
+       MC = 64, NC = 96 };
 
 /* Packs op(A)(i0.., p0..) of rows x depth: `width` rows at a time, for each depth in turn. Complex numbers
    are packed as `width` real parts, then `width` imaginary parts. Rows after the last are zeros. */
-static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth, int width)
+static void pack(R *to, const operand *o, bool hermitian, int64_t i0, int64_t p0, int64_t rows, int64_t depth,
+                 int width)
 {
     for (int64_t i = i0; i < i0 + rows; i += width)
         for (int64_t p = p0; p < p0 + depth; p++, to += PLANES * width)
             for (int r = 0; r < width; r++) {
-                T x = i + r >= i0 + rows ? 0 : o->stored == 'G' ? conj_if(o->conjugate, o->a[(i + r) * o->rs + p * o->cs])
-                                                                 : element(o, i + r, p, hermitian);
+                T x = i + r >= i0 + rows ? 0
+                      : o->stored == 'G' ? conj_if(o->conjugate, o->a[(i + r) * o->rs + p * o->cs])
+                                         : element(o, i + r, p, hermitian);
                 to[r] = REAL(x);
 #if COMPLEX
                 to[width + r] = __imag__ x;
@@ -111,7 +114,8 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
 {
     const R *sum = (const R *)sums;
     for (int64_t l = 0; l < cols; l++, sum += MR) {
-        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0, to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
+        int64_t from = c->uplo == 'L' ? max(0, j + l - i) : 0,
+                to = c->uplo == 'U' ? min(rows, j + l - i + 1) : rows;
         T x[MR];
         for (int r = 0; r < MR; r++) {
             x[r] = sum[r];
@@ -125,8 +129,8 @@ static void store(const target *c, int64_t i, int64_t j, int64_t rows, int64_t c
 
 /* C += alpha A B for an m x k operand A and a k x n operand B. One of them may be symmetric, or Hermitian if
    `hermitian`. */
-static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b, bool hermitian,
-                     const target *c)
+static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a, const operand *b,
+                     bool hermitian, const target *c)
 {
     alignas(64) R a_block[MC * KC * PLANES], b_block[NC * KC * PLANES];
     vec sums[NR * PLANES];
@@ -143,7 +147,8 @@ static void multiply(int64_t m, int64_t n, int64_t k, T alpha, const operand *a,
                 for (int64_t j = j0; j < j1; j += NR)
                     for (int64_t i = i0; i < i1; i += MR) {
                         if ((c->uplo == 'U' && i >= j + NR) || (c->uplo == 'L' && i + MR <= j)) continue;
-                        tile(depth, a_block + (i - i0) * depth * PLANES, b_block + (j - j0) * depth * PLANES, sums);
+                        tile(depth, a_block + (i - i0) * depth * PLANES, b_block + (j - j0) * depth * PLANES,
+                             sums);
                         store(c, i, j, min(MR, i1 - i), min(NR, j1 - j), alpha, sums);
                     }
             }
@@ -165,7 +170,8 @@ static void scale_matrix(int uplo, int64_t m, int64_t n, T beta, bool real_beta,
 /* B = A B, or to solve B = A^-1 B, for an m x m triangular operand A and m x n B, in blocks along the
    diagonal. The block's own triangle is computed by Level 2, the rest of its rows by products with rows of B
    that still have their old values (or, to solve, already have their new values). */
-static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64_t n, const operand *a, const target *b)
+static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64_t n, const operand *a,
+                             const target *b)
 {
     enum { BLOCK = 32 };
     T corner[BLOCK * BLOCK], x[BLOCK];
@@ -179,7 +185,9 @@ static void triangular_sweep(bool solve, bool upper, bool unit, int64_t m, int64
         columns corner_columns = triangle(FULL, upper ? 'U' : 'L', corner, size, BLOCK);
         for (int64_t q = 0; q < size; q++)
             for (int64_t p = upper ? 0 : q; p < (upper ? q + 1 : size); p++)
-                corner[p + q * BLOCK] = unit && p == q ? 1 : conj_if(a->conjugate, a->a[(i + p) * a->rs + (i + q) * a->cs]);
+                corner[p + q * BLOCK] = unit && p == q
+                                            ? 1
+                                            : conj_if(a->conjugate, a->a[(i + p) * a->rs + (i + q) * a->cs]);
         if (solve) multiply(size, n, count, -1, &left, &right, false, &here);
         for (int64_t j = 0; j < n; j++) {
             for (int64_t p = 0; p < size; p++) x[p] = here.c[p * here.rs + j * here.cs];

@@ -46,7 +46,8 @@ static T *off_diagonal(const columns *s, int64_t j, int64_t *from, int64_t *coun
 }
 
 /* y += alpha op(A) x, for n columns; trans is N, T, C, or N conjugated. */
-static void general_matvec(int trans, const columns *s, int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t incy)
+static void general_matvec(int trans, const columns *s, int64_t n, T alpha, const T *x, int64_t incx, T *y,
+                           int64_t incy)
 {
     bool by_columns = (trans & ~CONJUGATED) == 'N', conjugate = trans == 'C' || trans & CONJUGATED;
     for (int64_t j = 0; j < n; j++) {
@@ -59,14 +60,16 @@ static void general_matvec(int trans, const columns *s, int64_t n, T alpha, cons
 }
 
 /* y += alpha A x (or conj(A) x) for a symmetric or Hermitian A of which one triangle is stored. */
-static void symmetric_matvec(bool conjugate, const columns *s, T alpha, const T *x, int64_t incx, T *y, int64_t incy)
+static void symmetric_matvec(bool conjugate, const columns *s, T alpha, const T *x, int64_t incx, T *y,
+                             int64_t incy)
 {
     for (int64_t j = 0; j < s->m; j++) {
         int64_t from, count;
         const T *c = off_diagonal(s, j, &from, &count);
         T scaled = alpha * x[j * incx];
         axpy(count, scaled, c + from, 1, y + from * incy, incy, conjugate);
-        y[j * incy] += scaled * REAL(c[j]) + alpha * dot(count, c + from, 1, x + from * incx, incx, !conjugate);
+        y[j * incy] += scaled * REAL(c[j])
+                       + alpha * dot(count, c + from, 1, x + from * incx, incx, !conjugate);
     }
 }
 
@@ -94,8 +97,8 @@ static void triangular_matvec(bool solve, int trans, bool unit, const columns *s
 }
 
 /* A += alpha x y^T, with x and y conjugated if so said. Zeros of y skip their column. */
-static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y, int64_t incy,
-                     bool conj_y)
+static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t incx, bool conj_x, const T *y,
+                     int64_t incy, bool conj_y)
 {
     for (int64_t j = 0; j < n; j++) {
         int64_t from, to;
@@ -105,7 +108,8 @@ static void rank_one(const columns *s, int64_t n, T alpha, const T *x, int64_t i
 }
 
 /* A += alpha x y^H + conj(alpha) y x^H on a triangle. */
-static void rank_two(const columns *s, T alpha, const T *x, int64_t incx, const T *y, int64_t incy, bool conjugate)
+static void rank_two(const columns *s, T alpha, const T *x, int64_t incx, const T *y, int64_t incy,
+                     bool conjugate)
 {
     for (int64_t j = 0; j < s->m; j++) {
         int64_t from, to;

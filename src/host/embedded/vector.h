@@ -6,8 +6,8 @@
 
 static inline T conj_if(bool conjugate, T x) { return conjugate ? CONJ(x) : x; }
 
-static inline __attribute__((always_inline)) void axpy_loop(int64_t n, T alpha, const T *restrict x, int64_t incx,
-                                                            T *restrict y, int64_t incy, bool conjugate)
+static inline __attribute__((always_inline)) void
+axpy_loop(int64_t n, T alpha, const T *restrict x, int64_t incx, T *restrict y, int64_t incy, bool conjugate)
 {
     for (int64_t i = 0; i < n; i++) y[i * incy] += alpha * conj_if(conjugate, x[i * incx]);
 }
@@ -21,14 +21,15 @@ static void axpy(int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t inc
 }
 
 /* In eight partial sums, because one sum would wait for every addition and may not be vectorised. */
-static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy,
-                                                        bool conjugate)
+static inline __attribute__((always_inline)) T dot_loop(int64_t n, const T *x, int64_t incx, const T *y,
+                                                        int64_t incy, bool conjugate)
 {
     enum { PARTS = 8 };
     T part[PARTS] = {0};
     int64_t i = 0;
     for (; i + PARTS <= n; i += PARTS)
-        for (int64_t l = 0; l < PARTS; l++) part[l] += conj_if(conjugate, x[(i + l) * incx]) * y[(i + l) * incy];
+        for (int64_t l = 0; l < PARTS; l++)
+            part[l] += conj_if(conjugate, x[(i + l) * incx]) * y[(i + l) * incy];
     for (; i < n; i++) part[0] += conj_if(conjugate, x[i * incx]) * y[i * incy];
     for (int half = PARTS / 2; half; half /= 2)
         for (int l = 0; l < half; l++) part[l] += part[l + half];
