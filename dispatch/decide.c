@@ -69,7 +69,8 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
     const bool tries = !slower_on_gpu(&plan);
     plan = on_host(plan, tries ? "trying the host, to learn its speed"
                          : missed > 0 ? "faster on the host (its threads are busy)" : "faster on the host");
-    plan.tries = tries, plan.missed_s = missed;
+    plan.tries = tries;
+    plan.missed_s = missed;
     return plan;
 }
 
@@ -96,7 +97,9 @@ static gpb_facts shared(const gpb_facts *facts)
 {
     gpb_facts now = *facts;
     const double share = 1.0 / (1 + facts->now.callers);
-    now.link.up_gbs *= share, now.link.down_gbs *= share, now.link.dma_gbs *= share;
+    now.link.up_gbs *= share;
+    now.link.down_gbs *= share;
+    now.link.dma_gbs *= share;
     return now;
 }
 

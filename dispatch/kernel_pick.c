@@ -106,7 +106,8 @@ static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call
         const parts_choice now = parts_of(cost, call, splits);
         if (now.weight < best.weight) best = now;
         if (now.seconds > last) break;
-        before = splits, last = now.seconds;
+        before = splits;
+        last = now.seconds;
     }
     for (int rounds = 1; has_chains(cost->kernel) && rounds <= 4; rounds *= 2) {
         const double splits = rounds * cost->places / cost->tiles;
@@ -209,7 +210,10 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     } else {
         /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = lean || k == 0 ? strided : ~0u;
-        if (k < LEAST_SLICED_K) math &= ~sliced, forms &= ~split;
+        if (k < LEAST_SLICED_K) {
+            math &= ~sliced;
+            forms &= ~split;
+        }
         best = fastest(call, facts, math, forms, lean, shares);
     }
     if (!best.kernel) return best;

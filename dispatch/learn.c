@@ -71,7 +71,10 @@ static uint32_t place_of(const gpb_learn *learnt, gpb_learn_key key)
         const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[key.place ^ way],
                                                          memory_order_relaxed);
         if (size.seen && size.tag == key.tag) return key.place ^ way;
-        if (size.seen < least_seen) best = key.place ^ way, least_seen = size.seen;
+        if (size.seen < least_seen) {
+            best = key.place ^ way;
+            least_seen = size.seen;
+        }
     }
     return best;
 }
@@ -106,7 +109,8 @@ static double ratio_of_class(const gpb_learn *learnt, int class)
             if (cell.seen < 2) continue;
             const bool other = shape != (class - first) / GPB_LEARN_OCTAVES;
             const double weight = (cell.seen - 1) / (double)(1 << ((far < 0 ? -far : far) + 4 * other));
-            sum += weight * believed(cell), weights += weight;
+            sum += weight * believed(cell);
+            weights += weight;
         }
     return sum / weights;
 }
@@ -168,7 +172,8 @@ static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double rat
     if (cell.tag != tag || cell.seen == 0)
         return (gpb_learn_cell){ .ratio = stored(ratio), .seen = 1, .tag = tag };
     if (cell.seen >= TRIES) return step(cell, ratio);
-    cell.ratio = stored(min(ratio, cell.ratio / UNIT)), cell.seen++;
+    cell.ratio = stored(min(ratio, cell.ratio / UNIT));
+    cell.seen++;
     return cell;
 }
 

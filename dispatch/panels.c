@@ -222,7 +222,10 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
             if (nc == 0) continue;
             set_extent(plan, GPB_B, even(call->n, nc));
             double seconds = worth(plan, call, facts, kernels_s);
-            if (seconds < best_s) best = *plan, best_s = seconds;
+            if (seconds < best_s) {
+                best = *plan;
+                best_s = seconds;
+            }
         }
         if (!gpb_call_multiplies(call)) break;
     }
@@ -276,12 +279,16 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
             gpb_plan next = *plan;
-            next.panel[GPB_A].strip = whole_a ? mc : min(strip, mc), next.panel[GPB_B].strip = min(strip, nc);
+            next.panel[GPB_A].strip = whole_a ? mc : min(strip, mc);
+            next.panel[GPB_B].strip = min(strip, nc);
             const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip)
                                    + ceil_div(nc, next.panel[GPB_B].strip);
             if (strips > MOST_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
-            if (seconds < best_s) best = next, best_s = seconds;
+            if (seconds < best_s) {
+                best = next;
+                best_s = seconds;
+            }
         }
     for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && mc == call->m
          && nc == call->n; steps *= 2) {
@@ -290,7 +297,10 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
         double seconds = gpb_predict_run(&next, call, facts, kernels_s);
-        if (seconds < best_s) best = next, best_s = seconds;
+        if (seconds < best_s) {
+            best = next;
+            best_s = seconds;
+        }
     }
     *plan = best;
 }
@@ -326,7 +336,8 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
     set_extent(plan, GPB_A, c_in_place ? call->m : even(call->m, min(call->m, longest)));
     set_extent(plan, GPB_B, call->n);
-    plan->kc = call->k, plan->group = call->batch;
+    plan->kc = call->k;
+    plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);

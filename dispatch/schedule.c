@@ -61,19 +61,26 @@ static bool enter(gpb_schedule_cursor *w)
     const int64_t k = gpb_call_depth(w->call), steps = k ? ceil_div(k, plan->kc) : 1;
     const int64_t blocks = blocks_of(w);
     if (w->step == 0) {
-        while (w->block < blocks && (w->at.block = block_of(w, w->block), is_idle(w->call, &w->at.block)))
-            w->block++;
+        for (; w->block < blocks; w->block++) {
+            w->at.block = block_of(w, w->block);
+            if (!is_idle(w->call, &w->at.block)) break;
+        }
         if (w->block == blocks) return false;
         w->at.panel[GPB_C]++;
     }
     w->at.number = w->block;
-    w->at.first = w->step == 0, w->at.last = w->step == steps - 1;
+    w->at.first = w->step == 0;
+    w->at.last = w->step == steps - 1;
     w->at.p = k ? (w->block % 2 ? steps - 1 - w->step : w->step) * plan->kc : 0;
     w->at.depth = min(plan->kc, k - w->at.p);
     for (int x = 0; x < GPB_C && k; x++) turn(w, x);
     w->inside = true;
-    if (w->at.last) w->step = 0, w->block++;
-    else w->step++;
+    if (w->at.last) {
+        w->step = 0;
+        w->block++;
+    } else {
+        w->step++;
+    }
     return true;
 }
 

@@ -32,7 +32,9 @@ static void *give_back(void *unused)
    leaves the cleanup to the driver. */
 void gpb_context_let_go(void)
 {
-    if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving() || atomic_exchange(&let_go, true)) return;
+    if (gpb_gpu_possible() || atomic_load(&inside) || gpb_gpu_forked() || gpb_gpu_leaving()
+        || atomic_exchange(&let_go, true))
+        return;
     gpb_thread_begin(give_back, LAST_STACK);
 }
 
@@ -66,7 +68,9 @@ static bool canary_lives(const gpb_device *device)
     const CUdeviceptr canary = atomic_load(&device->canary);
     unsigned flags;
     int active;
-    if (driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device->handle, &flags, &active) && !active) return false;
+    if (driver->cuDevicePrimaryCtxGetState
+        && !driver->cuDevicePrimaryCtxGetState(device->handle, &flags, &active) && !active)
+        return false;
     return !canary || buffer_id(canary) == atomic_load(&device->id);
 }
 
@@ -107,14 +111,18 @@ static void identify(gpb_device *device)
         if (gpb_driver_open(NULL)->cuMemAlloc(&canary, sizeof(uint32_t))) canary = 0;
         number = canary ? buffer_id(canary) : 0;
     }
-    atomic_store(&device->canary, canary), atomic_store(&device->id, number);
+    atomic_store(&device->canary, canary);
+    atomic_store(&device->id, number);
 }
 
 void gpb_context_identify(gpb_device *device)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) identify(device), pop();
+    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) {
+        identify(device);
+        pop();
+    }
     gpb_driver_capture_mode(&mode);
 }
 
@@ -134,7 +142,8 @@ static CUresult renew(gpb_device *device)
     if (result) return result;
     identify(device);
     pop();
-    gpb_log_debug("GPU %d was reset by the program; everything the library had there is created again", device->ordinal);
+    gpb_log_debug("GPU %d was reset by the program; everything the library had there is created again",
+                  device->ordinal);
     return result;
 }
 
@@ -180,10 +189,12 @@ bool gpb_context_records_graph(void)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     CUstreamCaptureStatus status;
-    return driver->cuStreamIsCapturing && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    return driver->cuStreamIsCapturing
+           && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result)
 {
-    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_context_same(lane->device)) gpb_gpu_give_up(gpb_driver_error(result));
+    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_context_same(lane->device))
+        gpb_gpu_give_up(gpb_driver_error(result));
 }

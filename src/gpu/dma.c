@@ -8,7 +8,8 @@
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
 
-static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdeviceptr arena, bool up, CUstream stream)
+static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdeviceptr arena, bool up,
+                        CUstream stream)
 {
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     const size_t pitch = (size_t)panel->ld_arena * panel->element;
@@ -28,7 +29,8 @@ static gpb_matrix_rows rows_of(const gpb_dma_shape *panel, int64_t col)
 
 /* One driver copy cannot follow a triangle. By its documents it cannot reach columns farther apart than
    GPB_DMA_MAX_PITCH either (driver 580 on an H200 can). Both are copied column by column. */
-CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdeviceptr arena, bool up, CUstream stream)
+CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdeviceptr arena, bool up,
+                      CUstream stream)
 {
     const CUdeviceptr caller = (CUdeviceptr)(uintptr_t)callers;
     const bool far = panel->cols > 1 && panel->ld * (int64_t)panel->element > GPB_DMA_MAX_PITCH;
@@ -37,10 +39,12 @@ CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdevicep
     for (int64_t col = 0; col < panel->cols && !result; col++) {
         const gpb_matrix_rows rows = rows_of(panel, col);
         const int64_t count = rows.last - rows.first;
-        const gpb_dma_shape part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count, .element = panel->element };
+        const gpb_dma_shape part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count,
+                                     .element = panel->element };
         if (part.rows > 0)
             result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + rows.first) * panel->element,
-                             arena + (CUdeviceptr)(col * panel->ld_arena + rows.first) * panel->element, up, stream);
+                             arena + (CUdeviceptr)(col * panel->ld_arena + rows.first) * panel->element, up,
+                             stream);
     }
     return result;
 }
@@ -53,14 +57,23 @@ static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, 
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
     CUstream stream = CU_STREAM_LEGACY;
-    CUresult result = gpb_context_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) : CUDA_SUCCESS;
+    CUresult result = gpb_context_records_graph() ? driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)
+                                                  : CUDA_SUCCESS;
     if (result) return result;
     if (fetch) {
-        copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED, copy.srcDevice = gpu, copy.srcPitch = apart;
-        copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = host, copy.dstPitch = tight;
+        copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+        copy.srcDevice = gpu;
+        copy.srcPitch = apart;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+        copy.dstHost = host;
+        copy.dstPitch = tight;
     } else {
-        copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host, copy.srcPitch = tight;
-        copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED, copy.dstDevice = gpu, copy.dstPitch = apart;
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = host;
+        copy.srcPitch = tight;
+        copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+        copy.dstDevice = gpu;
+        copy.dstPitch = apart;
     }
     if (!plainly) result = driver->cuMemcpy2DAsync(&copy, stream);
     for (int64_t col = 0; plainly && !result && col < panel->cols; col++) {
@@ -68,7 +81,9 @@ static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, 
         char *at = host + (size_t)col * tight + (size_t)rows.first * panel->element;
         const CUdeviceptr there = gpu + (CUdeviceptr)col * apart + (CUdeviceptr)rows.first * panel->element;
         const size_t bytes = (size_t)(rows.last - rows.first) * panel->element;
-        if (bytes) result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream) : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
+        if (bytes)
+            result = fetch ? driver->cuMemcpyDtoHAsync(at, there, bytes, stream)
+                           : driver->cuMemcpyHtoDAsync(there, at, bytes, stream);
     }
     /* Wait even after a failure, because queued copies still use the host's memory. */
     const CUresult waited = driver->cuStreamSynchronize(stream);
@@ -84,8 +99,12 @@ CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void
     CUresult result = CUDA_ERROR_NOT_INITIALIZED;
     struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
     for (int i = 0; i < TRIES && gpb_device_list(&devices) > 0; i++) {
-        const bool plainly = i % 2 || panel->uplo != 'G' || panel->ld * (int64_t)panel->element > GPB_DMA_MAX_PITCH;
-        if (i && i % 2 == 0) nanosleep(&pause, NULL), pause.tv_nsec *= 4;
+        const bool plainly = i % 2 || panel->uplo != 'G'
+                             || panel->ld * (int64_t)panel->element > GPB_DMA_MAX_PITCH;
+        if (i && i % 2 == 0) {
+            nanosleep(&pause, NULL);
+            pause.tv_nsec *= 4;
+        }
         result = gpb_context_enter(&devices[0]);
         if (!result) {
             result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);

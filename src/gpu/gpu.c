@@ -65,7 +65,8 @@ static void leave(void)
     atomic_store(&leaving, true);
     /* Also in a forked child, where a lock may be held by a thread that is gone. */
     if (!gpb_gpu_possible()) return;
-    while ((!gpb_lanes_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+    while ((!gpb_lanes_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s)
+        nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
 
 /* The host BLAS is ending, too. OpenBLAS 0.3.21 dies in 1 of 20 such exits if it is computing then, and in
@@ -81,7 +82,9 @@ void gpb_gpu_await_end(void)
 static const char *device_list(void)
 {
     const char *list = gpb_option_text(GPB_OPTION_DEVICES);
-    if (strcmp(list, "auto") == 0 || strcmp(list, "all") == 0 || (strspn(list, "0123456789,") == strlen(list) && *list != ',')) return list;
+    if (strcmp(list, "auto") == 0 || strcmp(list, "all") == 0
+        || (strspn(list, "0123456789,") == strlen(list) && *list != ','))
+        return list;
     gpb_log_warn("GPUBLAS_DEVICES=%s is not auto, all or numbers separated by commas; using auto", list);
     return "auto";
 }
@@ -99,7 +102,8 @@ static bool is_active(CUdevice device)
 {
     unsigned flags;
     int active = 0;
-    return driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
+    return driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device, &flags, &active)
+           && active;
 }
 
 /* The device where the program computes. A rank that has chosen its GPU does not want its work on the first
@@ -134,14 +138,16 @@ static bool is_free(CUdevice device, bool active, bool named)
 {
     int mode = CU_COMPUTEMODE_DEFAULT;
     const CUresult result = driver->cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device);
-    return result || mode == CU_COMPUTEMODE_DEFAULT || (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && (active || named));
+    return result || mode == CU_COMPUTEMODE_DEFAULT
+           || (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && (active || named));
 }
 
 /* Pools came with CUDA 11.2, and not every device has them. */
 static bool has_pool(CUdevice device)
 {
     int there = 0;
-    const CUresult result = driver->cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device);
+    const CUresult result = driver->cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+                                                         device);
     return !result && there && driver->cuMemAllocAsync && driver->cuMemFreeAsync;
 }
 
@@ -153,10 +159,18 @@ static CUresult start_device(gpb_device *device, int ordinal, bool named)
     *device = (gpb_device){ .ordinal = ordinal };
     CUresult result = driver->cuDeviceGet(&device->handle, ordinal);
     if (!result) result = driver->cuDeviceGetName(device->name, sizeof device->name, device->handle);
-    if (!result) result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->handle);
-    if (!result) result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->handle);
-    if (!result) result = driver->cuDeviceGetAttribute(&device->concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device->handle);
-    if (!result) result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->handle);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                              device->handle);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                              device->handle);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&device->concurrent,
+                                              CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device->handle);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                              device->handle);
     const bool active = !result && is_active(device->handle);
     if (!result && !is_free(device->handle, active, named)) result = CUDA_ERROR_NOT_PERMITTED;
     if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
@@ -170,7 +184,8 @@ static CUresult start_device(gpb_device *device, int ordinal, bool named)
     device->arch = major * 10 + minor;
     device->pooled = active && has_pool(device->handle);
     /* A program with a context of its own will want memory, too. */
-    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY), most = active ? (int64_t)(bytes_free / 2) : (int64_t)(bytes_free / 5 * 4);
+    int64_t asked = gpb_option_number(GPB_OPTION_MEMORY),
+            most = active ? (int64_t)(bytes_free / 2) : (int64_t)(bytes_free / 5 * 4);
     device->budget = asked && asked < most ? asked : most;
     return result;
 }
@@ -198,7 +213,8 @@ static void start(void)
     const char *list = device_list();
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    const bool one = strcmp(list, "auto") == 0, named = *list != 'a' || gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_ALWAYS;
+    const bool one = strcmp(list, "auto") == 0,
+               named = *list != 'a' || gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_ALWAYS;
     const int first = one && !result ? programs_own(count) : 0;
     for (int i = 0, many = 0; !result && !one && i < count; i++)
         if (wanted(list, i) && many++) atomic_store(&expected_s, gpb_gpu_start_s() + ANOTHER_S);
@@ -219,8 +235,8 @@ static void start(void)
     atomic_store(&why, "");
     atomic_store(&state, ON);
     for (int i = 0; i < device_count; i++)
-        gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name, devices[i].arch,
-                      devices[i].sms, (long long)(devices[i].budget >> 20));
+        gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name,
+                      devices[i].arch, devices[i].sms, (long long)(devices[i].budget >> 20));
     gpb_log_debug("starting the GPU took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
 }
 
@@ -245,7 +261,10 @@ void gpb_gpu_occupy(bool now) { atomic_store(&occupied, now); }
 bool gpb_gpu_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }
 bool gpb_gpu_leaving(void) { return atomic_load(&leaving); }
 bool gpb_gpu_started(void) { return atomic_load_explicit(&state, memory_order_acquire) == ON; }
-bool gpb_gpu_lost(void) { return !gpb_gpu_possible() && atomic_load_explicit(&present, memory_order_relaxed); }
+bool gpb_gpu_lost(void)
+{
+    return !gpb_gpu_possible() && atomic_load_explicit(&present, memory_order_relaxed);
+}
 bool gpb_gpu_possible(void) { return atomic_load_explicit(&state, memory_order_acquire) != OFF; }
 const char *gpb_gpu_why(void) { return atomic_load(&why); }
 
@@ -275,7 +294,8 @@ static int count_kernels(gpb_device *device, int fd)
         CUresult result = gpb_kernel_table_runs(kernel->image, device->arch)
                               ? gpb_kernels_find(device, k, &function) : CUDA_ERROR_NO_BINARY_FOR_GPU;
         running += !result;
-        if (result && fd >= 0) dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
+        if (result && fd >= 0)
+            dprintf(fd, "               %s cannot run here: %s\n", kernel->name, gpb_driver_error(result));
     }
     driver->cuCtxPopCurrent(&popped);
     return running;
@@ -300,8 +320,8 @@ void gpb_gpu_report(int fd, bool all)
     dprintf(fd, "driver         CUDA %d.%d\n", version / 1000, version % 1000 / 10);
     for (int i = 0; i < device_count; i++) {
         gpb_device *device = &devices[i];
-        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs; uses up to %lld MiB of its memory\n", device->ordinal, device->name,
-                device->arch, device->sms, (long long)(device->budget >> 20));
+        dprintf(fd, "GPU %-10d %s, sm_%d, %d SMs; uses up to %lld MiB of its memory\n", device->ordinal,
+                device->name, device->arch, device->sms, (long long)(device->budget >> 20));
         const int running = count_kernels(device, all ? fd : -1);
         dprintf(fd, "               %d of %d kernels run there\n", running, gpb_kernel_count);
     }

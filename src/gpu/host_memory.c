@@ -33,7 +33,8 @@ static int note_data(struct dl_phdr_info *info, size_t size, void *unused)
     for (int i = 0; i < info->dlpi_phnum && count < AREAS; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         const uintptr_t from = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W)) data[count++] = (area){ from, from + segment->p_memsz };
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
+            data[count++] = (area){ from, from + segment->p_memsz };
     }
     return 1;
 }

@@ -30,9 +30,12 @@ static row row_of(int which)
         return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem };
     }
     switch (which) {
-    case GPB_FUNCTION_PACK:   return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)), GPB_PACK_THREADS, 0 };
-    case GPB_FUNCTION_UNPACK: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)), GPB_PACK_THREADS, 0 };
-    case GPB_FUNCTION_REDUCE: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_REDUCE_SYMBOL(s)), GPB_REDUCE_THREADS, 0 };
+    case GPB_FUNCTION_PACK:   return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)),
+                                            GPB_PACK_THREADS, 0 };
+    case GPB_FUNCTION_UNPACK: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)),
+                                            GPB_PACK_THREADS, 0 };
+    case GPB_FUNCTION_REDUCE: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_REDUCE_SYMBOL(s)),
+                                            GPB_REDUCE_THREADS, 0 };
     default: {
         const gpb_slicer *of = &gpb_slicers[which - (GPB_FUNCTIONS - GPB_SLICERS)];
         return (row){ of->image, of->symbol, GPB_SPLIT_THREADS, 0 };
@@ -48,7 +51,8 @@ static CUresult load(gpb_device *device, enum gpb_image image)
     const int64_t now = gpb_clock_ns();
     const bool later = device->missing[image] == CUDA_ERROR_OUT_OF_MEMORY && now >= device->again_ns[image];
     if (device->module[image] || (device->missing[image] && !later)) return device->missing[image];
-    device->missing[image] = gpb_driver_open(NULL)->cuModuleLoadData(&device->module[image], gpb_images[image]);
+    device->missing[image] = gpb_driver_open(NULL)->cuModuleLoadData(&device->module[image],
+                                                                     gpb_images[image]);
     device->again_ns[image] = gpb_clock_ns() + 10 * (gpb_clock_ns() - now);
     return device->missing[image];
 }
@@ -60,7 +64,8 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     CUresult result = load(device, of->image);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
     if (!result && of->smem > 48 * 1024)
-        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, of->smem);
+        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                            of->smem);
     return result;
 }
 
@@ -71,12 +76,15 @@ static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUf
     int clusters = device->sms / GPB_SPLIT_CLUSTER;
 #if CUDA_VERSION >= 11080
     const gpb_driver *driver = gpb_driver_open(NULL);
-    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
-    const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SPLIT_CLUSTER), .gridDimY = 1, .gridDimZ = 1,
-                                    .blockDimX = (unsigned)kernel->threads, .blockDimY = 1, .blockDimZ = 1,
-                                    .sharedMemBytes = (unsigned)kernel->smem, .attrs = &size, .numAttrs = 1 };
+    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                               .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SPLIT_CLUSTER),
+                                    .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)kernel->threads,
+                                    .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = (unsigned)kernel->smem,
+                                    .attrs = &size, .numAttrs = 1 };
     int held = 0;
-    if (driver->cuOccupancyMaxActiveClusters && !driver->cuOccupancyMaxActiveClusters(&held, function, &config) && held < clusters)
+    if (driver->cuOccupancyMaxActiveClusters
+        && !driver->cuOccupancyMaxActiveClusters(&held, function, &config) && held < clusters)
         clusters = held;
 #endif
     return clusters;
@@ -102,8 +110,12 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
 void gpb_kernels_forget(gpb_device *device)
 {
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < GPB_FUNCTIONS; i++) atomic_store_explicit(&device->function[i], NULL, memory_order_release);
-    for (int i = 0; i < GPB_IMAGES; i++) device->module[i] = NULL, device->missing[i] = CUDA_SUCCESS;
+    for (int i = 0; i < GPB_FUNCTIONS; i++)
+        atomic_store_explicit(&device->function[i], NULL, memory_order_release);
+    for (int i = 0; i < GPB_IMAGES; i++) {
+        device->module[i] = NULL;
+        device->missing[i] = CUDA_SUCCESS;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -111,7 +123,8 @@ CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launc
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     const row of = row_of(launch->which);
-    const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members), threads = (unsigned)of.threads;
+    const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
+                   threads = (unsigned)of.threads;
     const unsigned smem = (unsigned)of.smem;
     void *params[] = { launch->args };
     CUfunction function;
@@ -122,8 +135,9 @@ CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launc
     if (launch->early && may_be_early(device) && driver->cuLaunchKernelEx) {
         CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                     .value.programmaticStreamSerializationAllowed = 1 };
-        const CUlaunchConfig config = { .gridDimX = x, .gridDimY = 1, .gridDimZ = z, .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
-                                        .sharedMemBytes = smem, .hStream = stream, .attrs = &early, .numAttrs = 1 };
+        const CUlaunchConfig config = { .gridDimX = x, .gridDimY = 1, .gridDimZ = z, .blockDimX = threads,
+                                        .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = smem,
+                                        .hStream = stream, .attrs = &early, .numAttrs = 1 };
         return driver->cuLaunchKernelEx(&config, function, params, NULL);
     }
 #endif

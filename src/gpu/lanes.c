@@ -46,20 +46,25 @@ static CUresult ready_belt(gpb_staging **belt, CUdevice device, size_t bytes)
 /* The address table, and behind it, in a page of its own, the word. */
 static CUresult ready_words(gpb_lane *lane)
 {
-    CUresult result = gpb_pinned_ready(&lane->words, lane->device->handle, GPB_TABLE_BYTES + sizeof *lane->notice);
+    CUresult result = gpb_pinned_ready(&lane->words, lane->device->handle,
+                                       GPB_TABLE_BYTES + sizeof *lane->notice);
     lane->table = lane->words.at;
     lane->notice = result ? NULL : (uint32_t *)(void *)(lane->table + GPB_TABLE_BYTES);
     return result;
 }
 
-static int number_of(const gpb_lane *lane) { return (int)(lane - gpb_lanes.lanes[lane->device - gpb_lanes.devices]); }
+static int number_of(const gpb_lane *lane)
+{
+    return (int)(lane - gpb_lanes.lanes[lane->device - gpb_lanes.devices]);
+}
 
 /* Makes what the lane owns at its first use; it is kept from then on. The lane's context is current. */
 static CUresult ready_lane(gpb_lane *lane)
 {
     CUresult result = CUDA_SUCCESS;
     if (lane->ready) return result;
-    lane->life = lane->device->life, lane->made_in = gpb_driver_context(driver);
+    lane->life = lane->device->life;
+    lane->made_in = gpb_driver_context(driver);
     if (!lane->stream) result = driver->cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING);
     if (!result) result = ready_events(&lane->after, 1);
     if (!result) result = ready_events(lane->arrived, GPB_TILE_EVENTS);
@@ -67,8 +72,11 @@ static CUresult ready_lane(gpb_lane *lane)
     if (!result) result = ready_events(lane->freed[0], 4);
     if (!result) result = ready_events(lane->home, 2);
     if (!result) result = ready_words(lane);
-    if (!result) result = ready_belt(&lane->up, lane->device->handle, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
-    if (!result) result = ready_belt(&lane->down, lane->device->handle, number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
+    if (!result)
+        result = ready_belt(&lane->up, lane->device->handle, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
+    if (!result)
+        result = ready_belt(&lane->down, lane->device->handle,
+                            number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
     lane->ready = !result;
     return result;
 }
@@ -77,16 +85,20 @@ static CUresult ready_lane(gpb_lane *lane)
    may belong to others by now. */
 static void forget(gpb_lane *lane)
 {
-    lane->stream = NULL, lane->after = NULL;
-    memset(lane->arrived, 0, sizeof lane->arrived), memset(lane->tile, 0, sizeof lane->tile);
-    memset(lane->freed, 0, sizeof lane->freed), memset(lane->home, 0, sizeof lane->home);
+    lane->stream = NULL;
+    lane->after = NULL;
+    memset(lane->arrived, 0, sizeof lane->arrived);
+    memset(lane->tile, 0, sizeof lane->tile);
+    memset(lane->freed, 0, sizeof lane->freed);
+    memset(lane->home, 0, sizeof lane->home);
     gpb_pinned_forget(&lane->words);
     if (lane->up) gpb_staging_forget(lane->up);
     if (lane->down) gpb_staging_forget(lane->down);
     lane->device->held -= lane->arena.bytes;
     lane->arena = (gpb_block){ 0 };
     lane->counters = 0;
-    lane->ready = false, lane->life = lane->device->life;
+    lane->ready = false;
+    lane->life = lane->device->life;
 }
 
 void gpb_lanes_forget(gpb_device *device)
@@ -137,8 +149,10 @@ static gpb_lane *idle_lane(gpb_lane *of, bool large)
 static gpb_lane *find_lane(int device, bool large)
 {
     gpb_lane *lane = NULL;
-    const int from = device >= 0 ? device : (int)(turn % (unsigned)gpb_lanes.device_count), many = device >= 0 ? 1 : gpb_lanes.device_count;
-    for (int i = 0; i < many && !lane; i++) lane = idle_lane(gpb_lanes.lanes[(from + i) % gpb_lanes.device_count], large);
+    const int from = device >= 0 ? device : (int)(turn % (unsigned)gpb_lanes.device_count),
+              many = device >= 0 ? 1 : gpb_lanes.device_count;
+    for (int i = 0; i < many && !lane; i++)
+        lane = idle_lane(gpb_lanes.lanes[(from + i) % gpb_lanes.device_count], large);
     return lane;
 }
 
@@ -209,7 +223,10 @@ static void doze(waiter *w)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += GPB_TURN_NS;
-    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
     pthread_cond_timedwait(&w->look, &gpb_lanes.lock, &until);
     hand_out();
 }
@@ -217,7 +234,10 @@ static void doze(waiter *w)
 /* Under the lock. When the program ends, libcuda takes down whatever is on the GPU, so from then on only
    calls that the host cannot compute begin. The lock matters: gpb_lanes_idle must not run between this check
    and the taking of a lane. */
-static bool may_begin(const gpb_facts *facts) { return gpb_gpu_started() && (!gpb_gpu_leaving() || gpb_facts_on_gpu(facts)); }
+static bool may_begin(const gpb_facts *facts)
+{
+    return gpb_gpu_started() && (!gpb_gpu_leaving() || gpb_facts_on_gpu(facts));
+}
 
 /* The waiter is not on the stack, because a signal handler may leave that stack by longjmp, and the queue
    would then hand a lane to memory that is gone. */
@@ -226,7 +246,8 @@ static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
     waiter *me = calloc(1, sizeof *me), **end = &queue;
     if (!me) return NULL;
     pthread_cond_init(&me->look, NULL);
-    me->device = facts->device - 1, me->large = large;
+    me->device = facts->device - 1;
+    me->large = large;
     while (*end) end = &(*end)->next;
     *end = me;
     while (!me->lane && may_begin(facts)) {
@@ -288,7 +309,8 @@ gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
 {
     gpb_lane *lane = NULL;
     pthread_mutex_lock(&gpb_lanes.lock);
-    if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large)))) lane = wait_for_lane(facts, large);
+    if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large))))
+        lane = wait_for_lane(facts, large);
     pthread_mutex_unlock(&gpb_lanes.lock);
     if (!lane) return NULL;
     CUresult result = enter_lane(lane);

@@ -17,7 +17,8 @@
 /* Lanes of a device. Large calls take turns on the first lane, because two side by side got 0.78 to 0.87 of
    one's work done (H200, 2026-11-21). If the call there takes longer than GPB_TURN_NS, they take the next two
    as well, but never the others, so a small call does not wait for a large one's end. */
-enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64, GPB_TABLE_BYTES = 256 << 10 };
+enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 64,
+       GPB_TABLE_BYTES = 256 << 10 };
 #define GPB_TURN_NS INT64_C(100000000)
 /* Bytes of rings, 124 MiB in all: of the very first lane, which a large call takes if it can, and of the
    others. With 8, 16, 32 MiB each way 4096 took 8.0, 4.9, 3.7 ms (H200: evidence/rings.md). */

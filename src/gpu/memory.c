@@ -96,7 +96,10 @@ static bool is_fair(const gpb_lane *lane, int64_t bytes)
     return after <= lane->device->budget - first->wanted;
 }
 
-static bool has_room(const gpb_lane *lane, int64_t bytes) { return is_fair(lane, bytes) && make_room(lane->device, bytes); }
+static bool has_room(const gpb_lane *lane, int64_t bytes)
+{
+    return is_fair(lane, bytes) && make_room(lane->device, bytes);
+}
 
 enum { ARENA_GRAIN = 32 << 20 };
 

@@ -32,7 +32,10 @@ static uint64_t seen_pieces(uintptr_t first, uintptr_t last)
 }
 
 static uintptr_t seen_first(uint64_t range) { return (range >> 28) * SEEN_PAGE; }
-static uintptr_t seen_end(uint64_t range) { return seen_first(range) + (range & ((1 << 28) - 1)) * SEEN_PIECE; }
+static uintptr_t seen_end(uint64_t range)
+{
+    return seen_first(range) + (range & ((1 << 28) - 1)) * SEEN_PIECE;
+}
 
 static void note_seen(uintptr_t start, size_t bytes)
 {
@@ -65,12 +68,15 @@ static CUresult ask(const void *pointer, known *about)
     *about = (known){ .ordinal = -1 };
     CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                          CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
-                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                         CU_POINTER_ATTRIBUTE_RANGE_SIZE };
     void *values[] = { &memory, &managed, &about->ordinal, &about->context, &start, &about->bytes };
-    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(6, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(6, attributes, values,
+                                                                    (CUdeviceptr)(uintptr_t)pointer);
     if (result) return result;
     about->managed = managed;
-    about->on_gpu = memory == CU_MEMORYTYPE_DEVICE, about->pinned = memory == CU_MEMORYTYPE_HOST;
+    about->on_gpu = memory == CU_MEMORYTYPE_DEVICE;
+    about->pinned = memory == CU_MEMORYTYPE_HOST;
     about->start = (uintptr_t)start;
     if (about->on_gpu && !about->managed) note_seen(about->start, about->bytes);
     return result;
@@ -96,7 +102,8 @@ static enum gpb_place place_of(const void *pointer, size_t bytes, int *device, k
     if (about->pinned && reaches_over(about, pointer, bytes)) return GPB_PLACE_PINNED;
     if (!about->on_gpu) return GPB_PLACE_HOST;
     for (int i = 0; i < count; i++)
-        if (devices[i].ordinal == about->ordinal && (!about->context || about->context == devices[i].context)) {
+        if (devices[i].ordinal == about->ordinal
+            && (!about->context || about->context == devices[i].context)) {
             if (*device >= 0 && *device != i) return GPB_PLACE_ELSEWHERE;
             *device = i;
             return GPB_PLACE_DEVICE;
@@ -115,8 +122,10 @@ static size_t bytes_of(const extent *of, int64_t members)
     int64_t elements, strides, bytes;
     if (of->rows == 0 || of->cols == 0) return 0;
     if (of->stride < 0 || __builtin_mul_overflow(of->cols - 1, of->ld, &elements)
-        || __builtin_mul_overflow(members - 1, of->stride, &strides) || __builtin_add_overflow(elements, of->rows, &elements)
-        || __builtin_add_overflow(elements, strides, &elements) || __builtin_mul_overflow(elements, of->bytes, &bytes))
+        || __builtin_mul_overflow(members - 1, of->stride, &strides)
+        || __builtin_add_overflow(elements, of->rows, &elements)
+        || __builtin_add_overflow(elements, strides, &elements)
+        || __builtin_mul_overflow(elements, of->bytes, &bytes))
         return SIZE_MAX;
     return (size_t)bytes;
 }
@@ -145,7 +154,8 @@ static int64_t distance(const void *const *array, int64_t batch, size_t element)
     uintptr_t uneven = step % element;
     int64_t l = 1;
     for (; l + SIXTEEN <= batch && !uneven; l += SIXTEEN)
-        for (int i = 0; i < SIXTEEN; i++) uneven |= ((uintptr_t)array[l + i] - (uintptr_t)array[l + i - 1]) ^ step;
+        for (int i = 0; i < SIXTEEN; i++)
+            uneven |= ((uintptr_t)array[l + i] - (uintptr_t)array[l + i - 1]) ^ step;
     for (; l < batch; l++) uneven |= ((uintptr_t)array[l] - (uintptr_t)array[l - 1]) ^ step;
     return uneven || step > INTPTR_MAX ? -1 : (int64_t)(step / element);
 }
@@ -158,7 +168,8 @@ static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *dev
 {
     const size_t element = gpb_call_element(call);
     const void *const *array = call->x[x].array;
-    const extent all = { gpb_call_rows(call, x), gpb_call_cols(call, x), call->x[x].ld, call->x[x].stride, (int64_t)element };
+    const extent all = { gpb_call_rows(call, x), gpb_call_cols(call, x), call->x[x].ld, call->x[x].stride,
+                         (int64_t)element };
     known about;
     if (!array) {
         const enum gpb_place place = place_of(call->x[x].base, bytes_of(&all, call->batch), device, &about);
@@ -169,7 +180,8 @@ static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *dev
     bool reachable = about.managed || gpb_place_on_host(place);
     extent even = all;
     even.stride = distance(array, call->batch, element);
-    if (place != GPB_PLACE_HOST && even.stride >= 0 && reaches_over(&about, array[0], bytes_of(&even, call->batch)))
+    if (place != GPB_PLACE_HOST && even.stride >= 0
+        && reaches_over(&about, array[0], bytes_of(&even, call->batch)))
         return (gpb_where){ place, reachable && !gpb_place_on_host(place), even.stride };
     int64_t i = place == GPB_PLACE_HOST ? 1 : members_within(&about, array, call->batch, bytes);
     for (; i < call->batch; i++) {
@@ -177,7 +189,8 @@ static gpb_where place_of_all(const gpb_call *call, enum gpb_operand x, int *dev
         const enum gpb_place one = place_of(array[i], bytes, device, &about);
         reachable &= about.managed || gpb_place_on_host(one);
         if (one == place) continue;
-        if (!gpb_place_on_host(one) || !gpb_place_on_host(place)) return (gpb_where){ GPB_PLACE_ELSEWHERE, reachable, -1 };
+        if (!gpb_place_on_host(one) || !gpb_place_on_host(place)) return (gpb_where){ GPB_PLACE_ELSEWHERE,
+                                                                                      reachable, -1 };
         place = GPB_PLACE_HOST;
     }
     return (gpb_where){ place, reachable && !gpb_place_on_host(place), -1 };
@@ -216,7 +229,9 @@ CUcontext gpb_place_context(const void *pointer)
 bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
 {
     if (!gpb_gpu_possible() || (!libcuda && !gpb_gpu_started())) return true;
-    return !call->x[GPB_C].array && gpb_host_memory((const void *[]){ call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base }, 3);
+    return !call->x[GPB_C].array && gpb_host_memory((const void *[]){ call->x[GPB_A].base,
+                                                                      call->x[GPB_B].base,
+                                                                      call->x[GPB_C].base }, 3);
 }
 
 /* Before the GPU is started, in a program that has libcuda: might this operand be on a GPU? If the program
@@ -321,7 +336,9 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
     } else if (enter()) {
         gpb_device *devices;
         gpb_device_list(&devices);
-        facts->gpu.arch = devices[0].arch, facts->gpu.sms = devices[0].sms, facts->gpu.bytes = devices[0].budget;
+        facts->gpu.arch = devices[0].arch;
+        facts->gpu.sms = devices[0].sms;
+        facts->gpu.bytes = devices[0].budget;
         find_operands(call, facts);
         gpb_context_exit();
     } else if (gpb_gpu_started()) {
@@ -341,7 +358,8 @@ static bool is_gone(const void *pointer, uint64_t now)
     glance *g = glance_of(pointer);
     if (!is_fresh(pointer, now) || !g->lost) {
         look(pointer, now);
-        g->on_gpu = g->on_gpu && !gpb_host_readable(pointer), g->lost = true;
+        g->on_gpu = g->on_gpu && !gpb_host_readable(pointer);
+        g->lost = true;
     }
     return g->on_gpu;
 }
@@ -355,8 +373,10 @@ bool gpb_place_unreachable(const gpb_call *call)
 {
     if (!gpb_gpu_lost()) return false;
     const uint64_t now = __builtin_ia32_rdtsc();
-    if (!call->x[GPB_C].array) return any_gone(call, call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base, now);
+    if (!call->x[GPB_C].array)
+        return any_gone(call, call->x[GPB_A].base, call->x[GPB_B].base, call->x[GPB_C].base, now);
     for (int64_t i = 0; i < call->batch; i++)
-        if (any_gone(call, call->x[GPB_A].array[i], call->x[GPB_B].array[i], call->x[GPB_C].array[i], now)) return true;
+        if (any_gone(call, call->x[GPB_A].array[i], call->x[GPB_B].array[i], call->x[GPB_C].array[i], now))
+            return true;
     return false;
 }

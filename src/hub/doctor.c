@@ -41,14 +41,17 @@ static bool print_verdict(int fd)
     const int gpus = gpb_gpu_count(&gpu, &arch);
     if (arch) {
         dprintf(fd, "does not work: none of its kernels run on the GPU %s; calls go to %s\n"
-                    "               build it with -DGPUBLAS_ARCHS=%d, or without that option for every GPU it knows\n", gpu, host, arch);
+                    "               build it with -DGPUBLAS_ARCHS=%d, or without that option for every GPU\n",
+                gpu, host, arch);
     } else if (!gpus && gpb_gpu_lost()) {
         dprintf(fd, "does not work: the GPU cannot be used (%s); calls go to %s unchanged\n"
-                    "               nvidia-smi should list the GPU, and GPUBLAS_DEVICES should not leave it out\n", gpb_gpu_why(), host);
+                    "               nvidia-smi should list it, and GPUBLAS_DEVICES should not leave it out\n",
+                gpb_gpu_why(), host);
     } else if (!gpus) {
         dprintf(fd, "no GPU here: calls go to %s unchanged\n", host);
     } else if (gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_NEVER) {
-        dprintf(fd, "works, but GPUBLAS_OFFLOAD=never: calls go to %s unchanged, and not to the GPU %s\n", host, gpu);
+        dprintf(fd, "works, but GPUBLAS_OFFLOAD=never: calls go to %s unchanged, and not to the GPU %s\n",
+                host, gpu);
     } else if (gpus > 1) {
         dprintf(fd, "works: %d GPUs, the first %s, host BLAS %s\n", gpus, gpu, host);
     } else {
@@ -63,11 +66,14 @@ static void print_hosts(int fd, bool all)
         { "Fortran", GPB_SYMBOL_sgemm_ }, { "C", GPB_SYMBOL_cblas_sgemm },
         { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ } };
     const char *file = gpb_next_file(GPB_SYMBOL_sgemm_);
-    if (!all) dprintf(fd, "host BLAS      %s (a program that brings a BLAS, as NumPy does, keeps its own)\n", file);
+    if (!all)
+        dprintf(fd, "host BLAS      %s (a program that brings a BLAS, as NumPy does, keeps its own)\n", file);
     if (strcmp(file, "embedded") == 0)
-        dprintf(fd, "               it is slow: install OpenBLAS (Debian: libopenblas0-pthread), or name a BLAS in GPUBLAS_HOST_BLAS\n");
+        dprintf(fd, "               it is slow: install OpenBLAS (Debian: libopenblas0-pthread),\n"
+                    "               or name a BLAS in GPUBLAS_HOST_BLAS\n");
     for (size_t i = 0; all && i < sizeof hosts / sizeof *hosts; i++)
-        dprintf(fd, "%s%s: %s\n", i ? "               " : "host BLAS      ", hosts[i].what, gpb_next_file(hosts[i].symbol));
+        dprintf(fd, "%s%s: %s\n", i ? "               " : "host BLAS      ", hosts[i].what,
+                gpb_next_file(hosts[i].symbol));
 }
 
 static bool report(int fd, bool all)
@@ -96,11 +102,13 @@ PUBLIC void gpublas_report(int fd)
 static void print_help(const char *self)
 {
     dprintf(STDOUT_FILENO,
-            "libgpublas %s: a BLAS whose large SGEMM calls run on an NVIDIA GPU; all others go to the host's BLAS.\n\n"
+            "libgpublas %s: a BLAS whose large SGEMM calls run on an NVIDIA GPU.\n"
+            "All other calls go to the host's BLAS.\n\n"
             "LD_PRELOAD=%s PROGRAM: runs a program with it\n"
             "%s: says whether it works here\n"
             "%s --all: also lists every option and kernel\n\n"
-            "Options are environment variables:\n\n", gpublas_version(), self, self, self);
+            "Options are environment variables:\n\n",
+            gpublas_version(), self, self, self);
     gpb_option_print(STDOUT_FILENO);
 }
 
@@ -109,7 +117,8 @@ static void print_help(const char *self)
 __attribute__((noreturn, used)) static void examine(const long *stack)
 {
     char *const *arguments = (char *const *)(stack + 1);
-    const char *self = stack[0] > 0 ? arguments[0] : "libgpublas.so", *what = stack[0] > 1 ? arguments[1] : "";
+    const char *self = stack[0] > 0 ? arguments[0] : "libgpublas.so",
+               *what = stack[0] > 1 ? arguments[1] : "";
     if (strcmp(what, "--help") == 0) {
         print_help(self);
         exit(EXIT_SUCCESS);
@@ -120,7 +129,8 @@ __attribute__((noreturn, used)) static void examine(const long *stack)
         exit(2);
     }
     const bool good = report(STDOUT_FILENO, all);
-    if (!all) dprintf(STDOUT_FILENO, "more           --all: every option and kernel; --help: how to use it\n");
+    if (!all)
+        dprintf(STDOUT_FILENO, "more           --all: every option and kernel; --help: how to use it\n");
     exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 

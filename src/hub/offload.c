@@ -33,7 +33,8 @@ bool gpb_offload_legal(const gpb_call *g)
 {
     bool legal = g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->x[GPB_C].uplo;
     for (int x = 0; x < GPB_OPERANDS; x++) legal &= g->x[x].ld >= max(1, gpb_call_rows(g, x));
-    for (int x = 0; x < GPB_C; x++) legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
+    for (int x = 0; x < GPB_C; x++)
+        legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
     return legal;
 }
 
@@ -45,7 +46,8 @@ static bool quick_return(const gpb_call *g)
 }
 
 /* True if C is done, by the GPU alone or finished by the host. Else plan->why says why not. */
-static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan, double came_s)
+static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan,
+                       double came_s)
 {
     const bool large = gpb_facts_large(call, facts);
     if (plan->gpu) gpb_touch(call, facts);
@@ -59,15 +61,19 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     if (!out.done) return false;
     const double seconds = gpb_clock_s() - begin_s;
     const bool failed = out.failure != NULL;
-    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed, .failed_calls = failed,
-                                      .bytes_to_gpu = (uint64_t)out.bytes_up, .bytes_from_gpu = (uint64_t)out.bytes_down,
-                                      .gpu_seconds = failed ? 0 : seconds, .gpu_flops = failed ? 0 : gpb_trace_flops(call) });
+    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed,
+                                      .failed_calls = failed, .bytes_to_gpu = (uint64_t)out.bytes_up,
+                                      .bytes_from_gpu = (uint64_t)out.bytes_down,
+                                      .gpu_seconds = failed ? 0 : seconds,
+                                      .gpu_flops = failed ? 0 : gpb_trace_flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);  /* the check takes longer than the call */
     /* It is not known where managed pages are. */
     const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);
-    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds)) gpb_ready_save();
+    if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds))
+        gpb_ready_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))
-        gpb_trace(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s, .gpu_s = plan->gpu_s, .came_s = came_s },
+        gpb_trace(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s,
+                                    .gpu_s = plan->gpu_s, .came_s = came_s },
               failed ? "gpu+host" : "gpu", &out);
     return true;
 }
@@ -75,10 +81,10 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
 static void scale_column(enum gpb_type type, void *column, gpb_matrix_rows rows, gpb_scalar beta)
 {
     switch (type) {
-#define TYPE(letter, type, bytes, flops, kind)                                                                        \
-    case GPB_TYPE_##letter:                                                                                           \
-        for (int64_t i = rows.first; i < rows.last; i++)                                                              \
-            ((type *)column)[i] = beta == 0 ? 0 : (type)beta * ((type *)column)[i];                                   \
+#define TYPE(letter, type, bytes, flops, kind)                                      \
+    case GPB_TYPE_##letter:                                                         \
+        for (int64_t i = rows.first; i < rows.last; i++)                            \
+            ((type *)column)[i] = beta == 0 ? 0 : (type)beta * ((type *)column)[i]; \
         break;
 #include "dispatch/type.def"
 #undef TYPE
@@ -118,8 +124,12 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *visit
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
     }
-    visit->why = plan.why, visit->host_s = plan.host_s, visit->gpu_s = plan.gpu_s;
-    visit->modelled_s = facts.now.callers || facts.now.host_callers ? 0 : plan.host_s / facts.learnt.host_ratio, visit->threads = facts.host.cores;
+    visit->why = plan.why;
+    visit->host_s = plan.host_s;
+    visit->gpu_s = plan.gpu_s;
+    visit->modelled_s = facts.now.callers || facts.now.host_callers ? 0
+                                                                    : plan.host_s / facts.learnt.host_ratio;
+    visit->threads = facts.host.cores;
     return false;
 }
 

@@ -10,7 +10,8 @@
 double gpb_trace_flops(const gpb_call *g)
 {
     const double triangle = g->x[GPB_C].uplo == 'G' ? 1 : 0.5;
-    return gpb_type_of(g->type)->flops * triangle * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    return gpb_type_of(g->type)->flops * triangle * (double)g->m * (double)g->n * (double)g->k
+           * (double)g->batch;
 }
 
 /* A number for the trace. Complex numbers that are not real appear as NaN. */
@@ -34,12 +35,19 @@ void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome 
     const bool row = g->row_major;
     const char uplo = g->x[GPB_C].uplo;
     const gpb_matrix *a = &g->x[row ? GPB_B : GPB_A], *b = &g->x[row ? GPB_A : GPB_B];
-    gpb_log_line("%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld route=%s "
-                 "why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f gflops=%.1f",
-                 g->symbol, row ? "row" : "col", uplo == 'G' ? "" : (uplo == 'U') != row ? " uplo=U" : " uplo=L", a->trans, b->trans,
-                 (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k, (long long)a->ld, (long long)b->ld,
-                 (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta), (long long)g->batch, route, visit->why,
-                 out->kernel ? out->kernel->name : "-", out->wide ? "+" : "", out->wide ? out->wide->name : "",
-                 out->fallback ? "+" : "", out->fallback ? out->fallback->name : "", splits, predicted, (long long)out->bytes_up,
-                 (long long)out->bytes_down, 1e3 * seconds, seconds > 0 ? 1e-9 * gpb_trace_flops(g) / seconds : 0.0);
+    gpb_log_line(
+        "%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g "
+        "batch=%lld "
+        "route=%s why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f "
+        "gflops=%.1f",
+        g->symbol, row ? "row" : "col",
+        uplo == 'G'            ? ""
+        : (uplo == 'U') != row ? " uplo=U"
+                               : " uplo=L",
+        a->trans, b->trans, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k,
+        (long long)a->ld, (long long)b->ld, (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta),
+        (long long)g->batch, route, visit->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
+        out->wide ? out->wide->name : "", out->fallback ? "+" : "", out->fallback ? out->fallback->name : "",
+        splits, predicted, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
+        seconds > 0 ? 1e-9 * gpb_trace_flops(g) / seconds : 0.0);
 }

@@ -49,19 +49,23 @@ static void project(sight *s, int64_t from, int64_t to)
         s->bs[p] = s->babs[p] = 0;
         for (int64_t j = s->j; j < s->j + s->cols; j++) {
             const double x = (double)(tb ? s->b[j + p * g->x[GPB_B].ld] : s->b[p + j * g->x[GPB_B].ld]);
-            s->bs[p] += sign(j - s->j) * x, s->babs[p] += magnitude(x);
+            s->bs[p] += sign(j - s->j) * x;
+            s->babs[p] += magnitude(x);
         }
     }
-    memset(s->want, 0, (size_t)g->m * sizeof *s->want), memset(s->size, 0, (size_t)g->m * sizeof *s->size);
+    memset(s->want, 0, (size_t)g->m * sizeof *s->want);
+    memset(s->size, 0, (size_t)g->m * sizeof *s->size);
     for (int64_t p = 0; !ta && p < g->k; p++)
         for (int64_t i = from; i < to; i++) {
             const double x = (double)s->a[i + p * g->x[GPB_A].ld];
-            s->want[i] += x * s->bs[p], s->size[i] += magnitude(x) * s->babs[p];
+            s->want[i] += x * s->bs[p];
+            s->size[i] += magnitude(x) * s->babs[p];
         }
     for (int64_t i = from; ta && i < to; i++)
         for (int64_t p = 0; p < g->k; p++) {
             const double x = (double)s->a[p + i * g->x[GPB_A].ld];
-            s->want[i] += x * s->bs[p], s->size[i] += magnitude(x) * s->babs[p];
+            s->want[i] += x * s->bs[p];
+            s->size[i] += magnitude(x) * s->babs[p];
         }
 }
 
@@ -69,8 +73,10 @@ static void project(sight *s, int64_t from, int64_t to)
    other elements. */
 static bool agrees(sight *s, double product, double before)
 {
-    const double u = 0x1p-24, peak = product + before, scale = gpb_call_multiplies(s->call) ? magnitude((double)s->call->alpha) : 0;
-    s->bound = 4 * (((double)s->call->k + 4) * u * product + 2 * u * before) + (s->coarse ? 0x1p-8 * product : 0)
+    const double u = 0x1p-24, peak = product + before,
+                 scale = gpb_call_multiplies(s->call) ? magnitude((double)s->call->alpha) : 0;
+    s->bound = 4 * (((double)s->call->k + 4) * u * product + 2 * u * before)
+               + (s->coarse ? 0x1p-8 * product : 0)
                + (double)s->cols * ((double)s->call->k + 4) * 0x1p-148 * (1 + scale);
     if (s->wanted != s->wanted) return s->cols > 1 || s->found != s->found;
     if (magnitude(s->wanted) == INFINITE) return s->found == s->wanted || s->found != s->found || s->cols > 1;
@@ -89,12 +95,16 @@ static bool look(sight *s, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         double product = 0, before = 0;
         s->wanted = s->found = 0;
-        if (multiplies) s->wanted = alpha * s->want[i], product = magnitude(alpha) * s->size[i];
+        if (multiplies) {
+            s->wanted = alpha * s->want[i];
+            product = magnitude(alpha) * s->size[i];
+        }
         for (int64_t j = s->j; j < s->j + s->cols; j++) {
             s->found += sign(j - s->j) * (double)s->c[i + j * g->x[GPB_C].ld];
             if (!s->old) continue;
             const double x = beta * (double)s->old[i + j * g->m];
-            s->wanted += sign(j - s->j) * x, before += magnitude(x);
+            s->wanted += sign(j - s->j) * x;
+            before += magnitude(x);
         }
         s->i = i;
         if (!agrees(s, product, before)) return false;
@@ -130,13 +140,19 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
     double *room = malloc((size_t)(2 * g->k + 2 * g->m + 1) * sizeof *room);
     bool right = true;
     if (!room) return true;
-    s->bs = room, s->babs = room + g->k, s->want = room + 2 * g->k, s->size = s->want + g->m;
+    s->bs = room;
+    s->babs = room + g->k;
+    s->want = room + 2 * g->k;
+    s->size = s->want + g->m;
     for (int64_t l = 0; l < g->batch && right; l++) {
-        s->a = gpb_call_member(g, GPB_A, l), s->b = gpb_call_member(g, GPB_B, l), s->c = gpb_call_member(g, GPB_C, l);
+        s->a = gpb_call_member(g, GPB_A, l);
+        s->b = gpb_call_member(g, GPB_B, l);
+        s->c = gpb_call_member(g, GPB_C, l);
         s->old = verify->old ? verify->old + l * g->m * g->n : NULL;
         const int64_t group = group_of(g);
         for (int64_t j = 0; j < g->n && right; j += group) {
-            s->j = j, s->cols = min(group, g->n - j);
+            s->j = j;
+            s->cols = min(group, g->n - j);
             right = look_at_group(s);
         }
     }
@@ -187,15 +203,18 @@ static void dump(const sight *s)
     const char *folder = gpb_option_text(GPB_OPTION_VERIFY_DUMP);
     char path[1024];
     if (!folder || getauxval(AT_SECURE) || atomic_fetch_add(&dumps, 1) >= MOST) return;
-    if (snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), atomic_load(&dumps)) >= (int)sizeof path) return;
+    if (snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), atomic_load(&dumps))
+        >= (int)sizeof path)
+        return;
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) {
         gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot create %s", path);
         return;
     }
-    dprintf(file, "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n", g->x[GPB_C].uplo,
-            g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k, (double)g->alpha, (double)g->beta,
-            (long long)s->i, (long long)s->j);
+    dprintf(file,
+        "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n",
+        g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n,
+        (long long)g->k, (double)g->alpha, (double)g->beta, (long long)s->i, (long long)s->j);
     if (gpb_call_multiplies(g)) {
         write_matrix(file, s->a, gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A), g->x[GPB_A].ld);
         write_matrix(file, s->b, gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B), g->x[GPB_B].ld);
@@ -215,10 +234,12 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
         int cancel;
         /* Writing is a cancellation point, and C is not right yet. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-        gpb_log_warn("GPUBLAS_VERIFY: %s m=%lld n=%lld k=%lld by kernel %s: C(%lld,%lld) is wrong by %g, %g is allowed; "
+        gpb_log_warn("GPUBLAS_VERIFY: %s m=%lld n=%lld k=%lld by kernel %s: "
+                     "C(%lld,%lld) is wrong by %g, %g is allowed; "
                      "the host's result replaces it",
-                     call->symbol, (long long)call->m, (long long)call->n, (long long)call->k, out->kernel ? out->kernel->name : "-",
-                     (long long)s.i, (long long)s.j, magnitude(s.found - s.wanted), s.bound);
+                     call->symbol, (long long)call->m, (long long)call->n, (long long)call->k,
+                     out->kernel ? out->kernel->name : "-", (long long)s.i, (long long)s.j,
+                     magnitude(s.found - s.wanted), s.bound);
         dump(&s);
         gpb_stats_add(&(gpublas_stats_t){ .wrong_calls = 1 });
         if (verify->old) copy(call, verify->old, true);

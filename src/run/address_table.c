@@ -7,7 +7,8 @@
 #include "dispatch/numbers.h"
 
 enum { TABLES = GPB_OPERANDS + 1 };
-static const int64_t table_bytes[TABLES] = { sizeof(void *), sizeof(void *), sizeof(void *), sizeof(gpb_gemm_item) };
+static const int64_t table_bytes[TABLES] = { sizeof(void *), sizeof(void *), sizeof(void *),
+                                             sizeof(gpb_gemm_item) };
 
 /* Where a table begins, in bytes from the first one. */
 static int64_t table_place(const gpb_plan *plan, int which)
@@ -17,7 +18,10 @@ static int64_t table_place(const gpb_plan *plan, int which)
     return at;
 }
 
-CUdeviceptr gpb_address_table(const gpb_run *r, int which) { return r->tables + (CUdeviceptr)table_place(r->plan, which); }
+CUdeviceptr gpb_address_table(const gpb_run *r, int which)
+{
+    return r->tables + (CUdeviceptr)table_place(r->plan, which);
+}
 
 int64_t gpb_address_table_bytes(const gpb_call *call, const gpb_plan *plan)
 {
@@ -32,10 +36,12 @@ typedef struct members {
     int64_t between;                      /* bytes from one member to the next */
 } members;
 
-static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view, const gpb_region *t)
+static members members_of(const gpb_run *r, const gpb_run_operand *x, const gpb_view *view,
+                          const gpb_region *t)
 {
     if (!view) return (members){ 0 };
-    return (members){ view->at, view->scattered ? x->stored.array + t->member : NULL, view->member_stride * (int64_t)r->element };
+    return (members){ view->at, view->scattered ? x->stored.array + t->member : NULL,
+                      view->member_stride * (int64_t)r->element };
 }
 
 /* Writes the addresses of members [first, first + count), `every` addresses apart. This takes a nanosecond
@@ -67,7 +73,8 @@ static CUresult send_table(gpb_run *r, int which, const members *column, int col
         count = min(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
         CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
         for (int i = 0; i < columns; i++) write_column(at + i, columns, &column[i], row, count);
-        result = driver->cuMemcpyHtoDAsync(gpb_address_table(r, which) + (CUdeviceptr)row * bytes, at, (size_t)count * bytes, r->stream);
+        result = driver->cuMemcpyHtoDAsync(gpb_address_table(r, which) + (CUdeviceptr)row * bytes, at,
+                                           (size_t)count * bytes, r->stream);
         r->table_used += (size_t)count * bytes;
     }
     return result;
@@ -79,18 +86,29 @@ CUresult gpb_address_send(gpb_run *r, const gpb_run_operand *x, const gpb_region
     return send_table(r, x->which, &column, 1, t->members);
 }
 
-CUresult gpb_address_bind_args(gpb_run *r, const gpb_region *t, const gpb_view *a, const gpb_view *b, const gpb_view *c, gpb_gemm_args *args)
+CUresult gpb_address_bind_args(gpb_run *r, const gpb_region *t, const gpb_view *a, const gpb_view *b,
+                               const gpb_view *c, gpb_gemm_args *args)
 {
     args->rsa = args->csa = args->rsb = args->csb = 1;
     if (a) {
-        args->a = (void *)(uintptr_t)a->at, args->rsa = a->rs, args->csa = a->cs, args->stride_a = a->member_stride;
-        args->b = (void *)(uintptr_t)b->at, args->rsb = b->cs, args->csb = b->rs, args->stride_b = b->member_stride;
+        args->a = (void *)(uintptr_t)a->at;
+        args->rsa = a->rs;
+        args->csa = a->cs;
+        args->stride_a = a->member_stride;
+        args->b = (void *)(uintptr_t)b->at;
+        args->rsb = b->cs;
+        args->csb = b->rs;
+        args->stride_b = b->member_stride;
     }
-    args->c = (void *)(uintptr_t)c->at, args->ldc = c->cs, args->stride_c = c->member_stride;
+    args->c = (void *)(uintptr_t)c->at;
+    args->ldc = c->cs;
+    args->stride_c = c->member_stride;
     args->items = NULL;
     if (!c->scattered && !(a && (a->scattered || b->scattered))) return CUDA_SUCCESS;
-    _Static_assert(sizeof(gpb_gemm_item) == 3 * sizeof(CUdeviceptr) && offsetof(gpb_gemm_item, b) == sizeof(CUdeviceptr)
-                   && offsetof(gpb_gemm_item, c) == 2 * sizeof(CUdeviceptr), "a row of the table is an item");
+    _Static_assert(sizeof(gpb_gemm_item) == 3 * sizeof(CUdeviceptr)
+                       && offsetof(gpb_gemm_item, b) == sizeof(CUdeviceptr)
+                       && offsetof(gpb_gemm_item, c) == 2 * sizeof(CUdeviceptr),
+                   "a row of the table is an item");
     const members column[] = { members_of(r, &r->x[GPB_A], a, t), members_of(r, &r->x[GPB_B], b, t),
                                members_of(r, &r->x[GPB_C], c, t) };
     args->items = (const gpb_gemm_item *)(uintptr_t)gpb_address_table(r, GPB_ADDRESS_TRIPLES);

@@ -14,7 +14,7 @@ CUdeviceptr gpb_address_table(const gpb_run *run, int which);
 CUresult gpb_address_send(gpb_run *run, const gpb_run_operand *operand, const gpb_region *tile);
 /* Fills in the addresses and strides of *args. Where members are scattered, sends a table of their addresses.
    a is NULL if the kernel reads neither A nor B. */
-CUresult gpb_address_bind_args(gpb_run *run, const gpb_region *tile, const gpb_view *a, const gpb_view *b, const gpb_view *c,
-                               gpb_gemm_args *args);
+CUresult gpb_address_bind_args(gpb_run *run, const gpb_region *tile, const gpb_view *a, const gpb_view *b,
+                               const gpb_view *c, gpb_gemm_args *args);
 
 #endif

@@ -20,13 +20,17 @@
    failure. It waits for memory that other calls hold, because a smaller plan would add in another order, and
    the same call must give the same bits. Only if the device turns out to have less memory is a smaller plan
    made, or the host takes the call. */
-static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
+static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy,
+                           gpb_plan *plan)
 {
     const gpb_device *device = lane->device;
-    bool fits = facts->gpu.arch == device->arch && facts->gpu.sms == device->sms && gpb_run_bytes(call, plan) <= device->budget;
+    bool fits = facts->gpu.arch == device->arch && facts->gpu.sms == device->sms
+                && gpb_run_bytes(call, plan) <= device->budget;
     for (int64_t most = device->budget; plan->gpu; fits = false) {
         if (!fits) {
-            facts->gpu.arch = device->arch, facts->gpu.sms = device->sms, facts->gpu.bytes = most;
+            facts->gpu.arch = device->arch;
+            facts->gpu.sms = device->sms;
+            facts->gpu.bytes = most;
             *plan = gpb_decide(call, facts, policy);
             if (!plan->gpu) break;
         }
@@ -60,9 +64,11 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 
 /* Plans again without slices if kernels on slices cannot be had, for example because no cluster of theirs
    fits. FMA kernels do it then. NULL, or the reason for failure. */
-static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan *plan)
+static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts,
+                                     const gpb_policy *policy, gpb_plan *plan)
 {
-    const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE, .splits = policy->splits };
+    const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE,
+                               .splits = policy->splits };
     *plan = gpb_decide(call, facts, &plain);
     const char *why = plan->gpu ? provide(lane, call, facts, &plain, plan) : plan->why;
     return why ? why : find_kernels(lane, plan);
@@ -70,7 +76,8 @@ static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_f
 
 /* Runs the job on a lane. Its plan may become a smaller one. NULL, or the reason for failure; *warn: it is
    worth a warning. */
-static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, const gpb_policy *policy, bool *warn)
+static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, const gpb_policy *policy,
+                               bool *warn)
 {
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
     *warn = !failure;
@@ -100,12 +107,16 @@ static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *
     /* No warning, because the driver ends before the program does. */
     if (failure && gpb_gpu_leaving()) gpb_gpu_await_end();
     else if (failure && warn)
-        gpb_log_warn("the GPU failed (%s); the host computes%s", failure, gpb_gpu_started() ? " this call" : " all calls from now on");
+        gpb_log_warn("the GPU failed (%s); the host computes%s", failure,
+                     gpb_gpu_started() ? " this call" : " all calls from now on");
     return failure;
 }
 
 /* The GPU has computed or begun some of C. */
-static bool has_begun(const gpb_progress *p) { return p->tiles || p->members || p->cols || p->steps || p->torn || p->adrift; }
+static bool has_begun(const gpb_progress *p)
+{
+    return p->tiles || p->members || p->cols || p->steps || p->torn || p->adrift;
+}
 
 /* Has the host compute the rest. */
 static void finish(const gpb_job *job)
@@ -115,7 +126,8 @@ static void finish(const gpb_job *job)
     const bool lost = has_begun(&job->progress) && !gpb_place_on_host(job->facts->where[GPB_C].place);
     gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
                  errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
-                 lost ? "was partly overwritten and is neither the result nor what it was" : "was not computed");
+                 lost ? "was partly overwritten and is neither the result nor what it was"
+                      : "was not computed");
 }
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)

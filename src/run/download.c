@@ -5,23 +5,28 @@
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
 
-CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up)
+CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, int64_t col, int64_t cols,
+                             bool up)
 {
     gpb_run *r = &f->run;
     gpb_staging *belt = up ? r->lane->up : r->lane->down;
     const gpb_region *t = &move->tile, *block = &move->block;
-    const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->x[GPB_C].stored.ld, .ld_arena = block->rows, .element = r->element,
+    const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->x[GPB_C].stored.ld,
+                                  .ld_arena = block->rows, .element = r->element,
                               .uplo = r->call->x[GPB_C].uplo, .row0 = t->i, .col0 = t->j + col };
-    const int64_t at = l * block->rows * block->cols + t->i - block->i + (t->j + col - block->j) * block->rows;
+    const int64_t at = l * block->rows * block->cols + t->i - block->i
+                       + (t->j + col - block->j) * block->rows;
     const char *callers = gpb_matrix_member(&r->x[GPB_C].stored, t->member + l, r->element);
     belt->bytes += (uint64_t)(t->rows * cols) * r->element;
     return gpb_dma_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->x[GPB_C].stored.ld) * r->element,
-                        gpb_operand_block(r, move) + (CUdeviceptr)at * r->element, up, up ? r->stream : belt->stream);
+                        gpb_operand_block(r, move) + (CUdeviceptr)at * r->element, up,
+                        up ? r->stream : belt->stream);
 }
 
 bool gpb_download_direct(const gpb_run *r)
 {
-    return r->x[GPB_C].place == GPB_PLACE_ELSEWHERE || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0);
+    return r->x[GPB_C].place == GPB_PLACE_ELSEWHERE
+           || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0);
 }
 
 static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
@@ -29,15 +34,20 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
     const gpb_run *r = &f->run;
     const gpb_region *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1, fit = gpb_download_direct(r) ? whole : (int64_t)((size_t)r->plan->load_bytes / column);
+    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1,
+                  fit = gpb_download_direct(r) ? whole : (int64_t)((size_t)r->plan->load_bytes / column);
     const int64_t cols = min(t->cols - w->col, fit ? fit : 1);
-    const int64_t at = w->member * block->rows * block->cols + t->i - block->i + (t->j - block->j + w->col) * block->rows;
+    const int64_t at = w->member * block->rows * block->cols + t->i - block->i
+                       + (t->j - block->j + w->col) * block->rows;
     char *to = gpb_matrix_member(&r->x[GPB_C].stored, t->member + w->member, e);
-    gpb_chunk load = { .device = gpb_operand_block(r, &w->move) + (CUdeviceptr)at * e, .width = column, .pitch = (size_t)block->rows * e,
+    gpb_chunk load = { .device = gpb_operand_block(r, &w->move) + (CUdeviceptr)at * e, .width = column,
+                       .pitch = (size_t)block->rows * e,
                       .cols = cols, .count = cols,
-                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->x[GPB_C].stored.ld) * e, .rows = t->rows, .cols = cols,
-                                .ld_from = t->rows, .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo, .row0 = t->i,
-                                .col0 = t->j + w->col, .adds = r->call->beta != 0, .beta = (float)r->call->beta } };
+                      .copy = { .to = to + (size_t)(t->i + (t->j + w->col) * r->x[GPB_C].stored.ld) * e,
+                                .rows = t->rows, .cols = cols, .ld_from = t->rows,
+                                .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo,
+                                .row0 = t->i, .col0 = t->j + w->col, .adds = r->call->beta != 0,
+                                .beta = (float)r->call->beta } };
     load.copy.target = f->run.plan->past_caches ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
     load.direct = gpb_download_direct(r);
     load.opens = w->member == 0 && w->col == 0;
@@ -55,7 +65,9 @@ static CUresult open_tile(gpb_pipeline *f, const gpb_stage *w)
     CUresult result = CUDA_SUCCESS;
     if (f->guarded && w->tiles < f->guarded_from) {
         result = gpb_launch_fallback(&f->run, &w->move);
-        if (!result && !one_stream) result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_STAGE_AHEAD], f->run.stream);
+        if (!result && !one_stream)
+            result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_STAGE_AHEAD],
+                                       f->run.stream);
     }
     if (result || one_stream) return result;
     return f->driver->cuStreamWaitEvent(lane->down->stream, lane->tile[w->tiles % GPB_STAGE_AHEAD], 0);
@@ -71,13 +83,17 @@ static CUresult fetch_tile(gpb_pipeline *f, gpb_stage *w, bool *whole, bool *bus
         const gpb_chunk load = load_down(f, w);
         if (!gpb_staging_has_room(lane->down, &load)) return result;
         if (load.opens) result = open_tile(f, w);
-        if (!result && load.direct) result = gpb_download_copy_c(f, &w->move, w->member, w->col, load.cols, false);
+        if (!result && load.direct)
+            result = gpb_download_copy_c(f, &w->move, w->member, w->col, load.cols, false);
         if (!result) result = gpb_staging_pull(lane->down, &load);
         if (result) return result;
         *busy = true;
         *whole = load.ends_tile;
         w->col += load.cols;
-        if (load.ends_member) w->col = 0, w->member++;
+        if (load.ends_member) {
+            w->col = 0;
+            w->member++;
+        }
     }
     return result;
 }
@@ -96,12 +112,16 @@ CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
         gpb_stage_advance(w);
         *busy = true;
         if (f->run.x[GPB_C].buffers > 1 && (w->ended || w->move.panel[GPB_C] != block))
-            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2], f->run.lane->down->stream);
+            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->home[block % 2],
+                                       f->run.lane->down->stream);
     }
     return result;
 }
 
-bool gpb_download_flagged(const gpb_pipeline *f) { return f->run.plan->speculative && !f->guarded && *(volatile uint32_t *)f->run.lane->notice; }
+bool gpb_download_flagged(const gpb_pipeline *f)
+{
+    return f->run.plan->speculative && !f->guarded && *(volatile uint32_t *)f->run.lane->notice;
+}
 
 /* A block of C is flagged after all. The tiles from this one on were computed without the fallback kernels,
    so they are fetched again. */
@@ -140,8 +160,14 @@ void gpb_download_commit(gpb_pipeline *f, bool *busy)
         *busy = true;
         if (load->lost) continue;
         progress->cols += load->count;
-        if (load->ends_member) progress->members++, progress->cols = 0;
-        if (load->ends_tile) progress->tiles++, progress->members = 0;
+        if (load->ends_member) {
+            progress->members++;
+            progress->cols = 0;
+        }
+        if (load->ends_tile) {
+            progress->tiles++;
+            progress->members = 0;
+        }
     }
 }
 

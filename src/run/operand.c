@@ -14,7 +14,9 @@
 static void straighten(gpb_matrix *x, const gpb_where *where)
 {
     if (!x->array || where->place != GPB_PLACE_DEVICE || where->member_stride < 0) return;
-    x->base = x->array[0], x->stride = where->member_stride, x->array = NULL;
+    x->base = x->array[0];
+    x->stride = where->member_stride;
+    x->array = NULL;
 }
 
 static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
@@ -25,11 +27,13 @@ static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
 }
 
 /* The operand with its buffers, and the distances between buffers and between strips. */
-static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts, enum gpb_operand which)
+static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts,
+                               enum gpb_operand which)
 {
     const gpb_panels *p = &plan->panel[which];
-    gpb_run_operand x = { .which = which, .stored = call->x[which], .place = facts->where[which].place, .buffers = p->buffers,
-                          .buffer_bytes = p->bytes / p->buffers, .unsliced = GPB_OPERAND_NO_STRIP };
+    gpb_run_operand x = { .which = which, .stored = call->x[which], .place = facts->where[which].place,
+                          .buffers = p->buffers, .buffer_bytes = p->bytes / p->buffers,
+                          .unsliced = GPB_OPERAND_NO_STRIP };
     if (which != GPB_C) {
         x.k_down = gpb_call_k_down(call, which);
         x.strip = min(p->strip, p->extent);
@@ -44,8 +48,8 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     const gpb_call *call = job->call;
     const gpb_plan *plan = &job->plan;
     const gpb_panels *p = plan->panel;
-    gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan, .progress = &job->progress,
-                  .element = gpb_call_element(call) };
+    gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan,
+                  .progress = &job->progress, .element = gpb_call_element(call) };
     CUdeviceptr arena = lane->arena.at;
     const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
     /* There is room for that in bytes_parts. */
@@ -82,7 +86,10 @@ CUdeviceptr gpb_operand_strip(const gpb_run *r, const gpb_move *move)
     return buffer_of(x, move->panel[x->which]) + (CUdeviceptr)(move->strip * x->strip_bytes);
 }
 
-CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move) { return buffer_of(&r->x[GPB_C], move->panel[GPB_C]); }
+CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move)
+{
+    return buffer_of(&r->x[GPB_C], move->panel[GPB_C]);
+}
 
 /* Describes the panel as it came, from its first strip on. */
 static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
@@ -99,7 +106,8 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     const gpb_stored at = gpb_operand_stored(r, &first);
     const int64_t shift = at.row + at.col * x->stored.ld;
     const void *member = gpb_matrix_member(&x->stored, t->member, r->element);
-    x->source = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .scattered = x->stored.array && t->members > 1 };
+    x->source = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element,
+                            .scattered = x->stored.array && t->members > 1 };
     x->source_strip = x->k_down ? x->strip * x->stored.ld : x->strip;
     if (x->source.scattered && x->packed) result = gpb_address_send(r, x, t);
     return result;
@@ -109,10 +117,12 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
    apart as in the launch set. */
 static gpb_view source_view(const gpb_run *r, const gpb_run_operand *x, const gpb_launch_set *piece)
 {
-    const int64_t size = piece->tile.size[x->which], ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->depth : size;
+    const int64_t size = piece->tile.size[x->which];
+    const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->depth : size;
     gpb_view v = x->source;
     v.at += (CUdeviceptr)(piece->strip[x->which] * x->source_strip) * r->element;
-    v.rs = x->k_down ? ld : 1, v.cs = x->k_down ? 1 : ld;
+    v.rs = x->k_down ? ld : 1;
+    v.cs = x->k_down ? 1 : ld;
     v.member_stride = x->place == GPB_PLACE_DEVICE ? x->stored.stride : size * x->depth;
     if (piece->count > 1) v.member_stride = piece->along == x->which ? x->source_strip : 0;
     return v;
@@ -124,21 +134,27 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     const gpb_kernel *kernel = r->plan->kernel;
     const gpb_region *t = &move->block;
     const gpb_view raw = source_view(r, x, &(gpb_launch_set){ .tile = *t, .count = 1 });
-    const int64_t size[] = { t->size[x->which], move->depth }, edge[] = { gpb_kernel_table_edge(kernel, x->which), kernel->bk };
+    const int64_t size[] = { t->size[x->which], move->depth },
+                  edge[] = { gpb_kernel_table_edge(kernel, x->which), kernel->bk };
     const int64_t step[] = { raw.rs, raw.cs };
     const int down = x->which, across = !down;      /* indices of the two: k goes down in op(B) */
-    gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = step[down], .cs = step[across], .rows = size[down], .cols = size[across],
-                           .dst = (void *)(uintptr_t)x->packed, .batch = t->members, .stride_src = raw.member_stride };
+    gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = step[down], .cs = step[across],
+                           .rows = size[down], .cols = size[across], .dst = (void *)(uintptr_t)x->packed,
+                           .batch = t->members, .stride_src = raw.member_stride };
     args.rows_padded = round_up(args.rows, edge[down]);
     args.cols_padded = round_up(args.cols, edge[across]);
     if (raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, x->which);
     args.ld = args.rows_padded;
     args.stride_dst = args.ld * args.cols_padded;
     const int64_t packed_step[] = { 1, args.ld };
-    x->ready = (gpb_view){ .at = x->packed, .rs = packed_step[down], .cs = packed_step[across], .member_stride = args.stride_dst };
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_PACK, .blocks = GPB_TILES(args.rows_padded, args.cols_padded, GPB_PACK_TILE, GPB_PACK_TILE),
-        .members = t->members, .args = &args });
+    x->ready = (gpb_view){ .at = x->packed, .rs = packed_step[down], .cs = packed_step[across],
+                           .member_stride = args.stride_dst };
+    return gpb_kernels_launch(
+        r->lane->device, r->stream,
+        &(gpb_launch){ .which = GPB_FUNCTION_PACK,
+                       .blocks = GPB_TILES(args.rows_padded, args.cols_padded, GPB_PACK_TILE, GPB_PACK_TILE),
+                       .members = t->members,
+                       .args = &args });
 }
 
 /* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in
@@ -153,7 +169,8 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         x->unsliced = GPB_OPERAND_NO_STRIP;
         x->depth = move->depth;
         x->epoch = slices ? gpb_slice_epoch() : 0;
-        x->ready_strip = slices ? gpb_split_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel)) : 0;
+        x->ready_strip = slices ? gpb_split_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel))
+                                : 0;
         CUresult result = view(r, x, move);
         if (result) return result;
     }
@@ -162,8 +179,10 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         CUresult result = x->unsliced == GPB_OPERAND_NO_STRIP ? CUDA_SUCCESS : gpb_slice_strips(r, move);
         if (result) return result;
         x->unsliced = move->strip;
-        const bool alone = r->x[GPB_A].unsliced == GPB_OPERAND_NO_STRIP || r->x[GPB_B].unsliced == GPB_OPERAND_NO_STRIP;
-        return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS : gpb_slice_strips(r, move);
+        const bool alone = r->x[GPB_A].unsliced == GPB_OPERAND_NO_STRIP
+                           || r->x[GPB_B].unsliced == GPB_OPERAND_NO_STRIP;
+        return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS
+                                                                             : gpb_slice_strips(r, move);
     }
     return x->packed ? pack(r, x, move) : CUDA_SUCCESS;
 }
@@ -175,7 +194,8 @@ gpb_view gpb_operand_view(const gpb_run *r, enum gpb_operand which, bool ready, 
     if (r->plan->kernel->form != GPB_FORM_SPLIT) return x->ready;
     const CUdeviceptr at = x->packed + (CUdeviceptr)(piece->strip[which] * x->ready_strip);
     gpb_view v = gpb_slice_view(at, piece->tile.size[which], x->depth, gpb_plan_slices(r->plan->kernel));
-    if (piece->count > 1) v.member_stride = piece->along == which ? x->ready_strip / (int64_t)sizeof(float) : 0;
+    if (piece->count > 1)
+        v.member_stride = piece->along == which ? x->ready_strip / (int64_t)sizeof(float) : 0;
     return v;
 }
 
@@ -192,16 +212,20 @@ CUresult gpb_operand_prepare_c(gpb_run *r, const gpb_move *move)
     if (c->place == GPB_PLACE_DEVICE) {
         const int64_t shift = t->i + t->j * c->stored.ld;
         const void *member = gpb_matrix_member(&c->stored, t->member, r->element);
-        c->source = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element, .rs = 1, .cs = c->stored.ld,
-                             .member_stride = c->stored.stride, .scattered = c->stored.array && t->members > 1 };
+        c->source = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element,
+                                .rs = 1, .cs = c->stored.ld,
+                             .member_stride = c->stored.stride,
+                             .scattered = c->stored.array && t->members > 1 };
         if (c->source.scattered && c->packed) result = gpb_address_send(r, c, t);
     } else {
-        c->source = (gpb_view){ .at = gpb_operand_block(r, move), .rs = 1, .cs = t->rows, .member_stride = t->rows * t->cols };
+        c->source = (gpb_view){ .at = gpb_operand_block(r, move), .rs = 1, .cs = t->rows,
+                                .member_stride = t->rows * t->cols };
     }
     c->ready = c->source;
     if (c->packed) {
         int64_t ld = round_up(t->rows, kernel->bm);
-        c->ready = (gpb_view){ .at = c->packed, .rs = 1, .cs = ld, .member_stride = ld * round_up(t->cols, kernel->bn) };
+        c->ready = (gpb_view){ .at = c->packed, .rs = 1, .cs = ld,
+                               .member_stride = ld * round_up(t->cols, kernel->bn) };
     }
     return result;
 }
@@ -209,7 +233,8 @@ CUresult gpb_operand_prepare_c(gpb_run *r, const gpb_move *move)
 gpb_view gpb_operand_view_c(const gpb_run *r, const gpb_move *move, const gpb_launch_set *piece)
 {
     gpb_view v = r->x[GPB_C].ready;
-    v.at += (CUdeviceptr)(piece->tile.i - move->block.i + (piece->tile.j - move->block.j) * v.cs) * r->element;
+    v.at += (CUdeviceptr)(piece->tile.i - move->block.i + (piece->tile.j - move->block.j) * v.cs)
+            * r->element;
     const int64_t step[] = { 1, v.cs };
     if (piece->count > 1) v.member_stride = r->x[piece->along].strip * step[piece->along];
     return v;

@@ -82,7 +82,8 @@ CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
 CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
-gpb_view gpb_operand_view(const gpb_run *run, enum gpb_operand operand, bool ready, const gpb_launch_set *piece);
+gpb_view gpb_operand_view(const gpb_run *run, enum gpb_operand operand, bool ready,
+                          const gpb_launch_set *piece);
 /* The piece's part of C. */
 gpb_view gpb_operand_view_c(const gpb_run *run, const gpb_move *move, const gpb_launch_set *piece);
 #endif

@@ -58,6 +58,7 @@ bool gpb_download_direct(const gpb_run *run);
 bool gpb_download_flagged(const gpb_pipeline *flow);
 /* Has the driver copy columns [col, col + cols) of member l of a tile of C. up: to the device, of a C that
    only the driver can reach, because beta C is added on the device. Else home. */
-CUresult gpb_download_copy_c(gpb_pipeline *flow, const gpb_move *move, int64_t l, int64_t col, int64_t cols, bool up);
+CUresult gpb_download_copy_c(gpb_pipeline *flow, const gpb_move *move, int64_t l, int64_t col, int64_t cols,
+                             bool up);
 
 #endif

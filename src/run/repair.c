@@ -52,8 +52,8 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
     }
     void (*gemm)(GPB_F77_GEMM_PARAMS(void, int64_t), size_t, size_t);
     *(void **)&gemm = gpb_next(g->width == 64 ? hosts_gemm[g->type].wide : hosts_gemm[g->type].narrow);
-    gemm(&g->x[GPB_A].trans, &g->x[GPB_B].trans, &rows, &cols, &x->k, &alpha, a, &x->ld[GPB_A], b, &x->ld[GPB_B], &beta, c, &x->ld[GPB_C],
-         1, 1);
+    gemm(&g->x[GPB_A].trans, &g->x[GPB_B].trans, &rows, &cols, &x->k, &alpha, a, &x->ld[GPB_A], b,
+         &x->ld[GPB_B], &beta, c, &x->ld[GPB_C], 1, 1);
 }
 
 /* Computes the columns of a tile from `from` on; of a triangle, only its part of each column. */
@@ -77,8 +77,8 @@ static void blocks(const member *x, const gpb_region *t, const bool *marks)
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
             if (marks[i] || marks[rows + j])
-                rectangle(x, t->i + i * GPB_GUARD, min(GPB_GUARD, t->rows - i * GPB_GUARD), t->j + j * GPB_GUARD,
-                          min(GPB_GUARD, t->cols - j * GPB_GUARD));
+                rectangle(x, t->i + i * GPB_GUARD, min(GPB_GUARD, t->rows - i * GPB_GUARD),
+                          t->j + j * GPB_GUARD, min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
 /* Sets p and k to what is left once the move's panel is in C: the part of k after it or, in every other
@@ -97,9 +97,12 @@ static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_
 {
     const gpb_call *g = x->call;
     void *at = gpb_call_member(g, which, l);
-    x->at[which] = at, x->ld[which] = g->x[which].ld;
-    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_place_of(at)) && gpb_host_readable(at))) return true;
-    const gpb_dma_shape panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which), .ld = g->x[which].ld,
+    x->at[which] = at;
+    x->ld[which] = g->x[which].ld;
+    if (gpb_place_on_host(place) || (gpb_place_on_host(gpb_place_of(at)) && gpb_host_readable(at)))
+        return true;
+    const gpb_dma_shape panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which),
+                                  .ld = g->x[which].ld,
                               .element = gpb_call_element(g), .uplo = 'G' };
     x->at[which] = *owned = malloc((size_t)panel.rows * (size_t)panel.cols * panel.element);
     x->ld[which] = panel.rows;
@@ -113,17 +116,21 @@ typedef struct left {
     gpb_move next;               /* the panel after it */
 } left;
 
-static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_region *t, int64_t l, const left *begun)
+static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gpb_region *t, int64_t l,
+                          const left *begun)
 {
     member x = { .call = call, .k = gpb_call_depth(call), .beta = call->beta };
-    const enum gpb_place places[] = { facts->where[GPB_A].place, facts->where[GPB_B].place, facts->where[GPB_C].place };
+    const enum gpb_place places[] = { facts->where[GPB_A].place, facts->where[GPB_B].place,
+                                      facts->where[GPB_C].place };
     void *owned[GPB_OPERANDS] = { NULL };
     bool ok = true;
     if (begun && begun->done->steps) leave(&x, &begun->last);  /* these panels and beta are in C already */
-    for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++) ok = here(&x, i, places[i], t->member + l, &owned[i]);
+    for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++)
+        ok = here(&x, i, places[i], t->member + l, &owned[i]);
     if (ok && begun && begun->done->torn) {
         const member rest = x;
-        x.p = begun->next.p, x.k = begun->next.depth;
+        x.p = begun->next.p;
+        x.k = begun->next.depth;
         blocks(&x, t, begun->done->marks + l * (gpb_split_guards(t->rows) + gpb_split_guards(t->cols)));
         x = rest;
         leave(&x, &begun->next);
@@ -131,8 +138,11 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
     /* Of a triangle only its own part goes back, because the other may be another thread's by now. */
     const gpb_matrix *c = &call->x[GPB_C];
-    const gpb_dma_shape home = { .rows = call->m, .cols = call->n, .ld = c->ld, .element = gpb_call_element(call), .uplo = c->uplo };
-    if (ok && owned[GPB_C]) ok = gpb_dma_copy_and_wait(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false) == CUDA_SUCCESS;
+    const gpb_dma_shape home = { .rows = call->m, .cols = call->n, .ld = c->ld,
+                                 .element = gpb_call_element(call), .uplo = c->uplo };
+    if (ok && owned[GPB_C])
+        ok = gpb_dma_copy_and_wait(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false)
+             == CUDA_SUCCESS;
     for (int i = 0; i < GPB_OPERANDS; i++) free(owned[i]);
     return ok;
 }
@@ -145,7 +155,12 @@ bool gpb_repair(const gpb_job *job)
     /* A plan for the host has no tiles, so all of C is one. */
     gpb_plan whole = job->plan;
     bool ok = !progress->torn || progress->marks;
-    if (!whole.gpu) whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m, whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n, whole.kc = call->k, whole.group = call->batch;
+    if (!whole.gpu) {
+        whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m;
+        whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n;
+        whole.kc = call->k;
+        whole.group = call->batch;
+    }
     gpb_schedule_cursor walk = gpb_schedule_begin(call, &whole);
     int64_t number = 0, step = 0;
     left begun = { .done = progress };
@@ -156,7 +171,8 @@ bool gpb_repair(const gpb_job *job)
         if (first && step < progress->steps) begun.last = *move;
         if (first && step == progress->steps) begun.next = *move;
         if (!move->last) continue;
-        for (int64_t l = first ? progress->members : 0; number >= progress->tiles && l < move->tile.members && ok; l++)
+        for (int64_t l = first ? progress->members : 0;
+             number >= progress->tiles && l < move->tile.members && ok; l++)
             ok = finish_member(call, job->facts, &move->tile, l, first ? &begun : NULL);
         number++;
     }

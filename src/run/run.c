@@ -65,16 +65,19 @@ void gpb_stage_to_tile(gpb_stage *w, bool past)
 static bool may_launch(const gpb_pipeline *f)
 {
     const gpb_stage *w = &f->launch;
-    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_STAGE_AHEAD]) return false;
+    if (f->post.moves <= w->moves || f->run.lane->up->moved < f->sent_by[w->moves % GPB_STAGE_AHEAD])
+        return false;
     if (!f->home || !w->move.tile.rows) return true;
     return (!w->move.last || w->tiles - f->fetch.tiles < GPB_STAGE_AHEAD)
-           && (w->move.panel[GPB_C] <= f->run.x[GPB_C].buffers || f->fetch.ended || f->fetch.move.panel[GPB_C] >= w->move.panel[GPB_C] - 1);
+           && (w->move.panel[GPB_C] <= f->run.x[GPB_C].buffers || f->fetch.ended
+               || f->fetch.move.panel[GPB_C] >= w->move.panel[GPB_C] - 1);
 }
 
 /* True if a kernel is launched for the move: it unlocks something, or its strip is packed or sliced. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
-    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT || (move->reads && r->x[move->operand].packed);
+    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT
+           || (move->reads && r->x[move->operand].packed);
 }
 
 /* Makes the kernels wait for the strips that came over the link, and for the way home of what was in this
@@ -94,9 +97,11 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
         if (f->staged_strip) result = gpb_driver_record(f->driver, lane->made_in, arrived, lane->up->stream);
         else arrived = f->direct_strip;
         if (!result && arrived) result = f->driver->cuStreamWaitEvent(f->run.stream, arrived, 0);
-        f->staged_strip = false, f->direct_strip = NULL;
+        f->staged_strip = false;
+        f->direct_strip = NULL;
     }
-    if (!result && f->home && move->tile.rows && f->run.x[GPB_C].at_panel != move->panel[GPB_C] && move->panel[GPB_C] > f->run.x[GPB_C].buffers)
+    if (!result && f->home && move->tile.rows && f->run.x[GPB_C].at_panel != move->panel[GPB_C]
+        && move->panel[GPB_C] > f->run.x[GPB_C].buffers)
         result = f->driver->cuStreamWaitEvent(f->run.stream, lane->home[move->panel[GPB_C] % 2], 0);
     return result;
 }
@@ -107,7 +112,8 @@ static CUresult release(gpb_pipeline *f, const gpb_move *before)
     CUresult result = CUDA_SUCCESS;
     for (int x = 0; x < 2 && !f->launch.ended && !result; x++)
         if (before->panel[x] && f->launch.move.panel[x] != before->panel[x] && f->run.x[x].buffers > 1)
-            result = gpb_driver_record(f->driver, f->run.lane->made_in, f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
+            result = gpb_driver_record(f->driver, f->run.lane->made_in,
+                                       f->run.lane->freed[x][before->panel[x] % 2], f->run.stream);
     return result;
 }
 
@@ -118,17 +124,25 @@ static CUresult launch(gpb_pipeline *f, bool *busy)
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result && may_launch(f)) {
         const gpb_move before = w->move;
-        const bool fetched = before.first && before.tile.rows && r->x[GPB_C].place == GPB_PLACE_ELSEWHERE && r->call->beta != 0;
+        const bool fetched = before.first && before.tile.rows && r->x[GPB_C].place == GPB_PLACE_ELSEWHERE
+                             && r->call->beta != 0;
         result = wait_for(f, w);
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
             result = gpb_download_copy_c(f, &before, l, 0, before.tile.cols, true);
         if (!result) result = gpb_launch_move(r, &before, !f->run.plan->speculative || f->guarded);
         if (!result && f->home && gpb_stage_ends_tile(&before) && r->lane->down->stream != r->stream)
-            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_STAGE_AHEAD], r->stream);
+            result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_STAGE_AHEAD],
+                                       r->stream);
         if (result) break;
-        if (!f->home && before.tile.rows) r->progress->steps++, f->only = before;
+        if (!f->home && before.tile.rows) {
+            r->progress->steps++;
+            f->only = before;
+        }
         gpb_stage_advance(w);
-        if (!f->home && gpb_stage_ends_tile(&before)) r->progress->tiles++, r->progress->steps = 0;
+        if (!f->home && gpb_stage_ends_tile(&before)) {
+            r->progress->tiles++;
+            r->progress->steps = 0;
+        }
         result = release(f, &before);
         *busy = true;
     }
@@ -149,7 +163,8 @@ static void idle(gpb_pipeline *f)
     gpb_lane *lane = f->run.lane;
     enum { LONG = 512, SMALL_JOB = 64 << 10 };
     f->idle++;
-    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience) && (gpb_staging_help(lane->down) || gpb_staging_help(lane->up))) {
+    if (f->staged && (gpb_crew_size() < GPB_CREW_FEW || f->idle > f->patience)
+        && (gpb_staging_help(lane->down) || gpb_staging_help(lane->up))) {
         f->idle = 0;
         if (lane->up->job_bytes <= SMALL_JOB) f->patience /= 2;
     } else if (f->idle > LONG) {
@@ -218,12 +233,16 @@ static CUresult follow_legacy(gpb_run *r)
 {
     const gpb_driver *driver = gpb_driver_open(NULL);
     const gpb_call *call = r->call;
-    const bool reads = gpb_call_multiplies(call), a = r->x[GPB_A].place == GPB_PLACE_DEVICE, b = r->x[GPB_B].place == GPB_PLACE_DEVICE;
+    const bool reads = gpb_call_multiplies(call), a = r->x[GPB_A].place == GPB_PLACE_DEVICE,
+               b = r->x[GPB_B].place == GPB_PLACE_DEVICE;
     const bool c = r->x[GPB_C].place == GPB_PLACE_DEVICE;
-    const bool elsewhere = r->x[GPB_A].place == GPB_PLACE_ELSEWHERE || r->x[GPB_B].place == GPB_PLACE_ELSEWHERE || r->x[GPB_C].place == GPB_PLACE_ELSEWHERE;
+    const bool elsewhere = r->x[GPB_A].place == GPB_PLACE_ELSEWHERE
+                           || r->x[GPB_B].place == GPB_PLACE_ELSEWHERE
+                           || r->x[GPB_C].place == GPB_PLACE_ELSEWHERE;
     CUresult result = CUDA_SUCCESS;
     if (!a && !b && !c && !elsewhere) return result;
-    if (elsewhere && !(result = follow_others(r, &r->x[GPB_A])) && !(result = follow_others(r, &r->x[GPB_B]))) result = follow_others(r, &r->x[GPB_C]);
+    if (elsewhere && !(result = follow_others(r, &r->x[GPB_A])) && !(result = follow_others(r, &r->x[GPB_B])))
+        result = follow_others(r, &r->x[GPB_C]);
     if (result || gpb_context_records_graph()) return result;
     if (c && (!reads || (a && b)) && !call->x[GPB_C].array && r->lane->alone) {
         r->stream = CU_STREAM_LEGACY;
@@ -237,12 +256,13 @@ static CUresult follow_legacy(gpb_run *r)
 /* ---- the end of C in place */
 
 /* Finds out which of the `count` guard words are at the level or above, for each member of the tile. */
-static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guard, int64_t stride, uint64_t epoch, int64_t count,
-                            bool *marks, int64_t apart)
+static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guard, int64_t stride,
+                            uint64_t epoch, int64_t count, bool *marks, int64_t apart)
 {
     uint64_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    const gpb_dma_shape panel = { .rows = count, .cols = 1, .ld = count, .element = sizeof *words, .uplo = 'G' };
+    const gpb_dma_shape panel = { .rows = count, .cols = 1, .ld = count,
+                                  .element = sizeof *words, .uplo = 'G' };
     for (int64_t l = 0; l < t->members && !result; l++) {
         result = gpb_dma_copy_and_wait(&panel, guard + l * stride, words, true);
         for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
@@ -257,8 +277,11 @@ static void explain(gpb_run *r, const gpb_region *t)
     const gpb_gemm_args *args = &r->last;
     const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
     bool *marks = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *marks);
-    if (marks && !fetch_marks(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks, rows + cols)
-        && !fetch_marks(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols, marks + rows, rows + cols))
+    if (marks
+        && !fetch_marks(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks,
+                        rows + cols)
+        && !fetch_marks(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols,
+                        marks + rows, rows + cols))
         r->progress->marks = marks;
     else
         free(marks);
@@ -305,13 +328,15 @@ static CUresult stop(gpb_pipeline *f, CUresult failure)
     bool busy;
     for (; lane->down->done < lane->down->moved; gpb_download_commit(f, &busy))
         if (!gpb_staging_help(lane->down)) sched_yield();
-    const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream), wait(f, lane->down->stream) };
+    const CUresult stuck[] = { wait(f, lane->up->stream), wait(f, f->run.stream),
+                               wait(f, lane->down->stream) };
     for (int i = 0; i < 3; i++)
         if (stuck[i]) {
             f->run.progress->adrift = !gpb_place_on_host(f->run.x[GPB_C].place);
             return stuck[i];
         }
-    for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made && gpb_staging_chunk(lane->down, lane->down->moved)->direct;
+    for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made
+           && gpb_staging_chunk(lane->down, lane->down->moved)->direct;
          gpb_download_commit(f, &busy))
         gpb_staging_drain(lane->down);      /* the driver has brought these chunks home */
     return failure;
@@ -321,18 +346,23 @@ static CUresult end(gpb_pipeline *f, CUresult result)
 {
     gpb_lane *lane = f->run.lane;
     gpb_progress *progress = f->run.progress;
-    progress->bytes_up = (int64_t)lane->up->bytes, progress->bytes_down = (int64_t)lane->down->bytes;
+    progress->bytes_up = (int64_t)lane->up->bytes;
+    progress->bytes_down = (int64_t)lane->down->bytes;
     if (f->home) progress->fell_back = *(volatile uint32_t *)lane->notice != 0;
     else result = end_in_place(f, result);
     if (result) result = stop(f, result);
-    gpb_staging_end(lane->up), gpb_staging_end(lane->down);
+    gpb_staging_end(lane->up);
+    gpb_staging_end(lane->down);
     return result;
 }
 
 /* ---- the beginning */
 
 /* Bytes of one job for the crew, chosen so that every core gets several. */
-static size_t job_bytes(double bytes) { return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX); }
+static size_t job_bytes(double bytes)
+{
+    return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX);
+}
 
 static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
 {
@@ -340,7 +370,8 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     const gpb_plan *plan = &job->plan;
     const gpb_facts *facts = job->facts;
     const bool reads = gpb_call_multiplies(call);
-    const double m = (double)call->m, n = (double)call->n, k = (double)call->k, bytes = (double)gpb_call_element(call) * (double)call->batch;
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k,
+                 bytes = (double)gpb_call_element(call) * (double)call->batch;
     gpb_pipeline f = { .run = gpb_operand_begin(lane, job), .driver = gpb_driver_open(NULL) };
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
     f.staged = gpb_place_on_host(facts->where[GPB_C].place);
@@ -351,7 +382,8 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     /* With one strip of each operand and one tile, nothing can overlap with the copies. One stream serves
        then, because a stream that waits for another costs 5 us. */
     bool one_tile = plan->kc >= call->k && plan->group >= call->batch;
-    for (int x = 0; x < GPB_C; x++) one_tile &= min(plan->panel[x].extent, plan->panel[x].strip) >= gpb_call_extent(call, x);
+    for (int x = 0; x < GPB_C; x++)
+        one_tile &= min(plan->panel[x].extent, plan->panel[x].strip) >= gpb_call_extent(call, x);
     const CUstream stream = one_tile ? f.run.stream : NULL;
     gpb_staging_begin(lane->up, plan->crew, job_bytes((m + n) * k * bytes), stream);
     gpb_staging_begin(lane->down, plan->crew, job_bytes(m * n * bytes), stream);
@@ -367,6 +399,7 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
     /* If C is in host memory, the host can finish the call, and the end of the program waits for that
        (gpu/gpu.c). */
     const bool brief = !gpb_place_on_host(job->facts->where[GPB_C].place);
-    while (!result && !is_over(&f)) result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
+    while (!result && !is_over(&f))
+        result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
 }

@@ -17,7 +17,8 @@
 static uint64_t first_epoch(void)
 {
     uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (uint64_t)gpb_clock_ns() ^ (uint64_t)getpid() << 40;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)gpb_clock_ns() ^ (uint64_t)getpid() << 40;
     return seed ? seed : 1;
 }
 
@@ -26,18 +27,24 @@ uint64_t gpb_slice_epoch(void)
 {
     static _Atomic uint64_t last;
     uint64_t epoch = atomic_load_explicit(&last, memory_order_relaxed);
-    if (epoch == 0) atomic_compare_exchange_strong_explicit(&last, &epoch, first_epoch(), memory_order_relaxed, memory_order_relaxed);
-    do epoch = atomic_fetch_add_explicit(&last, 0x9e3779b97f4a7c15, memory_order_relaxed) + 0x9e3779b97f4a7c15;
+    if (epoch == 0)
+        atomic_compare_exchange_strong_explicit(&last, &epoch, first_epoch(), memory_order_relaxed,
+                                                memory_order_relaxed);
+    do
+        epoch = atomic_fetch_add_explicit(&last, 0x9e3779b97f4a7c15, memory_order_relaxed)
+                + 0x9e3779b97f4a7c15;
     while (epoch == 0);
     return epoch;
 }
 
 /* The operand as gpb_ssplit gets it. */
-static gpb_split_operand to_slice(const gpb_run *r, enum gpb_operand which, const gpb_launch_set *piece, CUdeviceptr to, uint64_t epoch)
+static gpb_split_operand to_slice(const gpb_run *r, enum gpb_operand which, const gpb_launch_set *piece,
+                                  CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = gpb_operand_view(r, which, false, piece);
-    gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs, .rows = piece->tile.size[which],
-                            .stride = raw.member_stride, .dst = (void *)(uintptr_t)to, .epoch = epoch };
+    gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs,
+                            .rows = piece->tile.size[which], .stride = raw.member_stride,
+                            .dst = (void *)(uintptr_t)to, .epoch = epoch };
     if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, which);
     return s;
 }
@@ -48,8 +55,10 @@ static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
     const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->notice = r->lane->notice;
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_slicer(slicer), .blocks = (strips ? strips : 1) * slicer->blocks, .members = args->batch, .args = args });
+    return gpb_kernels_launch(r->lane->device, r->stream,
+                              &(gpb_launch){ .which = gpb_kernels_slicer(slicer),
+                                             .blocks = (strips ? strips : 1) * slicer->blocks,
+                                             .members = args->batch, .args = args });
 }
 
 /* The operand's strip that has come, if it is not sliced yet. */
@@ -67,24 +76,29 @@ static gpb_split_operand unsliced_strip(gpb_run *r, enum gpb_operand which, cons
 
 CUresult gpb_slice_strips(gpb_run *r, const gpb_move *move)
 {
-    gpb_split_args args = { .k = move->depth, .batch = move->block.members, .slices = gpb_plan_slices(r->plan->kernel) };
-    args.a = unsliced_strip(r, GPB_A, move), args.b = unsliced_strip(r, GPB_B, move);
+    gpb_split_args args = { .k = move->depth, .batch = move->block.members,
+                            .slices = gpb_plan_slices(r->plan->kernel) };
+    args.a = unsliced_strip(r, GPB_A, move);
+    args.b = unsliced_strip(r, GPB_B, move);
     return launch_slicer(r, &args);
 }
 
 gpb_view gpb_slice_view(CUdeviceptr at, int64_t rows, int64_t k, int slices)
 {
-    return (gpb_view){ .at = at, .rs = 1, .cs = 1, .member_stride = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+    return (gpb_view){ .at = at, .rs = 1, .cs = 1,
+                       .member_stride = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
 }
 
-CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a, gpb_view *b)
+CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a,
+                        gpb_view *b)
 {
     const uint64_t epoch = gpb_slice_epoch();
     const gpb_region *t = &piece->tile;
     gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
-                            .if_a = of->guard_a + gpb_split_guards(t->rows), .if_b = of->guard_b + gpb_split_guards(t->cols),
-                            .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b, .epoch_if_a = of->epoch_a,
-                            .epoch_if_b = of->epoch_b };
+                            .if_a = of->guard_a + gpb_split_guards(t->rows),
+                            .if_b = of->guard_b + gpb_split_guards(t->cols),
+                            .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b,
+                            .epoch_if_a = of->epoch_a, .epoch_if_b = of->epoch_b };
     args.a = to_slice(r, GPB_A, piece, r->x[GPB_A].wide, epoch);
     args.b = to_slice(r, GPB_B, piece, r->x[GPB_B].wide, epoch);
     *a = gpb_slice_view(r->x[GPB_A].wide, t->rows, of->k, args.slices);

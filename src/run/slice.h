@@ -14,7 +14,8 @@ uint64_t gpb_slice_epoch(void);
 CUresult gpb_slice_strips(gpb_run *run, const gpb_move *move);
 /* Slices a launch set of count 1 for the plan's wide kernel, where the guard words in *args (of the kernel
    before it) say that it is needed. */
-CUresult gpb_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a, gpb_view *b);
+CUresult gpb_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a,
+                        gpb_view *b);
 /* Slices of `rows` rows of depth k, one member after another. */
 gpb_view gpb_slice_view(CUdeviceptr at, int64_t rows, int64_t k, int slices);
 

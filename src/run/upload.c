@@ -8,7 +8,8 @@
 static bool has_buffer(const gpb_pipeline *f, const gpb_run_operand *x, const gpb_move *move)
 {
     const int which = x->which;
-    return move->panel[which] <= x->buffers || f->launch.ended || f->launch.move.panel[which] >= move->panel[which] - 1;
+    return move->panel[which] <= x->buffers || f->launch.ended
+           || f->launch.move.panel[which] >= move->panel[which] - 1;
 }
 
 /* The event that the GPU must reach before the strip may be written; NULL: none. */
@@ -20,7 +21,8 @@ static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, con
 
 /* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
    begin soon. */
-static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
+static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x,
+                         const gpb_stored *s)
 {
     const size_t e = f->run.element;
     size_t most = (size_t)GPB_STAGING_MIN << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
@@ -28,10 +30,20 @@ static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_ru
     const int64_t fit = (int64_t)(most / e), rows = min(s->rows - w->row, fit), whole = rows == s->rows;
     const int64_t cols = whole ? min(s->cols - w->col, fit / rows) : 1;
     const char *from = gpb_matrix_member(&x->stored, w->move.block.member + w->member, e);
-    const CUdeviceptr to = gpb_operand_strip(&f->run, &w->move) + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
-    return (gpb_chunk){ .device = to, .width = (size_t)rows * e, .pitch = (size_t)s->rows * e, .cols = cols,
-                       .copy = { .from = from + (size_t)(s->row + w->row + (s->col + w->col) * x->stored.ld) * e, .rows = rows, .cols = cols,
-                                 .ld_from = x->stored.ld, .ld_to = rows, .element = e, .uplo = 'G' } };
+    const CUdeviceptr to = gpb_operand_strip(&f->run, &w->move)
+                           + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
+    return (
+        gpb_chunk){ .device = to,
+                    .width = (size_t)rows * e,
+                    .pitch = (size_t)s->rows * e,
+                    .cols = cols,
+                    .copy = { .from = from + (size_t)(s->row + w->row + (s->col + w->col) * x->stored.ld) * e,
+                              .rows = rows,
+                              .cols = cols,
+                              .ld_from = x->stored.ld,
+                              .ld_to = rows,
+                              .element = e,
+                              .uplo = 'G' } };
 }
 
 /* Copies a strip that the driver can read where it is: pinned, or on another GPU. Later strips are queued
@@ -42,15 +54,19 @@ static CUresult copy_up(gpb_pipeline *f, const gpb_stage *w, const gpb_run_opera
     gpb_run *r = &f->run;
     CUevent after = buffer_event(f, x, &w->move);
     CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
-    const gpb_dma_shape panel = { .rows = s->rows, .cols = s->cols, .ld = x->stored.ld, .ld_arena = s->rows, .element = r->element, .uplo = 'G' };
+    const gpb_dma_shape panel = { .rows = s->rows, .cols = s->cols, .ld = x->stored.ld, .ld_arena = s->rows,
+                                  .element = r->element, .uplo = 'G' };
     for (int64_t l = 0; l < w->move.block.members && !result; l++) {
         const char *from = gpb_matrix_member(&x->stored, w->move.block.member + l, r->element);
         result = gpb_dma_copy(&panel, from + (size_t)(s->row + s->col * x->stored.ld) * r->element,
-                              gpb_operand_strip(r, &w->move) + (CUdeviceptr)(l * s->rows * s->cols) * r->element, true, r->lane->up->stream);
+                              gpb_operand_strip(r, &w->move)
+                                  + (CUdeviceptr)(l * s->rows * s->cols) * r->element,
+                              true, r->lane->up->stream);
         r->lane->up->bytes += (uint64_t)(s->rows * s->cols) * r->element;
     }
     if (result || r->lane->up->stream == r->stream) return result;
-    return gpb_driver_record(f->driver, r->lane->made_in, r->lane->arrived[w->moves % GPB_STAGE_AHEAD], r->lane->up->stream);
+    return gpb_driver_record(f->driver, r->lane->made_in, r->lane->arrived[w->moves % GPB_STAGE_AHEAD],
+                             r->lane->up->stream);
 }
 
 static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
@@ -59,8 +75,14 @@ static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const
     if (w->member == 0 && w->row == 0 && w->col == 0) load.after = buffer_event(f, x, &w->move);
     if (!gpb_staging_push(f->run.lane->up, &load)) return false;
     w->row += load.copy.rows;
-    if (w->row == s->rows) w->row = 0, w->col += load.cols;
-    if (w->col == s->cols) w->col = 0, w->member++;
+    if (w->row == s->rows) {
+        w->row = 0;
+        w->col += load.cols;
+    }
+    if (w->col == s->cols) {
+        w->col = 0;
+        w->member++;
+    }
     return true;
 }
 
