@@ -10,21 +10,18 @@
 constexpr int GPB_REDUCE_GROUPS = GPB_REDUCE_THREADS / GPB_REDUCE_FEW;
 static_assert(GPB_REDUCE_GROUPS == 8, "added up by pairs");
 
-/* The parts from `from` to `to`, every fourth to a sum of its own: each is the sum of many products by now, and 16 of them added up one after the
-   other were off by as much as those. The loads of several are under way at once. */
-static __device__ __forceinline__ float gpb_sum_parts(const float *part, int64_t size, unsigned from, unsigned to)
+/* The parts from `from` to `to` of one output, eight at a time, added by pairs: each is the sum of many products by now, and 16 of them added up one
+   after the other were off by as much as those. Loads of all eight are under way at once. Of four running sums the compiler kept two or three. */
+static __device__ __forceinline__ float gpb_sum_parts(const float *part, int64_t size, unsigned from, unsigned to, bool there)
 {
-    float sum[4] = {};
-    const unsigned count = to - from;
-    part += from * size;
-#pragma unroll 2
-    for (unsigned y = 0; y < count / 4; y++, part += 4 * size)
+    float sum = 0;
+    for (part += from * size; from < to; from += 8, part += 8 * size) {
+        float x[8];
 #pragma unroll
-        for (int x = 0; x < 4; x++) sum[x] += __ldcg(part + x * size);
-#pragma unroll
-    for (unsigned x = 0; x < 3; x++)
-        if (x < count % 4) sum[x] += __ldcg(part + x * size);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        for (unsigned y = 0; y < 8; y++) x[y] = there && from + y < to ? __ldcg(part + y * size) : 0;
+        sum += ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+    }
+    return sum;
 }
 
 extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMBOL(s)(const __grid_constant__ gpb_reduce_args g)
@@ -37,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMB
     gpb_grid_wait();
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
         const float *part = g.partials + l * g.splits * size + at;
-        float sum = at < size ? gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups) : 0;
+        float sum = gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups, at < size);
         if (many) {
             sums[group][x] = sum;
             __syncthreads();
