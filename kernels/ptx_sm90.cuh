@@ -95,11 +95,10 @@ static __device__ __forceinline__ uint64_t gpb_wgmma_operand(unsigned at)
     return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
 }
 
-/* The same in the 128-byte swizzle: rows of 128 bytes, eight rows (1024 bytes) to a group. */
-static __device__ __forceinline__ uint64_t gpb_wgmma_operand_128(unsigned at)
-{
-    return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
-}
+/* The lower half of the same in the 128-byte swizzle: rows of 128 bytes, eight rows (1024 bytes) to a group. What is 16 bytes on is 1 more, and the
+   upper half stays, so 32 bits of it are computed and not 64. */
+static __device__ __forceinline__ unsigned gpb_wgmma_operand_128(unsigned at) { return (at >> 4 & 0x3fff) | 1u << 16; }
+#define GPB_WGMMA_UPPER_128 "0x40000040"        /* 1 << 30 | 1024 >> 4 */
 
 /* Registers 0 to 31 of an instruction, and on to 63; what they are bound to. */
 #define GPB_LIST_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, " \
@@ -131,11 +130,12 @@ template <> struct gpb_wgmma<64> {
     GPB_WGMMA_64(bf16, "bf16")
     /* TF32, 8 k, the lower 13 bits of a number ignored. A from registers: thread t holds rows t / 32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below
        (a[1], a[3]), k t % 4 and 4 on. */
-    static __device__ __forceinline__ void tf32(float (&d)[32], const unsigned (&a)[4], uint64_t b, int add)
+    static __device__ __forceinline__ void tf32(float (&d)[32], const unsigned (&a)[4], unsigned b, int add)
     {
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\nwgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
-                     " {" GPB_LIST_32 "}, {%32, %33, %34, %35}, %36, p, 1, 1;\n}"
-                     : GPB_BOUND_32(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+        asm volatile("{\n.reg .pred p;\n.reg .b32 upper;\n.reg .b64 b;\nsetp.ne.b32 p, %37, 0;\nmov.b32 upper, " GPB_WGMMA_UPPER_128
+                     ";\nmov.b64 b, {%36, upper};\nwgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
+                     " {" GPB_LIST_32 "}, {%32, %33, %34, %35}, b, p, 1, 1;\n}"
+                     : GPB_BOUND_32(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
     }
 };
 template <> struct gpb_wgmma<128> { GPB_WGMMA_128(fp16, "f16") GPB_WGMMA_128(bf16, "bf16") };

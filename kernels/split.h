@@ -96,11 +96,11 @@ GPB_BOTH uint32_t gpb_split_parts(uint32_t rest, uint32_t clusters, uint32_t chu
    chunk keeps below it. */
 GPB_BOTH uint32_t gpb_split_part_chunks(int64_t m, int64_t n, int64_t k) { return k < 2048 || m * n < 2048 * 2048 ? 1 : k < 8192 ? 2 : 4; }
 
-/* k of a sum of the tensor cores in kernels of split/direct.cuh, where a part has so many chunks. Of positive data tensor cores cut off 1.1 u where
-   each sum of theirs is over 16 k, 2.0 u where it is over 32, and FP32's additions are off by 0.23 u times the root of their number: up to 54
-   chunks 16 k are better. On an H200 (U(0,1), rms in u, cuBLAS): 384 x 320 x 1000 in eight parts 2.15 to 1.26 (1.17), 256 x 256 x 4096 in 32
-   2.18 to 1.30 (1.34); 16384 x 128 x 4096 whole 3.2 to 3.7 (2.8). It costs up to 9 % of such calls (tests/bench/results/nvidia-h200/evidence/chains.md). */
-GPB_BOTH int gpb_split_direct_sum(int64_t chunks) { return chunks <= 54 ? GPB_SPLIT_CHUNK / 2 : GPB_SPLIT_CHUNK; }
+/* In kernels of split/direct.cuh: k of a sum of the tensor cores, and chunks of k whose sums are added up one after the other in FP32 before they are
+   put aside. Of positive data tensor cores cut off 1.1 u where each sum of theirs is over 16 k, 2.0 u where it is over 32. FP32's additions are off
+   by 0.23 u times the root of their number, which would be 3.7 u for k = 4096 without parts. */
+#define GPB_SPLIT_DIRECT_SUM  16
+#define GPB_SPLIT_DIRECT_BANK 64
 
 /* One operand: X(i,p) = src[i*rs + p*cs]; member l from src + l*stride, or src_items[l]; to dst + l * gpb_split_bytes.
    rows == 0: it is split already. Its strips are then absent from the grid. */

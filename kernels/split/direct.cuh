@@ -8,7 +8,7 @@
 
    x = big + small, TF32 numbers both: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however far below its row's largest an
    element is, and products are summed up side by side: small big + big small, then big big on top, so that what the tensor cores cut off of
-   small ones is small. Those sums are added to FP32 ones every chunk, or twice. What slices do not do justice to, these do not: rows with few elements
+   small ones is small. Those sums are added to FP32 ones twice a chunk. What slices do not do justice to, these do not: rows with few elements
    that count; NaN, Inf, 2^+-60 and beyond; elements below 2^-100, of which small has not 11 bits; and rows that are cut without rest in both
    operands, where the product of the small parts, which is not formed, may be what makes the sum exact (`gpb_watch`). A block that meets
    such begins again with FMAs: no guard words, no other kernel.
@@ -16,6 +16,8 @@
    Rows go where they suit: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four neighbouring columns of Y. */
 #ifndef GPB_SPLIT_DIRECT_CUH
 #define GPB_SPLIT_DIRECT_CUH
+
+#include <climits>
 
 #include "kernels/epilogue.cuh"
 #include "kernels/ptx_sm90.cuh"
@@ -25,13 +27,12 @@
 /* What a thread knows of R rows of an operand, of each of which it sees N of a chunk's 32 k, other threads the others. */
 template <int R, int N> struct gpb_watch {
     float above[R];                        /* a power of two that no element so far has reached; 0: all were 0 */
-    unsigned many[R];                      /* elements not below 2^-12 of that, as far as anybody has to know */
-    unsigned bits[R];                      /* of all elements, one or the other */
+    int many[R];                           /* elements not below 2^-12 of that, as far as anybody has to know, with WHOLE and SMALL */
 
     __device__ __forceinline__ gpb_watch()
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) above[r] = 0, many[r] = bits[r] = 0;
+        for (int r = 0; r < R; r++) above[r] = 0, many[r] = WHOLE;
     }
     /* Looks at the next chunk, with all lanes of the warp. False: tensor cores do not do it justice. NaN is not seen here, but makes sums
        that are NaN. */
@@ -39,7 +40,7 @@ template <int R, int N> struct gpb_watch {
     {
         float largest[R];
         unsigned least = ~0u;
-        bool news = false, good = true;
+        bool news = false, counts = false, good = true;
 #pragma unroll
         for (int r = 0; r < R; r++) {
             largest[r] = 0;
@@ -47,27 +48,50 @@ template <int R, int N> struct gpb_watch {
             for (int y = 0; y < N; y++) largest[r] = fmaxf(largest[r], fabsf(x[r][y]));
 #pragma unroll
             for (int y = 0; y < N; y += 2) least = min(min(least, size(x[r][y])), size(x[r][y + 1]));
-#pragma unroll
-            for (int y = 0; y < N; y++) bits[r] |= __float_as_uint(x[r][y]);
             news |= largest[r] >= above[r] ? largest[r] > 0 : many[r] < ENOUGH;
         }
-        if (__any_sync(~0u, news)) good = count(x, largest);
+        if (__any_sync(~0u, news)) {
+#pragma unroll
+            for (int r = 0; r < R; r++) counts |= largest[r] >= above[r] ? largest[r] > 0 : seen(r) < ENOUGH;
+            note(x);
+            if (__any_sync(~0u, counts)) good = count(x, largest);
+        }
         return good && least >= LEAST;
     }
 
     static constexpr float WINDOW = 0x1p12f;
 
-    /* For all threads of a row together: an element has a small part; one has more than both hold. */
-    static constexpr unsigned SMALL = 1u << 30, REST = 1u << 31;
-    __device__ __forceinline__ unsigned kind(int r) const { return (bits[r] & 0x1fff ? SMALL : 0) | (bits[r] & 3 ? REST : 0); }
+    /* What all threads of a row add up: elements that count; from REST on, threads that have seen an element with more than big and small hold;
+       from SMALL_ALONE on, threads that have seen none such, but one with a small part. `counts`: this thread's count is worth something. */
+    static constexpr unsigned REST = 1u << 16, SMALL_ALONE = 1u << 24, MANY = REST - 1;
+    __device__ __forceinline__ unsigned tally(int r, bool counts) const
+    {
+        return (counts ? (unsigned)min(seen(r), 1024) : 0) + (many[r] >= 0 ? REST : many[r] & SMALL ? SMALL_ALONE : 0);
+    }
+    static __device__ __forceinline__ bool is_whole(unsigned tally) { return tally >= SMALL_ALONE && tally % SMALL_ALONE < REST; }
 
 private:
-    static constexpr unsigned ENOUGH = 16; /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_FEWEST; eight
+    /* In `many`. WHOLE: no element so far has more than big and small hold. It makes `many` negative, so every chunk is looked at until one has.
+       SMALL, beside that: an element has a small part. */
+    static constexpr int WHOLE = INT_MIN, SMALL = 1 << 30;
+    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_FEWEST; eight
                                               threads one of Y, of other warps too: twice as many, should some see fewer */
     static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
 
     /* Orders magnitudes, but 0 is the largest. */
     static __device__ __forceinline__ unsigned size(float x) { return 2 * __float_as_uint(x) - 1; }
+    __device__ __forceinline__ int seen(int r) const { return many[r] & ~(WHOLE | SMALL); }
+    __device__ __forceinline__ void note(const float (&x)[R][N])
+    {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            unsigned bits = 0;
+#pragma unroll
+            for (int y = 0; y < N; y++) bits |= __float_as_uint(x[r][y]);
+            if (bits & 3) many[r] = seen(r);
+            else if (many[r] < 0 && bits & 0x1fff) many[r] |= SMALL;
+        }
+    }
     __device__ __forceinline__ bool count(const float (&x)[R][N], const float (&largest)[R])
     {
         bool good = true;
@@ -75,7 +99,7 @@ private:
         for (int r = 0; r < R; r++) {
             if (largest[r] >= above[r] && largest[r] > 0) {                /* anew; what follows may be four times as large before it is again */
                 good &= largest[r] < 2 * __uint_as_float((127 + GPB_SPLIT_REACH) << 23);
-                above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] = 0;
+                above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] &= WHOLE | SMALL;
             }
 #pragma unroll
             for (int y = 0; y < N; y++) many[r] += fabsf(x[r][y]) * WINDOW >= above[r] && x[r][y] != 0;
@@ -87,9 +111,11 @@ private:
 template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static constexpr int BK = 32, SLICE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
     static constexpr int IMAGE = COLS * BK;                                /* floats of a slice of Y's chunk */
-    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 3 * (ROWS + COLS)) * 4;
+    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 2 * (ROWS + COLS) + 4) * 4;
     static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
     static_assert(STAGES * SLICE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
+    static constexpr int SUM = GPB_SPLIT_DIRECT_SUM, SOON = 4;             /* SOON: chunks after which rows are judged, and at the end again */
+    static_assert(2 * SUM == BK, "a chunk is two sums of the tensor cores");
     using feed_x = gpb_feed<ROWS, BK, THREADS, true>;
     using feed_y = gpb_feed<COLS, BK, THREADS, true>;
     using watch_x = gpb_watch<2, 8>;
@@ -109,6 +135,9 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * SLICE : at - SLICE; }
     static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * SLICE + which * (2 * IMAGE); }
     static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * SLICE + 4 * IMAGE); }
+    /* Whether X, and Y, have a row that is cut without rest. */
+    static __device__ __forceinline__ unsigned *whole_rows() { return tally() + 2 * (ROWS + COLS); }
+    static __device__ __forceinline__ bool both_whole() { return whole_rows()[0] && whole_rows()[1]; }
 
     /* ---- with tensor cores */
 
@@ -172,29 +201,30 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         return good;
     }
 
-    /* Products of the 8 STEPS k of a chunk from 8 FIRST on, of the warpgroup's 64 rows, added to FP32 sums: small big + big small, then big big on
-       top of that, so that what tensor cores cut off of small ones is small. */
-    template <int FIRST, int STEPS> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
+    /* Products of the SUM k of a chunk from FIRST on, of the warpgroup's 64 rows, added to FP32 sums: small big + big small, then big big on top of
+       that, so that what tensor cores cut off of small ones is small. */
+    template <int FIRST> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
-        const unsigned whole = gpb_shared_address(image) + 32 * FIRST, rest = whole + IMAGE * 4;
+        constexpr int STEPS = SUM / 8, BEGIN = FIRST / 8;
+        const unsigned whole = gpb_wgmma_operand_128(gpb_shared_address(image)) + 2 * BEGIN, rest = whole + IMAGE * 4 / 16;
         float part[RESULTS];
         unsigned of[2][STEPS][4];              /* big, small; 8 k; as wgmma takes them */
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
 #pragma unroll
             for (int z = 0; z < 4; z++) {
-                const float here = x[z % 2][2 * (FIRST + s) + z / 2], first = big(here);
+                const float here = x[z % 2][2 * (BEGIN + s) + z / 2], first = big(here);
                 of[0][s][z] = __float_as_uint(first), of[1][s][z] = __float_as_uint(here - first);
             }
         gpb_pin(part);
         gpb_wgmma_fence();
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
-            gpb_wgmma<COLS>::tf32(part, of[1][s], gpb_wgmma_operand_128(whole + 32 * s), s);
-            gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(rest + 32 * s), 1);
+            gpb_wgmma<COLS>::tf32(part, of[1][s], whole + 2 * s, s);
+            gpb_wgmma<COLS>::tf32(part, of[0][s], rest + 2 * s, 1);
         }
 #pragma unroll
-        for (int s = 0; s < STEPS; s++) gpb_wgmma<COLS>::tf32(part, of[0][s], gpb_wgmma_operand_128(whole + 32 * s), 1);
+        for (int s = 0; s < STEPS; s++) gpb_wgmma<COLS>::tf32(part, of[0][s], whole + 2 * s, 1);
         gpb_wgmma_commit();
         gpb_wgmma_wait<0>();
         gpb_pin(part);
@@ -214,15 +244,14 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int z = 0; z < RESULTS; z++) sum[z] = 0;
     }
 
-    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny; and
-       not both have one that is cut without rest. What a thread counted is worth nothing where it has seen only elements far below others' of
-       the row. */
+    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny. What a
+       thread counted is worth nothing where it has seen only elements far below others' of the row. Behind the next barrier whole_rows() is known. */
     template <bool DEEPY> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
         unsigned *above = tally(), *many = above + ROWS + COLS;            /* floats that are not negative are in order as integers, too */
-        unsigned *kinds = many + ROWS + COLS;
         const unsigned thread = thread_now();
-        if (thread < ROWS + COLS) above[thread] = many[thread] = kinds[thread] = 0;
+        if (thread < ROWS + COLS) above[thread] = many[thread] = 0;
+        if (thread < 2) whole_rows()[thread] = 0;
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -233,19 +262,24 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int here = row(thread) + r, there = ROWS + row_y<DEEPY>(thread, r);
-            if (x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])) atomicAdd(&many[here], x.many[r]);
-            if (y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])) atomicAdd(&many[there], y.many[r]);
-            atomicOr(&kinds[here], x.kind(r)), atomicOr(&kinds[there], y.kind(r));
+            atomicAdd(&many[here], x.tally(r, x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])));
+            atomicAdd(&many[there], y.tally(r, y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])));
         }
         __syncthreads();
-        const bool whole = thread < ROWS + COLS && kinds[thread] == watch_x::SMALL;
-        if (__syncthreads_or(whole && thread < ROWS) && __syncthreads_or(whole && thread >= ROWS)) return false;
-        return thread >= ROWS + COLS || above[thread] == 0
-               || (above[thread] > (127u - GPB_SPLIT_REACH + 3) << 23 && (float)many[thread] >= fewest);
+        if (thread >= ROWS + COLS || above[thread] == 0) return true;
+        if (watch_x::is_whole(many[thread])) whole_rows()[thread >= ROWS] = 1;
+        return above[thread] > (127u - GPB_SPLIT_REACH + 3) << 23 && (float)(many[thread] & watch_x::MANY) >= fewest;
+    }
+
+    template <bool DEEPY> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
+    {
+        const bool good = enough<DEEPY>(x, y, GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)k.chunks);
+        __syncthreads();
+        return good && !both_whole();
     }
 
     /* One chunk, whose Y is cut already: the next one's is, and the one behind that is asked for; of that, Y is needed a chunk earlier. */
-    template <bool DEEPX, bool DEEPY, int SUM>
+    template <bool DEEPX, bool DEEPY>
     static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
     {
         const bool more = chunk + 2 < k.chunks;
@@ -258,20 +292,37 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         float raw[2][8];
         read_x<DEEPX>(raw, stage(at), thread_now());
         good &= x.look(raw);
-        multiply<0, SUM / 8>(sum, raw, image(chunk % 2));
-        if constexpr (SUM < BK) multiply<SUM / 8, SUM / 8>(sum, raw, image(chunk % 2));
+        multiply<0>(sum, raw, image(chunk % 2));
+        multiply<SUM>(sum, raw, image(chunk % 2));
         gpb_cp_async_wait<1>();
         return good;
     }
 
+    /* Sums of earlier chunks: in local memory, because `volatile` keeps the compiler from finding registers for them. */
+    struct bank {
+        volatile float at[RESULTS];
+        __device__ __forceinline__ void put(sums &sum, bool first)
+        {
+#pragma unroll
+            for (int z = 0; z < RESULTS; z++) at[z] = first ? sum[z] : at[z] + sum[z], sum[z] = 0;
+        }
+        __device__ __forceinline__ void add_to(sums &sum) const
+        {
+#pragma unroll
+            for (int z = 0; z < RESULTS; z++) sum[z] += at[z];
+        }
+    };
+
     /* False: not what tensor cores do justice to; sum is then worth nothing. Rows that have not half of their share of elements that count
-       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. SUM: k of a sum of the tensor cores. fetched: slices that the feeds have gone on. */
-    static constexpr int SOON = 4;
-    template <bool DEEPX, bool DEEPY, int SUM>
+       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. Sums of GPB_SPLIT_DIRECT_BANK chunks are put
+       aside, because FP32 additions two for each chunk would be off by more than what they add. fetched: slices that the
+       feeds have gone on. */
+    template <bool DEEPX, bool DEEPY>
     static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
     {
         watch_x x;
         watch_y y;
+        bank kept;
         clear(sum);
 #pragma unroll 1
         for (int chunk = 0; chunk < min(k.chunks, 2); chunk++) {
@@ -284,23 +335,26 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         bool good = cut_y<DEEPY>(y, stage(0) + ROWS * BK, image(0));
         int chunk = 0, at = 0;
 #pragma unroll 1
-        for (int stop = min(k.chunks, SOON);; stop = k.chunks) {
+        for (int stop = min(k.chunks, SOON);; stop = min(k.chunks, stop + GPB_SPLIT_DIRECT_BANK)) {
 #pragma unroll 1
             for (; chunk < stop; chunk++, at = after(at)) {
                 if (__syncthreads_or(!good)) {                             /* else this chunk is whole, its image, and Y of the next one */
                     fetched = min(chunk + 2, k.chunks);
                     return false;
                 }
-                good = step<DEEPX, DEEPY, SUM>(sum, x, y, fx, fy, k, chunk, at);
+                good = step<DEEPX, DEEPY>(sum, x, y, fx, fy, k, chunk, at);
             }
-            good &= enough<DEEPY>(x, y, stop == k.chunks ? GPB_SPLIT_FEWEST : GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)k.chunks);
             if (stop == k.chunks) break;
+            if (stop == SOON) good &= enough_soon<DEEPY>(x, y, k);
+            else kept.put(sum, stop == SOON + GPB_SPLIT_DIRECT_BANK);
         }
+        good &= enough<DEEPY>(x, y, GPB_SPLIT_FEWEST);
+        if (k.chunks > SOON + GPB_SPLIT_DIRECT_BANK) kept.add_to(sum);
         fetched = k.chunks;
         float strange = 0;                     /* NaN where a sum is no number */
 #pragma unroll
         for (int z = 0; z < RESULTS; z++) strange = fmaf(sum[z], 0, strange);
-        return !__syncthreads_or(!(good && strange == 0));
+        return !__syncthreads_or(!(good && strange == 0)) && !both_whole();
     }
 
     /* ---- with FMAs, in increasing k */
@@ -369,8 +423,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     {
         const depth k(depth_of_k);
         int fetched;
-        const bool half = gpb_split_direct_sum(k.chunks) < BK;             /* a loop of its own: as a branch in the loop it cost 4 to 6 % */
-        if (half ? with_cores<DEEPX, DEEPY, BK / 2>(sum, fx, fy, k, fetched) : with_cores<DEEPX, DEEPY, BK>(sum, fx, fy, k, fetched)) return;
+        if (with_cores<DEEPX, DEEPY>(sum, fx, fy, k, fetched)) return;
         fx.back(fetched), fy.back(fetched);
         with_fmas<DEEPX, DEEPY>(sum, fx, fy, k);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* TF32X3 kernels as in kernels/split/direct.cuh (FAKECUDA_TENSOR): each operand as two TF32 numbers, three
-   products, sums of 16 or 32 k. The kernel's `watch` checks piece by piece, this checks whole rows. If a tile
+   products, sums of 16 k. The kernel's `watch` checks piece by piece, this checks whole rows. If a tile
    has a row for which tensor cores are not accurate enough, FMAs compute it. */
 #include <math.h>
 #include <string.h>
@@ -83,35 +83,51 @@ static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, i
         }
 }
 
-/* The products of `depth` k from q on, small ones first. */
-static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q, int depth, int rows, int columns)
+/* The products of the k of one sum from q on, small ones first. */
+static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q, int rows, int columns)
 {
     static gpb_fake_sums part;
     memset(part, 0, sizeof part);
-    for (int s = q; s < q + depth; s += TF32.terms) {
+    for (int s = q; s < q + GPB_SPLIT_DIRECT_SUM; s += TF32.terms) {
         gpb_fake_cores_add(part, &x[1], &y[0], s, TF32, rows, columns);
         gpb_fake_cores_add(part, &x[0], &y[1], s, TF32, rows, columns);
     }
-    for (int s = q; s < q + depth; s += TF32.terms)
+    for (int s = q; s < q + GPB_SPLIT_DIRECT_SUM; s += TF32.terms)
         gpb_fake_cores_add(part, &x[0], &y[0], s, TF32, rows, columns);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
             sums[i][j] += part[i][j];
 }
 
+static void put_aside(gpb_fake_sums to, gpb_fake_sums sums)
+{
+    for (size_t i = 0; i < sizeof(gpb_fake_sums) / sizeof *to; i++)
+        for (size_t j = 0; j < sizeof *to / sizeof **to; j++)
+            to[i][j] += sums[i][j], sums[i][j] = 0;
+}
+
+/* As kernels/split/direct.cuh has it: the first four chunks are looked at more closely, so sums are put aside four later. */
+enum { SOON = 4 };
+
 bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b)
 {
     static gpb_fake_terms x[2], y[2];
+    static gpb_fake_sums kept;
     memset(sums, 0, sizeof(gpb_fake_sums));
+    memset(kept, 0, sizeof kept);
     const gpb_fake_matrix across = { b.at, b.cs, b.rs };
     if (!are_fit(a, rows, k) || !are_fit(across, columns, k) || (any_whole(a, rows, k) && any_whole(across, columns, k)))
         return false;
-    const int depth = gpb_split_direct_sum(gpb_split_chunks(k));
     for (int64_t p = 0; p < k; p += GPB_SPLIT_CHUNK) {
+        const int64_t chunk = p / GPB_SPLIT_CHUNK - SOON;
+        if (chunk > 0 && chunk % GPB_SPLIT_DIRECT_BANK == 0)
+            put_aside(kept, sums);
         load(x, a, rows, p, k);
         load(y, across, columns, p, k);
-        for (int q = 0; q < GPB_SPLIT_CHUNK; q += depth)
-            add_products(sums, x, y, q, depth, rows, columns);
+        for (int q = 0; q < GPB_SPLIT_CHUNK; q += GPB_SPLIT_DIRECT_SUM)
+            add_products(sums, x, y, q, rows, columns);
     }
+    put_aside(kept, sums);
+    memcpy(sums, kept, sizeof kept);
     return true;
 }

@@ -12,7 +12,7 @@ static inline void gpb_wgmma_publish() {}
 static inline void gpb_wgmma_fence() {}
 static inline void gpb_wgmma_commit() {}
 template <int LEFT> static inline void gpb_wgmma_wait() {}
-static inline uint64_t gpb_wgmma_operand_128(unsigned at) { return at; }
+static inline unsigned gpb_wgmma_operand_128(unsigned at) { return at / 16; }       /* as far as it counts on */
 
 /* TF32 as the tensor cores see it. */
 static inline float gpb_emulate_tf32(unsigned bits)
@@ -62,7 +62,7 @@ static inline float gpb_emulate_dot(float c, const float (&x)[8], const int (&e)
 }
 
 template <int N> struct gpb_wgmma {
-    static inline void tf32(float (&d)[N / 2], const unsigned (&a)[4], uint64_t b, int add)
+    static inline void tf32(float (&d)[N / 2], const unsigned (&a)[4], unsigned b, int add)
     {
         const unsigned lane = threadIdx.x % 32;
         const char *all = gpb_emulate_show(a, sizeof a, "wgmma");
@@ -80,7 +80,7 @@ template <int N> struct gpb_wgmma {
             const unsigned col = z / 4 * 8 + lane % 4 * 2 + z % 2;
             float y[8];
             for (unsigned k = 0; k < 8; k++) {
-                const unsigned at = (unsigned)b + col * 128 + k * 4, swizzled = at ^ (at >> 7 & 7) << 4;
+                const unsigned at = b * 16 + col * 128 + k * 4, swizzled = at ^ (at >> 7 & 7) << 4;
                 unsigned bits;
                 memcpy(&bits, gpb_emulate_shared(swizzled), sizeof bits);
                 y[k] = gpb_emulate_tf32(bits);
