@@ -88,16 +88,11 @@ template <int LEFT> static __device__ __forceinline__ void gpb_wgmma_wait() { as
 /* What this thread has written to shared memory is visible to wgmma (of threads that meet it at a barrier behind this). */
 static __device__ __forceinline__ void gpb_wgmma_publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Descriptor of a K-major operand in the 64-byte swizzle: rows of 64 bytes, eight rows (512 bytes) to a group; `at` is a multiple of 512,
-   plus 32 bytes for each 16 k. PTX ISA, "Matrix descriptor format". */
-static __device__ __forceinline__ uint64_t gpb_wgmma_operand(unsigned at)
-{
-    return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
-}
-
-/* The lower half of the same in the 128-byte swizzle: rows of 128 bytes, eight rows (1024 bytes) to a group. What is 16 bytes on is 1 more, and the
-   upper half stays, so 32 bits of it are computed and not 64. */
-static __device__ __forceinline__ unsigned gpb_wgmma_operand_128(unsigned at) { return (at >> 4 & 0x3fff) | 1u << 16; }
+/* The lower half of a K-major operand's descriptor: where it begins in shared memory. What is 16 bytes on is 1 more, and the upper half stays, so 32
+   bits of it are computed and not 64. The upper half: rows of 64 bytes (128) in a swizzle of as many, eight rows to a group. `at` is a multiple of
+   such a group, plus 32 bytes for each 16 k (8 of TF32). PTX ISA, "Matrix descriptor format". */
+static __device__ __forceinline__ unsigned gpb_wgmma_operand(unsigned at) { return (at >> 4 & 0x3fff) | 1u << 16; }
+#define GPB_WGMMA_UPPER_64  "0x80000020"        /* 2 << 30 | 512 >> 4 */
 #define GPB_WGMMA_UPPER_128 "0x40000040"        /* 1 << 30 | 1024 >> 4 */
 
 /* Registers 0 to 31 of an instruction, and on to 63; what they are bound to. */
@@ -113,17 +108,21 @@ static __device__ __forceinline__ unsigned gpb_wgmma_operand_128(unsigned at) { 
    (d[4x + 2], d[4x + 3]), columns 8x + t % 4 * 2 and the next. add == 0: d is overwritten. */
 template <int N> struct gpb_wgmma;
 #define GPB_WGMMA_64(name, type)                                                                                                   \
-    static __device__ __forceinline__ void name(float (&d)[32], uint64_t a, uint64_t b, int add)                                   \
+    static __device__ __forceinline__ void name(float (&d)[32], unsigned a, unsigned b, int add)                                   \
     {                                                                                                                              \
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type         \
-                     " {" GPB_LIST_32 "}, %32, %33, p, 1, 1, 0, 0;\n}" : GPB_BOUND_32(d, 0) : "l"(a), "l"(b), "r"(add));           \
+        asm volatile("{\n.reg .pred p;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 p, %34, 0;\nmov.b32 upper, " GPB_WGMMA_UPPER_64\
+                     ";\nmov.b64 a, {%32, upper};\nmov.b64 b, {%33, upper};\n"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                                                   \
+                     " {" GPB_LIST_32 "}, a, b, p, 1, 1, 0, 0;\n}" : GPB_BOUND_32(d, 0) : "r"(a), "r"(b), "r"(add));           \
     }
 #define GPB_WGMMA_128(name, type)                                                                                                  \
-    static __device__ __forceinline__ void name(float (&d)[64], uint64_t a, uint64_t b, int add)                                   \
+    static __device__ __forceinline__ void name(float (&d)[64], unsigned a, unsigned b, int add)                                   \
     {                                                                                                                              \
-        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type        \
-                     " {" GPB_LIST_64 "}, %64, %65, p, 1, 1, 0, 0;\n}"                                                             \
-                     : GPB_BOUND_32(d, 0), GPB_BOUND_32(d, 32) : "l"(a), "l"(b), "r"(add));                                        \
+        asm volatile("{\n.reg .pred p;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\nmov.b32 upper, " GPB_WGMMA_UPPER_64\
+                     ";\nmov.b64 a, {%64, upper};\nmov.b64 b, {%65, upper};\n"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type                                                  \
+                     " {" GPB_LIST_64 "}, a, b, p, 1, 1, 0, 0;\n}"                                                             \
+                     : GPB_BOUND_32(d, 0), GPB_BOUND_32(d, 32) : "r"(a), "r"(b), "r"(add));                                        \
     }
 template <> struct gpb_wgmma<64> {
     GPB_WGMMA_64(fp16, "f16")

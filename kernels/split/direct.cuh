@@ -206,7 +206,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     template <int FIRST> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
         constexpr int STEPS = SUM / 8, BEGIN = FIRST / 8;
-        const unsigned whole = gpb_wgmma_operand_128(gpb_shared_address(image)) + 2 * BEGIN, rest = whole + IMAGE * 4 / 16;
+        const unsigned whole = gpb_wgmma_operand(gpb_shared_address(image)) + 2 * BEGIN, rest = whole + IMAGE * 4 / 16;
         float part[RESULTS];
         unsigned of[2][STEPS][4];              /* big, small; 8 k; as wgmma takes them */
 #pragma unroll

@@ -77,23 +77,22 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
 /* A chunk's products are issued: `low` of two slices is not waited for. inside: chunks that `part` holds; more: `low` holds something. FULL:
    low times low, too, by way of `part`, which holds nothing then; nothing else is computed meanwhile. */
 template <int BM, int BN, int SLICES, bool FULL>
-static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], uint64_t a, uint64_t b, int inside, int more)
+static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], unsigned a, unsigned b, int inside, int more)
 {
     using mma = gpb_wgmma<BN>;
     constexpr unsigned K16 = 32 >> 4, A = BM * 64 >> 4, B = BN * 64 >> 4;      /* steps of the descriptors, which never carry */
-    auto at = [](uint64_t first, unsigned on) { return (first & ~(uint64_t)0xffffffff) | ((unsigned)first + on); };
     if (SLICES == 1) {
         gpb_pin(low);
         gpb_wgmma_fence();
         mma::fp16(low, a, b, more);
-        mma::fp16(low, at(a, K16), at(b, K16), 1);
+        mma::fp16(low, a + K16, b + K16, 1);
         gpb_wgmma_commit();
     } else if (SLICES == 2) {
         if (FULL) {
             gpb_pin(part);
             gpb_wgmma_fence();
-            mma::fp16(part, at(a, A), at(b, B), 0);
-            mma::fp16(part, at(a, A + K16), at(b, B + K16), 1);
+            mma::fp16(part, a + A, b + B, 0);
+            mma::fp16(part, a + (A + K16), b + (B + K16), 1);
             gpb_wgmma_commit();
             gpb_wgmma_wait<0>();
             gpb_pin(part);
@@ -104,13 +103,13 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
         gpb_pin(part);
         gpb_wgmma_fence();
         mma::fp16(part, a, b, inside);
-        mma::fp16(part, at(a, K16), at(b, K16), 1);
+        mma::fp16(part, a + K16, b + K16, 1);
         gpb_wgmma_commit();
         gpb_pin(low);
-        mma::fp16(low, at(a, A), b, FULL ? 1 : more);
-        mma::fp16(low, a, at(b, B), 1);
-        mma::fp16(low, at(a, A + K16), at(b, K16), 1);
-        mma::fp16(low, at(a, K16), at(b, B + K16), 1);
+        mma::fp16(low, a + A, b, FULL ? 1 : more);
+        mma::fp16(low, a, b + B, 1);
+        mma::fp16(low, a + (A + K16), b + K16, 1);
+        mma::fp16(low, a + K16, b + (B + K16), 1);
         gpb_wgmma_commit();
     } else {
         gpb_pin(part);
@@ -118,7 +117,7 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
 #pragma unroll
         for (int z = 0; z < 12; z++) {
             constexpr int of_a[6] = { 0, 2, 1, 1, 0, 0 }, of_b[6] = { 2, 0, 1, 0, 1, 0 };
-            mma::bf16(part, at(a, of_a[z / 2] * A + z % 2 * K16), at(b, of_b[z / 2] * B + z % 2 * K16), z > 0);
+            mma::bf16(part, a + (of_a[z / 2] * A + z % 2 * K16), b + (of_b[z / 2] * B + z % 2 * K16), z > 0);
         }
         gpb_wgmma_commit();
     }
@@ -126,15 +125,16 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
 
 /* All chunks of a unit; most: of them in a part. Afterwards `low` is still at work, and the last stage, `held`, not released. */
 template <int BM, int BN, int STAGES, int SLICES, bool FULL>
-static __device__ __forceinline__ void gpb_schedule_cursor(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
+static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
                                                 float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
-    const unsigned rows = (threadIdx.x / GPB_GROUP - 1) * 64 * 64;         /* this warpgroup's 64 rows, in bytes from a slice's start */
+    auto same = [](unsigned x) { return __shfl_sync(~0u, x, 0); };         /* in all lanes, as the compiler then knows: wgmma reads uniform registers */
+    const unsigned rows = same((threadIdx.x / GPB_GROUP - 1) * 64 * 64);   /* this warpgroup's 64 rows, in bytes from a slice's start */
     unsigned inside = 0;                                                   /* chunks that part holds */
     held = ring.stage;
     for (unsigned left = chunks; left; left--) {
-        const uint64_t a = gpb_wgmma_operand(ring.at() + rows), b = gpb_wgmma_operand(ring.at() + SLICES * ring_t::A);
+        const unsigned at = ring.data + same(ring.stage) * ring_t::BYTES, a = gpb_wgmma_operand(at + rows), b = gpb_wgmma_operand(at + SLICES * ring_t::A);
         const int more = left < chunks;
         ring.wait_full();
         gpb_multiply<BM, BN, SLICES, FULL>(part, low, a, b, FULL ? 0 : inside, more);
@@ -171,8 +171,8 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
 #pragma unroll
         for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;        /* all: or they would be alive, for nothing, while C is written */
         unsigned held;
-        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_schedule_cursor<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
-        else gpb_schedule_cursor<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
+        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_sum_chunks<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
+        else gpb_sum_chunks<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
         gpb_wgmma_wait<0>();
         ring.release(held);
         if (SLICES < 3) {

@@ -12,7 +12,7 @@ static inline void gpb_wgmma_publish() {}
 static inline void gpb_wgmma_fence() {}
 static inline void gpb_wgmma_commit() {}
 template <int LEFT> static inline void gpb_wgmma_wait() {}
-static inline unsigned gpb_wgmma_operand_128(unsigned at) { return at / 16; }       /* as far as it counts on */
+static inline unsigned gpb_wgmma_operand(unsigned at) { return at / 16; }       /* as far as it counts on */
 
 /* TF32 as the tensor cores see it. */
 static inline float gpb_emulate_tf32(unsigned bits)
