@@ -174,11 +174,11 @@ struct gpb_survey {
         if (x < GPB_SPLIT_STRIP) largest[x] = many[x] = low[x] = rest[x] = 0;
         if (x == 0) mark = 0;
     }
-    /* bits: of all elements of a thread, one or the other. */
+    /* bits: of elements of a thread, one or the other: of all, unless some have a rest. */
     __device__ __forceinline__ void note(int row, unsigned bits)
     {
-        if (bits & 0x1fff) low[row] = 1;
         if (bits & 3) rest[row] = 1;
+        else if (bits & 0x1fff) low[row] = 1;
     }
     /* The mark of a row whose elements are cut without rest, some into two slices that are not 0: a count, say. */
     __device__ __forceinline__ int mark_of(int row) const { return low[row] && !rest[row] ? GPB_MARK_FULL : 0; }

@@ -62,6 +62,17 @@ static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], cons
     }
 }
 
+/* Of the first octet's elements, one or the other: nearly always one has a rest, and no more has to be known. Else of all. */
+template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)[OCTETS])
+{
+    unsigned bits = gpb_bits(o[0]);
+    if (!(bits & 3)) {
+#pragma unroll
+        for (int y = 1; y < OCTETS; y++) bits |= gpb_bits(o[y]);
+    }
+    return bits;
+}
+
 /* OCTETS: that a thread holds; the blocks' turns alternate along k. */
 template <int SLICES, int OCTETS, int SHARERS>
 static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x, int64_t k, uint32_t *notice, unsigned strip, int64_t l)
@@ -74,7 +85,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     if (SHARERS > 1) gpb_cluster_sync();                                   /* all have read what the last member's conference said */
     else __syncthreads();
     gpb_octet o[OCTETS];
-    unsigned largest = 0, smallest = ~0u, many = 0, bits = 0;
+    unsigned largest = 0, smallest = ~0u, many = 0;
     constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
     if (s.way != s.DOWN) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
@@ -96,10 +107,9 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
         const int left = (int)s.k - begin - y * TURN;
         if (left >= 8) gpb_reach(o[y], 8, largest, smallest), many += 8;
         else if (left > 0) gpb_reach(o[y], left, largest, smallest), many += left;
-        if (SLICES == 2) bits |= gpb_bits(o[y]);
     }
     atomicMax(&here.largest[s.row], largest);
-    if (SLICES == 2) here.note(s.row, bits);
+    if (SLICES == 2) here.note(s.row, gpb_bits_or_rest(o));
     __syncthreads();
     const unsigned least = gpb_least(here.largest[s.row]);
     if (smallest < least) {                                                /* else all count */
