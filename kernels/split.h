@@ -23,7 +23,8 @@
 #define GPB_SPLIT_WIDE_TOP 30               /* ... and BF16 */
 #define GPB_SPLIT_SPREAD   80               /* powers of two that a row may reach over */
 #define GPB_SPLIT_REACH    60               /* exponents that a row's largest may have, either sign */
-#define GPB_SPLIT_FEWEST   64               /* elements within 2^24 of its largest that a row must have */
+#define GPB_SPLIT_FEWEST   32               /* elements within 2^24 of its largest that a row must have ... */
+#define GPB_SPLIT_LEAST_K  64               /* ... and elements at all */
 #define GPB_SPLIT_CLUSTER 2                 /* thread blocks of a SPLIT kernel's cluster */
 #define GPB_SPLIT_GROUPS 2                  /* of threads in such a block, each with half of the tile's rows and a counter of its own */
 #define GPB_SPLIT_COUNTERS 1024             /* words that gpb_ssplit sets to zero for the kernel that follows */
@@ -42,6 +43,9 @@
 GPB_BOTH int64_t gpb_split_rows(int64_t rows) { return (rows + 127) / 128 * 128; }
 GPB_BOTH int64_t gpb_split_chunks(int64_t k) { return (k + GPB_SPLIT_CHUNK - 1) / GPB_SPLIT_CHUNK; }
 GPB_BOTH int64_t gpb_split_guards(int64_t rows) { return (rows + GPB_GUARD - 1) / GPB_GUARD; }
+
+/* Of elements within 2^24 of a row's largest: half of k, for data that are half zeros, as long as the bound leaves room for it (split/ACCURACY.md). */
+GPB_BOTH int gpb_split_fewest(int64_t k) { return k < GPB_SPLIT_LEAST_K ? GPB_SPLIT_LEAST_K : GPB_SPLIT_FEWEST; }
 
 /* Where a member's scales 2^e(i) and guard words lie, in bytes from its start; where the next member starts. */
 GPB_BOTH int64_t gpb_split_scales(int64_t rows, int64_t k, int slices)

@@ -74,7 +74,7 @@ private:
     /* In `many`. WHOLE: no element so far has more than big and small hold. It makes `many` negative, so every chunk is looked at until one has.
        SMALL, beside that: an element has a small part. */
     static constexpr int WHOLE = INT_MIN, SMALL = 1 << 30;
-    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_FEWEST; eight
+    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_LEAST_K; eight
                                               threads one of Y, of other warps too: twice as many, should some see fewer */
     static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
 
@@ -236,6 +236,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     struct depth {
         int chunks, full, rest;                /* the last one may have but `rest` k */
         __device__ __forceinline__ depth(int64_t k) : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK)) {}
+        __device__ __forceinline__ int fewest() const { return gpb_split_fewest((int64_t)full * BK); }      /* 64 is a multiple of BK */
         __device__ __forceinline__ int of(int chunk) const { return chunk < full ? BK : rest; }
     };
     static __device__ __forceinline__ void clear(sums &sum)
@@ -273,7 +274,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     template <bool DEEPY> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
     {
-        const bool good = enough<DEEPY>(x, y, GPB_SPLIT_FEWEST / 2 * (float)SOON / (float)k.chunks);
+        const bool good = enough<DEEPY>(x, y, (float)k.fewest() / 2 * SOON / (float)k.chunks);
         __syncthreads();
         return good && !both_whole();
     }
@@ -348,7 +349,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             if (stop == SOON) good &= enough_soon<DEEPY>(x, y, k);
             else kept.put(sum, stop == SOON + GPB_SPLIT_DIRECT_BANK);
         }
-        good &= enough<DEEPY>(x, y, GPB_SPLIT_FEWEST);
+        good &= enough<DEEPY>(x, y, (float)k.fewest());
         if (k.chunks > SOON + GPB_SPLIT_DIRECT_BANK) kept.add_to(sum);
         fetched = k.chunks;
         float strange = 0;                     /* NaN where a sum is no number */

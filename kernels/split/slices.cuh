@@ -4,7 +4,7 @@
 
    Guard words (gemm_args.h) are set to level 2 for
    - a row with NaN or Inf, or whose largest element lies outside 2^-60..2^60: FP32 arithmetic has rules there that slices have not;
-   - a row with fewer than 64 elements within 2^24 of its largest: FP32 rounds few products fewer times than slices are inexact (identity,
+   - a row with fewer than 32 elements within 2^24 of its largest, or than 64 elements: FP32 rounds few products fewer times than slices are inexact (identity,
      banded, one element above all others);
    - an element 80 or more powers of two below its row's largest: products of two such leave the range even of BF16 slices;
    to level 1 (WIDE) for
@@ -272,9 +272,9 @@ static __device__ __forceinline__ float gpb_scale(const gpb_split_operand &x, co
 }
 
 /* The mark of a row as such, for what FP32 has rules of its own for. */
-static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many)
+static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many, int64_t k)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? GPB_MARK_EXTREME : 0;
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < (unsigned)gpb_split_fewest(k)) ? GPB_MARK_EXTREME : 0;
 }
 
 template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int64_t k)
@@ -334,7 +334,7 @@ static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &
     }
     atomicAdd(&survey.many[s.row], many);
     __syncthreads();
-    int mark = max(gpb_row_mark(largest, survey.many[s.row]), gpb_mark_of<SLICES>(nearest, scale, t));
+    int mark = max(gpb_row_mark(largest, survey.many[s.row], k), gpb_mark_of<SLICES>(nearest, scale, t));
     mark = max(mark, missed ? GPB_MARK_WIDE : survey.mark_of(s.row));
     gpb_mark(x, s, k, notice, survey, mark);
 }

@@ -125,7 +125,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     } else {
         largest = here.largest[s.row], many = here.many[s.row];
     }
-    int mark = max(gpb_row_mark(largest, many), s.octet ? 0 : here.mark_of(s.row));
+    int mark = max(gpb_row_mark(largest, many, k), s.octet ? 0 : here.mark_of(s.row));
     const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance<SLICES>(k);
     const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
     char *to = s.place(begin);

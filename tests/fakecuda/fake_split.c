@@ -76,9 +76,10 @@ static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_sca
 
 /* The mark (gemm_args.h) of a row, from the bits of its largest element and the number of elements within
    2^24 of that. */
-static int row_mark(uint32_t largest, int64_t many)
+static int row_mark(uint32_t largest, int64_t many, int64_t k)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < GPB_SPLIT_FEWEST) ? GPB_MARK_EXTREME : 0;
+    const bool extreme = abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < gpb_split_fewest(k);
+    return largest && extreme ? GPB_MARK_EXTREME : 0;
 }
 
 /* The error that slices may have for an element, in units of half a unit in the last place: slices.cuh. */
@@ -128,7 +129,7 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     const int inside = at > GPB_SPLIT_REACH ? GPB_SPLIT_REACH : at < -GPB_SPLIT_REACH ? -GPB_SPLIT_REACH : at;
     const int exponent = largest ? inside - (to->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) : 0;
     const float scale = ldexpf(1, -exponent);
-    int mark = row_mark(largest, many);
+    int mark = row_mark(largest, many, to->k);
     if (to->slices == 2 && !mark && (all & 0x1fff) && !(all & 3))
         mark = GPB_MARK_FULL;
     scales_of(to)[i] = ldexpf(1, exponent);

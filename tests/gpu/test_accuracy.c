@@ -103,7 +103,7 @@ static bool guard_is_right(const accuracy_data *data, const contender *who, int6
     if (!who->kernel) return true;
     if (strncmp(kernel, who->kernel, strlen(who->kernel))) return false;
     if (!marks(who->kernel)) return true;
-    return data->guard == GUARD_EITHER || (data->guard == GUARD_CLEAN ? k < 2 * GPB_SPLIT_FEWEST || !marked : marked);
+    return data->guard == GUARD_EITHER || (data->guard == GUARD_CLEAN ? k < 2 * GPB_SPLIT_LEAST_K || !marked : marked);
 }
 
 static double rms_limit(void) { return gpu_arch() < 90 ? AMPERE_RMS : RMS_NOISE; }

@@ -35,7 +35,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 typedef struct term { int p; float a, b; } term;       /* at place p of k */
 
 /* Rows must have elements that count, and a scale that is theirs: from FREE on, 64 in each operand, of 2^0, face zeros. */
-enum { FREE = 32, SHORT = FREE + 2 * GPB_SPLIT_FEWEST, LONG = 16384 };
+enum { FREE = 32, SHORT = FREE + 2 * GPB_SPLIT_LEAST_K, LONG = 16384 };
 
 /* The row times the column; NaN, said aloud, if another kernel than this did it. */
 static double ask(const char *kernel, int k, int count, const term *terms)
