@@ -30,7 +30,7 @@
 #define CREW_BYTES 0x1p18
 /* The same under contention. There 1024 takes the calling thread alone 2.7 ms, with the crew 0.7; 512 takes
    0.7 either way (H200: evidence/host-threads.md). */
-#define CROWDED_BYTES 0x1p22
+#define CONTENDED_BYTES 0x1p22
 /* A chunk of C on its way home is an eighth of C, within these bounds. */
 #define MIN_LOAD_BYTES (256 << 10)
 #define MAX_LOAD_BYTES (1 << 20)
@@ -58,7 +58,7 @@ static bool is_the_hosts(const gpb_plan *plan, const gpb_facts *facts)
 static double missed_s(const gpb_plan *plan, const gpb_facts *facts)
 {
     const double quiet_s = plan->gpu_s / facts->learnt.gpu_ratio * facts->learnt.quiet_ratio;
-    const bool missed = facts->learnt.crowded && facts->now.start_s == 0 && slower_on_gpu(plan)
+    const bool missed = facts->learnt.contended && facts->now.start_s == 0 && slower_on_gpu(plan)
                         && quiet_s < MARGIN * plan->host_s;
     return missed ? plan->host_s - quiet_s : 0;
 }
@@ -75,12 +75,12 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
 }
 
 /* Chooses the panels of the fastest kernel that fits. If none does, tries again without workspace
-   (`lean`). */
+   (`no_workspace`). */
 static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
                         const gpb_policy *policy)
 {
-    for (int lean = 0; lean < 2; lean++) {
-        const gpb_choice best = gpb_kernel_pick(call, facts, policy, lean);
+    for (int no_workspace = 0; no_workspace < 2; no_workspace++) {
+        const gpb_choice best = gpb_kernel_pick(call, facts, policy, no_workspace);
         plan->kernel = best.kernel;
         plan->fallback = best.fallback;
         plan->splits = best.splits;
@@ -191,7 +191,7 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
     if (plan->kernel->form == GPB_FORM_SPLIT)
         plan->slicer = gpb_kernel_table_slicer(facts->gpu.arch, plan->kc, gpb_plan_slices(plan->kernel));
-    plan->crew = staged && up + c * batch >= (facts->learnt.crowded ? CROWDED_BYTES : CREW_BYTES);
+    plan->crew = staged && up + c * batch >= (facts->learnt.contended ? CONTENDED_BYTES : CREW_BYTES);
     plan->past_caches = c >= PAST_BYTES;
     plan->load_bytes = (int64_t)clamp(c / 8, MIN_LOAD_BYTES, MAX_LOAD_BYTES);
 }

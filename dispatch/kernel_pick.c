@@ -119,7 +119,7 @@ static parts_choice best_parts(const gpb_kernel_cost *cost, const gpb_call *call
 }
 
 /* Considers one kernel with k whole and, if its tiles are few, with k cut. */
-static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool lean)
+static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_call *call, bool no_workspace)
 {
     const gpb_kernel *kernel = cost->kernel;
     parts_choice chosen = parts_of(cost, call, 1);
@@ -130,7 +130,7 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
     if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
-    if (!lean && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call))
+    if (!no_workspace && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call))
         chosen = best_parts(cost, call, chosen, most);
     keep(best, kernel, chosen.splits, chosen.seconds);
 }
@@ -148,7 +148,7 @@ static unsigned allowed(const gpb_policy *policy)
 /* shares: Stream-K is allowed. math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. The most promising kernel
    is considered first, so that most others need no closer look. */
 static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms,
-                          bool lean, bool shares)
+                          bool no_workspace, bool shares)
 {
     const gpb_generation *gpu = gpb_generation_of(facts->gpu.arch);
     gpb_case on = gpb_cost_case(call, facts, gpu);
@@ -169,7 +169,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
         const int row = i < first ? promising : i;
         if (least[row] == INFINITY || (best.kernel && least[row] >= best.seconds)) continue;
         const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[tuned[row].row], &tuned[row], &on);
-        consider(&best, &cost, call, lean);
+        consider(&best, &cost, call, no_workspace);
     }
     return best;
 }
@@ -193,31 +193,34 @@ static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const g
 }
 
 /* True if launches whose k is not cut may use Stream-K. GPUBLAS_SPLITS=1 means k whole, literally. */
-static bool may_share(const gpb_policy *policy, bool lean) { return !lean && policy->splits == 0; }
+static bool may_share(const gpb_policy *policy, bool no_workspace)
+{
+    return !no_workspace && policy->splits == 0;
+}
 
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
-                                bool lean)
+                                bool no_workspace)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
     const unsigned strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT,
         sliced = 1u << GPB_MATH_FP16X3;
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
-    const bool shares = may_share(policy, lean);
+    const bool shares = may_share(policy, no_workspace);
     gpb_choice best;
     if (kernel && gpb_kernel_table_runs(kernel->image, facts->gpu.arch)
-        && (!lean || kernel->form == GPB_FORM_STRIDED)) {
+        && (!no_workspace || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
         /* With nothing to load, no other form is faster. */
-        unsigned math = allowed(policy), forms = lean || k == 0 ? strided : ~0u;
+        unsigned math = allowed(policy), forms = no_workspace || k == 0 ? strided : ~0u;
         if (k < LEAST_SLICED_K) {
             math &= ~sliced;
             forms &= ~split;
         }
-        best = fastest(call, facts, math, forms, lean, shares);
+        best = fastest(call, facts, math, forms, no_workspace, shares);
     }
     if (!best.kernel) return best;
-    if (policy->splits > 0 && !lean) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
+    if (policy->splits > 0 && !no_workspace) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
     if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
     /* Rounded as in the memo below, so that a plan does not depend on earlier calls. */
@@ -241,10 +244,11 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 
 /* A hash of all that the choice depends on. It has 64 bits, so two questions of a process will hardly share
    one. */
-static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_policy *policy,
+                        bool no_workspace)
 {
     const gpb_case on = gpb_cost_case(g, facts, gpb_generation_of(facts->gpu.arch));
-    uint64_t flags = gpb_call_multiplies(g) | (uint64_t)lean << 1;
+    uint64_t flags = gpb_call_multiplies(g) | (uint64_t)no_workspace << 1;
     for (int x = 0; x < GPB_OPERANDS; x++) {
         const uint64_t lies = on.misaligned[x] | (uint64_t)gpb_where_is(facts, x, GPB_PLACE_DEVICE) << 1
                               | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2;
@@ -278,14 +282,15 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
                          && splits == 1, seconds };
 }
 
-gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean)
+gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
+                           bool no_workspace)
 {
-    const uint64_t hash = hash_of(call, facts, policy, lean);
+    const uint64_t hash = hash_of(call, facts, policy, no_workspace);
     const size_t place = hash % REMEMBERED;
     const uint64_t word = atomic_load_explicit(&remembered[place].choice, memory_order_relaxed);
     if (word && (atomic_load_explicit(&remembered[place].check, memory_order_relaxed) ^ word) == hash)
-        return unpacked(word, facts->gpu.arch, may_share(policy, lean));
-    const gpb_choice choice = gpb_kernel_pick_anew(call, facts, policy, lean);
+        return unpacked(word, facts->gpu.arch, may_share(policy, no_workspace));
+    const gpb_choice choice = gpb_kernel_pick_anew(call, facts, policy, no_workspace);
     const uint64_t now = packed(&choice);
     if (now) {
         atomic_store_explicit(&remembered[place].choice, now, memory_order_relaxed);

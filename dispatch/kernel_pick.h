@@ -14,10 +14,11 @@ typedef struct gpb_choice { const gpb_kernel *kernel,
                             *fallback; int splits; bool streamk; double seconds; } gpb_choice;
 
 /* The row (and the parts) that the user asked for, if it exists and runs on this GPU; else the row that is
-   predicted to be fastest. lean: only kernels that need no memory beside the operands. */
-gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy, bool lean);
+   predicted to be fastest. no_workspace: only kernels that need no memory beside the operands. */
+gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
+                           bool no_workspace);
 /* The same without the memo. */
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
-                                bool lean);
+                                bool no_workspace);
 
 #endif

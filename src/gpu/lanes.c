@@ -37,10 +37,10 @@ static CUresult ready_events(CUevent *events, int count)
     return result;
 }
 
-static CUresult ready_belt(gpb_staging **belt, CUdevice device, size_t bytes)
+static CUresult ready_ring(gpb_staging **staging, CUdevice device, size_t bytes)
 {
-    if (!*belt) *belt = calloc(1, sizeof **belt);
-    return *belt ? gpb_staging_ready(*belt, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!*staging) *staging = calloc(1, sizeof **staging);
+    return *staging ? gpb_staging_ready(*staging, device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The address table, and behind it, in a page of its own, the word. */
@@ -73,9 +73,9 @@ static CUresult ready_lane(gpb_lane *lane)
     if (!result) result = ready_events(lane->home, 2);
     if (!result) result = ready_words(lane);
     if (!result)
-        result = ready_belt(&lane->up, lane->device->handle, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
+        result = ready_ring(&lane->up, lane->device->handle, number_of(lane) ? GPB_UP_RING : GPB_FIRST_RING);
     if (!result)
-        result = ready_belt(&lane->down, lane->device->handle,
+        result = ready_ring(&lane->down, lane->device->handle,
                             number_of(lane) ? GPB_DOWN_RING : GPB_FIRST_RING);
     lane->ready = !result;
     return result;

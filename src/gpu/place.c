@@ -259,19 +259,19 @@ static bool any_might(const gpb_call *call)
    alone takes 50 us or more. MOMENT is in cycles: 20 to 40 us. There are no more PAGES because glibc has only
    some 1.6 KB of static TLS for all libraries opened later. */
 enum { PAGES = 16, MOMENT = 80000 };
-typedef struct glance {
+typedef struct probe {
     uintptr_t page : 62;
     bool on_gpu : 1, lost : 1;   /* lost: on_gpu was asked after the GPU was lost, and means that the host
                                     cannot reach the page */
     uint64_t at;
-} glance;
-static _Thread_local glance glances[PAGES] __attribute__((tls_model("initial-exec")));
+} probe;
+static _Thread_local probe probes[PAGES] __attribute__((tls_model("initial-exec")));
 
-static glance *glance_of(const void *pointer) { return &glances[(uintptr_t)pointer / 4096 % PAGES]; }
+static probe *probe_of(const void *pointer) { return &probes[(uintptr_t)pointer / 4096 % PAGES]; }
 
 static bool is_fresh(const void *pointer, uint64_t now)
 {
-    const glance *g = glance_of(pointer);
+    const probe *g = probe_of(pointer);
     return g->page == (uintptr_t)pointer / 4096 && now - g->at < MOMENT;
 }
 
@@ -288,7 +288,7 @@ static void look(const void *pointer, uint64_t now)
         result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
         gpb_context_exit();
     }
-    *glance_of(pointer) = (glance){ .page = (uintptr_t)pointer / 4096, .at = now,
+    *probe_of(pointer) = (probe){ .page = (uintptr_t)pointer / 4096, .at = now,
                                        .on_gpu = result || (memory == CU_MEMORYTYPE_DEVICE && !managed) };
 }
 
@@ -299,7 +299,7 @@ bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
     if (!gpb_gpu_started()) return !any_might(call);
     for (int i = 0; i < 3 && !there; i++) {
         if (!is_fresh(operands[i], now)) look(operands[i], now);
-        there = glance_of(operands[i])->on_gpu;
+        there = probe_of(operands[i])->on_gpu;
     }
     return !there;
 }
@@ -355,7 +355,7 @@ static bool is_gone(const void *pointer, uint64_t now)
 {
     if (was_on_gpu(pointer)) return !gpb_host_readable(pointer);
     if (gpb_gpu_forked() || gpb_host_memory(&pointer, 1)) return false;
-    glance *g = glance_of(pointer);
+    probe *g = probe_of(pointer);
     if (!is_fresh(pointer, now) || !g->lost) {
         look(pointer, now);
         g->on_gpu = g->on_gpu && !gpb_host_readable(pointer);

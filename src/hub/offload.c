@@ -103,14 +103,14 @@ static void scale(const gpb_call *g)
         }
 }
 
-static void count_host(const gpb_host_call *visit)
+static void count_host(const gpb_host_call *record)
 {
     gpb_stats_host();
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(visit, "host", &(gpb_outcome){ 0 });
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, "host", &(gpb_outcome){ 0 });
 }
 
-/* True: C is done. False: the host must compute it, and *visit holds what is known of the call. */
-static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *visit)
+/* True: C is done. False: the host must compute it, and *record holds what is known of the call. */
+static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *record)
 {
     const gpb_policy user = gpb_routing_policy();
     gpb_facts facts;
@@ -120,63 +120,64 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *visit
     const bool there = gpb_facts_c_on_gpu(&facts) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
     if (user.offload == GPB_OFFLOAD_AUTO && !there) gpb_routing_remember(call, &plan);
     if (gpb_gpu_started() && (plan.gpu || there)) {
-        if (run_on_gpu(call, &facts, &user, &plan, visit->came_s)) return true;
+        if (run_on_gpu(call, &facts, &user, &plan, record->came_s)) return true;
     } else if (plan.gpu) {
         plan.why = gpb_gpu_why();
     }
-    visit->why = plan.why;
-    visit->host_s = plan.host_s;
-    visit->gpu_s = plan.gpu_s;
-    visit->modelled_s = facts.now.callers || facts.now.host_callers ? 0
+    record->why = plan.why;
+    record->host_s = plan.host_s;
+    record->gpu_s = plan.gpu_s;
+    record->modelled_s = facts.now.callers || facts.now.host_callers ? 0
                                                                     : plan.host_s / facts.learnt.host_ratio;
-    visit->threads = facts.host.cores;
+    record->threads = facts.host.cores;
     return false;
 }
 
-static bool offload(const gpb_call *call, gpb_host_call *visit)
+static bool offload(const gpb_call *call, gpb_host_call *record)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
-    *visit = (gpb_host_call){ 0 };
+    *record = (gpb_host_call){ 0 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
     gpb_routing_leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) visit->came_s = gpb_clock_s();
-    visit->why = gpb_routing_reject_fast(call, &libcuda);
-    if (!visit->why && done_by_gpu(call, libcuda, visit)) return true;
-    visit->call = call;
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) record->came_s = gpb_clock_s();
+    record->why = gpb_routing_reject_fast(call, &libcuda);
+    if (!record->why && done_by_gpu(call, libcuda, record)) return true;
+    record->call = call;
     if (gpb_place_unreachable(call)) {
         gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "was not computed");
         return true;
     }
     if (call->type == GPB_TYPE_s && !gpb_call_multiplies(call)) {
         scale(call);
-        count_host(visit);
+        count_host(record);
         return true;
     }
-    if (visit->modelled_s > 0) visit->begin_s = gpb_clock_s();
+    if (record->modelled_s > 0) record->begin_s = gpb_clock_s();
     gpb_routing_enter_host(call);
     inside = frame;
     return false;
 }
 
 /* errno stays the caller's, because a BLAS sets none, but starting CUDA or a failed malloc does. */
-bool gpb_offload(const gpb_call *call, gpb_host_call *visit)
+bool gpb_offload(const gpb_call *call, gpb_host_call *record)
 {
     const int before = errno;
-    const bool done = offload(call, visit);
+    const bool done = offload(call, record);
     errno = before;
     return done;
 }
 
-void gpb_offload_done(const gpb_host_call *visit)
+void gpb_offload_done(const gpb_host_call *record)
 {
-    if (!visit->call) return;
+    if (!record->call) return;
     inside = NULL;
     gpb_routing_leave_host();
-    const double seconds = visit->begin_s > 0 ? gpb_clock_s() - visit->begin_s : 0;
-    if (visit->modelled_s > 0) gpb_machine_host_took(visit->call, visit->threads, visit->modelled_s, seconds);
-    count_host(visit);
+    const double seconds = record->begin_s > 0 ? gpb_clock_s() - record->begin_s : 0;
+    if (record->modelled_s > 0)
+        gpb_machine_host_took(record->call, record->threads, record->modelled_s, seconds);
+    count_host(record);
 }

@@ -143,8 +143,8 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
     *libcuda = gpb_watch_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called inside a fork handler";
-    const bool unseen = gpb_place_surely_host(call, *libcuda);
-    const char *forbidden = gpb_decide_forbids(call, when, unseen, !unseen || gpb_gpu_possible());
+    const bool surely_host = gpb_place_surely_host(call, *libcuda);
+    const char *forbidden = gpb_decide_forbids(call, when, surely_host, !surely_host || gpb_gpu_possible());
     if (forbidden || when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return forbidden;
-    return unseen || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;
+    return surely_host || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;
 }

@@ -24,13 +24,13 @@ static void print_predicted(char *text, size_t size, double host_s, double gpu_s
     else snprintf(text, size, "-");
 }
 
-void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome *out)
+void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome *out)
 {
-    const gpb_call *g = visit->call;
-    const double seconds = visit->came_s > 0 ? gpb_clock_s() - visit->came_s : 0;
+    const gpb_call *g = record->call;
+    const double seconds = record->came_s > 0 ? gpb_clock_s() - record->came_s : 0;
     char splits[24] = "", predicted[64];
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
-    print_predicted(predicted, sizeof predicted, visit->host_s, visit->gpu_s);
+    print_predicted(predicted, sizeof predicted, record->host_s, record->gpu_s);
     /* m, n, A and B as the caller sees them. */
     const bool row = g->row_major;
     const char uplo = g->x[GPB_C].uplo;
@@ -46,7 +46,7 @@ void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome 
                                : " uplo=L",
         a->trans, b->trans, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k,
         (long long)a->ld, (long long)b->ld, (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta),
-        (long long)g->batch, route, visit->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
+        (long long)g->batch, route, record->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
         out->wide ? out->wide->name : "", out->fallback ? "+" : "", out->fallback ? out->fallback->name : "",
         splits, predicted, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,
         seconds > 0 ? 1e-9 * gpb_trace_flops(g) / seconds : 0.0);

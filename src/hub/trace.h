@@ -9,6 +9,6 @@
 /* Operations of a call as BLAS counts them: an addition and a multiplication are two. */
 double gpb_trace_flops(const gpb_call *call);
 /* Writes the line. Its time is all that the caller waited for. route: host, gpu, gpu+host. */
-void gpb_trace(const gpb_host_call *visit, const char *route, const gpb_outcome *out);
+void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome *out);
 
 #endif

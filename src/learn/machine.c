@@ -32,7 +32,7 @@ static gpb_learn *host_table(int threads) { return &gpb_machine_here.host[class_
 static gpb_learn *gpu_table(const gpb_call *call, const gpb_facts *facts)
 {
     bool device = gpb_facts_c_on_gpu(facts) && (!gpb_call_multiplies(call) || gpb_facts_on_gpu(facts));
-    return &gpb_machine_here.gpu[device ? 1 : facts->learnt.crowded ? 2 : 0];
+    return &gpb_machine_here.gpu[device ? 1 : facts->learnt.contended ? 2 : 0];
 }
 
 /* The rate of staged copies. Threads copy at one rate, the link at another, and together they reach x y /
@@ -98,10 +98,10 @@ void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     fill(facts, host_threads());
-    facts->learnt.crowded = gpb_contention_is_high();
+    facts->learnt.contended = gpb_contention_is_high();
     gpb_learn_facts(host_table(facts->host.cores), gpu_table(call, facts), key, facts);
     facts->learnt.quiet_ratio = facts->learnt.gpu_ratio;
-    if (facts->learnt.crowded)
+    if (facts->learnt.contended)
         facts->learnt.quiet_ratio = gpb_learn_ratio(&gpb_machine_here.gpu[0], key, false);
     if (gpb_contention_is_draining()) facts->learnt.gpu_ratio = facts->learnt.quiet_ratio;
     if (gpb_machine_too_few() == 0) count_too_few(facts->host.cores);

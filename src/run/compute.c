@@ -115,14 +115,14 @@ static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *
 /* The GPU has computed or begun some of C. */
 static bool has_begun(const gpb_progress *p)
 {
-    return p->tiles || p->members || p->cols || p->steps || p->torn || p->adrift;
+    return p->tiles || p->members || p->cols || p->steps || p->torn || p->undrained;
 }
 
 /* Has the host compute the rest. */
 static void finish(const gpb_job *job)
 {
     errno = 0;                       /* gpb_offload keeps the caller's */
-    if (!job->progress.adrift && gpb_repair(job)) return;
+    if (!job->progress.undrained && gpb_repair(job)) return;
     const bool lost = has_begun(&job->progress) && !gpb_place_on_host(job->facts->where[GPB_C].place);
     gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
                  errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",

@@ -9,7 +9,7 @@ CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, i
                              bool up)
 {
     gpb_run *r = &f->run;
-    gpb_staging *belt = up ? r->lane->up : r->lane->down;
+    gpb_staging *staging = up ? r->lane->up : r->lane->down;
     const gpb_region *t = &move->tile, *block = &move->block;
     const gpb_dma_shape panel = { .rows = t->rows, .cols = cols, .ld = r->x[GPB_C].stored.ld,
                                   .ld_arena = block->rows, .element = r->element,
@@ -17,10 +17,10 @@ CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, i
     const int64_t at = l * block->rows * block->cols + t->i - block->i
                        + (t->j + col - block->j) * block->rows;
     const char *callers = gpb_matrix_member(&r->x[GPB_C].stored, t->member + l, r->element);
-    belt->bytes += (uint64_t)(t->rows * cols) * r->element;
+    staging->bytes += (uint64_t)(t->rows * cols) * r->element;
     return gpb_dma_copy(&panel, callers + (size_t)(t->i + (t->j + col) * r->x[GPB_C].stored.ld) * r->element,
                         gpb_operand_block(r, move) + (CUdeviceptr)at * r->element, up,
-                        up ? r->stream : belt->stream);
+                        up ? r->stream : staging->stream);
 }
 
 bool gpb_download_direct(const gpb_run *r)

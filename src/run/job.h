@@ -18,7 +18,7 @@
 typedef struct gpb_progress {
     int64_t tiles, members, cols, steps;
     int64_t bytes_up, bytes_down;
-    bool adrift;                 /* C is not in host memory, and queued work on it could not be waited for:
+    bool undrained;              /* C is not in host memory, and queued work on it could not be waited for:
                                     its contents are unknown */
     bool fell_back;               /* flagged blocks were left to the plan's fallback */
     /* The fallback failed: beside `steps` panels, C has all of the next panel except the flagged blocks of

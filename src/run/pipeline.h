@@ -42,9 +42,9 @@ typedef struct gpb_pipeline {
 static inline bool gpb_stage_ends_tile(const gpb_move *move) { return move->tile.rows && move->last; }
 
 gpb_stage gpb_stage_begin(const gpb_call *call, const gpb_plan *plan);
-void gpb_stage_advance(gpb_stage *walker);
+void gpb_stage_advance(gpb_stage *stage);
 /* Goes to the next move that completes a tile of C; past: beyond the current move. */
-void gpb_stage_to_tile(gpb_stage *walker, bool past);
+void gpb_stage_to_tile(gpb_stage *stage, bool past);
 
 /* Each goes as far as it can, and sets *busy if it has done anything. */
 CUresult gpb_upload_push(gpb_pipeline *flow, bool *busy);  /* upload.c: strips of A and B into the ring up */

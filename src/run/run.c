@@ -332,7 +332,7 @@ static CUresult stop(gpb_pipeline *f, CUresult failure)
                                wait(f, lane->down->stream) };
     for (int i = 0; i < 3; i++)
         if (stuck[i]) {
-            f->run.progress->adrift = !gpb_place_on_host(f->run.x[GPB_C].place);
+            f->run.progress->undrained = !gpb_place_on_host(f->run.x[GPB_C].place);
             return stuck[i];
         }
     for (; !gpb_download_flagged(f) && lane->down->moved < lane->down->made

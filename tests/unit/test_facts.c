@@ -269,7 +269,7 @@ static void surely_host(void **state)
 }
 
 /* What the driver says of a page is taken for granted for a moment, and no longer. */
-static void glances(void **state)
+static void probes(void **state)
 {
     (void)state;
     const gpb_call call = gemm(pageable, pageable + 1024, pageable + 2048), mixed = gemm(pageable, pageable, (void *)(uintptr_t)memory);
@@ -335,7 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places), cmocka_unit_test(managed_memory), cmocka_unit_test(extents), cmocka_unit_test(arrays), cmocka_unit_test(long_arrays),
         cmocka_unit_test(equal_steps), cmocka_unit_test(surely_host),
-        cmocka_unit_test(glances), cmocka_unit_test(out_of_reach), cmocka_unit_test(machine),
+        cmocka_unit_test(probes), cmocka_unit_test(out_of_reach), cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

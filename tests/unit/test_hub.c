@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The hub, over real plans, with a host BLAS, a GPU and a clock of the test's own: what programs of a few sizes come to. The host's threads
-   look for work for 134 ms after each call; beside them the GPU takes `crowded` times as long. */
+   look for work for 134 ms after each call; beside them the GPU takes `contended` times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static double its_s(void) { return now_s; }
 
 /* ---- the world */
 
-typedef struct world { double crowded; int threads; } world;
+typedef struct world { double contended; int threads; } world;
 static world here;
 static double host_worked_s = -1;            /* when the host's threads last did */
 static int on_gpu, asked;                    /* calls that the GPU computed; for which facts were asked */
@@ -42,7 +42,7 @@ static product product_of(int n, double host_s, double gpu_s)
                         .x[GPB_B].ld = n, .x[GPB_C].ld = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
 }
 
-static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.crowded : 1); }
+static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.contended : 1); }
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
@@ -92,17 +92,17 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
 static double does(const product *p)
 {
     const double begin_s = now_s;
-    gpb_host_call visit;
+    gpb_host_call record;
     current = p;
-    if (!gpb_offload(&p->call, &visit)) {
+    if (!gpb_offload(&p->call, &record)) {
         now_s += p->host_s;
         host_worked_s = now_s;
-        gpb_offload_done(&visit);
+        gpb_offload_done(&record);
     }
     return now_s - begin_s;
 }
 
-static void forget(double crowded, int threads)
+static void forget(double contended, int threads)
 {
     memset(&gpb_machine_here, 0, sizeof gpb_machine_here);
     atomic_store(&gpb_machine_here.dma_mbs, 50000);
@@ -115,7 +115,7 @@ static void forget(double crowded, int threads)
     atomic_store(&limited_until, 0);
     atomic_store(&draining_until, 0);
     now_s += 10, host_worked_s = -1;
-    here = (world){ crowded, threads };
+    here = (world){ contended, threads };
 }
 
 /* The host has worked before each of some calls, as while the GPU was being started. */
@@ -131,7 +131,7 @@ static void while_the_host_works(const product *p, int calls)
 /* ---- programs */
 
 /* 512, as measured on an H200 and 16 cores: 0.33 ms on the host, 0.13 on the GPU, 0.7 there beside the host's threads. A loop that begins
-   crowded stays on the host for less than a second, and then goes to the GPU for good. */
+   contended stays on the host for less than a second, and then goes to the GPU for good. */
 static void one_size(void **state)
 {
     (void)state;

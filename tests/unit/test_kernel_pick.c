@@ -19,7 +19,7 @@ typedef struct question {
     gpb_call call;
     gpb_facts facts;
     gpb_policy policy;
-    bool lean;
+    bool no_workspace;
 } question;
 
 static const void *const items[1];
@@ -67,7 +67,7 @@ static void change(question *q, int what, uint64_t *state)
     case 22: q->facts.gpu.sms = 40 + 46 * (int)below(state, 3); break;
     case 19: q->facts.gpu.bytes = INT64_C(1) << (20 + 8 * below(state, 3)); break;
     case 20: q->policy.math = (enum gpb_math_policy)below(state, 3), q->policy.splits = (int)(below(state, 3) * below(state, 5)); break;
-    case 21: q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)], q->lean = below(state, 4) == 0; break;
+    case 21: q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)], q->no_workspace = below(state, 4) == 0; break;
     }
 }
 
@@ -75,9 +75,9 @@ static atomic_int hits, different;
 
 static void compare(const question *q)
 {
-    const gpb_choice remembered = gpb_kernel_pick(&q->call, &q->facts, &q->policy, q->lean);
-    const gpb_choice anew = gpb_kernel_pick_anew(&q->call, &q->facts, &q->policy, q->lean);
-    const gpb_choice again = gpb_kernel_pick(&q->call, &q->facts, &q->policy, q->lean);
+    const gpb_choice remembered = gpb_kernel_pick(&q->call, &q->facts, &q->policy, q->no_workspace);
+    const gpb_choice anew = gpb_kernel_pick_anew(&q->call, &q->facts, &q->policy, q->no_workspace);
+    const gpb_choice again = gpb_kernel_pick(&q->call, &q->facts, &q->policy, q->no_workspace);
     const gpb_choice *const both[] = { &remembered, &again };
     for (int i = 0; i < 2; i++) {
         const gpb_choice *c = both[i];

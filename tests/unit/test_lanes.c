@@ -71,9 +71,9 @@ CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
 }
 void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
 void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
-CUresult gpb_staging_ready(gpb_staging *belt, CUdevice of, size_t size) { return (void)belt, (void)of, (void)size, CUDA_SUCCESS; }
-void gpb_staging_forget(gpb_staging *belt) { (void)belt; }
-void gpb_staging_free(gpb_staging *belt) { (void)belt; }
+CUresult gpb_staging_ready(gpb_staging *staging, CUdevice of, size_t size) { return (void)staging, (void)of, (void)size, CUDA_SUCCESS; }
+void gpb_staging_forget(gpb_staging *staging) { (void)staging; }
+void gpb_staging_free(gpb_staging *staging) { (void)staging; }
 
 /* ---- a caller in a thread of its own */
 

@@ -344,8 +344,8 @@ static void parts_of_k(void **state)
     triangle.x[GPB_C].uplo = 'U';
     assert_int_equal(ask(triangle, facts, ieee).splits, 1);
     facts.gpu.bytes = 0;                       /* no room for partial sums */
-    gpb_plan lean = ask(gemm(64, 64, 65536), facts, ieee);
-    assert_true(lean.gpu && lean.splits == 1 && lean.kernel->form == GPB_FORM_STRIDED);
+    gpb_plan no_workspace = ask(gemm(64, 64, 65536), facts, ieee);
+    assert_true(no_workspace.gpu && no_workspace.splits == 1 && no_workspace.kernel->form == GPB_FORM_STRIDED);
 }
 
 static void forced_kernel(void **state)

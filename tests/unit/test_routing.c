@@ -205,12 +205,12 @@ static void tries(void **state)
 }
 
 /* What the crowd alone keeps from the GPU is told, with what it would have saved. */
-static void crowded(void **state)
+static void contended(void **state)
 {
     (void)state;
     gpb_facts facts = where(2.5);
     assert_true(ask(facts).missed_s == 0);
-    facts.learnt.crowded = true;
+    facts.learnt.contended = true;
     assert_true(ask(facts).missed_s == 0);
     facts.learnt.quiet_ratio = facts.learnt.gpu_ratio / 5;
     const gpb_plan plan = ask(facts);
@@ -238,7 +238,7 @@ static void starts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(never_slower), cmocka_unit_test(tries), cmocka_unit_test(crowded),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(never_slower), cmocka_unit_test(tries), cmocka_unit_test(contended),
                                         cmocka_unit_test(starts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

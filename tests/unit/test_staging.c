@@ -130,7 +130,7 @@ const gpb_driver *gpb_driver_open(const char **why)
 
 /* ---- */
 
-static gpb_staging belt;
+static gpb_staging staging;
 
 static void set_up(bool crew, size_t job_bytes)
 {
@@ -141,9 +141,9 @@ static void set_up(bool crew, size_t job_bytes)
         ring += PAGE;
         assert_int_equal(mprotect(ring, RING, PROT_READ | PROT_WRITE), 0);
     }
-    belt.ring = ring, belt.size = RING;
-    for (int i = 0; i < GPB_STAGING_EVENTS; i++) belt.event[i] = (CUevent)(uintptr_t)(i + 1);
-    gpb_staging_begin(&belt, crew, job_bytes, (CUstream)(uintptr_t)1);
+    staging.ring = ring, staging.size = RING;
+    for (int i = 0; i < GPB_STAGING_EVENTS; i++) staging.event[i] = (CUevent)(uintptr_t)(i + 1);
+    gpb_staging_begin(&staging, crew, job_bytes, (CUstream)(uintptr_t)1);
 }
 
 /* A matrix of `rows` bytes a column, and where it goes; columns wider apart on one side or on both, as chance has it. */
@@ -199,14 +199,14 @@ static void test_up(void **state)
         uint64_t offered = 0, waited = 0;
         waits = 0;
         bool busy;
-        for (int64_t col = 0; col < w.cols || belt.done < belt.made;) {
+        for (int64_t col = 0; col < w.cols || staging.done < staging.made;) {
             gpb_chunk load = load_of(&w, col < w.cols ? col : 0, true);
             load.after = chance(7) ? (CUevent)(uintptr_t)1 : NULL;
-            if (col < w.cols && gpb_staging_push(&belt, &load)) col += load.cols, offered += (uint64_t)(load.cols * w.rows), waited += load.after != NULL;
-            else assert_int_equal(gpb_staging_send(&belt, col >= w.cols, &busy), CUDA_SUCCESS);
+            if (col < w.cols && gpb_staging_push(&staging, &load)) col += load.cols, offered += (uint64_t)(load.cols * w.rows), waited += load.after != NULL;
+            else assert_int_equal(gpb_staging_send(&staging, col >= w.cols, &busy), CUDA_SUCCESS);
         }
-        gpb_staging_end(&belt);
-        assert_true(belt.bytes == offered && belt.ready == 0 && waits == waited);
+        gpb_staging_end(&staging);
+        assert_true(staging.bytes == offered && staging.ready == 0 && waits == waited);
         check(&w, before, true);
     }
 }
@@ -224,16 +224,16 @@ static void test_down(void **state)
         for (int64_t col = 0; came < w.cols;) {
             const gpb_chunk load = load_of(&w, col < w.cols ? col : 0, false);
             bool arrived;
-            if (col < w.cols && gpb_staging_has_room(&belt, &load)) assert_int_equal(gpb_staging_pull(&belt, &load), CUDA_SUCCESS), col += load.cols;
-            assert_int_equal(gpb_staging_arrived(&belt, &arrived), CUDA_SUCCESS);
-            if (arrived) gpb_staging_drain(&belt);
-            while ((home = gpb_staging_drained(&belt))) {
+            if (col < w.cols && gpb_staging_has_room(&staging, &load)) assert_int_equal(gpb_staging_pull(&staging, &load), CUDA_SUCCESS), col += load.cols;
+            assert_int_equal(gpb_staging_arrived(&staging, &arrived), CUDA_SUCCESS);
+            if (arrived) gpb_staging_drain(&staging);
+            while ((home = gpb_staging_drained(&staging))) {
                 came += home->count;
                 assert_int_equal(home->ends_tile, came == w.cols);
             }
         }
-        gpb_staging_end(&belt);
-        assert_int_equal(belt.bytes, (uint64_t)(w.cols * w.rows));
+        gpb_staging_end(&staging);
+        assert_int_equal(staging.bytes, (uint64_t)(w.cols * w.rows));
         check(&w, before, false);
     }
 }
@@ -241,5 +241,5 @@ static void test_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_up), cmocka_unit_test(test_down) };
-    return cmocka_run_group_tests_name("belt", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("staging", tests, NULL, NULL);
 }
