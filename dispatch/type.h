@@ -37,6 +37,9 @@ static inline size_t gpb_type_bytes(enum gpb_type type) { return gpb_type_of(typ
 /* alpha or beta of any type, exactly. */
 typedef double _Complex gpb_scalar;
 
+/* Its real and imaginary part, as an initializer of double[2]. No call of creal, which is libm's. */
+#define GPB_SCALAR_PARTS(x) { __real__(x), __imag__(x) }
+
 /* One element, as a BLAS of that type takes it. */
 typedef union gpb_element {
 #define TYPE(letter, type, bytes, flops, kind) type letter;

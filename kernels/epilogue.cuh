@@ -5,68 +5,84 @@
 
 #include "kernels/tile.cuh"
 
-static __device__ __forceinline__ float gpb_blend(const gpb_target &to, float acc, float old)
+template <class T> static __device__ __forceinline__ T gpb_blend(const gpb_target<T> &to, T acc, T old)
 {
-    float product = __fmul_rn(to.alpha, acc);
-    return to.beta == 0 ? product : __fadd_rn(product, __fmul_rn(to.beta, old));
+    const T product = gpb_product(to.alpha, acc);
+    return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_product(to.beta, old));
 }
 
-static __device__ __forceinline__ float4 gpb_blend4(const gpb_target &to, float4 acc, float4 old)
+template <class T>
+static __device__ __forceinline__ gpb_vector<T> gpb_blend_vector(const gpb_target<T> &to, gpb_vector<T> acc, gpb_vector<T> old)
+{
+    T x[GPB_VECTOR<T>], y[GPB_VECTOR<T>];
+    gpb_vector_to(x, acc);
+    gpb_vector_to(y, old);
+#pragma unroll
+    for (int r = 0; r < GPB_VECTOR<T>; r++) x[r] = gpb_blend(to, x[r], y[r]);
+    return gpb_vector_from(x);
+}
+
+/* The same for FP32 without arrays, of which the compiler makes slower code. */
+static __device__ __forceinline__ float4 gpb_blend_vector(const gpb_target<float> &to, float4 acc, float4 old)
 {
     return make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
 }
 
 /* One result, for C(i,j). */
-static __device__ __forceinline__ void gpb_store(const gpb_target &to, int64_t i, int64_t j, float acc)
+template <class T> static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc)
 {
     if (i < to.m && j < to.n) {
-        float *c = to.c + i + j * to.ldc;
-        *c = gpb_blend(to, acc, to.beta == 0 ? 0 : *c);
+        T *c = to.c + i + j * to.ldc;
+        *c = gpb_blend(to, acc, gpb_is_zero(to.beta) ? T() : *c);
     }
 }
 
-/* What c[0..3] of one column hold, of which the first `rows` (or none, or all) are within C; not read where beta is 0. */
-static __device__ __forceinline__ float4 gpb_old4(const gpb_target &to, const float *c, int rows)
+/* What a vector of one column of C holds, from c[0] on. The first `rows` elements (or none, or all) are within C, the others become 0.
+   C is not read where beta is 0. */
+template <class T> static __device__ __forceinline__ gpb_vector<T> gpb_old_vector(const gpb_target<T> &to, const T *c, int rows)
 {
-    if (to.beta == 0 || rows <= 0) return make_float4(0, 0, 0, 0);
-    if (to.aligned && rows >= 4) return *(const float4 *)c;
-    return make_float4(c[0], rows > 1 ? c[1] : 0, rows > 2 ? c[2] : 0, rows > 3 ? c[3] : 0);
+    if (gpb_is_zero(to.beta) || rows <= 0) return gpb_vector<T>();
+    if (to.aligned && rows >= GPB_VECTOR<T>) return *(const gpb_vector<T> *)c;
+    return gpb_vector_within(c, rows);
 }
 
-/* Four results, for those. */
-static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc, float4 old)
+/* A vector of results, for those elements. */
+template <class T>
+static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows, gpb_vector<T> acc, gpb_vector<T> old)
 {
-    const float4 all = gpb_blend4(to, acc, old);
-    if (to.aligned && rows >= 4) {
-        __stwb((float4 *)c, all);          /* an assignment became four stores of 4 bytes, in half of all places */
+    const gpb_vector<T> all = gpb_blend_vector(to, acc, old);
+    if (to.aligned && rows >= GPB_VECTOR<T>) {
+        __stwb((gpb_vector<T> *)c, all);   /* an assignment became four stores of 4 bytes, in half of all places */
         return;
     }
-    const float each[4] = { all.x, all.y, all.z, all.w };
+    T each[GPB_VECTOR<T>];
+    gpb_vector_to(each, all);
 #pragma unroll
-    for (int r = 0; r < 4; r++)
+    for (int r = 0; r < GPB_VECTOR<T>; r++)
         if (r < rows) c[r] = each[r];
 }
-static __device__ __forceinline__ void gpb_store4(const gpb_target &to, float *c, int rows, float4 acc)
+template <class T> static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows, gpb_vector<T> acc)
 {
-    gpb_store4(to, c, rows, acc, gpb_old4(to, c, rows));
+    gpb_store_vector(to, c, rows, acc, gpb_old_vector(to, c, rows));
 }
 
-/* A thread's results: acc[s][4x + r] is row i + x*STEP_M + r of the tile, and column j + s/GROUP*STEP_N + s%GROUP. */
-template <int BM, int BN, int STEP_M, int STEP_N, int GROUP, int TM, int TN>
-static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile &t, int i, int j, const float (&acc)[TN][TM])
+/* A thread's results, in vectors of V rows: acc[s][V*x + r] is row i + x*STEP_M + r of the tile, and column
+   j + s/GROUP*STEP_N + s%GROUP. */
+template <int BM, int BN, int STEP_M, int STEP_N, int GROUP, class T, int TM, int TN>
+static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t, int i, int j, const T (&acc)[TN][TM])
 {
-    const gpb_target to = gpb_target_of(t);
+    constexpr int V = GPB_VECTOR<T>;
+    const gpb_target<T> to = gpb_target_of(t);
     const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - i, cols = (int)min(to.n - at.j0, (int64_t)BN) - j;
-    float *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;
+    T *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;
 #pragma unroll
     for (int s = 0; s < TN; s++) {
         const int at = s / GROUP * STEP_N + s % GROUP;
         if (at < cols)
 #pragma unroll
-            for (int x = 0; x < TM / 4; x++)
-                gpb_store4(to, c + x * STEP_M, rows - x * STEP_M,
-                           make_float4(acc[s][4 * x], acc[s][4 * x + 1], acc[s][4 * x + 2], acc[s][4 * x + 3]));
+            for (int x = 0; x < TM / V; x++)
+                gpb_store_vector(to, c + x * STEP_M, rows - x * STEP_M, gpb_vector_from(&acc[s][V * x]));
         c += (s % GROUP == GROUP - 1 ? STEP_N - GROUP + 1 : 1) * to.ldc;
     }
 }

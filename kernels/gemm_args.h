@@ -29,7 +29,7 @@ typedef struct gpb_gemm_args {
     int64_t rsb, csb;
     void *c;
     int64_t ldc;
-    double alpha, beta;                    /* exact images of the precision's own alpha and beta */
+    double alpha[2], beta[2];              /* real and imaginary part, exact images of the type's own alpha and beta */
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
     int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a ... , unless items is given */
     const gpb_gemm_item *items;            /* NULL, or a device array of `batch` address triples that replace a, b, c */
@@ -37,7 +37,7 @@ typedef struct gpb_gemm_args {
        partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds the parts up. 0 and 1: k is not cut. Not for SPLIT kernels, which
        share out the k of their last tiles by themselves: those are given room for it in partials and counters (split.h). */
     int64_t splits;
-    float *partials;
+    void *partials;
     uint32_t *counters;
     /* Guard words, NULL or one for each GPB_GUARD rows of op(A) and columns of op(B); member l's begin l * stride_guard_x words after the
        first's. They tell at which level a block is: see gpb_guard_level. A block of C is at the higher level of its rows and its columns.
@@ -90,10 +90,10 @@ GPB_GUARD_INLINE int gpb_guard_mark(uint64_t word, uint64_t epoch)
 /* gpb_sreduce: C = alpha (sum of the parts, in order) + beta C; beta == 0 never reads C. */
 typedef struct gpb_reduce_args {
     int64_t m, n, splits;
-    const float *partials;                 /* as in gpb_gemm_args */
+    const void *partials;                  /* as in gpb_gemm_args */
     void *c;
     int64_t ldc;
-    double alpha, beta;
+    double alpha[2], beta[2];
     int64_t batch, stride_c;
     const gpb_gemm_item *items;            /* NULL, or addresses of C instead of c */
 } gpb_reduce_args;
@@ -117,7 +117,7 @@ typedef struct gpb_unpack_args {
     int64_t ldw;
     void *c;
     int64_t ldc;
-    double beta;
+    double beta[2];
     int64_t row0, col0;                    /* where this block lies in the whole C */
     int64_t batch, stride_w, stride_c;
     void *const *c_items;                  /* NULL, or a device array of `batch` addresses of C */

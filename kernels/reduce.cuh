@@ -10,43 +10,50 @@
 constexpr int GPB_REDUCE_GROUPS = GPB_REDUCE_THREADS / GPB_REDUCE_FEW;
 static_assert(GPB_REDUCE_GROUPS == 8, "added up by pairs");
 
-/* The parts from `from` to `to` of one output, eight at a time, added by pairs: each is the sum of many products by now, and 16 of them added up one
-   after the other were off by as much as those. Loads of all eight are under way at once. Of four running sums the compiler kept two or three. */
-static __device__ __forceinline__ float gpb_sum_parts(const float *part, int64_t size, unsigned from, unsigned to, bool there)
+/* The parts from `from` to `to` of one output, eight at a time, added by pairs: each is the sum of many products by now, and 16 of them
+   added up one after the other were off by as much as those. Loads of all eight are under way at once. Of four running sums the
+   compiler kept two or three. */
+template <class T> static __device__ __forceinline__ T gpb_sum_parts(const T *part, int64_t size, unsigned from, unsigned to, bool there)
 {
-    float sum = 0;
+    T sum = T();
     for (part += from * size; from < to; from += 8, part += 8 * size) {
-        float x[8];
+        T x[8];
 #pragma unroll
-        for (unsigned y = 0; y < 8; y++) x[y] = there && from + y < to ? __ldcg(part + y * size) : 0;
-        sum += ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+        for (unsigned y = 0; y < 8; y++) x[y] = there && from + y < to ? __ldcg(part + y * size) : T();
+        sum = gpb_sum(sum, gpb_sum(gpb_sum(gpb_sum(x[0], x[4]), gpb_sum(x[1], x[5])), gpb_sum(gpb_sum(x[2], x[6]), gpb_sum(x[3], x[7]))));
     }
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS) GPB_REDUCE_SYMBOL(s)(const __grid_constant__ gpb_reduce_args g)
+template <class T> static __device__ __forceinline__ void gpb_reduce(const gpb_reduce_args &g)
 {
-    __shared__ float sums[GPB_REDUCE_GROUPS][GPB_REDUCE_FEW];
+    __shared__ T sums[GPB_REDUCE_GROUPS][GPB_REDUCE_FEW];
     const bool many = GPB_REDUCE_MANY(g.splits);
     const int group = many ? threadIdx.x / GPB_REDUCE_FEW : 0, x = many ? threadIdx.x % GPB_REDUCE_FEW : threadIdx.x;
     const unsigned splits = (unsigned)g.splits, groups = many ? GPB_REDUCE_GROUPS : 1;
     const int64_t size = g.m * g.n, at = (int64_t)blockIdx.x * GPB_REDUCE_OUTPUTS(g.splits) + x;
     gpb_grid_wait();
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
-        const float *part = g.partials + l * g.splits * size + at;
-        float sum = gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups, at < size);
+        const T *part = (const T *)g.partials + l * g.splits * size + at;
+        T sum = gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups, at < size);
         if (many) {
             sums[group][x] = sum;
             __syncthreads();
-            sum = ((sums[0][x] + sums[1][x]) + (sums[2][x] + sums[3][x])) + ((sums[4][x] + sums[5][x]) + (sums[6][x] + sums[7][x]));
+            sum = gpb_sum(gpb_sum(gpb_sum(sums[0][x], sums[1][x]), gpb_sum(sums[2][x], sums[3][x])),
+                          gpb_sum(gpb_sum(sums[4][x], sums[5][x]), gpb_sum(sums[6][x], sums[7][x])));
             __syncthreads();
         }
         if (at < size && group == 0) {
-            float *c = g.items ? (float *)g.items[l].c : (float *)g.c + l * g.stride_c;
-            const gpb_target to = { c, g.m, g.n, g.ldc, (float)g.alpha, (float)g.beta, false };
+            T *c = g.items ? (T *)g.items[l].c : (T *)g.c + l * g.stride_c;
+            const gpb_target<T> to = { c, g.m, g.n, g.ldc, gpb_scalar<T>::of(g.alpha), gpb_scalar<T>::of(g.beta), false };
             gpb_store(to, at % g.m, at / g.m, sum);
         }
     }
 }
+
+/* gpb_<p>reduce. */
+#define GPB_REDUCE_KERNEL(p)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(GPB_REDUCE_THREADS)                                                   \
+    GPB_REDUCE_SYMBOL(p)(const __grid_constant__ gpb_reduce_args g) { gpb_reduce<gpb_type_##p>(g); }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: steps 1 to 14, 16 and 17 of the ladder, packing, splitting, and the adding up of parts. */
+/* Image: steps 1 to 14, 16 and 17 of the ladder. */
 #define GPB_MINE_sgemm_ladder ~, KEEP
 #include "kernels/ladder/01_naive.cuh"
 #include "kernels/ladder/02_coalesced.cuh"
@@ -17,7 +17,5 @@
 #include "kernels/ladder/14_deep_k.cuh"
 #include "kernels/ladder/16_warp_tile.cuh"
 #include "kernels/ladder/17_warp_strided.cuh"
-#include "kernels/pack.cuh"
-#include "kernels/reduce.cuh"
 #include "kernels/instance.cuh"
 #undef GPB_MINE_sgemm_ladder

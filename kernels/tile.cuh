@@ -3,17 +3,18 @@
 #ifndef GPB_TILE_CUH
 #define GPB_TILE_CUH
 
+#include "kernels/element.cuh"
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
 #include "kernels/ptx.cuh"
 
-/* One tile of one batch member, as every step of the ladder sees it. Only what the main loop needs: registers are dear. k >= 1.
-   */
-struct gpb_tile {
+/* One tile of one batch member, elements of type T, as every kernel's body sees it. It has only what the main loop needs, because
+   registers are dear. k >= 1. */
+template <class T> struct gpb_tile {
     const gpb_gemm_args &g;                /* in the constant bank: sizes and strides cost no registers */
     unsigned z;                            /* the member, or part z % splits of member z / splits */
     int64_t i0, j0, k;                     /* this tile's first row and column of C; depth, 0 if alpha is 0 */
-    const float *a, *b;                    /* the member's operands, where the part begins */
+    const T *a, *b;                        /* the member's operands, where the part begins */
 };
 
 /* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
@@ -53,12 +54,13 @@ static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
     return splits > 1 ? (unsigned)splits : 1;
 }
 
-template <int BK> static __device__ __forceinline__ gpb_tile gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_corner &at)
+template <class T, int BK>
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_corner &at)
 {
     const unsigned splits = gpb_splits_of(g), l = z / splits;
-    int64_t k = gpb_fresh(g.alpha) == 0 ? 0 : gpb_fresh(g.k);
-    const float *a = g.items ? (const float *)g.items[l].a : (const float *)g.a + l * g.stride_a;
-    const float *b = g.items ? (const float *)g.items[l].b : (const float *)g.b + l * g.stride_b;
+    int64_t k = gpb_scalar<T>::is_zero(g.alpha) ? 0 : gpb_fresh(g.k);
+    const T *a = g.items ? (const T *)g.items[l].a : (const T *)g.a + l * g.stride_a;
+    const T *b = g.items ? (const T *)g.items[l].b : (const T *)g.b + l * g.stride_b;
     if (splits > 1) {                      /* whole slices to each part; the last may have less, or nothing */
         const int64_t depth = ((k + BK - 1) / BK + splits - 1) / splits * BK, p = z % splits * depth;
         a += p * g.csa;
@@ -68,9 +70,9 @@ template <int BK> static __device__ __forceinline__ gpb_tile gpb_tile_at(const g
     return { g, z, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
 }
 
-template <int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, unsigned z)
+template <class T, int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, unsigned z)
 {
-    return gpb_tile_at<BK>(g, z, gpb_corner_of<BM, BN>(g));
+    return gpb_tile_at<T, BK>(g, z, gpb_corner_of<BM, BN>(g));
 }
 
 /* True if the tile there is this kernel's business: without guard words each is, with them those at g.level or above. */
@@ -86,50 +88,55 @@ template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(cons
 }
 
 /* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
-template <int BK>
-static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile &t) { return (unsigned)((t.k + BK - 1) / BK); }
+template <int BK, class T>
+static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile<T> &t) { return (unsigned)((t.k + BK - 1) / BK); }
 
 /* Where a tile's results go: C of its member. */
-struct gpb_target {
-    float *c;
+template <class T> struct gpb_target {
+    T *c;
     int64_t m, n, ldc;
-    float alpha, beta;
-    bool aligned;                          /* groups of four rows begin at multiples of 16 bytes */
+    T alpha, beta;
+    bool aligned;                          /* vectors of rows (element.cuh) begin at multiples of 16 bytes */
 };
 
-static __device__ __forceinline__ gpb_target gpb_target_of(const gpb_tile &t)
+template <class T> static __device__ __forceinline__ bool gpb_is_aligned(const T *c, int64_t ldc)
+{
+    return ((uintptr_t)c & 15) == 0 && (ldc & (GPB_VECTOR<T> - 1)) == 0;
+}
+
+template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of(const gpb_tile<T> &t)
 {
     const unsigned splits = gpb_splits_of(t.g);
     if (splits > 1) {                      /* raw, to the parts */
-        float *part = t.g.partials + t.z * (t.g.m * t.g.n);
-        return { gpb_global(part), t.g.m, t.g.n, t.g.m, 1, 0, ((uintptr_t)part & 15) == 0 && (t.g.m & 3) == 0 };
+        T *part = (T *)t.g.partials + t.z * (t.g.m * t.g.n);
+        return { gpb_global(part), t.g.m, t.g.n, t.g.m, gpb_scalar<T>::of({ 1, 0 }), gpb_scalar<T>::of({ 0, 0 }), gpb_is_aligned(part, t.g.m) };
     }
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
-    float *c = items ? (float *)items[t.z].c : (float *)t.g.c + t.z * t.g.stride_c;
-    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, (float)gpb_fresh(t.g.alpha), (float)gpb_fresh(t.g.beta),
-             ((uintptr_t)c & 15) == 0 && (t.g.ldc & 3) == 0 };
+    T *c = items ? (T *)items[t.z].c : (T *)t.g.c + t.z * t.g.stride_c;
+    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, gpb_scalar<T>::fresh(t.g.alpha), gpb_scalar<T>::fresh(t.g.beta),
+             gpb_is_aligned(c, t.g.ldc) };
 }
 
 /* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */
-template <int BM, int BN> static __device__ __forceinline__ void gpb_tile_scale(const gpb_tile &t)
+template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_tile_scale(const gpb_tile<T> &t)
 {
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<T> to = gpb_target_of(t);
     for (int x = threadIdx.x; x < BM * BN; x += blockDim.x) {
         int64_t i = t.i0 + x % BM, j = t.j0 + x / BM;
         if (i < to.m && j < to.n)
-            to.c[i + j * to.ldc] = to.beta == 0 ? 0 : to.beta * to.c[i + j * to.ldc];
+            to.c[i + j * to.ldc] = gpb_is_zero(to.beta) ? T() : gpb_product(to.beta, to.c[i + j * to.ldc]);
     }
 }
 
 /* The body of every GEMM kernel: STEP computes this block's tile of each batch member, or part of one, that falls to it. */
-template <int BM, int BN, int BK, void (*STEP)(const gpb_tile &)>
+template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &)>
 static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {
     const unsigned splits = gpb_splits_of(g);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
         if (!gpb_wanted<BM, BN>(g, z / splits))
             continue;
-        const gpb_tile t = gpb_tile_of<BM, BN, BK>(g, z);
+        const gpb_tile<T> t = gpb_tile_of<T, BM, BN, BK>(g, z);
         if (t.k == 0)
             gpb_tile_scale<BM, BN>(t);
         else

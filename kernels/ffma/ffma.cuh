@@ -102,7 +102,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
 
 /* A tile, or a part of its k. CHAIN: see gpb_ffma_loop. */
 template <int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS>
-static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t, const gpb_piece &piece)
+static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile<float> &t, const gpb_piece &piece)
 {
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
     using lanes = typename shape::lanes;
@@ -131,7 +131,7 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile &t, const gp
 
 /* One chain of FMAs a result. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t, const gpb_piece &piece)
+static __device__ __forceinline__ void gpb_ffma(const gpb_tile<float> &t, const gpb_piece &piece)
 {
     gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);
 }
@@ -139,7 +139,7 @@ static __device__ __forceinline__ void gpb_ffma(const gpb_tile &t, const gpb_pie
 /* The same: rows of gemm.def with other tiles. */
 #define GPB_FFMA_ALSO(name)                                                    \
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
-    static __device__ __forceinline__ void name(const gpb_tile &t, const gpb_piece &piece)                       \
+    static __device__ __forceinline__ void name(const gpb_tile<float> &t, const gpb_piece &piece)                       \
     {                                                                          \
         gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);               \
     }
@@ -151,7 +151,7 @@ GPB_FFMA_ALSO(gpb_ffma_tall)
 
 /* Sums of 64 k each, added up: the stand-in for tensor-core kernels that do the same, where k is large. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile &t, const gpb_piece &piece)
+static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile<float> &t, const gpb_piece &piece)
 {
     gpb_ffma_tile<64 / BK, BM, BN, BK, STAGES, THREADS>(t, piece);
 }

@@ -15,7 +15,7 @@ template <class lanes> constexpr int gpb_round_floats = gpb_round_ld<lanes> * la
 /* Columns g*STEP_N .. of the warp's part, through `room` (gpb_round_floats, the warp's own). c: C of the warp's corner; rows, cols: what
    of it is within C. Neighbours in a warp write neighbouring rows; straight from the registers they would write 4 bytes of each 16. */
 template <class lanes>
-static __device__ __forceinline__ void gpb_store_round(const gpb_target &to, float *room, const float (&acc)[lanes::TN][lanes::TM], int g,
+static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &to, float *room, const float (&acc)[lanes::TN][lanes::TM], int g,
                                                        float *c, int rows, int cols)
 {
     constexpr int LD = gpb_round_ld<lanes>;
@@ -53,8 +53,8 @@ template <int BM, int BN, class lanes>
 static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, const gpb_piece &piece, float *ring,
                                                       const float (&acc)[lanes::TN][lanes::TM])
 {
-    const gpb_tile t = { g, piece.z, 0, 0, 0, NULL, NULL };
-    const gpb_target to = gpb_target_of(t);
+    const gpb_tile<float> t = { g, piece.z, 0, 0, 0, NULL, NULL };
+    const gpb_target<float> to = gpb_target_of(t);
     const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - lanes::warp_i(), cols = (int)min(to.n - at.j0, (int64_t)BN) - lanes::warp_j();
     float *c = gpb_global(to.c + at.i0 + lanes::warp_i() + (at.j0 + lanes::warp_j()) * to.ldc);
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int x = 0; x < lanes::TM / 4; x++)
-                if (inside(s, x)) __stwb(at(s, x), gpb_blend4(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]));
+                if (inside(s, x)) __stwb(at(s, x), gpb_blend_vector(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]));
     }
 }
 

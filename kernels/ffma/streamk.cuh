@@ -60,10 +60,10 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_nex
 }
 
 /* The tile of a piece, less what of its k falls to others. What k has beyond whole slices comes first. */
-template <int BK>
-static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_corner &at)
+template <class T, int BK>
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_corner &at)
 {
-    gpb_tile t = gpb_tile_at<BK>(g, p.z, at);
+    gpb_tile<T> t = gpb_tile_at<T, BK>(g, p.z, at);
     if (p.parts > 1) {
         const int64_t first = t.k - (int64_t)(gpb_slices<BK>(t) - 1) * BK, skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
         t.k = first + (int64_t)(p.to - 1) * BK - skip;
@@ -74,7 +74,7 @@ static __device__ __forceinline__ gpb_tile gpb_tile_of(const gpb_gemm_args &g, c
 }
 
 /* gpb_each_member for steps that can do with parts of a tile's k. */
-template <int BM, int BN, int BK, void (*STEP)(const gpb_tile &, const gpb_piece &)>
+template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &, const gpb_piece &)>
 static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
 {
     __shared__ gpb_piece piece;
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
         __syncthreads();
         const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
         if (!g.guard_a || gpb_wanted_at(g, piece.z / gpb_splits_of(g), at)) {
-            const gpb_tile t = gpb_tile_of<BK>(g, piece, at);
+            const gpb_tile<T> t = gpb_tile_of<T, BK>(g, piece, at);
             if (t.k == 0)
                 gpb_tile_scale<BM, BN>(t);
             else

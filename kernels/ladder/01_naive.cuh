@@ -7,7 +7,7 @@
 #include "kernels/epilogue.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_naive(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_naive(const gpb_tile<float> &t)
 {
     static_assert(THREADS == BM * BN, "one result a thread");
     const int64_t i = t.i0 + threadIdx.x / BN, j = t.j0 + threadIdx.x % BN;

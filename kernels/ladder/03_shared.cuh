@@ -9,7 +9,7 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_shared(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_shared(const gpb_tile<float> &t)
 {
     static_assert(THREADS == BM * BN, "one result a thread");
     constexpr int LDA = BM + 1, LDB = BK + 1;

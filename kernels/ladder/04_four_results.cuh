@@ -8,7 +8,7 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_four_results(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_four_results(const gpb_tile<float> &t)
 {
     constexpr int HM = BM / 2, HN = BN / 2, LDA = BM + 1, LDB = BK + 1;
     static_assert(THREADS == HM * HN, "four results a thread");
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void gpb_four_results(const gpb_tile &t)
                     acc[s][r] += as[i + r * HM + q * LDA] * bs[q + (j + s * HN) * LDB];
         __syncthreads();
     }
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
 #pragma unroll
     for (int s = 0; s < 2; s++)
 #pragma unroll

@@ -9,7 +9,7 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_column8(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_column8(const gpb_tile<float> &t)
 {
     constexpr int X = THREADS / BN, R = BM / X, LDA = BM + 1, LDB = BK + 1;
     static_assert(X * BN == THREADS && R * X == BM, "threads must share the tile evenly");
@@ -29,7 +29,7 @@ static __device__ __forceinline__ void gpb_column8(const gpb_tile &t)
         }
         __syncthreads();
     }
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
 #pragma unroll
     for (int r = 0; r < R; r++)
         gpb_store(to, t.i0 + i + r * X, t.j0 + j, acc[r]);

@@ -9,7 +9,7 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_registers(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_registers(const gpb_tile<float> &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y, LDA = BM + 1, LDB = BK + 1;
     static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN, "threads must share the tile evenly");
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void gpb_registers(const gpb_tile &t)
         }
         __syncthreads();
     }
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
 #pragma unroll
     for (int s = 0; s < TN; s++)
 #pragma unroll

@@ -9,14 +9,14 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_vector_loads(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_vector_loads(const gpb_tile<float> &t)
 {
     constexpr int X = BM / 4, Y = THREADS / X, TN = BN / Y, LDB = BK + 4;
     static_assert(X * Y == THREADS && TN * Y == BN, "threads must share the tile evenly");
     __shared__ __align__(16) float as[BK * BM], bs[BN * LDB];
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X;
-    gpb_courier<BM, BK, THREADS> ca;
-    gpb_courier<BK, BN, THREADS> cb;
+    gpb_register_tile<float, BM, BK, THREADS> ca;
+    gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][4] = {};
     for (unsigned left = gpb_slices<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {

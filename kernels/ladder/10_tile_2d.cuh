@@ -8,7 +8,7 @@
 #include "kernels/tile_load.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_tile_2d(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_tile_2d(const gpb_tile<float> &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y, LDA = BM + 1, LDB = BK + 1;
     static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN, "threads must share the tile evenly");

@@ -33,15 +33,15 @@ static __device__ __forceinline__ void gpb_outer(float (&acc)[TN][TM], const flo
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_float4(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_float4(const gpb_tile<float> &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
     static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
                   "threads must share the tile evenly");
     __shared__ __align__(16) float as[BK * BM], bs[BK * BN];
     const int i = threadIdx.x % X * TM, j = threadIdx.x / X * TN;
-    gpb_courier<BM, BK, THREADS> ca;
-    gpb_courier<BK, BN, THREADS> cb;
+    gpb_register_tile<float, BM, BK, THREADS> ca;
+    gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {}, a[TM], b[TN];
     for (unsigned left = gpb_slices<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {

@@ -8,7 +8,7 @@
 #include "kernels/ladder/12_conflict_free.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile<float> &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
     static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,
@@ -16,8 +16,8 @@ static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile &t)
     static_assert(STAGES == 2, "one buffer to read, one to write");
     __shared__ __align__(16) float as[2][BK * BM], bs[2][gpb_skewed<BN>(BK)];
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;
-    gpb_courier<BM, BK, THREADS> ca;
-    gpb_courier<BK, BN, THREADS> cb;
+    gpb_register_tile<float, BM, BK, THREADS> ca;
+    gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {};
     int now = 0;

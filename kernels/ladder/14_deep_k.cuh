@@ -7,7 +7,7 @@
 #include "kernels/ladder/13_double_buffer.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_deep_k(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_deep_k(const gpb_tile<float> &t)
 {
     static_assert(BK == 16, "twice step 13's depth");
     gpb_double_buffer<BM, BN, BK, STAGES, THREADS, SMEM>(t);

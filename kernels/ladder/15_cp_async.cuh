@@ -12,36 +12,36 @@
 template <int ROWS, int COLS, int LD, int THREADS>
 static __device__ __forceinline__ void gpb_copy_async(float *to, const float *from, int64_t ld)
 {
-    using share = gpb_share<ROWS, COLS, THREADS>;
-    to += share::row() + share::col() * LD;
-    from += share::row() + share::col() * ld;
+    using map = gpb_load_map<ROWS, COLS, THREADS>;
+    to += map::row() + map::col() * LD;
+    from += map::row() + map::col() * ld;
 #pragma unroll
-    for (int y = 0; y < share::ACROSS; y++)
+    for (int y = 0; y < map::ACROSS; y++)
 #pragma unroll
-        for (int x = 0; x < share::DOWN; x++)
-            gpb_cp_async16(to + x * share::ROW_STEP + y * share::COL_STEP * LD,
-                           from + x * share::ROW_STEP + y * share::COL_STEP * ld);
+        for (int x = 0; x < map::DOWN; x++)
+            gpb_cp_async16(to + x * map::ROW_STEP + y * map::COL_STEP * LD,
+                           from + x * map::ROW_STEP + y * map::COL_STEP * ld);
 }
 
 /* The same to to[OFFSET(row) + col]: transposed. */
 template <int ROWS, int COLS, int (*OFFSET)(int), int THREADS>
 static __device__ __forceinline__ void gpb_copy_transposed_async(float *to, const float *from, int64_t ld)
 {
-    using share = gpb_share<ROWS, COLS, THREADS>;
-    to += OFFSET(share::row()) + share::col();
-    from += share::row() + share::col() * ld;
+    using map = gpb_load_map<ROWS, COLS, THREADS>;
+    to += OFFSET(map::row()) + map::col();
+    from += map::row() + map::col() * ld;
 #pragma unroll
-    for (int y = 0; y < share::ACROSS; y++)
+    for (int y = 0; y < map::ACROSS; y++)
 #pragma unroll
-        for (int x = 0; x < share::DOWN; x++)
+        for (int x = 0; x < map::DOWN; x++)
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                gpb_cp_async4(to + OFFSET(x * share::ROW_STEP + r) + y * share::COL_STEP,
-                              from + x * share::ROW_STEP + r + y * share::COL_STEP * ld);
+                gpb_cp_async4(to + OFFSET(x * map::ROW_STEP + r) + y * map::COL_STEP,
+                              from + x * map::ROW_STEP + r + y * map::COL_STEP * ld);
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_cp_async(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_cp_async(const gpb_tile<float> &t)
 {
     constexpr int X = 16, Y = THREADS / X, TM = BM / X, TN = BN / Y;
     static_assert(X * Y == THREADS && TM * X == BM && TN * Y == BN && TM % 4 == 0 && TN % 4 == 0,

@@ -18,7 +18,7 @@ static __device__ __forceinline__ void gpb_lane_place(int &i, int &j)
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_warp_tile(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_warp_tile(const gpb_tile<float> &t)
 {
     constexpr int WM = 64, WN = 64, TM = WM / GPB_SUB_M * 4, TN = WN / GPB_SUB_N * 4;
     static_assert(BM / WM * (BN / WN) * 32 == THREADS, "each warp has its part");
@@ -28,8 +28,8 @@ static __device__ __forceinline__ void gpb_warp_tile(const gpb_tile &t)
     gpb_lane_place(i, j);
     i += warp % (BM / WM) * WM;
     j += warp / (BM / WM) * WN;
-    gpb_courier<BM, BK, THREADS> ca;
-    gpb_courier<BK, BN, THREADS> cb;
+    gpb_register_tile<float, BM, BK, THREADS> ca;
+    gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {}, a[TM], b[TN];
     for (unsigned left = gpb_slices<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {

@@ -10,7 +10,7 @@
 #include "kernels/ladder/15_cp_async.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
 {
     using namespace nvcuda;
     constexpr int WM = 32, WN = 64, COUNT_M = WM / 16, COUNT_N = WN / 16;
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
     }
     __syncthreads();                                                       /* the stages become patches */
     float *patch = memory + warp * PATCH;
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
     const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM), cols = (int)min(to.n - at.j0, (int64_t)BN);
     float *corner = to.c + at.i0 + at.j0 * to.ldc;
@@ -88,14 +88,14 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile &t)
             for (int s = lane / 4; s < 16; s += 8) {
                 const int row = i + x * 16 + lane % 4 * 4, col = j + y * 16 + s;
                 if (col < cols)
-                    gpb_store4(to, corner + row + col * to.ldc, rows - row, *(const float4 *)(patch + s * LDP + lane % 4 * 4));
+                    gpb_store_vector(to, corner + row + col * to.ldc, rows - row, *(const float4 *)(patch + s * LDP + lane % 4 * 4));
             }
             __syncwarp();
         }
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_tf32_2stage(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_tf32_2stage(const gpb_tile<float> &t)
 {
     static_assert(STAGES == 2, "one tile multiplied, one on its way");
     gpb_tf32<BM, BN, BK, STAGES, THREADS, SMEM>(t);

@@ -7,7 +7,7 @@
 #include "kernels/ladder/18_tf32_2stage.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_tf32_3stage(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_tf32_3stage(const gpb_tile<float> &t)
 {
     static_assert(STAGES == 3, "one tile multiplied, two on their way");
     gpb_tf32<BM, BN, BK, STAGES, THREADS, SMEM>(t);

@@ -70,9 +70,9 @@ static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return ((j 
 
 /* The groups' sums, sums[group][j][i], to C: each thread four rows, in the order of the groups. */
 template <int BM, int BN, int KS, int THREADS>
-static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const float *sums)
+static __device__ __forceinline__ void gpb_slab_store(const gpb_tile<float> &t, const float *sums)
 {
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
     const int rows = (int)min(to.m - t.i0, (int64_t)BM), cols = (int)min(to.n - t.j0, (int64_t)BN);
 #pragma unroll 2
     for (int x = threadIdx.x; x < BM * BN / 4; x += THREADS) {
@@ -86,18 +86,18 @@ static __device__ __forceinline__ void gpb_slab_store(const gpb_tile &t, const f
         }
         if (moved & 1) sum = make_float4(sum.y, sum.x, sum.w, sum.z);
         if (moved & 2) sum = make_float4(sum.z, sum.w, sum.x, sum.y);
-        gpb_store4(to, gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc), rows - i, sum);
+        gpb_store_vector(to, gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc), rows - i, sum);
     }
 }
 
 /* A thread's own results to C, where there is one group: by way of shared memory, 8192 x 8192 x 16 took 12 % longer. Columns that are loaded
    before they are stored: see ffma/store.cuh. */
 template <int BM, int BN, class SHAPE, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile &t, const float (&acc)[TN][TM])
+static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> &t, const float (&acc)[TN][TM])
 {
     using edge_m = typename SHAPE::edge_m;
     using edge_n = typename SHAPE::edge_n;
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
     const int i = SHAPE::row(), j = SHAPE::col();
     const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
     float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
@@ -110,13 +110,13 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile &t, con
 #pragma unroll
         for (int s = 0; s < AT_ONCE; s++)
 #pragma unroll
-            for (int r = 0; r < TM; r += 4) old[s][r / 4] = gpb_old4(to, at(s0 + s, r), here(s0 + s, r));
+            for (int r = 0; r < TM; r += 4) old[s][r / 4] = gpb_old_vector(to, at(s0 + s, r), here(s0 + s, r));
 #pragma unroll
         for (int s = 0; s < AT_ONCE; s++)
 #pragma unroll
             for (int r = 0; r < TM; r += 4) {
                 const float *four = &acc[s0 + s][r];
-                gpb_store4(to, at(s0 + s, r), here(s0 + s, r), make_float4(four[0], four[1], four[2], four[3]), old[s][r / 4]);
+                gpb_store_vector(to, at(s0 + s, r), here(s0 + s, r), make_float4(four[0], four[1], four[2], four[3]), old[s][r / 4]);
             }
     }
 }
@@ -142,12 +142,12 @@ static __device__ __forceinline__ void gpb_slab_across(float *x)
 /* The same where C is not aligned: four floats of a lane, 16 bytes from the next lane's, would go out as four stores, each to all sectors of a
    column. 8192 x 8192 x 16 on an H200 with C not aligned: 157 us, where short128, which stores so, takes 287. */
 template <int BM, int BN, class SHAPE, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile &t, float (&acc)[TN][TM])
+static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<float> &t, float (&acc)[TN][TM])
 {
     using edge_m = typename SHAPE::edge_m;
     using edge_n = typename SHAPE::edge_n;
     static_assert(edge_m::STEP == 32, "eight lanes have 32 rows");
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
     const int i = SHAPE::row() / 32 * 32 + gpb_slab_across_row(), j = SHAPE::col();
     const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
     float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
@@ -204,7 +204,7 @@ template <int N, int M> static __device__ __forceinline__ void gpb_slab_bank(flo
 
 /* acc[s][r]: the sums of this thread's group. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool DEEPA, bool DEEPB>
-static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
+static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
                                                          float (&acc)[TN][TM])
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
@@ -265,7 +265,7 @@ template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __force
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_slab(const gpb_tile<float> &t)
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
     static_assert(SMEM >= STAGES * (BM + BN) * BK * 4 && (shape::KS == 1 || SMEM >= shape::KS * BM * BN * 4),

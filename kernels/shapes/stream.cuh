@@ -173,7 +173,7 @@ static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, cons
 
 /* op(A) is large, op(B) has at most BN columns; or the other way round. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile<float> &t)
 {
     constexpr bool TALL = BM > BN;
     constexpr int ROWS = TALL ? BM : BN, W = TALL ? BN : BM;
@@ -185,7 +185,7 @@ static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile &t)
     else
         gpb_stream<ROWS, W, THREADS, STAGES>({ gpb_global(t.b + t.j0 * g.csb), g.csb, g.rsb, (int)min(g.n - t.j0, (int64_t)BN) },
                                              gpb_global(t.a + t.i0 * g.rsa), g.csa, g.rsa, (int)min(g.m - t.i0, (int64_t)BM), t.k, sums);
-    const gpb_target to = gpb_target_of(t);
+    const gpb_target<float> to = gpb_target_of(t);
     for (int e = threadIdx.x; e < BM * BN; e += THREADS)
         gpb_store(to, t.i0 + e % BM, t.j0 + e / BM, sums[TALL ? e : e % BM * ROWS + e / BM]);
 }

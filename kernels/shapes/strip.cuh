@@ -8,7 +8,7 @@
 #include "kernels/shapes/slab.cuh"
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int ROWS, int TM, int TN, bool DEEPA, bool DEEPB>
-static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
 {
     using shape = gpb_slab_shape<ROWS, BN, THREADS, TM, TN>;
     constexpr int SLICE = (ROWS + BN) * BK;
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile &t)
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int ROWS, int TM, int TN>
-static __device__ __forceinline__ void gpb_strip(const gpb_tile &t)
+static __device__ __forceinline__ void gpb_strip(const gpb_tile<float> &t)
 {
     static_assert(SMEM >= STAGES * (ROWS + BN) * BK * 4 && BM % ROWS == 0 && gpb_slab_shape<ROWS, BN, THREADS, TM, TN>::KS == 1, "see gemm.def");
     const bool deep_a = t.g.rsa != 1, deep_b = t.g.csb != 1;

@@ -431,9 +431,9 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* ---- to C */
 
-    template <bool FLAT> static __device__ __forceinline__ void store(const gpb_tile &t, const sums &sum)
+    template <bool FLAT> static __device__ __forceinline__ void store(const gpb_tile<float> &t, const sums &sum)
     {
-        const gpb_target to = gpb_target_of(t);
+        const gpb_target<float> to = gpb_target_of(t);
         const unsigned thread = threadIdx.x;
         const int64_t i = t.i0 + (FLAT ? col(thread) : row(thread)), j = t.j0 + (FLAT ? row(thread) : col(thread));
         const int rows = (int)min(to.m - i, (int64_t)ROWS), cols = (int)min(to.n - j, (int64_t)ROWS);
@@ -454,7 +454,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     }
 };
 
-template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> static __device__ __forceinline__ void gpb_direct_tile(const gpb_tile &t)
+template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> static __device__ __forceinline__ void gpb_direct_tile(const gpb_tile<float> &t)
 {
     using direct = gpb_direct<ROWS, COLS, STAGES, THREADS>;
     static_assert(SMEM == direct::BYTES, "see gemm.def");
@@ -472,13 +472,13 @@ template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> stat
     direct::template store<FLAT>(t, sum);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_thin(const gpb_tile &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_thin(const gpb_tile<float> &t)
 {
     static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BM, BN, STAGES, THREADS, SMEM, false>(t);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_flat(const gpb_tile &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_flat(const gpb_tile<float> &t)
 {
     static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BN, BM, STAGES, THREADS, SMEM, true>(t);

@@ -24,7 +24,7 @@ template <int N> static __device__ __forceinline__ void gpb_one_row(float (&sum)
 /* A thread's row of a strip, from column c on: four of every eight. cols: so many are within C. The old C is loaded before anything is
    stored: the compiler, which cannot know that stores go elsewhere, would wait for each load by itself. */
 template <int BN, bool BETA>
-static __device__ __forceinline__ void gpb_store_row(const gpb_target &to, float *c, int cols, const float (&sum)[BN / 2])
+static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to, float *c, int cols, const float (&sum)[BN / 2])
 {
     float old[BN / 2];
     const float *from = (const float *)gpb_fresh((int64_t)c);              /* its addresses are not kept for the stores: they are 128 registers */
@@ -46,8 +46,8 @@ template <int SLICES> static __device__ __forceinline__ float gpb_scale_back(flo
 template <int BN, int SLICES>
 static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, float (&sum)[BN / 2])
 {
-    const gpb_tile t = { g, l, 0, 0, 0, NULL, NULL };
-    const gpb_target to = gpb_target_of(t);
+    const gpb_tile<float> t = { g, l, 0, 0, 0, NULL, NULL };
+    const gpb_target<float> to = gpb_target_of(t);
     const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a + gpb_split_scales(g.m, g.k, SLICES));
     const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b + gpb_split_scales(g.n, g.k, SLICES));
     const int q = threadIdx.x % 4;

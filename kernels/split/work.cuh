@@ -71,7 +71,7 @@ template <int BM, int BN> struct gpb_schedule {
 template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
 {
     const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
-    float *parts = g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
+    float *parts = (float *)g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
 #pragma unroll
     for (int x = 0; x < N; x++) __stcg(parts + u.part * (N * GPB_GROUP) + x * GPB_GROUP, sum[x]);
     __shared__ unsigned before[GPB_CONSUMERS];

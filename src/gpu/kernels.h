@@ -5,8 +5,8 @@
 
 #include "src/gpu/device.h"
 
-/* Packing, unpacking and reducing are in the ladder's image. */
-#define GPB_PACK_IMAGE GPB_IMAGE_sgemm_ladder
+/* Where packing, unpacking and reducing are. */
+#define GPB_PACK_IMAGE GPB_IMAGE_spack
 
 /* The function number of a row of gemm.def. */
 static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }

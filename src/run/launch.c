@@ -25,7 +25,7 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
     const gpb_streamk share = may ? gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_streamk){ 0 };
     if (!share.sharers) return launch_kernel(r, kernel, args, 1);
     args->shared = (unsigned)share.tiles, args->sharers = (unsigned)share.sharers;
-    args->partials = (float *)(uintptr_t)r->parts, args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
+    args->partials = (void *)(uintptr_t)r->parts, args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
 }
@@ -36,10 +36,10 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     const bool cut = args->k && r->plan->splits > 1 && r->parts;
     if (!cut) return multiply_whole(r, kernel, args);
     args->splits = r->plan->splits;
-    args->partials = (float *)(uintptr_t)r->parts;
+    args->partials = (void *)(uintptr_t)r->parts;
     gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials, .c = args->c,
-                               .ldc = args->ldc, .alpha = args->alpha, .beta = args->beta, .batch = args->batch,
-                               .stride_c = args->stride_c, .items = args->items };
+                               .ldc = args->ldc, .alpha = { args->alpha[0], args->alpha[1] }, .beta = { args->beta[0], args->beta[1] },
+                               .batch = args->batch, .stride_c = args->stride_c, .items = args->items };
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
@@ -67,7 +67,7 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     const int which = gpb_kernels_number(kernel);
     CUfunction function;
     args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->partials = (float *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
+    args->partials = (void *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
     /* This also finds out how many clusters fit. */
     CUresult result = gpb_kernels_find(device, which, &function);
     return result ? result : gpb_kernels_launch(device, r->stream, &(gpb_launch){
@@ -131,11 +131,11 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
 }
 
 /* Copies the workspace of C to C itself or to its buffer. */
-static CUresult unpack(gpb_run *r, const gpb_region *t, double beta)
+static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
 {
     const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
-                             .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = beta, .row0 = t->i, .col0 = t->j,
+                             .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = GPB_SCALAR_PARTS(beta), .row0 = t->i, .col0 = t->j,
                              .batch = t->members, .stride_w = from->member_stride, .stride_c = home->member_stride, .uplo = r->call->x[GPB_C].uplo };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
@@ -170,7 +170,7 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
 }
 
 /* The beta that the device applies: 0 if C goes home to host memory, because the crew adds beta C there. */
-static double beta_of(const gpb_run *r, const gpb_move *move)
+static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
 {
     return !move->first ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
 }
@@ -178,7 +178,8 @@ static double beta_of(const gpb_run *r, const gpb_move *move)
 static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool guarded)
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
-    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = r->call->alpha, .beta = r->x[GPB_C].packed ? 0 : beta_of(r, move) };
+    const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
+    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_PARTS(r->call->alpha), .beta = GPB_SCALAR_PARTS(beta) };
     gpb_view c;
     CUresult result = describe(r, move, piece, &args, &c);
     if (result) return result;
@@ -208,7 +209,8 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
     const int count = pieces_of(r, move, pieces);
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < count && !result; i++) {
-        gpb_gemm_args args = { .k = move->depth, .alpha = r->call->alpha, .beta = beta_of(r, move) };
+        const gpb_scalar beta = beta_of(r, move);
+        gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_PARTS(r->call->alpha), .beta = GPB_SCALAR_PARTS(beta) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
         if (!result) result = stand_in_each(r, &pieces[i], args, &c);

@@ -26,14 +26,18 @@
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(8) float2 { float x, y; };
+struct alignas(16) double2 { double x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float2 make_float2(float x, float y) { return { x, y }; }
+static inline double2 make_double2(double x, double y) { return { x, y }; }
 static inline float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
 
 /* The product is exact in double, the sum rounded twice: as good as an FMA for the bound, and the same each time. */
 static inline float __fmaf_rn(float a, float b, float c) { return (float)((double)a * b + c); }
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline double __dmul_rn(double a, double b) { return a * b; }
 
 using std::max;
 using std::min;

@@ -113,7 +113,7 @@ setting::setting(const row &r, const problem &p)
     : r(r), p(p), a(p.m, p.k, p.ta, p.odd, batch_of(p)), b(p.k, p.n, p.tb, p.odd, batch_of(p)),
       c(p.m, p.n, false, p.odd, batch_of(p), p.beta == 0), g()
 {
-    g.m = p.m, g.n = p.n, g.k = p.k, g.alpha = p.alpha, g.beta = p.beta, g.batch = batch_of(p);
+    g.m = p.m, g.n = p.n, g.k = p.k, g.alpha[0] = p.alpha, g.beta[0] = p.beta, g.batch = batch_of(p);
     g.a = a.at, g.rsa = a.rs, g.csa = a.cs, g.stride_a = a.stride;
     g.b = b.at, g.rsb = b.rs, g.csb = b.cs, g.stride_b = b.stride;
     g.c = c.at, g.ldc = c.cs, g.stride_c = c.stride;

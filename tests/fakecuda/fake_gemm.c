@@ -107,7 +107,7 @@ static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b,
    reference's two loops it is. */
 static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float *c)
 {
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
+    const float alpha = (float)g->alpha[0], beta = (float)g->beta[0];
     for (int64_t j = 0; j < g->n; j++, c += g->ldc) {
         if (a.rs == 1) {
             for (int64_t i = 0; i < g->m; i++)
@@ -149,8 +149,8 @@ static void chains_any(int64_t k, const float *a, const float *b, int64_t step, 
 /* What a kernel does with its sum: applies alpha, then beta. */
 static void store(const gpb_gemm_args *g, float *to, float sum)
 {
-    const float x = (float)g->alpha * sum;
-    *to = g->beta == 0 ? x : x + (float)g->beta * *to;
+    const float x = (float)g->alpha[0] * sum;
+    *to = g->beta[0] == 0 ? x : x + (float)g->beta[0] * *to;
 }
 
 static void multiply_by_fmas(const gpb_gemm_args *g, matrix a, matrix b, float *c)
@@ -213,9 +213,9 @@ void gpb_fake_multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, enu
             for (int j = 0; j < columns; j++)
                 for (int i = 0; i < rows; i++) {
                     float *to = c + i0 + i + (j0 + j) * g->ldc;
-                    double x = g->k ? g->alpha * block_c[j * MC + i] : 0;
-                    if (g->beta != 0)
-                        x += g->beta * (double)*to;
+                    double x = g->k ? g->alpha[0] * block_c[j * MC + i] : 0;
+                    if (g->beta[0] != 0)
+                        x += g->beta[0] * (double)*to;
                     *to = (float)x;
                 }
         }
@@ -300,11 +300,11 @@ static void multiply_parts(const gpb_fake_kernel *kernel, int device, const memb
 {
     const gpb_gemm_args *g = x->g;
     const int64_t size = g->m * g->n, depth = ((g->k + kernel->bk - 1) / kernel->bk + g->splits - 1) / g->splits * kernel->bk;
-    float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)(g->partials + l * g->splits * size), size, g->splits, 1, size, kernel->symbol);
+    float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)((const float *)g->partials + l * g->splits * size), size, g->splits, 1, size, kernel->symbol);
     for (int64_t s = 0; s < g->splits; s++) {
         gpb_gemm_args raw = *g;
         const int64_t p = s * depth, left = p < g->k ? g->k - p : 0;
-        raw.k = left < depth ? left : depth, raw.alpha = 1, raw.beta = 0, raw.ldc = g->m;
+        raw.k = left < depth ? left : depth, raw.alpha[0] = 1, raw.beta[0] = 0, raw.ldc = g->m;
         member part = { &raw, x->a, x->b, parts + s * size, x->rounding };
         if (raw.k)
             part.a.at += p * x->a.cs, part.b.at += p * x->b.rs;
@@ -328,7 +328,7 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m, np = padded_ab ? padded(g->n, kernel->bn) : g->n;
     int64_t kp = padded_ab ? padded(g->k, kernel->bk) : g->k;
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
-    if (cut && (padded_c || g->guard_a || g->alpha == 0))
+    if (cut && (padded_c || g->guard_a || g->alpha[0] == 0))
         gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
     if (g->sharers)
         gpb_fake_share_check(kernel, device, g);
@@ -346,9 +346,9 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
             check_padded(kernel, "A", at_a, a, (const int64_t[]){ g->m, g->k, mp, kp });
             check_padded(kernel, "B", at_b, b, (const int64_t[]){ g->k, g->n, kp, np });
         }
-        if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta != 0))
+        if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta[0] != 0))
             gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
-                         g->beta);
+                         g->beta[0]);
         member x = { g, a, b, NULL, rounding_of(kernel) };
         if (cut) {
             multiply_parts(kernel, device, &x, l);
@@ -377,15 +377,15 @@ void gpb_fake_reduce(int device, const gpb_reduce_args *g)
         gpb_fake_die("BAD LAUNCH of %s: %lld parts", who, (long long)g->splits);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)(g->partials + l * g->splits * size), size, g->splits, 1, size, who);
+        float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)((const float *)g->partials + l * g->splits * size), size, g->splits, 1, size, who);
         float *c = gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
                 float sum = 0, *to = c + i + j * g->ldc;
                 for (int64_t s = 0; s < g->splits; s++)
                     sum += parts[s * size + i + j * g->m];
-                double x = g->alpha * (double)sum;
-                *to = (float)(g->beta == 0 ? x : x + g->beta * (double)*to);
+                double x = g->alpha[0] * (double)sum;
+                *to = (float)(g->beta[0] == 0 ? x : x + g->beta[0] * (double)*to);
             }
         memset(parts, 0xFF, sizeof *parts * (size_t)(size * g->splits));
     }
@@ -424,7 +424,7 @@ void gpb_fake_unpack(int device, const gpb_unpack_args *g)
                 int64_t row = i + g->row0, column = j + g->col0;
                 float *to = c + i + j * g->ldc;
                 if (g->uplo == 'G' || (g->uplo == 'U' ? row <= column : row >= column))
-                    *to = g->beta == 0 ? w[i + j * g->ldw] : (float)((double)w[i + j * g->ldw] + g->beta * (double)*to);
+                    *to = g->beta[0] == 0 ? w[i + j * g->ldw] : (float)((double)w[i + j * g->ldw] + g->beta[0] * (double)*to);
             }
     }
 }

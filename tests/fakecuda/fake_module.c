@@ -215,6 +215,13 @@ static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64
                      (long long)batch);
 }
 
+/* A real type's kernel reads real parts alone. */
+static void check_scalars(const char *symbol, const double *alpha, const double *beta)
+{
+    if (alpha[1] != 0 || beta[1] != 0)
+        gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", symbol, alpha[0], alpha[1], beta[0], beta[1]);
+}
+
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
 static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 {
@@ -223,10 +230,12 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_SPLIT) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
+        check_scalars(row->symbol, g->alpha, g->beta);
         right = shape_of(GPB_FAKE_CLUSTERS * GPB_SPLIT_CLUSTER, 1, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
+        check_scalars(row->symbol, g->alpha, g->beta);
         int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn), members = g->batch * (g->splits > 1 ? g->splits : 1);
         if (g->sharers)
             tiles = g->sharers + tiles * g->batch - g->shared, members = 1;
@@ -234,6 +243,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
+        check_scalars(row->symbol, g->alpha, g->beta);
         right = shape_of(GPB_REDUCE_BLOCKS(g->m, g->n, g->splits), g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_SPLIT) {
         gpb_split_args *g = memcpy(&l->arguments.split, from, sizeof *g);
@@ -249,6 +259,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else {
         gpb_unpack_args *g = memcpy(&l->arguments.unpack, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
+        check_scalars(row->symbol, g->beta, g->beta);
         right = shape_of(GPB_TILES(g->m, g->n, GPB_PACK_TILE, GPB_PACK_TILE), g->batch, GPB_PACK_THREADS, 0);
     }
     check_shape(row->symbol, s, &right);

@@ -12,10 +12,10 @@ void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_g
 {
     const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = ceil_div(g->k, kernel->bk);
     const int64_t room = INT64_C(2) * g->sharers * kernel->bm * kernel->bn * 4;
-    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
+    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
         || g->sharers > GPB_MAX_STREAMK_BLOCKS)
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
-                     kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha, (long long)g->splits,
+                     kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha[0], (long long)g->splits,
                      (const void *)g->guard_a);
     char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     memset(partials, 0xFF, 256);
@@ -51,7 +51,7 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
 /* Computes tile `number`, in as many parts as there are blocks that have k-tiles of it. */
 static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
 {
-    const gpb_gemm_args *g = x->g, raw = { .alpha = 1, .ldc = kernel->bm };
+    const gpb_gemm_args *g = x->g, raw = { .alpha = { 1 }, .ldc = kernel->bm };
     const int64_t slices = ceil_div(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
     const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->sharers - 1) / all;
     int64_t count = 0;
@@ -65,8 +65,8 @@ static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, cons
             float sum = 0, *to = x->c + t.i + i + (t.j + j) * g->ldc;
             for (int64_t y = 0; y < count; y++)
                 sum += partials[2 * (first + y) * tile + (y ? 0 : tile) + i + j * kernel->bm];
-            const double value = g->alpha * (double)sum;
-            *to = (float)(g->beta == 0 ? value : value + g->beta * (double)*to);
+            const double value = g->alpha[0] * (double)sum;
+            *to = (float)(g->beta[0] == 0 ? value : value + g->beta[0] * (double)*to);
         }
 }
 

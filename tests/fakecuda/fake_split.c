@@ -250,7 +250,7 @@ static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns,
 {
     static float exact[GPB_GUARD * GPB_GUARD];
     const int64_t k = x->g->k;
-    const gpb_gemm_args raw = { .m = rows, .n = columns, .k = k, .ldc = rows, .alpha = 1 };
+    const gpb_gemm_args raw = { .m = rows, .n = columns, .k = k, .ldc = rows, .alpha = { 1 } };
     if (!x->joined_a) {
         x->joined_a = join(x->kernel->symbol, &x->a);
         x->joined_b = join(x->kernel->symbol, &x->b);
@@ -275,8 +275,8 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
         for (int64_t i = 0; i < rows; i++) {
             float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
             const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j], first = x->a.slices < 3 ? up : fmaxf(up, across);
-            const float sum = (float)x->g->alpha * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
-            *to = x->g->beta == 0 ? sum : sum + (float)x->g->beta * *to;
+            const float sum = (float)x->g->alpha[0] * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
+            *to = x->g->beta[0] == 0 ? sum : sum + (float)x->g->beta[0] * *to;
         }
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <algorithm>
 #include <vector>
+#include "kernels/spack.cu"
 #include "kernels/sgemm_ladder.cu"
 #include "kernels/sgemm_async.cu"
 #include "kernels/sgemm_tf32.cu"
@@ -77,14 +78,14 @@ static void launch_gemm(const row &r, gpb_gemm_args g, int how)
     const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn), units = tiles * g.batch, slices = (g.k + r.bk - 1) / r.bk;
     const int64_t sharers = how == 1 ? std::max<int64_t>(2, units * 2 / 5) : how == 2 ? std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS) : 0;
     const int64_t shared = std::min(units, sharers ? units % sharers + sharers : 0);
-    if (!sharers || !g.k || g.alpha == 0 || sharers > GPB_MAX_STREAMK_BLOCKS || shared * slices < sharers) {
+    if (!sharers || !g.k || g.alpha[0] == 0 || sharers > GPB_MAX_STREAMK_BLOCKS || shared * slices < sharers) {
         launch(r.function, tiles, g.batch, r.threads, r.smem, g);
         return;
     }
     if (!counters.at)
         CHECK(cudaMemset(counters.need(GPB_MAX_STREAMK_BLOCKS * 4), 0, GPB_MAX_STREAMK_BLOCKS * 4));
     g.shared = (unsigned)shared, g.sharers = (unsigned)sharers, g.counters = (uint32_t *)counters.at;
-    g.partials = (float *)partials.need(2 * sharers * r.bm * r.bn * 4);
+    g.partials = partials.need(2 * sharers * r.bm * r.bn * 4);
     launch(r.function, sharers + units - shared, 1, r.threads, r.smem, g);
 }
 
@@ -119,7 +120,7 @@ static void multiply(const row &r, gpb_gemm_args g, int how)
         for (auto &item : items)
             item.a = (float *)g.a + (&item - items.data()) * g.stride_a, item.b = (float *)g.b + (&item - items.data()) * g.stride_b;
         if (r.form == GPB_FORM_PADDED_C) {
-            g.c = pc.need(m * n * g.batch * 4), g.ldc = m, g.stride_c = m * n, g.beta = 0, g.items = NULL;
+            g.c = pc.need(m * n * g.batch * 4), g.ldc = m, g.stride_c = m * n, g.beta[0] = 0, g.items = NULL;
             CHECK(cudaMemset(g.c, 255, m * n * g.batch * 4));
         }
         if (g.items)
@@ -127,7 +128,7 @@ static void multiply(const row &r, gpb_gemm_args g, int how)
     }
     launch_gemm(r, g, how);
     if (r.form == GPB_FORM_PADDED_C) {
-        gpb_unpack_args home = { g.m, g.n, g.c, g.ldc, called.c, called.ldc, called.beta, 0, 0, g.batch, g.stride_c, called.stride_c, at[2], 'G' };
+        gpb_unpack_args home = { g.m, g.n, g.c, g.ldc, called.c, called.ldc, { called.beta[0] }, 0, 0, g.batch, g.stride_c, called.stride_c, at[2], 'G' };
         launch((const void *)gpb_sunpack, GPB_TILES(g.m, g.n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch, GPB_PACK_THREADS, 0, home);
     }
     CHECK(cudaGetLastError());
@@ -203,7 +204,7 @@ static double run(const row &r, const problem &p, const layout &y)
     CHECK(cudaMemcpy(fb, b.data(), b.size() * 4, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(fc, c.data(), c.size() * 4, cudaMemcpyHostToDevice));
     gpb_gemm_args g = { m, n, k, fa + base, y.trans_a ? lda : 1, y.trans_a ? 1 : lda, fb + base, y.trans_b ? ldb : 1, y.trans_b ? 1 : ldb,
-                        fc + base, ldc, p.alpha, p.beta, p.batch, size_a, size_b, size_c, NULL };
+                        fc + base, ldc, { p.alpha }, { p.beta }, p.batch, size_a, size_b, size_c, NULL };
     if (y.items) {
         std::vector<gpb_gemm_item> items;
         for (int64_t l = 0; l < p.batch; l++)
@@ -267,7 +268,7 @@ static double test_far(const row &r)
     CHECK(cudaMemcpy2D(a, ld * 4, p.a.data(), m * 4, m * 4, k, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy2D(b, ld * 4, p.b.data(), k * 4, k * 4, n, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy2D(c, ld * 4, p.c.data(), m * 4, m * 4, n, cudaMemcpyHostToDevice));
-    multiply(r, { m, n, k, a, 1, ld, b, 1, ld, c, ld, p.alpha, p.beta, 1, 0, 0, 0, NULL }, 0);
+    multiply(r, { m, n, k, a, 1, ld, b, 1, ld, c, ld, { p.alpha }, { p.beta }, 1, 0, 0, 0, NULL }, 0);
     std::vector<float> got(m * n);
     CHECK(cudaMemcpy2D(got.data(), m * 4, c, ld * 4, m * 4, n, cudaMemcpyDeviceToHost));
     double worst = 0, relative = (k + 4) * ldexp(1, -24) + (r.math == GPB_MATH_TF32 ? ldexp(1, -9) : 0);
@@ -281,7 +282,7 @@ static double test_far(const row &r)
 /* TFLOP/s of the kernel alone, NN, n a multiple of every tile. */
 static double speed(const row &r, int64_t n, float *a, float *b, float *c)
 {
-    gpb_gemm_args g = { n, n, n, a, 1, n, b, 1, n, c, n, 1, 0, 1, 0, 0, 0, NULL };
+    gpb_gemm_args g = { n, n, n, a, 1, n, b, 1, n, c, n, { 1 }, { 0 }, 1, 0, 0, 0, NULL };
     cudaEvent_t from, to;
     CHECK(cudaEventCreate(&from));
     CHECK(cudaEventCreate(&to));

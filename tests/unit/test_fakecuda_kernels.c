@@ -97,8 +97,8 @@ static void launch_all(const row *r, gpb_gemm_args *g)
     EXPECT(launch_gemm(r, g) == CUDA_SUCCESS);
     if (parts == 1)
         return;
-    gpb_reduce_args sum = { .m = g->m, .n = g->n, .splits = parts, .partials = g->partials, .c = g->c, .ldc = g->ldc, .alpha = g->alpha,
-                            .beta = g->beta, .batch = g->batch, .stride_c = g->stride_c, .items = g->items };
+    gpb_reduce_args sum = { .m = g->m, .n = g->n, .splits = parts, .partials = g->partials, .c = g->c, .ldc = g->ldc, .alpha = { g->alpha[0] },
+                            .beta = { g->beta[0] }, .batch = g->batch, .stride_c = g->stride_c, .items = g->items };
     EXPECT(launch_reduce(&sum) == CUDA_SUCCESS);
 }
 
@@ -109,7 +109,7 @@ static void compute(const row *r, const gpb_call *q)
     bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA, .b = (void *)db,
                         .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc, .ldc = LDC,
-                        .alpha = q->alpha, .beta = q->beta, .batch = q->batch, .stride_a = q->x[GPB_A].stride,
+                        .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch, .stride_a = q->x[GPB_A].stride,
                         .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride };
     if (r->form != GPB_FORM_STRIDED) {
         g.a = (void *)pack(da, g.rsa, g.csa, (const int64_t[]){ M, K, up(M, r->bm), up(K, r->bk) }, &g.csa);
@@ -119,12 +119,12 @@ static void compute(const row *r, const gpb_call *q)
     if (r->form == GPB_FORM_PADDED_C) {
         g.ldc = up(M, r->bm) + 8;
         g.c = (void *)gpb_child_device((size_t)(g.ldc * up(N, r->bn)) * 4);
-        g.beta = 0;
+        g.beta[0] = 0;
     }
     launch_all(r, &g);
     memset(&g, 0xFF, sizeof g.m);                             /* the driver has its own copy */
     if (r->form == GPB_FORM_PADDED_C) {
-        gpb_unpack_args u = { .m = M, .n = N, .w = g.c, .ldw = g.ldc, .c = (void *)dc, .ldc = LDC, .beta = q->beta, .batch = 1,
+        gpb_unpack_args u = { .m = M, .n = N, .w = g.c, .ldw = g.ldc, .c = (void *)dc, .ldc = LDC, .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
                               .uplo = 'G' };
         EXPECT(launch_tiles("gpb_sunpack", M, N, &u) == CUDA_SUCCESS);
     }
@@ -160,7 +160,7 @@ static int never_read(void)
     memset(c_before, 0xFF, sizeof c_before);                  /* NaN */
     compute(strided, &q);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
-    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)gpb_child_upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = NAN, .beta = 3,
+    gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)gpb_child_upload((float[]){ 1, 2 }, 8), .ldc = 1, .alpha = { NAN }, .beta = { 3 },
                         .batch = 1 };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, 8) == CUDA_SUCCESS);
     EXPECT(c[0] == 3 && c[1] == 6);
@@ -179,8 +179,8 @@ static int batches(void)
     for (size_t l = 0; l < BATCH; l++)
         items[l] = (gpb_gemm_item){ (void *)(da + l * sizeof a / BATCH), (void *)(db + l * sizeof b / BATCH),
                                     (void *)(dc + l * sizeof c / BATCH) };
-    gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC, .alpha = q.alpha,
-                        .beta = q.beta, .batch = BATCH, .items = (void *)gpb_child_upload(items, sizeof items) };
+    gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q.alpha),
+                        .beta = GPB_SCALAR_PARTS(q.beta), .batch = BATCH, .items = (void *)gpb_child_upload(items, sizeof items) };
     launch_all(strided, &g);
     EXPECT(cuMemcpyDtoH(c, dc, sizeof c) == CUDA_SUCCESS);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
@@ -193,8 +193,8 @@ static int parts_once(void)
     gpb_child_start();
     gpb_gemm_args g = { .m = 2, .n = 1, .k = 2, .a = (void *)gpb_child_upload((float[]){ 1, 2, 3, 4 }, 16), .rsa = 1, .csa = 2,
                         .b = (void *)gpb_child_upload((float[]){ 1, 1 }, 8), .rsb = 1, .csb = 2, .c = (void *)gpb_child_device(8), .ldc = 2,
-                        .alpha = 1, .batch = 1, .splits = 2, .partials = (void *)gpb_child_device(16) };
-    gpb_reduce_args sum = { .m = 2, .n = 1, .splits = 2, .partials = g.partials, .c = g.c, .ldc = 2, .alpha = 2, .batch = 1 };
+                        .alpha = { 1 }, .batch = 1, .splits = 2, .partials = (void *)gpb_child_device(16) };
+    gpb_reduce_args sum = { .m = 2, .n = 1, .splits = 2, .partials = g.partials, .c = g.c, .ldc = 2, .alpha = { 2 }, .batch = 1 };
     EXPECT(launch_gemm(strided, &g) == CUDA_SUCCESS && launch_reduce(&sum) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)g.c, 8) == CUDA_SUCCESS && c[0] == 8 && c[1] == 12);
     EXPECT(launch_reduce(&sum) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, 8) == CUDA_SUCCESS && isnan(c[0]));
@@ -222,7 +222,7 @@ static int triangles(void)
     gpb_child_start();
     for (int lower = 0; lower < 2; lower++) {
         gpb_unpack_args u = { .m = 2, .n = 2, .w = (void *)gpb_child_upload(w, 16), .ldw = 2, .c = (void *)gpb_child_upload(old, 16),
-                              .ldc = 2, .beta = 0.5, .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
+                              .ldc = 2, .beta = { 0.5 }, .row0 = 1, .batch = 1, .uplo = lower ? 'L' : 'U' };
         EXPECT(launch_tiles("gpb_sunpack", 2, 2, &u) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)u.c, 16) == CUDA_SUCCESS);
         EXPECT(!memcmp(c, want[lower], 16));
     }
@@ -252,7 +252,7 @@ static int spoilt(void)
     CUdeviceptr dc = gpb_child_device((size_t)(mp * np) * 4 + room);
     EXPECT(cuMemsetD8(da, 0, bytes_a) == CUDA_SUCCESS && cuMemsetD8(db, 0, bytes_b) == CUDA_SUCCESS);
     gpb_gemm_args g = { .m = 4, .n = 4, .k = 4, .a = (void *)da, .rsa = 1, .csa = mp, .b = (void *)db, .rsb = 1, .csb = kp,
-                        .c = (void *)dc, .ldc = mp, .alpha = 1, .batch = 1 };
+                        .c = (void *)dc, .ldc = mp, .alpha = { 1 }, .batch = 1 };
     unsigned grid = 1, threads = (unsigned)r->threads;
     if (spoil)
         spoil(&g, &grid, &threads);
@@ -289,7 +289,7 @@ static void b_not_zero(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
     EXPECT(cuMemsetD8((CUdeviceptr)((const float *)g->b + 4 * g->csb), 1, 4) == CUDA_SUCCESS);
 }
 static void c_odd(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->ldc++; }
-static void some_beta(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->beta = 1; }
+static void some_beta(gpb_gemm_args *g, unsigned *grid, unsigned *threads) { (void)grid, (void)threads; g->beta[0] = 1; }
 
 typedef void spoiler(gpb_gemm_args *, unsigned *, unsigned *);
 

@@ -50,7 +50,7 @@ static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
     return (gpb_gemm_args){
         .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
         .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
-        .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = q->alpha, .beta = q->beta, .batch = q->batch,
+        .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
             .sharers = sharers,
         .partials = (void *)gpb_child_device((size_t)(2 * (int)sharers * current->bm * current->bn) * 4),
@@ -129,7 +129,7 @@ static void more_blocks(gpb_gemm_args *g, unsigned *grid) { (void)g, ++*grid; }
 static void as_without(gpb_gemm_args *g, unsigned *grid) { *grid = tiles() / (unsigned)g->batch; }
 static void in_parts(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->splits = 2; }
 static void no_k(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = 0; }
-static void no_alpha(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->alpha = 0; }
+static void no_alpha(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->alpha[0] = 0; }
 static void all_but_none(gpb_gemm_args *g, unsigned *grid) { *grid += g->shared, g->shared = 0; }
 static void too_many_tiles(gpb_gemm_args *g, unsigned *grid) { --*grid, g->shared++; }
 static void too_short(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = current->bk; }

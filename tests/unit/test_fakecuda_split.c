@@ -109,7 +109,7 @@ static state prepare(const row *r, const gpb_call *q)
     s.split.b = (gpb_split_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N, .epoch = 8,
                                      .dst = (void *)aligned((size_t)gpb_split_bytes(N, K, slices)) };
     s.gemm = (gpb_gemm_args){ .m = M, .n = N, .k = K, .a = s.split.a.dst, .rsa = 1, .csa = 1, .b = s.split.b.dst, .rsb = 1, .csb = 1,
-                              .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = q->alpha, .beta = q->beta,
+                              .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta),
                               .batch = 1, .counters = s.split.counters, .epoch_a = 7, .epoch_b = 8,
                               .partials = (void *)gpb_child_device((size_t)gpb_split_room(132 / GPB_SPLIT_CLUSTER, r->tile)) };
     s.gemm.stride_a = gpb_split_bytes(M, K, slices) / 4, s.gemm.stride_guard_a = s.gemm.stride_a / 2;

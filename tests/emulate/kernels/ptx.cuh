@@ -10,6 +10,7 @@ static inline double gpb_fresh(double x) { return x; }
 template <int N> static inline void gpb_pin(float (&)[N]) {}
 template <class T> static inline bool __isGlobal(T) { return true; }
 static inline void gpb_named_barrier(unsigned number, unsigned threads) { gpb_emulate_named_barrier(number, threads); }
+static inline void gpb_grid_wait() {}
 static inline unsigned gpb_block() { return blockIdx.x; }
 static inline unsigned gpb_thread() { return threadIdx.x; }
 static inline float gpb_load_within(int number, int count, const float *from) { return number < count ? *from : 0; }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: what FP32 products need beside the multiplication: packing and unpacking, adding up the parts of k, slicing operands of any
+   depth. It is small, because a process loads it with its first kernel. */
+#include "kernels/pack.cuh"
+#include "kernels/reduce.cuh"
+#include "kernels/split/slices.cuh"
+
+GPB_PACK_KERNELS(s)
+GPB_REDUCE_KERNEL(s)
+
+extern "C" __global__ void __launch_bounds__(GPB_SPLIT_THREADS, 3) GPB_SPLIT_SYMBOL(s, split)(const __grid_constant__ gpb_split_args g)
+{
+    gpb_each_strip(g, blockIdx.x, [&](const gpb_split_operand &x, unsigned strip, int64_t l) {
+        if (g.slices == 1) gpb_split_strip<1>(x, g.k, g.notice, strip, l);
+        else if (g.slices == 2) gpb_split_strip<2>(x, g.k, g.notice, strip, l);
+        else gpb_split_strip<3>(x, g.k, g.notice, strip, l);
+    });
+}
