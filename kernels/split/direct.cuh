@@ -236,7 +236,6 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     struct depth {
         int chunks, full, rest;                /* the last one may have but `rest` k */
         __device__ __forceinline__ depth(int64_t k) : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK)) {}
-        __device__ __forceinline__ int fewest() const { return gpb_split_fewest((int64_t)full * BK); }      /* 64 is a multiple of BK */
         __device__ __forceinline__ int of(int chunk) const { return chunk < full ? BK : rest; }
     };
     static __device__ __forceinline__ void clear(sums &sum)
@@ -274,7 +273,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     template <bool DEEPY> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
     {
-        const bool good = enough<DEEPY>(x, y, (float)k.fewest() / 2 * SOON / (float)k.chunks);
+        const bool good = enough<DEEPY>(x, y, GPB_SPLIT_LEAST_K / 2 * (float)SOON / (float)k.chunks);
         __syncthreads();
         return good && !both_whole();
     }
@@ -349,7 +348,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             if (stop == SOON) good &= enough_soon<DEEPY>(x, y, k);
             else kept.put(sum, stop == SOON + GPB_SPLIT_DIRECT_BANK);
         }
-        good &= enough<DEEPY>(x, y, (float)k.fewest());
+        good &= enough<DEEPY>(x, y, GPB_SPLIT_LEAST_K);
         if (k.chunks > SOON + GPB_SPLIT_DIRECT_BANK) kept.add_to(sum);
         fetched = k.chunks;
         float strange = 0;                     /* NaN where a sum is no number */

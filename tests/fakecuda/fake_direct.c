@@ -30,7 +30,7 @@ static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
     const float counts = ldexpf(1, top - WINDOW);
     for (int64_t p = 0; p < k; p++)
         many += fabsf(x.at[i * x.rs + p * x.cs]) >= counts;
-    return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= gpb_split_fewest(k);
+    return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SPLIT_LEAST_K;
 }
 
 /* True if row i is cut without a rest, and some of it into two numbers. Such a row may need the product of
