@@ -18,7 +18,9 @@
 
 #include "src/service/clock.h"
 
-enum { FORK_WAITS_NS = 5000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
+/* While libraries are half mapped a fork waits longer, because nothing else is waited for there, and the child of
+   such a fork dies in its next dlopen (glibc: r_state == RT_CONSISTENT). */
+enum { FORK_WAITS_NS = 5000000, FORK_WAITS_FOR_MAPS_NS = 50000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
 
 static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
@@ -60,7 +62,8 @@ void gpb_linker_before_fork(void)
     announced = true;
     atomic_fetch_add(&begun, 1);
     atomic_fetch_add(&forks, 1);
-    while ((atomic_load(&inside) || changes()) && pause_before(end_ns));
+    const int64_t mapped_ns = end_ns + FORK_WAITS_FOR_MAPS_NS;
+    while ((atomic_load(&inside) && pause_before(end_ns)) || (changes() && pause_before(mapped_ns)));
     pthread_setcancelstate(cancel, NULL);
     errno = before;
 }
