@@ -20,7 +20,7 @@
 
 /* While libraries are half mapped a fork waits longer, because nothing else is waited for there, and the child of
    such a fork dies in its next dlopen (glibc: r_state == RT_CONSISTENT). */
-enum { FORK_WAITS_NS = 5000000, FORK_WAITS_FOR_MAPS_NS = 50000000, THREAD_WAITS_NS = 3000000, PAUSE_NS = 20000 };
+enum { FORK_WAITS_NS = 3000000, FORK_WAITS_FOR_MAPS_NS = 50000000, THREAD_WAITS_NS = 6000000, PAUSE_NS = 20000 };
 
 static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
