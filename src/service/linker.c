@@ -56,9 +56,10 @@ void gpb_linker_before_fork(void)
     const int before = errno;
     int cancel;
     if (forking++ || depth) return;      /* libcuda forks inside cuInit; a constructor may */
-    const int64_t end_ns = gpb_clock_ns() + FORK_WAITS_NS;
+    const int64_t turn_ns = gpb_clock_ns() + THREAD_WAITS_NS;      /* by then each of them has given up */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    while (atomic_load(&waiting) && pause_before(end_ns));
+    while (atomic_load(&waiting) && pause_before(turn_ns));
+    const int64_t end_ns = gpb_clock_ns() + FORK_WAITS_NS;
     announced = true;
     atomic_fetch_add(&begun, 1);
     atomic_fetch_add(&forks, 1);
