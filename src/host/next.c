@@ -4,7 +4,8 @@
    2. the libraries of the process: the next one (RTLD_NEXT), then any other, however it was loaded (the
       OpenBLAS of the wheels is RTLD_LOCAL, so RTLD_NEXT does not see it);
    3. a known host by soname, only if the process has no BLAS;
-   4. the embedded BLAS.
+   4. the embedded BLAS. It is the first choice in a child whose list of libraries may be half made
+      (gpb_linker_spoiled).
    Each of 1 to 3 is asked for the caller's width of integers first, then for the other width (adapt.c).
    A search gives the same answer again, so two threads may both search and store it.
    Hosts are never opened with RTLD_DEEPBIND, because they must call the program's xerbla_, not their own. */
@@ -94,7 +95,8 @@ static void *in_process(const gpb_symbol_row *row)
 static void *search_aside(enum gpb_symbol symbol)
 {
     const char *name = gpb_symbol_rows[symbol].name;
-    void *address = named_host() ? NULL : gpb_objects_pin(gpb_probe_lookup(RTLD_NEXT, name));
+    void *address = NULL;
+    if (!gpb_linker_spoiled() && !named_host()) address = gpb_objects_pin(gpb_probe_lookup(RTLD_NEXT, name));
     return address ? address : gpb_next(symbol + 1);
 }
 
@@ -105,7 +107,7 @@ static void *search(enum gpb_symbol symbol)
     const gpb_symbol_row *row = &gpb_symbol_rows[symbol];
     const gpb_symbol_row *other = twin == symbol ? NULL : &gpb_symbol_rows[twin];
     if (gpb_symbol_standing_aside() && gpb_symbol_plain(symbol)) return search_aside(symbol);
-    void *address, *named = named_host();
+    void *address, *named = gpb_linker_spoiled() ? EMBEDDED_ONLY : named_host();
     if (named == EMBEDDED_ONLY) return row->embedded;
     if (named && (address = gpb_probe_offered(named, row))) return address;
     if (named && other && (address = gpb_probe_offered(named, other))) return gpb_adapt(symbol, address);

@@ -114,7 +114,7 @@ bool gpb_watch_look(uint64_t now)
     static _Atomic unsigned long long seen, seen_adds;
     static _Atomic uint64_t last;
     static atomic_bool libcuda;
-    if (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES)
+    if (gpb_linker_spoiled() || (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES))
         return atomic_load_explicit(&libcuda, memory_order_relaxed);
     if (now) atomic_store_explicit(&last, now, memory_order_relaxed);
     look l = { 0 };

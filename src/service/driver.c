@@ -16,6 +16,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_once(void)
 {
+    if (gpb_linker_spoiled()) {
+        missing = "forked while libraries were being opened";
+        return;
+    }
     const int cancel = gpb_linker_enter();
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     gpb_linker_leave(cancel);

@@ -4,9 +4,12 @@
    as it was, and so does a library that is half loaded.
    No lock is held across a fork, because the fork handlers of other libraries run between ours. They may wait
    for a lock under which another thread calls BLAS, and they may call BLAS themselves. Instead a fork
-   announces itself and waits for the threads inside, and threads that come later wait for the fork. Both wait
-   a few milliseconds at most. A thread that waits longer is part of a deadlock, or waits for something that
-   takes long. */
+   announces itself and waits for the threads inside, and threads that come later wait for the fork. Both
+   waits end in milliseconds, but on a machine whose cores are all busy they may take a hundred. Both have a
+   limit, because the two threads may be part of a deadlock. A thread enters a handful of times in a process's
+   life, so a deadlock costs the limit that often.
+   Libraries may be half mapped even so: libcuda opens some inside cuInit. A child that finds the linker at
+   work stays out of it. */
 #include "src/service/linker.h"
 
 #include <errno.h>
@@ -18,13 +21,12 @@
 
 #include "src/service/clock.h"
 
-/* While libraries are half mapped a fork waits longer, because nothing else is waited for there, and the child of
-   such a fork dies in its next dlopen (glibc: r_state == RT_CONSISTENT). */
-enum { FORK_WAITS_NS = 3000000, FORK_WAITS_FOR_MAPS_NS = 50000000, THREAD_WAITS_NS = 6000000, PAUSE_NS = 20000 };
+enum { FORK_WAITS_NS = 100000000, THREAD_WAITS_NS = 200000000, PAUSE_NS = 20000 };
 
 static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
 static atomic_uint begun, given_up;      /* forks so far; `begun` when a thread last gave up waiting */
+static atomic_bool spoiled;              /* this process is the child of a fork that found the linker at work */
 
 /* Of this thread. depth: how many times it has entered (a library's constructor may enter again); counted:
    `inside` counts it; forking: how many forks it is in (a handler may fork); announced: `forks` counts the
@@ -36,11 +38,13 @@ static _Thread_local bool announced __attribute__((tls_model("initial-exec")));
 
 /* Libraries are being mapped or unmapped by some thread. libcuda opens several while it starts. */
 extern struct r_debug _r_debug __attribute__((weak));
-static bool changes(void)
+static volatile __typeof__(_r_debug.r_state) *state(void)
 {
-    const struct r_debug *state = &_r_debug;
-    return state && *(const volatile __typeof__(state->r_state) *)&state->r_state != RT_CONSISTENT;
+    struct r_debug *linker = &_r_debug;
+    return linker ? &linker->r_state : NULL;
 }
+
+static bool changes(void) { return state() && *state() != RT_CONSISTENT; }
 
 static bool pause_before(int64_t end_ns)
 {
@@ -63,8 +67,7 @@ void gpb_linker_before_fork(void)
     announced = true;
     atomic_fetch_add(&begun, 1);
     atomic_fetch_add(&forks, 1);
-    const int64_t mapped_ns = end_ns + FORK_WAITS_FOR_MAPS_NS;
-    while ((atomic_load(&inside) && pause_before(end_ns)) || (changes() && pause_before(mapped_ns)));
+    while ((atomic_load(&inside) || changes()) && pause_before(end_ns));
     pthread_setcancelstate(cancel, NULL);
     errno = before;
 }
@@ -76,9 +79,15 @@ void gpb_linker_in_parent(void)
     atomic_fetch_sub(&forks, 1);
 }
 
-/* Of all threads and forks, only this thread's are left. */
+/* Of all threads and forks, only this thread's are left. The program may open libraries in the child. glibc
+   asserts that none is being mapped (dl_open_worker_begin: r_state == RT_CONSISTENT), and goes on with one
+   that is half loaded, so it is told that nothing is. */
 void gpb_linker_in_child(void)
 {
+    if (!depth && (atomic_load(&inside) || changes())) {
+        atomic_store(&spoiled, true);
+        if (changes()) *state() = RT_CONSISTENT;
+    }
     if (--forking == 0) announced = false;
     atomic_store(&forks, announced);
     atomic_store(&inside, counted);
@@ -137,3 +146,5 @@ void gpb_linker_leave(int cancel)
 }
 
 bool gpb_linker_forking(void) { return forking; }
+
+bool gpb_linker_spoiled(void) { return atomic_load_explicit(&spoiled, memory_order_relaxed); }

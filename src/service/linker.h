@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Bracket any call that may enter the dynamic linker with gpb_linker_enter and gpb_linker_leave. Between them
-   a fork waits (a few milliseconds at most), and the thread cannot be cancelled. gpb_linker_enter itself
-   waits for a fork under way. Pass its result to gpb_linker_leave. */
+   a fork waits (100 ms at most), and the thread cannot be cancelled. gpb_linker_enter itself waits for a fork
+   under way (200 ms at most). Pass its result to gpb_linker_leave. */
 int gpb_linker_enter(void);
 /* As gpb_linker_enter, but returns false, and has not entered, if a fork is under way. *cancel is for
    gpb_linker_leave. */
@@ -17,6 +17,9 @@ void gpb_linker_leave(int cancel);
 /* This thread is in a fork, between our handlers. It must compute on the host, because the GPU's state may be
    the parent's. */
 bool gpb_linker_forking(void);
+/* This process was forked while a thread of its parent was in the linker. Its locks may be held and its list
+   of libraries may be half made for ever, so nothing may be searched or opened. */
+bool gpb_linker_spoiled(void);
 /* Fork handlers, for hub/fork.c. */
 void gpb_linker_before_fork(void);
 void gpb_linker_in_parent(void);

@@ -40,6 +40,16 @@ fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./at
 expect 'libcuda forks while it starts: exit' 0 $?
 took=$(sed -n 's/.*starting the GPU took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
 if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
+# A library that needs a pipe: who opens it waits there, with libraries half mapped.
+build halfway gcc $flags "$programs/halfway.c" -L"$debian/blas" -lblas -lpthread || finish
+echo 'int pipe_is_open = 1;' > pipe.c
+build libpipe.so gcc -shared -fPIC pipe.c || finish
+build needs_pipe.so gcc -shared -fPIC -x c - -x none -Wl,--no-as-needed,-rpath,"$PWD" -L. -lpipe < /dev/null || finish
+rm libpipe.so && mkfifo libpipe.so
+GPUBLAS_HOST_BLAS=$PWD/needs_pipe.so offload=never preloaded netlib timeout 60 ./halfway libm.so.6 > halfway.out 2> halfway.err
+expect 'forked with libraries half mapped: exit, lines on stderr' '0 0' "$? $(wc -l < halfway.err)"
+head -3 halfway.err
+if [ "$(cat halfway.out)" -lt 1000 ]; then ok "the fork took $(cat halfway.out) ms"; else fail "the fork took $(cat halfway.out) ms"; fi
 build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas || finish
 preloaded netlib timeout 60 ./edge > edge.out 2> edge.err
 expect 'operands at the edge, in a child: exit, checks right' '0 4' "$? $(grep -c ^right edge.out)"
