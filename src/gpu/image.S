@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fatbins that nvcc made of kernels/<name>.cu, and the table gpb_images of their addresses. CMake tells the assembler their folder. */
+/* The fatbins that nvcc made of kernels/<name>.cu, and the table gpb_images of their addresses. CMake tells
+   the assembler their folder. */
 #define QUOTE(x) #x
         .section .nv_fatbin, "a", %progbits
 #define IMAGE(name, p, arch) .balign 16; .Limage_##name: .incbin QUOTE(name.fatbin);

@@ -42,13 +42,18 @@ gpb_policy gpb_routing_policy(void)
 /* Calls that are on the GPU now: small, large. */
 static atomic_int running[2];
 
-bool gpb_routing_enter_gpu(bool large) { return atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]); }
+bool gpb_routing_enter_gpu(bool large)
+{
+    return atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]);
+}
+
 void gpb_routing_leave_gpu(bool large) { atomic_fetch_sub(&running[large], 1); }
 
 /* How many calls share the link with a new one: all of its own kind, and one of the other kind. */
 static int callers(bool large)
 {
-    return atomic_load_explicit(&running[large], memory_order_relaxed) + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
+    return atomic_load_explicit(&running[large], memory_order_relaxed)
+           + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
 }
 
 /* Calls that the host BLAS's threads are working on together now, and whether this thread's is one of them.
@@ -56,10 +61,15 @@ static int callers(bool large)
 static atomic_int on_host;
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
 
+static double multiplications(const gpb_call *g)
+{
+    return (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
+
 /* OpenBLAS uses several threads from 2^18 multiplications on. */
 void gpb_routing_enter_host(const gpb_call *g)
 {
-    counted = gpb_gpu_started() && (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 0x1p18 && gpb_next_threads() != 1;
+    counted = gpb_gpu_started() && multiplications(g) > 0x1p18 && gpb_next_threads() != 1;
     if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
 }
 
@@ -92,7 +102,7 @@ static bool is_known_hosts(const gpb_call *g)
 {
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
     if (++calls % 256 == 0) return false;
-    if ((double)g->m * (double)g->n * (double)g->k * (double)g->batch < gpb_machine_too_few()) return true;
+    if (multiplications(g) < gpb_machine_too_few()) return true;
     const uint64_t hash = hash_of(g);
     return atomic_load_explicit(&host_memo[hash % REMEMBERED], memory_order_relaxed) == hash;
 }
@@ -104,7 +114,8 @@ void gpb_routing_remember(const gpb_call *g, const gpb_plan *plan)
     _Atomic uint64_t *place = &host_memo[hash % REMEMBERED];
     const bool settled = !plan->gpu && !plan->waits && !plan->tries && plan->missed_s == 0;
     if (settled && plan->host_s < 2e-4) atomic_store_explicit(place, hash, memory_order_relaxed);
-    else if (atomic_load_explicit(place, memory_order_relaxed) == hash) atomic_store_explicit(place, 0, memory_order_relaxed);
+    else if (atomic_load_explicit(place, memory_order_relaxed) == hash)
+        atomic_store_explicit(place, 0, memory_order_relaxed);
 }
 
 static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
@@ -129,7 +140,8 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
         if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started for an operand on it is not measured yet. That is done as soon as a call
            comes from host memory. */
-        const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts) && gpb_gpu_started();
+        const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts)
+                                && gpb_gpu_started();
         if (plan.starts || unmeasured) gpb_ready_begin();
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->now.start_s == 0 || waited) return plan;

@@ -12,8 +12,8 @@
 static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
 {
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn), .members = args->batch * splits,
-        .args = args });
+        .which = gpb_kernels_number(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn),
+        .members = args->batch * splits, .args = args });
 }
 
 /* All of k in one launch; Stream-K for the first tiles if it pays. */
@@ -21,13 +21,17 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
 {
     const gpb_device *device = r->lane->device;
     const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
-    const bool may = r->plan->streamk && args->k;
-    const gpb_streamk share = may ? gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k) : (gpb_streamk){ 0 };
+    gpb_streamk share = { 0 };
+    if (r->plan->streamk && args->k)
+        share = gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k);
     if (!share.sharers) return launch_kernel(r, kernel, args, 1);
-    args->shared = (unsigned)share.tiles, args->sharers = (unsigned)share.sharers;
-    args->partials = (void *)(uintptr_t)r->parts, args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
+    args->shared = (unsigned)share.tiles;
+    args->sharers = (unsigned)share.sharers;
+    args->partials = (void *)(uintptr_t)r->parts;
+    args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1, .args = args });
+        .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1,
+        .args = args });
 }
 
 /* Split-K if the plan says so: a second launch adds up the partial sums. Else all of k at once. */
@@ -37,27 +41,35 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     if (!cut) return multiply_whole(r, kernel, args);
     args->splits = r->plan->splits;
     args->partials = (void *)(uintptr_t)r->parts;
-    gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials, .c = args->c,
-                               .ldc = args->ldc, .alpha = { args->alpha[0], args->alpha[1] }, .beta = { args->beta[0], args->beta[1] },
-                               .batch = args->batch, .stride_c = args->stride_c, .items = args->items };
+    gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials,
+                               .c = args->c, .ldc = args->ldc, .alpha = { args->alpha[0], args->alpha[1] },
+                               .beta = { args->beta[0], args->beta[1] }, .batch = args->batch,
+                               .stride_c = args->stride_c, .items = args->items };
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits), .members = args->batch,
-        .args = &reduce, .early = true });
+        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits),
+        .members = args->batch, .args = &reduce, .early = true });
 }
 
 /* ---- kernels on slices */
+
+static const uint64_t *guard_words(const gpb_view *slices, int64_t rows, int64_t k, int count)
+{
+    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)gpb_split_guard(rows, k, count));
+}
 
 /* Where the guard words of both operands lie, and which epoch flags a block. */
 static void point_to_guards(const gpb_run *r, const gpb_view *a, const gpb_view *b, gpb_gemm_args *args)
 {
     const int slices = gpb_plan_slices(r->plan->kernel);
-    args->guard_a = (const uint64_t *)(uintptr_t)(a->at + (CUdeviceptr)gpb_split_guard(args->m, args->k, slices));
-    args->guard_b = (const uint64_t *)(uintptr_t)(b->at + (CUdeviceptr)gpb_split_guard(args->n, args->k, slices));
+    args->guard_a = guard_words(a, args->m, args->k, slices);
+    args->guard_b = guard_words(b, args->n, args->k, slices);
     /* In units of 8 bytes instead of 4. */
-    args->stride_guard_a = a->member_stride / 2, args->stride_guard_b = b->member_stride / 2;
-    args->epoch_a = r->x[GPB_A].epoch, args->epoch_b = r->x[GPB_B].epoch;
+    args->stride_guard_a = a->member_stride / 2;
+    args->stride_guard_b = b->member_stride / 2;
+    args->epoch_a = r->x[GPB_A].epoch;
+    args->epoch_b = r->x[GPB_B].epoch;
 }
 
 /* Computes the blocks at args->level, with as many clusters as the device holds. */
@@ -70,8 +82,10 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     args->partials = (void *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
     /* This also finds out how many clusters fit. */
     CUresult result = gpb_kernels_find(device, which, &function);
-    return result ? result : gpb_kernels_launch(device, r->stream, &(gpb_launch){
-        .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1, .args = args, .early = true });
+    if (result) return result;
+    return gpb_kernels_launch(device, r->stream, &(gpb_launch){
+        .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1,
+        .args = args, .early = true });
 }
 
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
@@ -111,7 +125,8 @@ static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm
     for (int64_t x = 0; x < pieces->count && !result; x++) {
         result = fallback(r, &piece, args, &at);
         piece.strip[piece.along]++;
-        args.guard_a += args.stride_guard_a, args.guard_b += args.stride_guard_b;
+        args.guard_a += args.stride_guard_a;
+        args.guard_b += args.stride_guard_b;
         at.at += (CUdeviceptr)c->member_stride * r->element;
     }
     return result;
@@ -120,13 +135,17 @@ static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm
 /* ---- launch sets */
 
 /* Fills in the arguments for a launch set. beta is left to the caller. */
-static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, gpb_gemm_args *args, gpb_view *c)
+static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, gpb_gemm_args *args,
+                         gpb_view *c)
 {
     const gpb_view a = gpb_operand_view(r, GPB_A, true, piece), b = gpb_operand_view(r, GPB_B, true, piece);
+    const bool reads = move->reads;
     *c = gpb_operand_view_c(r, move, piece);
-    args->m = piece->tile.rows, args->n = piece->tile.cols, args->batch = piece->tile.members * piece->count;
-    CUresult result = gpb_address_bind_args(r, &piece->tile, move->reads ? &a : NULL, move->reads ? &b : NULL, c, args);
-    if (!result && move->reads && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
+    args->m = piece->tile.rows;
+    args->n = piece->tile.cols;
+    args->batch = piece->tile.members * piece->count;
+    CUresult result = gpb_address_bind_args(r, &piece->tile, reads ? &a : NULL, reads ? &b : NULL, c, args);
+    if (!result && reads && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
     return result;
 }
 
@@ -135,12 +154,14 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
 {
     const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
-                             .c = (void *)(uintptr_t)home->at, .ldc = home->cs, .beta = GPB_SCALAR_PARTS(beta), .row0 = t->i, .col0 = t->j,
-                             .batch = t->members, .stride_w = from->member_stride, .stride_c = home->member_stride, .uplo = r->call->x[GPB_C].uplo };
+                             .c = (void *)(uintptr_t)home->at, .ldc = home->cs,
+                             .beta = GPB_SCALAR_PARTS(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
+                             .stride_w = from->member_stride, .stride_c = home->member_stride,
+                             .uplo = r->call->x[GPB_C].uplo };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE), .members = t->members,
-        .args = &args });
+        .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE),
+        .members = t->members, .args = &args });
 }
 
 /* The tile as one batch of equal rectangles, one for each strip of the operand that was there already, and a
@@ -179,11 +200,13 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
-    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_PARTS(r->call->alpha), .beta = GPB_SCALAR_PARTS(beta) };
+    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_PARTS(r->call->alpha),
+                           .beta = GPB_SCALAR_PARTS(beta) };
     gpb_view c;
     CUresult result = describe(r, move, piece, &args, &c);
     if (result) return result;
-    if (!slices || !move->reads) return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
+    if (!slices || !move->reads)
+        return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
     result = launch_clusters(r, r->plan->kernel, &args);
     return result || !guarded ? result : stand_in_each(r, piece, args, &c);
 }
@@ -210,7 +233,8 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < count && !result; i++) {
         const gpb_scalar beta = beta_of(r, move);
-        gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_PARTS(r->call->alpha), .beta = GPB_SCALAR_PARTS(beta) };
+        gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_PARTS(r->call->alpha),
+                               .beta = GPB_SCALAR_PARTS(beta) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
         if (!result) result = stand_in_each(r, &pieces[i], args, &c);

@@ -26,7 +26,7 @@ enum { FORK_WAITS_NS = 100000000, THREAD_WAITS_NS = 200000000, PAUSE_NS = 20000 
 static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
 static atomic_uint begun, given_up;      /* forks so far; `begun` when a thread last gave up waiting */
-static atomic_bool spoiled;              /* this process is the child of a fork that found the linker at work */
+static atomic_bool spoiled;              /* this is the child of a fork that found the linker at work */
 
 /* Of this thread. depth: how many times it has entered (a library's constructor may enter again); counted:
    `inside` counts it; forking: how many forks it is in (a handler may fork); announced: `forks` counts the
