@@ -11,7 +11,7 @@ enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
    device. */
 static bool may_be_own(CUdevice device)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     int same = 0;
     const CUdevice_attribute asked = CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM;
     if (!driver->cuMemHostRegister || !driver->cuMemHostUnregister) return false;
@@ -56,7 +56,7 @@ static bool is_reset(CUresult result)
 
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice device, size_t bytes)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     if (pinned->known) return CUDA_SUCCESS;
     if (!pinned->at && may_be_own(device)) {
         pinned->at = own_pages(bytes);
@@ -90,7 +90,7 @@ void gpb_pinned_forget(gpb_pinned *pinned)
 
 void gpb_pinned_free(gpb_pinned *pinned)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     if (pinned->own) {
         if (pinned->known) driver->cuMemHostUnregister(pinned->at);
         drop_pages(pinned);

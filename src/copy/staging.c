@@ -14,7 +14,7 @@
 
 CUresult gpb_staging_ready(gpb_staging *staging, CUdevice device, size_t size)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUresult result = gpb_pinned_ready(&staging->pinned, device, size);
     staging->ring = staging->pinned.at;
     staging->size = size;
@@ -137,7 +137,7 @@ static CUresult record(gpb_staging *staging, uint64_t upto)
     if (staging->recorded - staging->passed == GPB_STAGING_EVENTS) return CUDA_SUCCESS;
     const uint64_t slot = staging->recorded++ % GPB_STAGING_EVENTS;
     staging->upto[slot] = upto;
-    return gpb_driver_record(gpb_driver_open(NULL), staging->made_in, staging->event[slot], staging->stream);
+    return gpb_driver_record(gpb_driver_get(), staging->made_in, staging->event[slot], staging->stream);
 }
 
 /* *upto: chunks that the copy engines have copied, by the last event that has happened; 0: no event has. */
@@ -146,7 +146,7 @@ static CUresult pass(gpb_staging *staging, uint64_t *upto)
     *upto = 0;
     while (staging->passed < staging->recorded) {
         const uint64_t slot = staging->passed % GPB_STAGING_EVENTS;
-        CUresult result = gpb_driver_open(NULL)->cuEventQuery(staging->event[slot]);
+        CUresult result = gpb_driver_get()->cuEventQuery(staging->event[slot]);
         if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
         *upto = staging->upto[slot];
         staging->passed++;
@@ -171,7 +171,7 @@ bool gpb_staging_push(gpb_staging *staging, const gpb_chunk *wanted)
 /* Starts one copy by the driver, from the ring or into it. */
 static CUresult copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes, bool up)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     char *ring = ring_at(staging, chunk);
     staging->bytes += bytes;
     if (chunk->width == chunk->pitch)
@@ -203,7 +203,7 @@ static CUresult send_packed(gpb_staging *staging)
             bytes += bytes_of(chunk);
             last = chunk;
         }
-        if (first->after) result = gpb_driver_open(NULL)->cuStreamWaitEvent(staging->stream, first->after, 0);
+        if (first->after) result = gpb_driver_get()->cuStreamWaitEvent(staging->stream, first->after, 0);
         if (!result) result = copy(staging, first, bytes, true);
         staging->moved = next;
         staging->ready -= bytes;
@@ -260,7 +260,7 @@ CUresult gpb_staging_arrived(gpb_staging *staging, bool *arrived)
     *arrived = false;
     if (staging->passed == staging->recorded) return CUDA_SUCCESS;
     const CUevent next = staging->event[staging->passed % GPB_STAGING_EVENTS];
-    const CUresult result = gpb_driver_open(NULL)->cuEventQuery(next);
+    const CUresult result = gpb_driver_get()->cuEventQuery(next);
     if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
     *arrived = true;
     return result;

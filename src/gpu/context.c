@@ -46,7 +46,7 @@ static void leave(void)
 static void pop(void)
 {
     CUcontext popped;
-    gpb_driver_open(NULL)->cuCtxPopCurrent(&popped);
+    gpb_driver_get()->cuCtxPopCurrent(&popped);
 }
 
 /* ---- is it the same context? */
@@ -57,14 +57,14 @@ static uint64_t buffer_id(CUdeviceptr at)
     unsigned long long id = 0;
     CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
     void *value = &id;
-    return gpb_driver_open(NULL)->cuPointerGetAttributes(1, &attribute, &value, at) ? 0 : id;
+    return gpb_driver_get()->cuPointerGetAttributes(1, &attribute, &value, at) ? 0 : id;
 }
 
 /* Drivers before CUDA 12 do not number contexts. There a few bytes of the context's memory tell: the
    canary. */
 static bool canary_lives(const gpb_device *device)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const CUdeviceptr canary = atomic_load(&device->canary);
     unsigned flags;
     int active;
@@ -77,7 +77,7 @@ static bool canary_lives(const gpb_device *device)
 #if CUDA_VERSION >= 12000
 static bool number_of(CUcontext context, unsigned long long *number, CUresult *result)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     *result = driver->cuCtxGetId ? driver->cuCtxGetId(context, number) : CUDA_ERROR_NOT_SUPPORTED;
     return *result == CUDA_SUCCESS;
 }
@@ -108,7 +108,7 @@ static void identify(gpb_device *device)
     CUdeviceptr canary = 0;
     CUresult result;
     if (!number_of(device->context, &number, &result)) {
-        if (gpb_driver_open(NULL)->cuMemAlloc(&canary, sizeof(uint32_t))) canary = 0;
+        if (gpb_driver_get()->cuMemAlloc(&canary, sizeof(uint32_t))) canary = 0;
         number = canary ? buffer_id(canary) : 0;
     }
     atomic_store(&device->canary, canary);
@@ -119,7 +119,7 @@ void gpb_context_identify(gpb_device *device)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
-    if (!gpb_driver_open(NULL)->cuCtxPushCurrent(device->context)) {
+    if (!gpb_driver_get()->cuCtxPushCurrent(device->context)) {
         identify(device);
         pop();
     }
@@ -131,7 +131,7 @@ void gpb_context_identify(gpb_device *device)
    a finished one before that. */
 static CUresult renew(gpb_device *device)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUcontext context = NULL;
     CUresult result = driver->cuDevicePrimaryCtxRetain(&context, device->handle);
     if (result) return result;
@@ -166,7 +166,7 @@ static CUresult push(gpb_device *device)
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < TRIES && (i == 0 || result == CUDA_ERROR_CONTEXT_IS_DESTROYED); i++) {
         result = gpb_context_same(device) ? CUDA_SUCCESS : renew_once(device);
-        if (!result) result = gpb_driver_open(NULL)->cuCtxPushCurrent(device->context);
+        if (!result) result = gpb_driver_get()->cuCtxPushCurrent(device->context);
     }
     return result;
 }
@@ -187,7 +187,7 @@ void gpb_context_exit(void)
 
 bool gpb_context_records_graph(void)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUstreamCaptureStatus status;
     return driver->cuStreamIsCapturing
            && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

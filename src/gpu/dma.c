@@ -19,7 +19,7 @@ static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdevice
         .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED,
         .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
         .WidthInBytes = tight, .Height = (size_t)panel->cols };
-    return gpb_driver_open(NULL)->cuMemcpy2DAsync(&copy, stream);
+    return gpb_driver_get()->cuMemcpy2DAsync(&copy, stream);
 }
 
 static gpb_matrix_rows rows_of(const gpb_dma_shape *panel, int64_t col)
@@ -51,9 +51,9 @@ CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdevicep
 
 /* One attempt at gpb_dma_copy_and_wait, and the wait for it. plainly: column by column with the driver's
    simplest copies, which need least of it. */
-static CUresult bounce(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
+static CUresult copy_once(const gpb_dma_shape *panel, CUdeviceptr gpu, char *host, bool fetch, bool plainly)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
     CUDA_MEMCPY2D copy = { .WidthInBytes = tight, .Height = (size_t)panel->cols };
     CUstream stream = CU_STREAM_LEGACY;
@@ -107,7 +107,7 @@ CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void
         }
         result = gpb_context_enter(&devices[0]);
         if (!result) {
-            result = bounce(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
+            result = copy_once(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
             gpb_context_exit();
         }
         if (!result || gpb_driver_sticky(result)) break;

@@ -92,7 +92,7 @@ static const char *device_list(void)
 void gpb_gpu_note_device(void)
 {
     CUdevice device;
-    const gpb_driver *open = gpb_driver_open(NULL);
+    const gpb_driver *open = gpb_driver_get();
     if (open && !atomic_load(&noted) && !open->cuCtxGetDevice(&device)) atomic_store(&noted, device + 1);
 }
 

@@ -51,7 +51,7 @@ static CUresult load(gpb_device *device, enum gpb_image image)
     const int64_t now = gpb_clock_ns();
     const bool later = device->missing[image] == CUDA_ERROR_OUT_OF_MEMORY && now >= device->again_ns[image];
     if (device->module[image] || (device->missing[image] && !later)) return device->missing[image];
-    device->missing[image] = gpb_driver_open(NULL)->cuModuleLoadData(&device->module[image],
+    device->missing[image] = gpb_driver_get()->cuModuleLoadData(&device->module[image],
                                                                      gpb_images[image]);
     device->again_ns[image] = gpb_clock_ns() + 10 * (gpb_clock_ns() - now);
     return device->missing[image];
@@ -60,7 +60,7 @@ static CUresult load(gpb_device *device, enum gpb_image image)
 /* Under the lock. */
 static CUresult find(gpb_device *device, const row *of, CUfunction *function)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUresult result = load(device, of->image);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
     if (!result && of->smem > 48 * 1024)
@@ -75,7 +75,7 @@ static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUf
 {
     int clusters = device->sms / GPB_SPLIT_CLUSTER;
 #if CUDA_VERSION >= 11080
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
     const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SPLIT_CLUSTER),
@@ -121,7 +121,7 @@ void gpb_kernels_forget(gpb_device *device)
 
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const row of = row_of(launch->which);
     const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
                    threads = (unsigned)of.threads;

@@ -18,7 +18,7 @@ static const gpb_driver *driver;
 
 void gpb_lanes_make(gpb_device *first, int count)
 {
-    driver = gpb_driver_open(NULL);
+    driver = gpb_driver_get();
     gpb_lanes.devices = first;
     gpb_lanes.device_count = count;
     for (int i = 0; i < count; i++) {
@@ -47,9 +47,9 @@ static CUresult ready_ring(gpb_staging **staging, CUdevice device, size_t bytes)
 static CUresult ready_words(gpb_lane *lane)
 {
     CUresult result = gpb_pinned_ready(&lane->words, lane->device->handle,
-                                       GPB_TABLE_BYTES + sizeof *lane->notice);
+                                       GPB_TABLE_BYTES + sizeof *lane->flagged);
     lane->table = lane->words.at;
-    lane->notice = result ? NULL : (uint32_t *)(void *)(lane->table + GPB_TABLE_BYTES);
+    lane->flagged = result ? NULL : (uint32_t *)(void *)(lane->table + GPB_TABLE_BYTES);
     return result;
 }
 
@@ -182,7 +182,7 @@ static gpb_lane *occupy(gpb_lane *lane)
 
 typedef struct waiter {
     struct waiter *next;
-    pthread_cond_t look;
+    pthread_cond_t wake;
     int device;
     bool large;
     gpb_lane *lane;                          /* NULL until a lane is handed over; from then on the waiter is
@@ -211,14 +211,14 @@ static void hand_out(void)
         }
         *at = w->next;
         w->lane = lane;
-        pthread_cond_signal(&w->look);
+        pthread_cond_signal(&w->wake);
     }
     waiter *now = next_large();
-    if (now && now != before) pthread_cond_signal(&now->look);
+    if (now && now != before) pthread_cond_signal(&now->wake);
 }
 
 /* Sleeps until a turn may be over. */
-static void doze(waiter *w)
+static void wait_one_turn(waiter *w)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -227,7 +227,7 @@ static void doze(waiter *w)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&w->look, &gpb_lanes.lock, &until);
+    pthread_cond_timedwait(&w->wake, &gpb_lanes.lock, &until);
     hand_out();
 }
 
@@ -245,14 +245,14 @@ static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
 {
     waiter *me = calloc(1, sizeof *me), **end = &queue;
     if (!me) return NULL;
-    pthread_cond_init(&me->look, NULL);
+    pthread_cond_init(&me->wake, NULL);
     me->device = facts->device - 1;
     me->large = large;
     while (*end) end = &(*end)->next;
     *end = me;
     while (!me->lane && may_begin(facts)) {
-        if (next_large() == me) doze(me);
-        else pthread_cond_wait(&me->look, &gpb_lanes.lock);
+        if (next_large() == me) wait_one_turn(me);
+        else pthread_cond_wait(&me->wake, &gpb_lanes.lock);
     }
     gpb_lane *lane = me->lane;
     for (waiter **at = &queue; *at && !lane; at = &(*at)->next)
@@ -260,7 +260,7 @@ static gpb_lane *wait_for_lane(const gpb_facts *facts, bool large)
             *at = me->next;
             break;
         }
-    pthread_cond_destroy(&me->look);
+    pthread_cond_destroy(&me->wake);
     free(me);
     return lane;
 }
@@ -276,7 +276,7 @@ bool gpb_lanes_block(const gpb_device *device, int number, gpb_block **idle)
 void gpb_lanes_wake(void)
 {
     pthread_mutex_lock(&gpb_lanes.lock);
-    for (waiter *w = queue; w; w = w->next) pthread_cond_signal(&w->look);
+    for (waiter *w = queue; w; w = w->next) pthread_cond_signal(&w->wake);
     pthread_cond_broadcast(&gpb_lanes.more_room);
     pthread_mutex_unlock(&gpb_lanes.lock);
 }

@@ -20,7 +20,7 @@
    ordered among each other, so the stream that allocated is waited for before any of them uses the arena. */
 static CUresult get_memory(gpb_lane *lane, int64_t bytes)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     gpb_block *block = &lane->arena;
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     if (lane->device->pooled) {
@@ -37,7 +37,7 @@ static CUresult get_memory(gpb_lane *lane, int64_t bytes)
 /* Frees a block that is no longer in use. The driver keeps a pool's memory until the stream is waited for. */
 static void give_memory(const gpb_device *device, const gpb_block *block)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     if (!device->pooled || driver->cuMemFreeAsync(block->at, block->stream)) driver->cuMemFree(block->at);
     else driver->cuStreamSynchronize(block->stream);
 }
@@ -248,7 +248,7 @@ void gpb_memory_sweep(void)
    died has taken its context along. 4 KiB that do not count in the budget. */
 bool gpb_memory_counters(gpb_lane *lane)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const size_t bytes = GPB_MAX_STREAMK_BLOCKS * sizeof(uint32_t);
     CUdeviceptr counters = 0;
     if (lane->counters) return true;

@@ -71,7 +71,7 @@ static CUresult ask(const void *pointer, known *about)
                                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                                          CU_POINTER_ATTRIBUTE_RANGE_SIZE };
     void *values[] = { &memory, &managed, &about->ordinal, &about->context, &start, &about->bytes };
-    CUresult result = gpb_driver_open(NULL)->cuPointerGetAttributes(6, attributes, values,
+    CUresult result = gpb_driver_get()->cuPointerGetAttributes(6, attributes, values,
                                                                     (CUdeviceptr)(uintptr_t)pointer);
     if (result) return result;
     about->managed = managed;
@@ -240,7 +240,7 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda)
 static bool might_be_on_gpu(const void *pointer)
 {
     known about;
-    if (!pointer || !gpb_driver_open(NULL)) return false;
+    if (!pointer || !gpb_driver_get()) return false;
     CUresult result = ask(pointer, &about);
     return (about.on_gpu && !about.managed) || result == CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -277,12 +277,12 @@ static bool is_fresh(const void *pointer, uint64_t now)
 
 /* One simple question; a context is made current only if the driver wants one. Any unclear answer counts as
    on_gpu, and gpb_place_facts looks closer. */
-static void look(const void *pointer, uint64_t now)
+static void ask_driver(const void *pointer, uint64_t now)
 {
     unsigned memory = 0, managed = 0;
     CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED };
     void *values[] = { &memory, &managed };
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUresult result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
     if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
         result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
@@ -298,7 +298,7 @@ bool gpb_place_probed_host(const gpb_call *call, uint64_t now)
     bool there = call->x[GPB_C].array;
     if (!gpb_gpu_started()) return !any_might(call);
     for (int i = 0; i < 3 && !there; i++) {
-        if (!is_fresh(operands[i], now)) look(operands[i], now);
+        if (!is_fresh(operands[i], now)) ask_driver(operands[i], now);
         there = probe_of(operands[i])->on_gpu;
     }
     return !there;
@@ -357,7 +357,7 @@ static bool is_gone(const void *pointer, uint64_t now)
     if (gpb_gpu_forked() || gpb_host_memory(&pointer, 1)) return false;
     probe *g = probe_of(pointer);
     if (!is_fresh(pointer, now) || !g->lost) {
-        look(pointer, now);
+        ask_driver(pointer, now);
         g->on_gpu = g->on_gpu && !gpb_host_readable(pointer);
         g->lost = true;
     }

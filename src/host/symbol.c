@@ -63,11 +63,11 @@ static void *settle(unsigned number, const void *caller)
 {
     const bool plain = gpb_symbol_plain(number);
     if (plain && atomic_load(&aside) == BY_CALLER) {
-        gpb_watch_look(__builtin_ia32_rdtsc());
+        gpb_watch_scan(__builtin_ia32_rdtsc());
         void *wide = gpb_watch_wide(number, caller);
         return wide ? wide : target_of(number);
     }
-    gpb_watch_look(0);
+    gpb_watch_scan(0);
     const int before = atomic_load(&aside);
     if (plain && before == BY_CALLER) return settle(number, caller);
     void *target = target_of(number);

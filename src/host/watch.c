@@ -12,20 +12,20 @@
 #include "src/host/probe.h"
 #include "src/service/linker.h"
 
-static atomic_uint changed_looks;        /* looks that found other libraries than the one before */
+static atomic_uint changed_scans;        /* scans that found other libraries than the one before */
 
 /* ---- what is here */
 
-typedef struct look {
+typedef struct scan {
     unsigned long long adds, changes;    /* libraries that ever came; that ever came or went */
-    unsigned long long here, older;      /* libraries that are here; that were here at the last look */
+    unsigned long long here, older;      /* libraries that are here; that were here at the last scan */
     bool libcuda, blas_came;
-} look;
+} scan;
 
 static int count_changes(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
-    look *l = out;
+    scan *l = out;
     l->adds = info->dlpi_adds;
     l->changes = info->dlpi_adds + info->dlpi_subs;
     l->here = info->dlpi_adds - info->dlpi_subs;
@@ -35,7 +35,7 @@ static int count_changes(struct dl_phdr_info *info, size_t size, void *out)
 static int read_names(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
-    look *l = out;
+    scan *l = out;
     const char *name = strrchr(info->dlpi_name, '/');
     name = name ? name + 1 : info->dlpi_name;
     if (strncmp(name, "libcuda.so", 10) == 0) l->libcuda = true;
@@ -90,7 +90,7 @@ void *gpb_watch_wide(enum gpb_symbol symbol, const void *caller)
     static struct { _Atomic uintptr_t check, target; } places[PLACES];
     static char none;
     const uintptr_t golden = 0x9e3779b97f4a7c15u;       /* spreads neighbours: Knuth's multiplicative hash */
-    const uintptr_t key = ((uintptr_t)caller << 12 ^ symbol) + atomic_load(&changed_looks) * golden;
+    const uintptr_t key = ((uintptr_t)caller << 12 ^ symbol) + atomic_load(&changed_scans) * golden;
     const uintptr_t at = (key * golden >> 32) % PLACES;
     uintptr_t target = atomic_load(&places[at].target);
     if (!target || atomic_load(&places[at].check) != (key ^ target)) {
@@ -104,11 +104,11 @@ void *gpb_watch_wide(enum gpb_symbol symbol, const void *caller)
     return target == (uintptr_t)&none ? NULL : (void *)target;
 }
 
-/* ---- looking */
+/* ---- scanning */
 
-bool gpb_watch_look(uint64_t now)
+bool gpb_watch_scan(uint64_t now)
 {
-    /* Between looks: 130 to 200 us. Opening libcuda and making a context in it take a thousand times as
+    /* Between scans: 130 to 200 us. Opening libcuda and making a context in it take a thousand times as
        long. */
     enum { CYCLES = 400000 };
     static _Atomic unsigned long long seen, seen_adds;
@@ -117,10 +117,10 @@ bool gpb_watch_look(uint64_t now)
     if (gpb_linker_spoiled() || (now && now - atomic_load_explicit(&last, memory_order_relaxed) < CYCLES))
         return atomic_load_explicit(&libcuda, memory_order_relaxed);
     if (now) atomic_store_explicit(&last, now, memory_order_relaxed);
-    look l = { 0 };
+    scan l = { 0 };
     int cancel;
     if (!now) cancel = gpb_linker_enter();
-    else if (!gpb_linker_try(&cancel)) return atomic_load(&libcuda);      /* a fork: a later call looks */
+    else if (!gpb_linker_try(&cancel)) return atomic_load(&libcuda);      /* a fork: a later call scans */
     dl_iterate_phdr(count_changes, &l);
     if (l.changes != atomic_load(&seen) && !gpb_objects_opening()) {
         const unsigned long long came = l.adds - atomic_load(&seen_adds);
@@ -130,7 +130,7 @@ bool gpb_watch_look(uint64_t now)
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen_adds, l.adds);
         atomic_store(&seen, l.changes);
-        atomic_fetch_add(&changed_looks, 1);
+        atomic_fetch_add(&changed_scans, 1);
     }
     gpb_linker_leave(cancel);
     return atomic_load(&libcuda);

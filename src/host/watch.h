@@ -9,10 +9,10 @@
 
 #include "src/host/symbol.h"
 
-/* Looks for libraries that came or went since the last look. If a BLAS whose plain names take 64-bit integers
-   has come, we stand aside (symbol.h). now: the processor's cycle counter, so that it looks only if the last
-   look is some time ago; 0: it looks at once. Returns true if libcuda is in the process. */
-bool gpb_watch_look(uint64_t now);
+/* Looks for libraries that came or went since the last scan. If a BLAS whose plain names take 64-bit integers
+   has come, we stand aside (symbol.h). now: the processor's cycle counter, so that it scans only if the last
+   scan is some time ago; 0: it scans at once. Returns true if libcuda is in the process. */
+bool gpb_watch_scan(uint64_t now);
 /* The host's function with 64-bit integers, if the library with the calling code would have found one under
    this name without us; else NULL. */
 void *gpb_watch_wide(enum gpb_symbol symbol, const void *caller);

@@ -153,7 +153,7 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */
     const enum gpb_offload_when when = (enum gpb_offload_when)gpb_option_number(GPB_OPTION_OFFLOAD);
-    *libcuda = gpb_watch_look(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
+    *libcuda = gpb_watch_scan(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called inside a fork handler";
     const bool surely_host = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, surely_host, !surely_host || gpb_gpu_possible());

@@ -85,7 +85,7 @@ static bool agrees(sight *s, double product, double before)
 }
 
 /* Checks columns [s->j, s->j + s->cols), rows [from, to). */
-static bool look(sight *s, int64_t from, int64_t to)
+static bool check_rows(sight *s, int64_t from, int64_t to)
 {
     const gpb_call *g = s->call;
     const double alpha = (double)g->alpha, beta = (double)g->beta;
@@ -114,14 +114,14 @@ static bool look(sight *s, int64_t from, int64_t to)
 
 /* Checks a group of columns. In a triangle, first the rows that all of its columns have, then the rest column
    by column. */
-static bool look_at_group(sight *s)
+static bool check_group(sight *s)
 {
     const char uplo = s->call->x[GPB_C].uplo;
     const int64_t first = s->j, last = s->j + s->cols - 1, m = s->call->m;
-    if (uplo == 'G') return look(s, 0, m);
-    bool right = uplo == 'U' ? look(s, 0, first + 1) : look(s, last, m);
+    if (uplo == 'G') return check_rows(s, 0, m);
+    bool right = uplo == 'U' ? check_rows(s, 0, first + 1) : check_rows(s, last, m);
     for (s->cols = 1, s->j = first; s->j <= last && right; s->j++) {
-        right = uplo == 'U' ? look(s, first + 1, s->j + 1) : look(s, s->j, last);
+        right = uplo == 'U' ? check_rows(s, first + 1, s->j + 1) : check_rows(s, s->j, last);
         if (!right) break;
     }
     return right;
@@ -153,7 +153,7 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
         for (int64_t j = 0; j < g->n && right; j += group) {
             s->j = j;
             s->cols = min(group, g->n - j);
-            right = look_at_group(s);
+            right = check_group(s);
         }
     }
     free(room);

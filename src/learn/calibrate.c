@@ -192,7 +192,7 @@ static void learn_whole(void)
 
 static void measure(gpb_device *device)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     link l = { 0 };
     if (gpb_context_enter(device)) return;
     if (!open_link(driver, &l)) {

@@ -26,7 +26,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
     FILE *file = fopen("/proc/cpuinfo", "re");
     while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
     if (file) fclose(file);
-    gpb_driver_open(NULL)->cuDriverGetVersion(&driver);
+    gpb_driver_get()->cuDriverGetVersion(&driver);
     snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_cores(), device->name, driver,
              gpublas_version());
 }

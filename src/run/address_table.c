@@ -61,7 +61,7 @@ static void write_column(CUdeviceptr *to, int every, const members *x, int64_t f
    pinned memory, as many rows at a time as fit. */
 static CUresult send_table(gpb_run *r, int which, const members *column, int columns, int64_t rows)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const size_t bytes = (size_t)columns * sizeof(CUdeviceptr);
     CUresult result = CUDA_SUCCESS;
     for (int64_t row = 0, count; row < rows && !result; row += count) {

@@ -115,7 +115,7 @@ static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *
 /* The GPU has computed or begun some of C. */
 static bool has_begun(const gpb_progress *p)
 {
-    return p->tiles || p->members || p->cols || p->steps || p->torn || p->undrained;
+    return p->tiles || p->members || p->cols || p->steps || p->blocks_missing || p->undrained;
 }
 
 /* Has the host compute the rest. */
@@ -151,7 +151,7 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
        host. Else the host computes here what is left of C. */
     out.done = !out.failure || has_begun(&job.progress) || gpb_facts_on_gpu(facts);
     if (out.failure && out.done) finish(&job);
-    free(job.progress.marks);
+    free(job.progress.flagged_blocks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);
     return out;

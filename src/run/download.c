@@ -63,7 +63,7 @@ static CUresult open_tile(gpb_pipeline *f, const gpb_stage *w)
     gpb_lane *lane = f->run.lane;
     const bool one_stream = lane->down->stream == f->run.stream;
     CUresult result = CUDA_SUCCESS;
-    if (f->guarded && w->tiles < f->guarded_from) {
+    if (f->fallback_queued && w->tiles < f->fallback_queued_from) {
         result = gpb_launch_fallback(&f->run, &w->move);
         if (!result && !one_stream)
             result = gpb_driver_record(f->driver, lane->made_in, lane->tile[w->tiles % GPB_STAGE_AHEAD],
@@ -120,7 +120,7 @@ CUresult gpb_download_pull(gpb_pipeline *f, bool *busy)
 
 bool gpb_download_flagged(const gpb_pipeline *f)
 {
-    return f->run.plan->speculative && !f->guarded && *(volatile uint32_t *)f->run.lane->notice;
+    return f->run.plan->speculative && !f->fallback_queued && *(volatile uint32_t *)f->run.lane->flagged;
 }
 
 /* A block of C is flagged after all. The tiles from this one on were computed without the fallback kernels,
@@ -128,8 +128,8 @@ bool gpb_download_flagged(const gpb_pipeline *f)
 static void fetch_again(gpb_pipeline *f)
 {
     gpb_staging *down = f->run.lane->down;
-    f->guarded = true;
-    f->guarded_from = f->launch.tiles;
+    f->fallback_queued = true;
+    f->fallback_queued_from = f->launch.tiles;
     for (uint64_t x = down->moved; x < down->made; x++) gpb_staging_chunk(down, x)->lost = true;
     f->fetch = f->land;
 }

@@ -20,11 +20,11 @@ typedef struct gpb_progress {
     int64_t bytes_up, bytes_down;
     bool undrained;              /* C is not in host memory, and queued work on it could not be waited for:
                                     its contents are unknown */
-    bool fell_back;               /* flagged blocks were left to the plan's fallback */
+    bool fell_back;              /* flagged blocks were left to the plan's fallback */
     /* The fallback failed: beside `steps` panels, C has all of the next panel except the flagged blocks of
-       GPB_GUARD rows and columns. marks says which: for each member of the tile, the rows of blocks, then the
-       columns. The receiver frees it; NULL: it could not be had. */
-    bool torn, *marks;
+       GPB_GUARD rows and columns. flagged_blocks says which: for each member of the tile, the rows of blocks,
+       then the columns. The receiver frees it; NULL: it could not be had. */
+    bool blocks_missing, *flagged_blocks;
 } gpb_progress;
 
 typedef struct gpb_job {

@@ -109,12 +109,12 @@ static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args 
     CUresult result = gpb_address_bind_args(r, &piece->tile, &a, &b, c, &args);
     if (!result) result = launch_kernel(r, r->plan->fallback, &args, 1);
     /* In place, C then has all but the flagged blocks. */
-    r->progress->torn = result && r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
+    r->progress->blocks_missing = result && r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
     return result;
 }
 
 /* One rectangle after another, because flagged data is rare. */
-static CUresult stand_in_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm_args args, const gpb_view *c)
+static CUresult fallback_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm_args args, const gpb_view *c)
 {
     CUresult result = CUDA_SUCCESS;
     gpb_launch_set piece = *pieces;
@@ -196,7 +196,7 @@ static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
     return !move->first ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
 }
 
-static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool guarded)
+static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool with_fallback)
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
     const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
@@ -208,10 +208,10 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     if (!slices || !move->reads)
         return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
     result = launch_clusters(r, r->plan->kernel, &args);
-    return result || !guarded ? result : stand_in_each(r, piece, args, &c);
+    return result || !with_fallback ? result : fallback_each(r, piece, args, &c);
 }
 
-CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
+CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
 {
     gpb_launch_set pieces[2];
     CUresult result = move->reads ? gpb_operand_prepare(r, move) : CUDA_SUCCESS;
@@ -221,7 +221,7 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool guarded)
     for (int i = 0; i < count && !result; i++) {
         /* This also sets the SPLIT kernel's counters to zero. */
         if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_slice_strips(r, move);
-        if (!result) result = multiply(r, move, &pieces[i], guarded);
+        if (!result) result = multiply(r, move, &pieces[i], with_fallback);
     }
     return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));
 }
@@ -237,7 +237,7 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
                                .beta = GPB_SCALAR_PARTS(beta) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
-        if (!result) result = stand_in_each(r, &pieces[i], args, &c);
+        if (!result) result = fallback_each(r, &pieces[i], args, &c);
     }
     return result;
 }

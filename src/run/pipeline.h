@@ -8,14 +8,14 @@
 enum { GPB_STAGE_AHEAD = GPB_TILE_EVENTS };      /* moves that one stage may be ahead of the next */
 
 /* Flagged blocks: gpb_ssplit finds rows for which slices are not accurate enough, flags them block by block
-   (guard words, gemm_args.h) and sets the lane's `notice`. A SPLIT kernel leaves the flagged blocks of C to
-   the plan's `wide` and `fallback` kernels. These are launched behind each tile (`guarded`). But if all that
-   they need stays in place to the end, they are launched only once the notice is seen (the plan's
-   `speculative`), because flags are rare and two empty launches cost more than small tiles do. If they fail
-   where C is in place, C is `torn`. */
+   (guard words, gemm_args.h) and sets the lane's `flagged`. A SPLIT kernel leaves the flagged blocks of C to
+   the plan's `wide` and `fallback` kernels. These are launched behind each tile (`fallback_queued`). But if
+   all that they need stays in place to the end, they are launched only once `flagged` is seen to be set (the
+   plan's `speculative`), because flags are rare and two empty launches cost more than small tiles do. If they
+   fail where C is in place, the flagged blocks are missing (job.h). */
 
 typedef struct gpb_stage {
-    gpb_schedule_cursor walk;
+    gpb_schedule_cursor cursor;
     gpb_move move;                       /* the next move */
     bool ended;
     int64_t moves, tiles;                /* done before it; tiles: those with the last of k */
@@ -32,8 +32,8 @@ typedef struct gpb_pipeline {
     CUevent direct_strip;                /* nor for strips that were queued at once: the event of the last;
                                             NULL: none */
     bool staged, home;                   /* something goes by a ring; C goes home to the caller */
-    bool guarded;                        /* a block was flagged, so fallback kernels are launched: */
-    int64_t guarded_from;                /* for the tiles from this one on */
+    bool fallback_queued;                /* a block was flagged, so fallback kernels are launched: */
+    int64_t fallback_queued_from;        /* for the tiles from this one on */
     int idle;                            /* turns in a row without anything to do, 0.3 us each */
     int patience;                        /* after this many turns the thread does one of the crew's jobs */
 } gpb_pipeline;

@@ -71,12 +71,12 @@ static void columns(const member *x, const gpb_region *t, int64_t from)
 }
 
 /* Computes the flagged blocks, which are all that C lacks of the panel. */
-static void blocks(const member *x, const gpb_region *t, const bool *marks)
+static void blocks(const member *x, const gpb_region *t, const bool *flagged)
 {
     const int64_t rows = gpb_split_guards(t->rows), cols = gpb_split_guards(t->cols);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
-            if (marks[i] || marks[rows + j])
+            if (flagged[i] || flagged[rows + j])
                 rectangle(x, t->i + i * GPB_GUARD, min(GPB_GUARD, t->rows - i * GPB_GUARD),
                           t->j + j * GPB_GUARD, min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
@@ -127,11 +127,12 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     if (begun && begun->done->steps) leave(&x, &begun->last);  /* these panels and beta are in C already */
     for (int i = gpb_call_multiplies(call) ? GPB_A : GPB_C; i < GPB_OPERANDS && ok; i++)
         ok = here(&x, i, places[i], t->member + l, &owned[i]);
-    if (ok && begun && begun->done->torn) {
+    if (ok && begun && begun->done->blocks_missing) {
         const member rest = x;
         x.p = begun->next.p;
         x.k = begun->next.depth;
-        blocks(&x, t, begun->done->marks + l * (gpb_split_guards(t->rows) + gpb_split_guards(t->cols)));
+        const int64_t guards = gpb_split_guards(t->rows) + gpb_split_guards(t->cols);
+        blocks(&x, t, begun->done->flagged_blocks + l * guards);
         x = rest;
         leave(&x, &begun->next);
     }
@@ -154,17 +155,17 @@ bool gpb_repair(const gpb_job *job)
     const gpb_progress *progress = &job->progress;
     /* A plan for the host has no tiles, so all of C is one. */
     gpb_plan whole = job->plan;
-    bool ok = !progress->torn || progress->marks;
+    bool ok = !progress->blocks_missing || progress->flagged_blocks;
     if (!whole.gpu) {
         whole.panel[GPB_A].extent = whole.panel[GPB_A].strip = call->m;
         whole.panel[GPB_B].extent = whole.panel[GPB_B].strip = call->n;
         whole.kc = call->k;
         whole.group = call->batch;
     }
-    gpb_schedule_cursor walk = gpb_schedule_begin(call, &whole);
+    gpb_schedule_cursor cursor = gpb_schedule_begin(call, &whole);
     int64_t number = 0, step = 0;
     left begun = { .done = progress };
-    for (const gpb_move *move; ok && (move = gpb_schedule_next(&walk));) {
+    for (const gpb_move *move; ok && (move = gpb_schedule_next(&cursor));) {
         if (move->tile.rows == 0) continue;
         const bool first = number == progress->tiles;
         step = move->first ? 0 : step + 1;

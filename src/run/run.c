@@ -32,7 +32,7 @@ int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan)
 
 static void next(gpb_stage *w)
 {
-    const gpb_move *move = gpb_schedule_next(&w->walk);
+    const gpb_move *move = gpb_schedule_next(&w->cursor);
     w->ended = !move;
     if (move) w->move = *move;
     w->member = w->row = w->col = 0;
@@ -40,7 +40,7 @@ static void next(gpb_stage *w)
 
 gpb_stage gpb_stage_begin(const gpb_call *call, const gpb_plan *plan)
 {
-    gpb_stage w = { .walk = gpb_schedule_begin(call, plan) };
+    gpb_stage w = { .cursor = gpb_schedule_begin(call, plan) };
     next(&w);
     return w;
 }
@@ -129,7 +129,7 @@ static CUresult launch(gpb_pipeline *f, bool *busy)
         result = wait_for(f, w);
         for (int64_t l = 0; fetched && l < before.tile.members && !result; l++)
             result = gpb_download_copy_c(f, &before, l, 0, before.tile.cols, true);
-        if (!result) result = gpb_launch_move(r, &before, !f->run.plan->speculative || f->guarded);
+        if (!result) result = gpb_launch_move(r, &before, !f->run.plan->speculative || f->fallback_queued);
         if (!result && f->home && gpb_stage_ends_tile(&before) && r->lane->down->stream != r->stream)
             result = gpb_driver_record(f->driver, r->lane->made_in, r->lane->tile[w->tiles % GPB_STAGE_AHEAD],
                                        r->stream);
@@ -198,7 +198,7 @@ static CUresult pump(gpb_pipeline *f)
    keeps the event until that has happened. */
 static CUresult follow_context(const gpb_run *r, CUcontext context)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     CUcontext popped;
     CUevent event = NULL;
     CUresult result = driver->cuCtxPushCurrent(context);
@@ -231,7 +231,7 @@ static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
    stream. */
 static CUresult follow_legacy(gpb_run *r)
 {
-    const gpb_driver *driver = gpb_driver_open(NULL);
+    const gpb_driver *driver = gpb_driver_get();
     const gpb_call *call = r->call;
     const bool reads = gpb_call_multiplies(call), a = r->x[GPB_A].place == GPB_PLACE_DEVICE,
                b = r->x[GPB_B].place == GPB_PLACE_DEVICE;
@@ -256,8 +256,8 @@ static CUresult follow_legacy(gpb_run *r)
 /* ---- the end of C in place */
 
 /* Finds out which of the `count` guard words are at the level or above, for each member of the tile. */
-static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guard, int64_t stride,
-                            uint64_t epoch, int64_t count, bool *marks, int64_t apart)
+static CUresult fetch_flags(const gpb_region *t, int level, const uint64_t *guard, int64_t stride,
+                            uint64_t epoch, int64_t count, bool *flagged, int64_t apart)
 {
     uint64_t *words = malloc((size_t)count * sizeof *words);
     CUresult result = words ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -265,7 +265,8 @@ static CUresult fetch_marks(const gpb_region *t, int level, const uint64_t *guar
                                   .element = sizeof *words, .uplo = 'G' };
     for (int64_t l = 0; l < t->members && !result; l++) {
         result = gpb_dma_copy_and_wait(&panel, guard + l * stride, words, true);
-        for (int64_t i = 0; i < count; i++) marks[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
+        for (int64_t i = 0; i < count; i++)
+            flagged[l * apart + i] = gpb_guard_level(words[i], epoch) >= level;
     }
     free(words);
     return result;
@@ -276,15 +277,15 @@ static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
     const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
-    bool *marks = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *marks);
-    if (marks
-        && !fetch_marks(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, marks,
+    bool *flagged = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *flagged);
+    if (flagged
+        && !fetch_flags(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, flagged,
                         rows + cols)
-        && !fetch_marks(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols,
-                        marks + rows, rows + cols))
-        r->progress->marks = marks;
+        && !fetch_flags(t, args->level, args->guard_b, args->stride_guard_b, args->epoch_b, cols,
+                        flagged + rows, rows + cols))
+        r->progress->flagged_blocks = flagged;
     else
-        free(marks);
+        free(flagged);
 }
 
 /* Waits for all that is queued; tries once more if waiting itself fails. A driver that cannot wait at all
@@ -302,17 +303,18 @@ static CUresult end_in_place(gpb_pipeline *f, CUresult result)
     gpb_run *r = &f->run;
     gpb_progress *progress = r->progress;
     CUresult drained = wait(f, r->stream);
-    progress->fell_back = *(volatile uint32_t *)r->lane->notice != 0;
+    progress->fell_back = *(volatile uint32_t *)r->lane->flagged != 0;
     if (f->run.plan->speculative && (progress->fell_back || drained) && !result) {
         result = gpb_launch_fallback(r, &f->only);
         if (result) progress->tiles = progress->steps = 0;
         CUresult again = wait(f, r->stream);
         if (!drained) drained = again;
     }
-    if (progress->torn && progress->fell_back) {
+    if (progress->blocks_missing && progress->fell_back) {
         explain(r, f->run.plan->speculative ? &f->only.tile : &f->launch.move.tile);
-    } else if (progress->torn) {      /* no block is flagged, so there was nothing for the fallback to do */
-        progress->torn = false;
+    } else if (progress->blocks_missing) {
+        /* No block is flagged, so there was nothing for the fallback to do. */
+        progress->blocks_missing = false;
         progress->steps++;
     }
     return drained ? drained : result;
@@ -348,7 +350,7 @@ static CUresult end(gpb_pipeline *f, CUresult result)
     gpb_progress *progress = f->run.progress;
     progress->bytes_up = (int64_t)lane->up->bytes;
     progress->bytes_down = (int64_t)lane->down->bytes;
-    if (f->home) progress->fell_back = *(volatile uint32_t *)lane->notice != 0;
+    if (f->home) progress->fell_back = *(volatile uint32_t *)lane->flagged != 0;
     else result = end_in_place(f, result);
     if (result) result = stop(f, result);
     gpb_staging_end(lane->up);
@@ -372,7 +374,7 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     const bool reads = gpb_call_multiplies(call);
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k,
                  bytes = (double)gpb_call_element(call) * (double)call->batch;
-    gpb_pipeline f = { .run = gpb_operand_begin(lane, job), .driver = gpb_driver_open(NULL) };
+    gpb_pipeline f = { .run = gpb_operand_begin(lane, job), .driver = gpb_driver_get() };
     f.home = facts->where[GPB_C].place != GPB_PLACE_DEVICE;
     f.staged = gpb_place_on_host(facts->where[GPB_C].place);
     for (int x = 0; x < GPB_C; x++) f.staged |= reads && gpb_where_is(facts, x, GPB_PLACE_HOST);
@@ -394,7 +396,7 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
 {
     job->progress = (gpb_progress){ 0 };
     gpb_pipeline f = set_up(lane, job);
-    *lane->notice = 0;
+    *lane->flagged = 0;
     CUresult result = follow_legacy(&f.run);
     /* If C is in host memory, the host can finish the call, and the end of the program waits for that
        (gpu/gpu.c). */

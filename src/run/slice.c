@@ -54,7 +54,7 @@ static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
     const gpb_slicer *slicer = gpb_kernel_table_slicer(r->lane->device->arch, args->k, args->slices);
     const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->notice = r->lane->notice;
+    args->notice = r->lane->flagged;
     return gpb_kernels_launch(r->lane->device, r->stream,
                               &(gpb_launch){ .which = gpb_kernels_slicer(slicer),
                                              .blocks = (strips ? strips : 1) * slicer->blocks,

@@ -50,11 +50,17 @@ void gpb_driver_pass_linker(void)
     gpb_linker_leave(cancel);
 }
 
-const gpb_driver *gpb_driver_open(const char **why)
+const gpb_driver *gpb_driver_get(void)
 {
     pthread_once(&once, open_once);
-    if (why) *why = missing;
     return missing ? NULL : &driver;
+}
+
+const gpb_driver *gpb_driver_open(const char **why)
+{
+    const gpb_driver *opened = gpb_driver_get();
+    *why = missing;
+    return opened;
 }
 
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode)

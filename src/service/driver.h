@@ -19,8 +19,9 @@ typedef struct gpb_driver {
 /* Returns once no other thread is inside dlopen. Opening and starting libcuda would have to wait for that
    thread. */
 void gpb_driver_pass_linker(void);
-/* The entry points, opened once; NULL if there is no libcuda, or if it lacks some of them. If why is not
-   NULL, *why becomes a phrase that says which. */
+/* The entry points, opened by the first call; NULL if there is no libcuda, or if it lacks some of them. */
+const gpb_driver *gpb_driver_get(void);
+/* The same; *why becomes NULL or a phrase that says what is missing. */
 const gpb_driver *gpb_driver_open(const char **why);
 /* Exchanges the mode in which this thread's calls and a graph that the program records (in any thread) affect
    each other. Calls of ours that are not to be recorded need CU_STREAM_CAPTURE_MODE_RELAXED. In other modes

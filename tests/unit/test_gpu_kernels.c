@@ -31,7 +31,7 @@ static CUresult launch(CUfunction f, unsigned x, unsigned y, unsigned z, unsigne
 }
 static const gpb_driver driver = { .cuModuleLoadData = load, .cuModuleGetFunction = find, .cuFuncSetAttribute = attribute,
                                    .cuOccupancyMaxActiveClusters = occupancy, .cuLaunchKernel = launch };
-const gpb_driver *gpb_driver_open(const char **why) { (void)why; return &driver; }
+const gpb_driver *gpb_driver_get(void) { return &driver; }
 
 static int of_form(enum gpb_form form)
 {

@@ -74,7 +74,7 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda) { return call && 
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now) { return call && now; }
 bool gpb_place_unreachable(const gpb_call *call) { return !call; }
 int gpb_next_threads(void) { return here.threads; }
-bool gpb_watch_look(uint64_t now) { return now != 0; }
+bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 int gpb_crew_size(void) { return 13; }
 int gpb_cores(void) { return 16; }

@@ -42,11 +42,10 @@ static CUresult deallocate(CUdeviceptr at)
     return CUDA_SUCCESS;
 }
 
-const gpb_driver *gpb_driver_open(const char **why)
+const gpb_driver *gpb_driver_get(void)
 {
     static const gpb_driver driver = { .cuStreamCreate = make_stream, .cuEventCreate = make_event, .cuMemAlloc = allocate_some,
                                        .cuMemFree = deallocate };
-    (void)why;
     return &driver;
 }
 void gpb_driver_capture_mode(CUstreamCaptureMode *mode) { (void)mode; }
