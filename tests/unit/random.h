@@ -9,7 +9,9 @@ static uint64_t seed = 88172645463325252u;
 
 static inline int64_t below(int64_t limit)
 {
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
     return (int64_t)(seed % (uint64_t)limit);
 }
 

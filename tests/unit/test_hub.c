@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The hub, over real plans, with a host BLAS, a GPU and a clock of the test's own: what programs of a few sizes come to. The host's threads
-   look for work for 134 ms after each call; beside them the GPU takes `contended` times as long. */
+/* The hub with real plans, and with a host BLAS, a GPU and a clock of the test's own. Programs of a few
+   sizes show what routing costs them. After each call the host's threads spin for 134 ms; while they do,
+   the GPU takes `contended` times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,10 +29,10 @@ static double its_s(void) { return now_s; }
 
 typedef struct world { double contended; int threads; } world;
 static world here;
-static double host_worked_s = -1;            /* when the host's threads last did */
-static int on_gpu, asked;                    /* calls that the GPU computed; for which facts were asked */
+static double host_worked_s = -1;            /* when the host's threads last worked */
+static int on_gpu, asked;  /* calls that the GPU computed; calls for which facts were gathered */
 
-/* One size: seconds on the host, on the GPU alone. */
+/* One size; seconds on the host, and on a GPU without contention. */
 typedef struct product { gpb_call call; double host_s, gpu_s; } product;
 static const product *current;
 
@@ -42,7 +43,10 @@ static product product_of(int n, double host_s, double gpu_s)
                         .x[GPB_B].ld = n, .x[GPB_C].ld = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
 }
 
-static double gpu_takes(const product *p) { return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.contended : 1); }
+static double gpu_takes(const product *p)
+{
+    return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.contended : 1);
+}
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
@@ -63,7 +67,12 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 void gpb_touch(const gpb_call *call, const gpb_facts *facts) { (void)call, (void)facts; }
 bool gpb_gpu_start(void) { return true; }
 void gpb_ready_begin(void) { }
-bool gpb_ready_await(bool measured, double most_s) { return (void)measured, (void)most_s, true; }
+bool gpb_ready_await(bool measured, double most_s)
+{
+    (void)measured;
+    (void)most_s;
+    return true;
+}
 bool gpb_ready_is_near(void) { return false; }
 double gpb_ready_left_s(void) { return 0; }
 bool gpb_gpu_started(void) { return true; }
@@ -88,7 +97,7 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
     return verify && call && facts && out;
 }
 
-/* One call, wherever it goes; what it took. */
+/* One call, wherever it goes. Returns the seconds that it took. */
 static double does(const product *p)
 {
     const double begin_s = now_s;
@@ -108,17 +117,18 @@ static void forget(double contended, int threads)
     atomic_store(&gpb_machine_here.dma_mbs, 50000);
     atomic_store(&gpb_machine_here.core_mbs, 10000);
     atomic_store(&gpb_machine_here.launch_ns, 12000);
-    atomic_fetch_add(&changes, 1);           /* decisions that were remembered are void */
+    atomic_fetch_add(&changes, 1);           /* this voids the decisions that were remembered */
     atomic_store(&failures, 0);
     atomic_store(&missed_ns, 0);
     atomic_store(&high_until, 0);
     atomic_store(&limited_until, 0);
     atomic_store(&draining_until, 0);
-    now_s += 10, host_worked_s = -1;
+    now_s += 10;
+    host_worked_s = -1;
     here = (world){ contended, threads };
 }
 
-/* The host has worked before each of some calls, as while the GPU was being started. */
+/* The host works before each of these calls, as it does while the GPU is being started. */
 static void while_the_host_works(const product *p, int calls)
 {
     for (int i = 0; i < calls; i++) {
@@ -130,8 +140,9 @@ static void while_the_host_works(const product *p, int calls)
 
 /* ---- programs */
 
-/* 512, as measured on an H200 and 16 cores: 0.33 ms on the host, 0.13 on the GPU, 0.7 there beside the host's threads. A loop that begins
-   contended stays on the host for less than a second, and then goes to the GPU for good. */
+/* n = 512, as measured on an H200 with 16 cores: 0.33 ms on the host, 0.13 on the GPU, 0.7 on the GPU
+   beside the host's threads. A loop that begins under contention stays on the host for less than a second
+   and then goes to the GPU for good. */
 static void one_size(void **state)
 {
     (void)state;
@@ -147,7 +158,8 @@ static void one_size(void **state)
     assert_int_equal(on_gpu, 1000);
 }
 
-/* By turns with one that is always the host's, which so keeps its threads about: what the attempts cost is soon less than a fiftieth. */
+/* One size alternates with another that always goes to the host and so keeps its threads spinning. The
+   attempts soon cost less than a fiftieth. */
 static void with_the_host(void **state)
 {
     (void)state;
@@ -160,19 +172,23 @@ static void with_the_host(void **state)
     assert_true(spent < 1.02 * calls * (p.host_s + small.host_s));
 }
 
-/* Large ones are worth it beside the host's threads, too. */
+/* Large calls are faster on the GPU even beside the host's threads. */
 static void large_beside_the_host(void **state)
 {
     (void)state;
     const product p = product_of(2048, 16e-3, 1e-3), small = product_of(100, 40e-6, 200e-6);
     forget(2, 16);
     double spent = 0;
-    for (int i = 0; i < 100; i++) does(&p), does(&small);
+    for (int i = 0; i < 100; i++) {
+        does(&p);
+        does(&small);
+    }
     for (int i = 0; i < 100; i++) spent += does(&p) + does(&small);
     assert_true(spent < 1.05 * 100 * (2 * p.gpu_s + small.host_s));
 }
 
-/* A host of four threads leaves the crew twelve cores: what is quicker on the GPU goes there, beside those threads or not. */
+/* A host of four threads leaves the crew twelve cores. So what is faster on the GPU goes there, whether or
+   not those threads spin. */
 static void beside_few(void **state)
 {
     (void)state;
@@ -186,22 +202,26 @@ static void beside_few(void **state)
         spent += does(&p);
     }
     assert_true(fabs(spent - 1000 * p.gpu_s) < 1e-6);
-    assert_true(gpb_contention_workers() == 12 && atomic_load(&missed_ns) == 0 && !gpb_contention_is_draining());
+    assert_true(gpb_contention_workers() == 12 && atomic_load(&missed_ns) == 0
+                && !gpb_contention_is_draining());
 }
 
-/* A size that the model is wrong about, either way, is tried on the other side. */
+/* If the model is wrong about a size, either way, the other side is tried. */
 static void wrong_models(void **state)
 {
     (void)state;
     const product host = product_of(1024, 0.5e-3, 1.2e-3), gpu = product_of(300, 0.4e-3, 0.06e-3);
     forget(1, 16);
-    for (int i = 0; i < 50; i++) does(&host), does(&gpu);
+    for (int i = 0; i < 50; i++) {
+        does(&host);
+        does(&gpu);
+    }
     assert_true(fabs(does(&host) - host.host_s) < 1e-9 && fabs(does(&gpu) - gpu.gpu_s) < 1e-9);
 }
 
 /* ---- what is remembered of sizes that are the host's */
 
-/* Of so many calls, those that were looked at. */
+/* Returns how many of these calls had their facts gathered. */
 static int looked_at(const product *p, int calls)
 {
     asked = 0;
@@ -209,7 +229,8 @@ static int looked_at(const product *p, int calls)
     return asked;
 }
 
-/* Until both sides are known and nothing is learnt any more. The host takes exactly what it is thought to. */
+/* Calls until both sides are known and nothing more is learnt. The host takes exactly what the model
+   predicts. */
 static product settled(void)
 {
     product p = product_of(100, 40e-6, 200e-6);
@@ -218,7 +239,8 @@ static product settled(void)
     return p;
 }
 
-/* Of a size that is known to be the host's one call in 256 is looked at, no more and no fewer, whatever else is called. */
+/* Of a size that is known to be the host's, facts are gathered for one call in 256, no more and no fewer,
+   whatever else is called. */
 static void remembers(void **state)
 {
     (void)state;
@@ -227,12 +249,16 @@ static void remembers(void **state)
     looked_at(&other, 256 * 64);
     const unsigned age = gpb_machine_age();
     asked = 0;
-    for (int i = 0; i < 128 * 8; i++) does(&p), does(&other);
+    for (int i = 0; i < 128 * 8; i++) {
+        does(&p);
+        does(&other);
+    }
     assert_int_equal(asked, 8);
     assert_int_equal(gpb_machine_age(), age);
 }
 
-/* Anything that was learnt makes what is remembered void: of each size the next call is looked at, once. */
+/* Whatever is learnt voids what is remembered. Then the next call of each size has its facts gathered,
+   once. */
 static void forgets(void **state)
 {
     (void)state;
@@ -242,7 +268,7 @@ static void forgets(void **state)
         assert_int_equal(looked_at(&p, 1), 1);
         assert_in_range(looked_at(&p, 100), 0, 1);
     }
-    /* A host that slows down is learnt of by the calls that are looked at, and the size goes elsewhere. */
+    /* If the host slows down, the calls that gather facts find out, and the size goes to the GPU. */
     product slow = p;
     slow.host_s = 4e-3;
     looked_at(&slow, 256 * 32);
@@ -251,7 +277,8 @@ static void forgets(void **state)
     assert_int_equal(on_gpu, 256);
 }
 
-/* Decisions that hold for the moment alone are not remembered: a size that is too long on the host, or whose other side is still to be tried. */
+/* Decisions for the moment only are not remembered: of a size that takes long on the host, and of one
+   whose other side is still to be tried. */
 static void not_remembered(void **state)
 {
     (void)state;
@@ -263,8 +290,9 @@ static void not_remembered(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host), cmocka_unit_test(large_beside_the_host),
-                                        cmocka_unit_test(beside_few), cmocka_unit_test(wrong_models), cmocka_unit_test(remembers),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host),
+                                        cmocka_unit_test(large_beside_the_host), cmocka_unit_test(beside_few),
+                                        cmocka_unit_test(wrong_models), cmocka_unit_test(remembers),
                                         cmocka_unit_test(forgets), cmocka_unit_test(not_remembered) };
     return cmocka_run_group_tests_name("hub", tests, NULL, NULL);
 }

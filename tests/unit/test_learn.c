@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Corrections by class of calls: they converge, shrug off what is exceptional, and lend to their neighbours. usage: test_learn */
+/* Corrections by class of calls: they converge, resist outliers, and lend to their neighbours. usage:
+   test_learn */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,18 +27,25 @@ static gpb_learn_key key_of(int64_t m, int64_t n, int64_t k)
     return gpb_learn_key_of(&call);
 }
 
-static gpb_learn_cell cell(uint32_t ratio, uint32_t seen) { return (gpb_learn_cell){ .ratio = ratio, .seen = seen & 63 }; }
+static gpb_learn_cell cell(uint32_t ratio, uint32_t seen)
+{
+    return (gpb_learn_cell){ .ratio = ratio, .seen = seen & 63 };
+}
 
 static int class_of(int64_t m, int64_t n, int64_t k) { return key_of(m, n, k).class; }
 
-/* The ratio of a size of that class that was never seen, and one more call of another such. */
-static double ratio_of(gpb_learn *learnt, int class) { return gpb_learn_ratio(learnt, (gpb_learn_key){ class, 0, 1 }, false); }
+/* The ratio of a size of that class that was never seen before, and one more call of another such size. */
+static double ratio_of(gpb_learn *learnt, int class)
+{
+    return gpb_learn_ratio(learnt, (gpb_learn_key){ class, 0, 1 }, false);
+}
 
 static bool add(gpb_learn *learnt, int class, double modelled_s, double measured_s)
 {
     static uint32_t tag = 1;
     tag++;
-    return gpb_learn_add(learnt, (gpb_learn_key){ class, 1 + tag % (GPB_LEARN_KEPT - 1), tag % 0xffffff }, modelled_s, measured_s);
+    return gpb_learn_add(learnt, (gpb_learn_key){ class, 1 + tag % (GPB_LEARN_KEPT - 1), tag % 0xffffff },
+                         modelled_s, measured_s);
 }
 
 static void classes(void **state)
@@ -46,7 +54,7 @@ static void classes(void **state)
     assert_true(class_of(1, 1, 1) >= 0 && class_of(INT64_MAX, INT64_MAX, INT64_MAX) < GPB_LEARN_CLASSES);
     assert_int_equal(class_of(512, 512, 512) + 3, class_of(1024, 1024, 1024));
     assert_int_equal(class_of(500, 500, 500), class_of(512, 400, 500));
-    assert_int_not_equal(class_of(4096, 4096, 8), class_of(512, 512, 512));        /* 2^27 multiplications each */
+    assert_int_not_equal(class_of(4096, 4096, 8), class_of(512, 512, 512));  /* 2^27 multiplications each */
     assert_int_not_equal(class_of(4096, 4096, 8), class_of(2048, 2048, 32));
     assert_int_not_equal(class_of(2048, 2048, 32), class_of(512, 512, 512));
     gpb_call triangle = { .m = 512, .n = 512, .k = 512, .batch = 2, .x[GPB_C].uplo = 'U' };
@@ -71,7 +79,9 @@ static void converges(void **state)
     }
     double moved = ratio_after(fresh(), 12, 1);
     gpb_learn *learnt = fresh();
-    ratio_after(learnt, 12, 8), moved = ratio_after(learnt, 60, 1);                /* what has changed is followed, down and up */
+    ratio_after(learnt, 12, 8);
+    /* It follows changes, down and up. */
+    moved = ratio_after(learnt, 60, 1);
     assert_true(moved > 0.99 && moved < 1.1);
     moved = ratio_after(learnt, 120, 3);
     assert_true(moved > 2.7 && moved <= 3.01);
@@ -81,11 +91,13 @@ static void exceptions(void **state)
 {
     (void)state;
     gpb_learn *learnt = fresh();
-    assert_true(ratio_after(learnt, 1, 30) == 1);              /* the first call starts threads and touches pages */
+    assert_true(ratio_after(learnt, 1, 30) == 1);  /* the first call starts threads and touches pages */
     assert_true(ratio_after(learnt, 1, 25) <= 2);              /* the second may be unlucky as well */
     double settled = ratio_after(fresh(), 20, 1);
-    learnt = fresh(), ratio_after(learnt, 20, 1);
-    for (int i = 0; i < 20; i++) settled = ratio_after(learnt, 1, i % 4 ? 1 : 50);     /* every fourth call is disturbed */
+    learnt = fresh();
+    ratio_after(learnt, 20, 1);
+    /* Every fourth call is disturbed. */
+    for (int i = 0; i < 20; i++) settled = ratio_after(learnt, 1, i % 4 ? 1 : 50);
     assert_true(settled < 1.15);
     assert_true(ratio_after(fresh(), 1, -1) == 1 && ratio_after(fresh(), 9, 1e9) <= 64);
     learnt = fresh();
@@ -98,7 +110,8 @@ static void lends(void **state)
     (void)state;
     gpb_learn *learnt = fresh();
     ratio_after(learnt, 20, 4);
-    double near = ratio_of(learnt, class_of(1024, 512, 512)), far = ratio_of(learnt, class_of(8192, 8192, 8192));
+    double near = ratio_of(learnt, class_of(1024, 512, 512)),
+           far = ratio_of(learnt, class_of(8192, 8192, 8192));
     double other = ratio_of(learnt, class_of(4096, 4096, 8));
     assert_true(near > 3.5 && near < 4);
     assert_true(far == 1);                                     /* twelve octaves away */
@@ -117,15 +130,16 @@ static void changes(void **state)
     assert_true(add(learnt, class, 1e-3, 1.5e-3));
     int changed = 0;
     for (int i = 0; i < 20; i++) changed += add(learnt, class, 1e-3, 1.51e-3);
-    assert_int_equal(changed, 1);                              /* it became sure */
+    assert_int_equal(changed, 1);                              /* it became certain */
     assert_false(gpb_learn_set(learnt, -1, cell(65536, 4)) || gpb_learn_set(learnt, 0, cell(65536, 9))
                  || gpb_learn_set(learnt, GPB_LEARN_CLASSES, cell(65536, 4))
                  || gpb_learn_set(learnt, 0, cell(1, 4)) || gpb_learn_set(learnt, 0, cell(UINT32_MAX, 4)));
     assert_true(gpb_learn_set(learnt, 0, cell(131072, 8)) && ratio_of(learnt, 0) == 2);
 }
 
-/* A size that was seen twice speaks for itself: its better call, then as a class does; but that it is slower than its class is believed by
-   and by. The rest of its class goes on as before. */
+/* A size that was seen twice has a ratio of its own: that of its faster call at first, then one that
+   follows as a class's does. That it is slower than its class is believed only gradually. The rest of the
+   class goes on as before. */
 static void sizes(void **state)
 {
     (void)state;
@@ -143,11 +157,14 @@ static void sizes(void **state)
     assert_true(gpb_learn_ratio(learnt, odd, true) == reached);
     assert_true(reached > 1.49 && reached < 1.6);
     assert_true(gpb_learn_ratio(learnt, even, false) < 1.6);
-    /* There is room for four sizes in the same place. One more takes that of the least seen, and one of the others only if all are sure. */
+    /* There is room for four sizes in one place. A fifth replaces the one seen least, and one of the
+       others only if all are certain. */
     for (uint32_t i = 1; i <= 4; i++) {
         const gpb_learn_key other = { odd.class, odd.place, odd.tag ^ i };
-        gpb_learn_add(learnt, other, 1e-3, 1e-3), gpb_learn_add(learnt, other, 1e-3, 1e-3);
-        assert_true(gpb_learn_ratio(learnt, other, false) == 1 && gpb_learn_ratio(learnt, odd, false) == reached);
+        gpb_learn_add(learnt, other, 1e-3, 1e-3);
+        gpb_learn_add(learnt, other, 1e-3, 1e-3);
+        assert_true(gpb_learn_ratio(learnt, other, false) == 1
+                    && gpb_learn_ratio(learnt, odd, false) == reached);
     }
     for (uint32_t i = 1; i <= 4; i++)
         for (int calls = 0; calls < GPB_LEARN_SURE; calls++)
@@ -155,15 +172,18 @@ static void sizes(void **state)
     assert_true(gpb_learn_ratio(learnt, (gpb_learn_key){ odd.class, odd.place, odd.tag ^ 4 }, false) == 1);
 }
 
-/* A size that one side knows is to be tried on the other, three times at most; and what that takes then is believed at once. */
+/* A size known on one side only is to be tried on the other, three times at most. What those calls take is
+   believed at once. */
 static void tries(void **state)
 {
     (void)state;
     static gpb_learn host, gpu;
     const gpb_learn_key key = key_of(521, 521, 521);
     gpb_facts facts;
-    memset(&host, 0, sizeof host), memset(&gpu, 0, sizeof gpu);
-    ratio_after(&host, 20, 1), ratio_after(&gpu, 20, 1);
+    memset(&host, 0, sizeof host);
+    memset(&gpu, 0, sizeof gpu);
+    ratio_after(&host, 20, 1);
+    ratio_after(&gpu, 20, 1);
     for (int calls = 0; calls < 4; calls++) {
         gpb_learn_facts(&host, &gpu, key, &facts);
         assert_false(facts.learnt.try_host || facts.learnt.try_gpu);
@@ -178,7 +198,9 @@ static void tries(void **state)
     for (int i = 0; i < 3; i++) gpb_learn_tried(&host, key);
     gpb_learn_facts(&host, &gpu, key, &facts);
     assert_false(facts.learnt.try_gpu);
-    gpb_learn_add(&gpu, key, 1e-3, 6e-3), gpb_learn_add(&gpu, key, 1e-3, 5e-3), gpb_learn_add(&gpu, key, 1e-3, 7e-3);
+    gpb_learn_add(&gpu, key, 1e-3, 6e-3);
+    gpb_learn_add(&gpu, key, 1e-3, 5e-3);
+    gpb_learn_add(&gpu, key, 1e-3, 7e-3);
     gpb_learn_facts(&host, &gpu, key, &facts);
     assert_true(fabs(facts.learnt.gpu_ratio - 5) < 0.01 && !facts.learnt.try_gpu && !facts.learnt.try_host);
     for (int calls = 0; calls < 4; calls++) gpb_learn_add(&gpu, key, 1e-3, 5e-3);
@@ -189,7 +211,8 @@ static void tries(void **state)
 static void *adds(void *learnt)
 {
     for (int i = 0; i < 20000; i++)
-        gpb_learn_add(learnt, (gpb_learn_key){ i % GPB_LEARN_CLASSES, (uint32_t)i % GPB_LEARN_KEPT, 5 }, 1, 2);
+        gpb_learn_add(learnt, (gpb_learn_key){ i % GPB_LEARN_CLASSES, (uint32_t)i % GPB_LEARN_KEPT, 5 }, 1,
+                      2);
     return NULL;
 }
 
@@ -207,7 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes), cmocka_unit_test(converges), cmocka_unit_test(exceptions),
-        cmocka_unit_test(lends), cmocka_unit_test(sizes), cmocka_unit_test(tries), cmocka_unit_test(changes), cmocka_unit_test(threads),
+        cmocka_unit_test(lends), cmocka_unit_test(sizes), cmocka_unit_test(tries),
+        cmocka_unit_test(changes), cmocka_unit_test(threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

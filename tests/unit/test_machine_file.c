@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calibration's text: what is printed is read again, and nothing else is believed: 10^5 random mutations leave every figure in bounds
-   and crash nothing. usage: test_machine_file */
+/* The calibration's text. What is printed is read again, and nothing else is believed: 10^5 random
+   mutations leave every figure in bounds and crash nothing. usage: test_machine_file */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,9 @@ static uint64_t seed = 88172645463325252u;
 
 static uint64_t below(uint64_t limit)
 {
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
     return seed % limit;
 }
 
@@ -38,7 +40,9 @@ static void fill(gpb_machine *machine, int every)
     machine->launch_ns = 11300;
     for (int i = 0; i < GPB_LEARN_CLASSES; i += every) {
         for (int t = 0; t < GPB_MACHINE_THREADS; t++)
-            gpb_learn_set(&machine->host[t], i, (gpb_learn_cell){ .ratio = (uint32_t)(65536 * (0.5 + (i + t) % 7)), .seen = 2 + i % 7 });
+            gpb_learn_set(&machine->host[t], i,
+                          (gpb_learn_cell){ .ratio = (uint32_t)(65536 * (0.5 + (i + t) % 7)),
+                                            .seen = 2 + i % 7 });
         gpb_learn_set(&machine->gpu[i % GPB_MACHINE_GPU], i, (gpb_learn_cell){ .ratio = 1024, .seen = 8 });
     }
 }
@@ -46,7 +50,7 @@ static void fill(gpb_machine *machine, int every)
 static void comes_back(void **state)
 {
     (void)state;
-    for (int every = 1; every < 60; every += 29) {      /* every class there is still fits */
+    for (int every = 1; every < 60; every += 29) {      /* at 1 every class is there, and still fits */
         fill(&first, every);
         size_t length = gpb_machine_file_print(&first, key, text, sizeof text);
         assert_true(length > 100 && length == strlen(text));
@@ -56,14 +60,14 @@ static void comes_back(void **state)
         char small[64];
         assert_int_equal(gpb_machine_file_print(&first, key, small, sizeof small), 0);
     }
-    /* What was learnt in the meantime stays. */
+    /* What was learnt in the meantime is kept. */
     size_t length = gpb_machine_file_print(&first, key, text, sizeof text);
     gpb_learn_set(&again.host[2], 0, (gpb_learn_cell){ .ratio = 77777, .seen = 3 });
     assert_true(gpb_machine_file_parse(&again, key, text, length));
     assert_int_equal(((gpb_learn_cell)again.host[2].cell[0]).ratio, 77777);
 }
 
-/* A text of these lines after the title and the key. */
+/* Reads a text of these lines after the title and the key. */
 static bool parses(const char *lines)
 {
     memset(&again, 0, sizeof again);
@@ -79,14 +83,20 @@ static void refused(void **state)
     (void)state;
     assert_true(parses("end\n") && parses("dma_mbs 100\ncore_mbs 500000\nlaunch_ns 500\nend\n"));
     assert_true(parses("host 5 119 8 4194304\ngpu 1 0 2 1024\ngpu 2 0 2 1024\nend\n"));
-    static const char *const wrong[] = {
-        "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n", "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
-        "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n", "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
-        "launch_ns  600\nend\n", "launch_ns 1e4\nend\n", "launch_ns 600 600\nend\n", "launch_ns 9999999999999999999999\nend\n",
-        "start 5\nend\n", "host 6 0 2 65536\nend\n", "host 0 480 2 65536\nend\n", "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
-        "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n", "host 0 0 2 4295032832\nend\n", "gpu 3 0 2 65536\nend\n",
-        "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n", "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
-        "dma_mbs 100\nnonsense\nend\n" };
+    static const char *const wrong[] = { "", "end", "end\nend\n", "end\n ", "\nend\n", "dma_mbs 99\nend\n",
+                                         "dma_mbs 2000001\nend\n", "launch_ns -1\nend\n",
+                                         "launch_ns 0\nend\n", "launch_ns\nend\n", "launch_ns \nend\n",
+                                         "launch_ns 600 \nend\n", "launch_ns 600x\nend\n",
+                                         "launch_ns  600\nend\n", "launch_ns 1e4\nend\n",
+                                         "launch_ns 600 600\nend\n",
+                                         "launch_ns 9999999999999999999999\nend\n", "start 5\nend\n",
+                                         "host 6 0 2 65536\nend\n", "host 0 480 2 65536\nend\n",
+                                         "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
+                                         "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n",
+                                         "host 0 0 2 4295032832\nend\n", "gpu 3 0 2 65536\nend\n",
+                                         "gpu 0 0 2\nend\n", "gpu 0 0 2 65536 1\nend\n",
+                                         "gpu 0 0 2 +65536\nend\n", "host -1 0 2 65536\nend\n",
+                                         "dma_mbs 100\nnonsense\nend\n" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parses(wrong[i]));
     assert_false(gpb_machine_file_parse(&again, "another", "gpublas calibration 1\nmachine some\nend\n", 37));
     assert_false(gpb_machine_file_parse(&again, "some", "gpublas calibration 2\nmachine some\nend\n", 37));
@@ -101,7 +111,8 @@ static void check_bounds(gpb_machine *machine)
     assert_true(machine->launch_ns == 0 || (machine->launch_ns >= 500 && machine->launch_ns <= 10000000));
     for (int t = 0; t < GPB_MACHINE_THREADS + GPB_MACHINE_GPU; t++)
         for (int i = 0; i < GPB_LEARN_CLASSES; i += 7) {
-            const gpb_learn *table = t < GPB_MACHINE_THREADS ? &machine->host[t] : &machine->gpu[t - GPB_MACHINE_THREADS];
+            const gpb_learn *table = t < GPB_MACHINE_THREADS ? &machine->host[t]
+                                                             : &machine->gpu[t - GPB_MACHINE_THREADS];
             double ratio = gpb_learn_ratio(table, (gpb_learn_key){ i, 0, 1 }, true);
             assert_true(ratio >= 1.0 / 64 && ratio <= 64);
         }
@@ -115,7 +126,10 @@ static size_t mutate(char *at, size_t length)
         switch (below(4)) {
         case 0: at[where] = letters[below(sizeof letters)]; break;
         case 1: at[where] ^= (char)(1 << below(8)); break;
-        case 2: memmove(at + where, at + where + 1, length - where - 1), length -= length > 1; break;
+        case 2:
+            memmove(at + where, at + where + 1, length - where - 1);
+            length -= length > 1;
+            break;
         default: length = below(4) ? length : 1 + where;
         }
     }
@@ -128,7 +142,7 @@ static void mutations(void **state)
     int believed = 0;
     fill(&first, 40);
     const size_t whole = gpb_machine_file_print(&first, key, text, sizeof text);
-    char *copy = malloc(whole);                       /* just as long: a step too far is seen by the sanitizer */
+    char *copy = malloc(whole);  /* exactly as long as the text, so that the sanitizer sees a step too far */
     for (int round = 0; round < 100000; round++) {
         memcpy(copy, text, whole);
         size_t length = mutate(copy, whole);
@@ -150,7 +164,8 @@ static bool load(const char *wanted, const char *path)
     return good;
 }
 
-/* Files that processes killed in the midst of saving have left, by the names that this one might choose. */
+/* Makes or removes files that processes left when they were killed while saving. Their names are those
+   that this process might choose. */
 static void leave_behind(const char *path, bool there)
 {
     char name[96];
@@ -164,7 +179,8 @@ static void files(void **state)
     (void)state;
     char folder[] = "/tmp/gpublas.XXXXXX", path[64], other[64];
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/file", folder), snprintf(other, sizeof other, "%s/other", folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(other, sizeof other, "%s/other", folder);
     fill(&first, 9);
     leave_behind(path, true);
     assert_null(gpb_machine_file_save(&first, key, path));
@@ -180,14 +196,17 @@ static void files(void **state)
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(truncate(path, GPB_MACHINE_FILE_BYTES), 0);
     assert_false(load(key, path));
-    unlink(other), unlink(path), rmdir(folder);
+    unlink(other);
+    unlink(path);
+    rmdir(folder);
     assert_non_null(gpb_machine_file_save(&first, key, "/proc/nowhere/at/all"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back), cmocka_unit_test(refused), cmocka_unit_test(mutations), cmocka_unit_test(files),
+        cmocka_unit_test(comes_back), cmocka_unit_test(refused), cmocka_unit_test(mutations),
+        cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for GPUs that nobody here owns: a table that people review (plans.golden), the rules one by one, and properties of random
-   plans. usage: test_plan plans.golden | test_plan --print */
+/* Plans for GPUs that nobody here owns: a table for people to review (plans.golden), the rules one by one,
+   and properties of random plans. usage: test_plan plans.golden | test_plan --print */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
 
 static const struct card { const char *name; gpb_facts facts; } cards[] = {
-#define CARD(card, cc, count, gib, rate, launch, host_cores, gflops)                                                       \
-    { card, { .gpu = { cc, count, gib * GIB }, .link = { rate, rate, 1.1 * (rate), launch },                               \
+#define CARD(card, cc, count, gib, rate, launch, host_cores, gflops)                         \
+    { card, { .gpu = { cc, count, gib * GIB }, .link = { rate, rate, 1.1 * (rate), launch }, \
               .host = { host_cores, gflops }, .learnt = { .host_ratio = 1, .gpu_ratio = 1 } } },
     /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
     CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
@@ -44,7 +44,7 @@ static gpb_call gemm(int64_t m, int64_t n, int64_t k)
                        .alpha = 1, .batch = 1 };
 }
 
-/* ---- the golden ---- */
+/* ---- the golden */
 
 static const struct question {
     int64_t m, n, k, batch;
@@ -106,10 +106,14 @@ static const struct question {
 
 static enum gpb_place place(char letter)
 {
-    return letter == 'h' ? GPB_PLACE_HOST : letter == 'p' ? GPB_PLACE_PINNED : letter == 'd' ? GPB_PLACE_DEVICE : GPB_PLACE_ELSEWHERE;
+    return letter == 'h'   ? GPB_PLACE_HOST
+           : letter == 'p' ? GPB_PLACE_PINNED
+           : letter == 'd' ? GPB_PLACE_DEVICE
+                           : GPB_PLACE_ELSEWHERE;
 }
 
-static const char *offload[] = { "", " offload=always", " offload=never" }, *math[] = { "", " math=ieee", " math=tf32" };
+static const char *offload[] = { "", " offload=always", " offload=never" },
+                  *math[] = { "", " math=ieee", " math=tf32" };
 
 static void print_question(int fd, const struct question *q)
 {
@@ -127,14 +131,18 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
 {
     dprintf(fd, "  %-5s %s  %-8.2g %-8.2g", card, p->gpu ? "gpu " : "host", p->host_s * 1e3, p->gpu_s * 1e3);
     if (p->gpu) {
-        int64_t arena = p->panel[GPB_A].bytes + p->panel[GPB_B].bytes + p->panel[GPB_C].bytes + p->panel[GPB_A].bytes_packed + p->panel[GPB_B].bytes_packed + p->panel[GPB_C].bytes_packed + p->bytes_parts;
+        int64_t arena = p->panel[GPB_A].bytes + p->panel[GPB_B].bytes + p->panel[GPB_C].bytes
+                        + p->panel[GPB_A].bytes_packed + p->panel[GPB_B].bytes_packed
+                        + p->panel[GPB_C].bytes_packed + p->bytes_parts;
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
         if (p->streamk && p->bytes_parts) dprintf(fd, " k shared out");
         if (p->fallback) dprintf(fd, " stand-in %s", p->fallback->name);
-        dprintf(fd, " tile %lldx%lldx%lld", (long long)p->panel[GPB_A].extent, (long long)p->panel[GPB_B].extent, (long long)p->kc);
+        dprintf(fd, " tile %lldx%lldx%lld", (long long)p->panel[GPB_A].extent,
+                (long long)p->panel[GPB_B].extent, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
-        dprintf(fd, "  pack %c%c%c", p->panel[GPB_A].packs ? 'a' : '-', p->panel[GPB_B].packs ? 'b' : '-', p->panel[GPB_C].packs ? 'c' : '-');
+        dprintf(fd, "  pack %c%c%c", p->panel[GPB_A].packs ? 'a' : '-', p->panel[GPB_B].packs ? 'b' : '-',
+                p->panel[GPB_C].packs ? 'c' : '-');
         dprintf(fd, "  arena %.1f MiB ", (double)arena / (1 << 20));
     }
     dprintf(fd, " %s\n", p->why);
@@ -142,16 +150,23 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
 
 static void print_plans(int fd)
 {
-    dprintf(fd, "Question, then for each card: route, predicted ms on the host and on the GPU (at least, if small), how, why.\n");
+    dprintf(fd, "Question, then for each card: route, predicted ms on the host and on the GPU (at least, if "
+                "small), how, why.\n");
     for (int i = 0; i < COUNT(questions); i++) {
         const struct question *q = &questions[i];
         gpb_call call = gemm(q->m, q->n, q->k);
-        call.x[GPB_A].trans = q->trans[0], call.x[GPB_B].trans = q->trans[1], call.x[GPB_C].uplo = q->uplo;
-        call.alpha = q->alpha, call.beta = q->beta, call.batch = q->batch;
+        call.x[GPB_A].trans = q->trans[0];
+        call.x[GPB_B].trans = q->trans[1];
+        call.x[GPB_C].uplo = q->uplo;
+        call.alpha = q->alpha;
+        call.beta = q->beta;
+        call.batch = q->batch;
         print_question(fd, q);
         for (int c = 0; c < COUNT(cards); c++) {
             gpb_facts facts = cards[c].facts;
-            facts.where[GPB_A].place = place(q->place[0]), facts.where[GPB_B].place = place(q->place[1]), facts.where[GPB_C].place = place(q->place[2]);
+            facts.where[GPB_A].place = place(q->place[0]);
+            facts.where[GPB_B].place = place(q->place[1]);
+            facts.where[GPB_C].place = place(q->place[2]);
             gpb_plan plan = gpb_decide(&call, &facts, &q->policy);
             print_plan(fd, cards[c].name, &plan);
         }
@@ -163,7 +178,7 @@ static void golden(void **state)
     assert_true(golden_matches(print_plans, *state));
 }
 
-/* ---- the rules ---- */
+/* ---- the rules */
 
 static const gpb_facts *h200 = &cards[4].facts;
 
@@ -172,15 +187,18 @@ static gpb_plan ask(gpb_call call, gpb_facts facts, gpb_policy policy)
     return gpb_decide(&call, &facts, &policy);
 }
 
-/* thin16 and thin32 have no registers for totals: chains of FMAs, k of a part * columns / 64, are kept short by parts of k, as cuBLAS does. */
+/* thin16 and thin32 have no registers for totals. So k is cut into parts, as cuBLAS does, to keep chains
+   of FMAs (k of a part * columns / 64) short. */
 static void short_chains(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = { { 16384, 16, 16384 }, { 16384, 32, 16384 }, { 16384, 32, 4096 }, { 4096, 16, 65536 }, { 8192, 32, 8192 } };
+    static const int64_t sizes[][3] = { { 16384, 16, 16384 }, { 16384, 32, 16384 }, { 16384, 32, 4096 },
+                                        { 4096, 16, 65536 }, { 8192, 32, 8192 } };
     for (int i = 0; i < COUNT(sizes); i++) {
         gpb_facts facts = *h200;
         facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
-        const gpb_plan plan = ask(gemm(sizes[i][0], sizes[i][1], sizes[i][2]), facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+        const gpb_plan plan = ask(gemm(sizes[i][0], sizes[i][1], sizes[i][2]), facts,
+                                  (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_memory_equal(plan.kernel->name, "thin", 4);
         assert_true(sizes[i][2] * plan.kernel->bn <= INT64_C(720) * 64 * plan.splits);
     }
@@ -190,9 +208,11 @@ static void order_of_the_rules(void **state)
 {
     (void)state;
     gpb_facts device = *h200, none = *h200;
-    device.where[GPB_C].place = GPB_PLACE_DEVICE, none.gpu.arch = 0;
+    device.where[GPB_C].place = GPB_PLACE_DEVICE;
+    none.gpu.arch = 0;
     gpb_call big = gemm(4096, 4096, 4096), small = gemm(8, 8, 8), wide = big, empty = gemm(4096, 4096, 0);
-    gpb_policy automatic = { 0 }, always = { .offload = GPB_OFFLOAD_ALWAYS }, never = { .offload = GPB_OFFLOAD_NEVER };
+    gpb_policy automatic = { 0 }, always = { .offload = GPB_OFFLOAD_ALWAYS },
+               never = { .offload = GPB_OFFLOAD_NEVER };
     wide.type = GPB_TYPE_d;
 
     assert_string_equal(ask(wide, none, never).why, "GPUBLAS_OFFLOAD=never");
@@ -208,9 +228,12 @@ static void order_of_the_rules(void **state)
     assert_string_equal(ask(small, *h200, automatic).why, "too small for the GPU");
     assert_string_equal(ask(gemm(8192, 1, 8192), *h200, automatic).why, "faster on the host");
     assert_string_equal(ask(big, *h200, automatic).why, "faster on the GPU");
-    assert_true(ask(small, device, automatic).gpu && ask(small, *h200, always).gpu && ask(big, *h200, automatic).gpu);
-    assert_false(ask(small, *h200, automatic).gpu || ask(big, device, never).gpu || ask(big, none, always).gpu);
-    device.where[GPB_C].place = GPB_PLACE_HOST, device.where[GPB_A].place = GPB_PLACE_DEVICE;       /* A counts only if it is read */
+    assert_true(ask(small, device, automatic).gpu && ask(small, *h200, always).gpu
+                && ask(big, *h200, automatic).gpu);
+    assert_false(ask(small, *h200, automatic).gpu || ask(big, device, never).gpu
+                 || ask(big, none, always).gpu);
+    device.where[GPB_C].place = GPB_PLACE_HOST;
+    device.where[GPB_A].place = GPB_PLACE_DEVICE;       /* A's place counts only if A is read */
     assert_string_equal(ask(empty, device, automatic).why, "nothing to multiply");
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
 }
@@ -224,20 +247,25 @@ static void start_must_pay(void **state)
     double saved = warm.host_s - warm.gpu_s;
     assert_true(warm.gpu && !warm.waits && saved > 0);
     cold.now.start_s = saved * 2.5;
-    for (int calls = 1; calls <= 3; calls++) {      /* the third fills the credit, and goes to the host all the same */
+    for (int calls = 1; calls <= 3; calls++) {
+        /* The third fills the credit, but goes to the host as well. */
         gpb_plan plan = ask(call, cold, (gpb_policy){ 0 });
         assert_true(!plan.gpu && plan.waits && plan.starts == (calls == 3));
-        assert_string_equal(plan.why, calls < 3 ? "too little work so far to start the GPU" : "starting the GPU");
+        assert_string_equal(plan.why,
+                            calls < 3 ? "too little work so far to start the GPU" : "starting the GPU");
         cold.now.credit_s += plan.host_s - plan.gpu_s;
     }
-    cold.now.starting = true;                           /* once is enough; as soon as little is left, the call waits for it */
+    /* One start is enough. As soon as little of it is left, the call waits for it. */
+    cold.now.starting = true;
     gpb_plan during = ask(call, cold, (gpb_policy){ 0 });
     assert_true(!during.gpu && during.waits && !during.starts);
     assert_string_equal(during.why, "starting the GPU");
     cold.now.start_s = saved / 2;
-    gpb_plan waits = ask(call, cold, (gpb_policy){ 0 });        /* not for ever: until it would not pay any more */
-    assert_true(waits.gpu && waits.wait_s > cold.now.start_s && waits.wait_s + waits.gpu_s < waits.host_s && warm.wait_s == 0);
-    cold.now.credit_s = 0, cold.now.starting = false;       /* this call by itself is worth the start */
+    gpb_plan waits = ask(call, cold, (gpb_policy){ 0 });        /* waits only as long as that pays */
+    assert_true(waits.gpu && waits.wait_s > cold.now.start_s && waits.wait_s + waits.gpu_s < waits.host_s
+                && warm.wait_s == 0);
+    cold.now.credit_s = 0;
+    cold.now.starting = false;       /* this call alone is worth the start */
     assert_true(ask(call, cold, (gpb_policy){ 0 }).gpu);
     cold.now.start_s = saved * 2.5;
     waits = ask(call, cold, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
@@ -245,7 +273,7 @@ static void start_must_pay(void **state)
     assert_false(ask(gemm(8, 8, 8), cold, (gpb_policy){ 0 }).waits);
 }
 
-/* What was learnt of the host, of the GPU and of other callers moves the decision. */
+/* What was learnt of the host and of the GPU, and other callers, change the decision. */
 static void corrections(void **state)
 {
     (void)state;
@@ -260,16 +288,19 @@ static void corrections(void **state)
     assert_true(fabs(fast_host.host_s / plain.host_s - ratio) < 1e-9);
     facts.learnt.gpu_ratio = 0.5;
     assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
-    facts.learnt.host_ratio = 1, facts.learnt.gpu_ratio = 1 / ratio;
+    facts.learnt.host_ratio = 1;
+    facts.learnt.gpu_ratio = 1 / ratio;
     assert_false(ask(call, facts, (gpb_policy){ 0 }).gpu);
-    facts.learnt.gpu_ratio = 1, facts.now.callers = 15;
+    facts.learnt.gpu_ratio = 1;
+    facts.now.callers = 15;
     gpb_plan crowd = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
-    assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s && crowd.host_s == 2 * plain.host_s);
+    assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s
+                && crowd.host_s == 2 * plain.host_s);
     facts.now.host_callers = 3;
     assert_true(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).host_s == 8 * plain.host_s);
 }
 
-/* Calls turned away by their sizes alone are none that the GPU would be faster at. */
+/* Calls rejected by their sizes alone would never be faster on the GPU. */
 static void too_few(void **state)
 {
     (void)state;
@@ -277,23 +308,28 @@ static void too_few(void **state)
         for (int64_t n = 4; n < 256; n++) {
             gpb_facts facts = cards[c].facts;
             for (facts.learnt.host_ratio = 0.25; facts.learnt.host_ratio < 8; facts.learnt.host_ratio *= 2)
-                if ((double)(n * n * n) < gpb_decide_too_few(&facts)) assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
+                if ((double)(n * n * n) < gpb_decide_too_few(&facts))
+                    assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
         }
     assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
 }
 
-/* Beside a SPLIT kernel, and there alone: what computes the blocks it leaves. */
-static void check_stand_in(const gpb_plan *p)
+/* A SPLIT kernel, and no other, has a fallback for the blocks that it leaves. */
+static void check_fallback(const gpb_plan *p)
 {
     const gpb_kernel *q = p->fallback;
     assert_true((p->kernel->form == GPB_FORM_SPLIT) == (q != NULL));
-    if (q) assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0);
+    if (q)
+        assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0
+                    && GPB_GUARD % q->bn == 0);
 }
 
-/* Kernels of FP16 slices are chosen where rows may have enough elements that count, of each part of k, too. */
+/* Kernels of FP16 slices are chosen only if rows can have enough elements that count, in each part of k as
+   well. */
 static void check_slices(const gpb_call *g, const gpb_policy *policy, const gpb_plan *p)
 {
-    if (p->kernel->math != GPB_MATH_FP16X3 || (policy->kernel && !strcmp(policy->kernel, p->kernel->name))) return;
+    if (p->kernel->math != GPB_MATH_FP16X3 || (policy->kernel && !strcmp(policy->kernel, p->kernel->name)))
+        return;
     assert_true(g->k >= 64 && gpb_call_multiplies(g));
     assert_true(p->splits == 1 || policy->splits || p->splits * INT64_C(128) < g->k + p->kernel->bk);
 }
@@ -310,12 +346,17 @@ static void modes(void **state)
             gpb_plan ieee = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_IEEE });
             gpb_plan tf32 = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_TF32 });
             assert_true(ieee.kernel->math == GPB_MATH_FFMA);
-            assert_true(fp32.kernel->math == GPB_MATH_FFMA || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
-            assert_true((tf32.kernel->form != GPB_FORM_SPLIT && tf32.kernel->math != GPB_MATH_FP16X3) || k >= 64);
-            check_stand_in(&fp32), check_stand_in(&ieee), check_stand_in(&tf32);
-            if (n >= 2048 && k >= 2048) assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
+            assert_true(fp32.kernel->math == GPB_MATH_FFMA
+                        || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
+            assert_true((tf32.kernel->form != GPB_FORM_SPLIT && tf32.kernel->math != GPB_MATH_FP16X3)
+                        || k >= 64);
+            check_fallback(&fp32);
+            check_fallback(&ieee);
+            check_fallback(&tf32);
+            if (n >= 2048 && k >= 2048)
+                assert_true(fp32.kernel->math == GPB_MATH_FP16X3 && tf32.kernel->math == GPB_MATH_TF32);
         }
-    /* Predicted figures put tensor cores in the default on 80 alone. */
+    /* On predicted figures the default uses tensor cores on 80 alone. */
     static const int archs[] = { 75, 80, 86, 89, 100, 120 };
     for (int i = 0; i < COUNT(archs); i++) {
         facts.gpu.arch = archs[i];
@@ -324,7 +365,7 @@ static void modes(void **state)
     }
 }
 
-/* k is cut where C alone would leave most of the GPU idle, never else. */
+/* k is cut if C alone would leave most of the GPU idle, and never else. */
 static void parts_of_k(void **state)
 {
     (void)state;
@@ -345,7 +386,8 @@ static void parts_of_k(void **state)
     assert_int_equal(ask(triangle, facts, ieee).splits, 1);
     facts.gpu.bytes = 0;                       /* no room for partial sums */
     gpb_plan no_workspace = ask(gemm(64, 64, 65536), facts, ieee);
-    assert_true(no_workspace.gpu && no_workspace.splits == 1 && no_workspace.kernel->form == GPB_FORM_STRIDED);
+    assert_true(no_workspace.gpu && no_workspace.splits == 1
+                && no_workspace.kernel->form == GPB_FORM_STRIDED);
 }
 
 static void forced_kernel(void **state)
@@ -353,20 +395,26 @@ static void forced_kernel(void **state)
     (void)state;
     gpb_call call = gemm(2048, 2048, 2048);
     for (int i = 0; i < gpb_kernel_count; i++) {
-        gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name, .splits = i % 2 ? 3 : 0 };
+        gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name,
+                              .splits = i % 2 ? 3 : 0 };
         enum gpb_form form = gpb_kernels[i].form;
         if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch)) continue;
-        gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);      /* SPLIT: however small */
+        /* SPLIT, however small. */
+        gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
         assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
         assert_int_equal(plan.splits, i % 2 && (form == GPB_FORM_STRIDED || form == GPB_FORM_PADDED) ? 3 : 1);
-        check_stand_in(&plan), check_stand_in(&little);
+        check_fallback(&plan);
+        check_fallback(&little);
     }
     gpb_plan unknown = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "warp" });
-    gpb_plan too_new = ask(call, cards[0].facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
-    assert_true(unknown.gpu && unknown.kernel->math != GPB_MATH_TF32 && strstr(unknown.why, "GPUBLAS_KERNEL"));
-    assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FFMA && strstr(too_new.why, "GPUBLAS_KERNEL"));
+    gpb_plan too_new = ask(call, cards[0].facts,
+                           (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
+    assert_true(unknown.gpu && unknown.kernel->math != GPB_MATH_TF32
+                && strstr(unknown.why, "GPUBLAS_KERNEL"));
+    assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FFMA
+                && strstr(too_new.why, "GPUBLAS_KERNEL"));
 }
 
 static void little_memory(void **state)
@@ -379,21 +427,29 @@ static void little_memory(void **state)
         assert_false(plan.gpu);
         assert_string_equal(plan.why, "too little device memory");
     }
-    assert_true(ask(gemm(5000, 5000, 5000), facts, always).gpu);       /* two buffers each for three panels of 256 x 256, no packing */
+    /* Two buffers each for three panels of 256 x 256, without packing. */
+    assert_true(ask(gemm(5000, 5000, 5000), facts, always).gpu);
     facts.gpu.bytes = 0;
-    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;                    /* all in place: no memory is no hindrance */
+    /* All operands are in place, so no memory is needed. */
+    facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
     assert_true(ask(gemm(4096, 4096, 4096), facts, (gpb_policy){ 0 }).gpu);
 }
 
-/* ---- random calls and facts ---- */
+/* ---- random calls and facts */
 
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
-/* Bytes of a panel in strips that begin at multiples of 256. */
+/* Bytes of a panel whose strips begin at multiples of 256. */
 static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group)
 {
     __int128 one = (__int128)min(size, strip) * depth * group * 4;
     return (one + 255) / 256 * 256 * ((size - 1) / strip + 1);
+}
+
+static __int128 sliced(const gpb_panels *x, const gpb_plan *p, int slices)
+{
+    const int64_t strips = (x->extent - 1) / x->strip + 1;
+    return (__int128)gpb_split_bytes(min(x->extent, x->strip), p->kc, slices) * p->group * strips;
 }
 
 static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
@@ -401,32 +457,40 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0;
     __int128 group = p->group * 4;
-    __int128 a = strips(p->panel[GPB_A].extent, p->panel[GPB_A].strip, p->kc, p->group), b = strips(p->panel[GPB_B].extent, p->panel[GPB_B].strip, p->kc, p->group), c = (__int128)p->panel[GPB_A].extent * p->panel[GPB_B].extent * group;
+    const gpb_panels *x = p->panel, *xa = &x[GPB_A], *xb = &x[GPB_B];
+    const __int128 area = (__int128)xa->extent * xb->extent;
+    __int128 a = strips(xa->extent, xa->strip, p->kc, p->group);
+    __int128 b = strips(xb->extent, xb->strip, p->kc, p->group);
+    __int128 c = area * group;
     bool split = q->form == GPB_FORM_SPLIT;
     int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
-    __int128 pa = split ? (__int128)gpb_split_bytes(min(p->panel[GPB_A].extent, p->panel[GPB_A].strip), p->kc, slices) * p->group * ((p->panel[GPB_A].extent - 1) / p->panel[GPB_A].strip + 1)
-                        : (__int128)up(p->panel[GPB_A].extent, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = split ? (__int128)gpb_split_bytes(min(p->panel[GPB_B].extent, p->panel[GPB_B].strip), p->kc, slices) * p->group * ((p->panel[GPB_B].extent - 1) / p->panel[GPB_B].strip + 1)
-                        : (__int128)up(p->kc, q->bk) * up(p->panel[GPB_B].extent, q->bn) * group;
-    __int128 pc = (__int128)up(p->panel[GPB_A].extent, q->bm) * up(p->panel[GPB_B].extent, q->bn) * group;
+    __int128 pa = split ? sliced(xa, p, slices) : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = split ? sliced(xb, p, slices) : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
+    __int128 pc = (__int128)up(xa->extent, q->bm) * up(xb->extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
-    __int128 tails = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn) + 4 * GPB_SPLIT_COUNTERS + 1024;
+    const int64_t room = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn);
     bool shared = p->streamk && p->bytes_parts;
-    __int128 parts = split ? tails : shared ? gpb_streamk_bytes(q, f->gpu.sms) : (__int128)p->panel[GPB_A].extent * p->panel[GPB_B].extent * p->splits * group;
-    assert_in_range(p->panel[GPB_A].buffers, 1, 2), assert_in_range(p->panel[GPB_B].buffers, 1, 2), assert_in_range(p->panel[GPB_C].buffers, 1, 2);
-    const struct { bool wanted; int64_t bytes; __int128 least; } buffers[] = {
-        { reads && f->where[GPB_A].place != GPB_PLACE_DEVICE, p->panel[GPB_A].bytes / p->panel[GPB_A].buffers, a },
-        { reads && f->where[GPB_B].place != GPB_PLACE_DEVICE, p->panel[GPB_B].bytes / p->panel[GPB_B].buffers, b },
-        { f->where[GPB_C].place != GPB_PLACE_DEVICE, p->panel[GPB_C].bytes / p->panel[GPB_C].buffers, c },
-        { p->panel[GPB_A].packs, p->panel[GPB_A].bytes_packed, pa }, { p->panel[GPB_B].packs, p->panel[GPB_B].bytes_packed, pb }, { p->panel[GPB_C].packs, p->panel[GPB_C].bytes_packed, pc },
-        { reads && (split || shared || p->splits > 1), p->bytes_parts, parts },
+    __int128 parts = split ? room + 4 * GPB_SPLIT_COUNTERS + 1024
+                           : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
+    for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
+    bool away[GPB_OPERANDS];
+    for (int i = 0; i < GPB_OPERANDS; i++) away[i] = f->where[i].place != GPB_PLACE_DEVICE;
+    const struct { bool wanted; int count; int64_t bytes; __int128 least; } buffers[] = {
+        { reads && away[GPB_A], x[GPB_A].buffers, x[GPB_A].bytes / x[GPB_A].buffers, a },
+        { reads && away[GPB_B], x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
+        { away[GPB_C], x[GPB_C].buffers, x[GPB_C].bytes / x[GPB_C].buffers, c },
+        { x[GPB_A].packs, 1, x[GPB_A].bytes_packed, pa },
+        { x[GPB_B].packs, 1, x[GPB_B].bytes_packed, pb },
+        { x[GPB_C].packs, 1, x[GPB_C].bytes_packed, pc },
+        { reads && (split || shared || p->splits > 1), 1, p->bytes_parts, parts },
     };
     __int128 sum = 0;
     for (int i = 0; i < COUNT(buffers); i++) {
         assert_true(buffers[i].bytes % grain == 0);
-        if (buffers[i].wanted) assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
+        if (buffers[i].wanted)
+            assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
         else assert_int_equal(buffers[i].bytes, 0);
-        sum += buffers[i].bytes * (i == 0 ? p->panel[GPB_A].buffers : i == 1 ? p->panel[GPB_B].buffers : i == 2 ? p->panel[GPB_C].buffers : 1);
+        sum += buffers[i].bytes * buffers[i].count;
     }
     if (g->x[GPB_A].array) sum += 48 * p->group + 1024;
     assert_true(sum <= f->gpu.bytes);
@@ -440,13 +504,21 @@ static void check_tile(int64_t whole, int64_t tile)
 static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
 {
     const gpb_kernel *q = p->kernel;
-    bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED, split = q->form == GPB_FORM_SPLIT;
-    bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
-    bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0 && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
-    bool a = g->x[GPB_A].trans == 'N' && (f->where[GPB_A].place != GPB_PLACE_DEVICE || fine_a) && g->m % q->bm == 0 && g->k % q->bk == 0;
-    bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b) && g->n % q->bn == 0 && g->k % q->bk == 0;
-    assert_true(p->panel[GPB_A].packs == (reads && padded && (split || !a)) && p->panel[GPB_B].packs == (reads && padded && (split || !b)));
-    assert_true(p->panel[GPB_C].packs == (q->form == GPB_FORM_PADDED_C || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
+    bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED,
+         split = q->form == GPB_FORM_SPLIT;
+    bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0
+                  && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
+    bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0
+                  && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
+    bool a = g->x[GPB_A].trans == 'N' && (f->where[GPB_A].place != GPB_PLACE_DEVICE || fine_a)
+             && g->m % q->bm == 0 && g->k % q->bk == 0;
+    bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b)
+             && g->n % q->bn == 0 && g->k % q->bk == 0;
+    assert_true(p->panel[GPB_A].packs == (reads && padded && (split || !a))
+                && p->panel[GPB_B].packs == (reads && padded && (split || !b)));
+    assert_true(p->panel[GPB_C].packs
+                == (q->form == GPB_FORM_PADDED_C
+                    || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
 }
 
 static void random_plans(void **state)
@@ -455,42 +527,64 @@ static void random_plans(void **state)
     int on_gpu = 0, cut = 0, deep = 0, grouped = 0;
     for (int round = 0; round < 10000; round++) {
         static const double factors[] = { 1, -0.5, 0 };
-        static const char *kernels[] = { NULL, NULL, NULL, NULL, "padded", "warp_strided", "tf32_3stage", "fp16x3", "nothing" };
-        gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31), below(20) ? size(below(5) ? 16 : 31) : 0);
-        call.x[GPB_A].trans = "NTC"[below(3)], call.x[GPB_B].trans = "NTC"[below(3)];
-        call.alpha = below(8) ? factors[below(2)] : 0, call.beta = factors[below(3)];
+        static const char *kernels[] = { NULL,           NULL,          NULL,     NULL,     "padded",
+                                         "warp_strided", "tf32_3stage", "fp16x3", "nothing" };
+        gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31),
+                             below(20) ? size(below(5) ? 16 : 31) : 0);
+        call.x[GPB_A].trans = "NTC"[below(3)];
+        call.x[GPB_B].trans = "NTC"[below(3)];
+        call.alpha = below(8) ? factors[below(2)] : 0;
+        call.beta = factors[below(3)];
         const void *addresses = NULL;
         if (below(4) == 0) call.batch = size(20);
         if (below(8) == 0) call.x[GPB_A].array = call.x[GPB_B].array = call.x[GPB_C].array = &addresses;
-        if (below(5) == 0) call.n = call.m, call.x[GPB_C].uplo = "UL"[below(2)];
-        if (below(200) == 0) call.m = INT64_MAX - below(1000), call.n = INT64_MAX - below(1000);
+        if (below(5) == 0) {
+            call.n = call.m;
+            call.x[GPB_C].uplo = "UL"[below(2)];
+        }
+        if (below(200) == 0) {
+            call.m = INT64_MAX - below(1000);
+            call.n = INT64_MAX - below(1000);
+        }
         gpb_facts facts = cards[below(COUNT(cards))].facts;
-        facts.gpu.bytes = size(36), facts.gpu.sms = (int)size(7);
-        facts.where[GPB_A].place = place("hhde"[below(4)]), facts.where[GPB_B].place = place("hhde"[below(4)]), facts.where[GPB_C].place = place("hhde"[below(4)]);
-        gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3), kernels[below(COUNT(kernels))],
-                              below(8) ? 0 : (int)below(64) };
+        facts.gpu.bytes = size(36);
+        facts.gpu.sms = (int)size(7);
+        facts.where[GPB_A].place = place("hhde"[below(4)]);
+        facts.where[GPB_B].place = place("hhde"[below(4)]);
+        facts.where[GPB_C].place = place("hhde"[below(4)]);
+        gpb_policy policy = { (enum gpb_offload_when)below(2), (enum gpb_math_policy)below(3),
+                              kernels[below(COUNT(kernels))], below(8) ? 0 : (int)below(64) };
         gpb_plan plan = gpb_decide(&call, &facts, &policy);
 
         assert_non_null(plan.why);
         if (!plan.gpu) continue;
-        on_gpu++, cut += plan.panel[GPB_B].extent < call.n, deep += plan.kc < call.k, grouped += plan.group < call.batch && plan.group > 1;
-        check_tile(call.m, plan.panel[GPB_A].extent), check_tile(call.n, plan.panel[GPB_B].extent), check_tile(call.k, plan.kc);
+        on_gpu++;
+        cut += plan.panel[GPB_B].extent < call.n;
+        deep += plan.kc < call.k;
+        grouped += plan.group < call.batch && plan.group > 1;
+        check_tile(call.m, plan.panel[GPB_A].extent);
+        check_tile(call.n, plan.panel[GPB_B].extent);
+        check_tile(call.k, plan.kc);
         assert_true(plan.group >= 1 && plan.group <= call.batch);
         assert_true(facts.where[GPB_C].place == GPB_PLACE_DEVICE || plan.panel[GPB_A].extent <= 524288);
         __int128 blocks = up(plan.panel[GPB_A].extent, plan.kernel->bm) / plan.kernel->bm;
         assert_true(blocks * (up(plan.panel[GPB_B].extent, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
         assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.gpu.arch));
-        bool tf32 = policy.math == GPB_POLICY_TF32 || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
+        bool tf32 = policy.math == GPB_POLICY_TF32
+                    || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
         assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
         assert_true(plan.splits >= 1);
-        check_stand_in(&plan), check_slices(&call, &policy, &plan);
-        check_buffers(&call, &facts, &plan), check_forms(&call, &facts, &plan);
+        check_fallback(&plan);
+        check_slices(&call, &policy, &plan);
+        check_buffers(&call, &facts, &plan);
+        check_forms(&call, &facts, &plan);
         assert_true(isfinite(plan.host_s) && isfinite(plan.gpu_s) && plan.gpu_s > 0 && plan.host_s > 0);
     }
-    assert_true(on_gpu > 4500 && cut > 200 && deep > 100 && grouped > 50);      /* the throws reach every branch */
+    /* The random calls reach every branch. */
+    assert_true(on_gpu > 4500 && cut > 200 && deep > 100 && grouped > 50);
 }
 
-/* The traffic formula against the walk itself. */
+/* The formula for the traffic against the schedule itself. */
 static void traffic(void **state)
 {
     (void)state;
@@ -500,20 +594,25 @@ static void traffic(void **state)
         facts.gpu.bytes = size(24) + (1 << 21);
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
+        gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         double moved = 0;
-        for (const gpb_move *move; (move = gpb_schedule_next(&walk));)
-            moved += 4.0 * (double)gpb_schedule_strip(move->block.size[move->operand], plan.panel[move->operand].strip, move->strip)
+        for (const gpb_move *move; (move = gpb_schedule_next(&cursor));)
+            moved += 4.0
+                     * (double)gpb_schedule_strip(move->block.size[move->operand],
+                                                  plan.panel[move->operand].strip, move->strip)
                      * (double)move->depth;
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
-        const bool exact = plan.kc == call.k && (call.m % plan.panel[GPB_A].extent == 0 || plan.panel[GPB_A].extent == call.m);
+        const bool exact = plan.kc == call.k
+                           && (call.m % plan.panel[GPB_A].extent == 0 || plan.panel[GPB_A].extent == call.m);
         const double foreseen = said.up[GPB_A] + said.up[GPB_B];
-        assert_true(moved >= foreseen * (exact ? 1 - 1e-9 : 0.6) && moved <= foreseen * (exact ? 1 + 1e-9 : 1.4));
+        assert_true(moved >= foreseen * (exact ? 1 - 1e-9 : 0.6)
+                    && moved <= foreseen * (exact ? 1 + 1e-9 : 1.4));
         assert_true(said.down == 4.0 * (double)call.m * (double)call.n && said.up[GPB_C] == 0);
     }
 }
 
-/* Every element of C is in one tile, computed when the strips that it needs have come, in panels that add up to k. */
+/* Every element of C is in one tile. The tile is computed when the strips that it needs have come, in
+   panels that add up to k. */
 static void schedule(void **state)
 {
     (void)state;
@@ -525,20 +624,30 @@ static void schedule(void **state)
         if (round % 3 == 0) facts.where[GPB_C].place = GPB_PLACE_DEVICE;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
-        if (facts.where[GPB_C].place == GPB_PLACE_DEVICE) assert_true(plan.panel[GPB_A].strip == plan.panel[GPB_A].extent && plan.panel[GPB_B].strip == plan.panel[GPB_B].extent);
-        strips += plan.panel[GPB_A].strip < plan.panel[GPB_A].extent, deep += plan.kc < call.k, blocks += plan.panel[GPB_A].extent < call.m;
-        gpb_schedule_cursor walk = gpb_schedule_begin(&call, &plan);
+        if (facts.where[GPB_C].place == GPB_PLACE_DEVICE)
+            assert_true(plan.panel[GPB_A].strip == plan.panel[GPB_A].extent
+                        && plan.panel[GPB_B].strip == plan.panel[GPB_B].extent);
+        strips += plan.panel[GPB_A].strip < plan.panel[GPB_A].extent;
+        deep += plan.kc < call.k;
+        blocks += plan.panel[GPB_A].extent < call.m;
+        gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         double done = 0, there[2] = { 0 };
         int64_t panel[2] = { 0 }, number = -1, depth = 0;
-        for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
+        for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
             const gpb_region *t = &move->tile, *block = &move->block;
             const enum gpb_operand x = move->operand;
             assert_true(move->reads && (x == GPB_A || x == GPB_B));
             for (int y = 0; y < 2; y++)
-                if (move->panel[y] != panel[y]) panel[y] = move->panel[y], there[y] = 0;
+                if (move->panel[y] != panel[y]) {
+                    panel[y] = move->panel[y];
+                    there[y] = 0;
+                }
             assert_true((double)move->strip == there[x]);
             there[x]++;
-            if (move->number != number) number = move->number, depth = 0;
+            if (move->number != number) {
+                number = move->number;
+                depth = 0;
+            }
             if (t->rows == 0) continue;
             assert_true(t->i >= block->i && t->i + t->rows <= block->i + block->rows);
             assert_true(t->j >= block->j && t->j + t->cols <= block->j + block->cols);
@@ -546,7 +655,8 @@ static void schedule(void **state)
             assert_true((double)(t->j + t->cols - block->j) <= there[1] * (double)plan.panel[GPB_B].strip);
             done += (double)t->rows * (double)t->cols * (double)move->depth;
             if (t->rows == block->rows && t->cols == block->cols) depth += move->depth;
-            if (t->rows == block->rows && t->cols == block->cols && move->last) assert_int_equal(depth, call.k);
+            if (t->rows == block->rows && t->cols == block->cols && move->last)
+                assert_int_equal(depth, call.k);
         }
         assert_true(done == (double)call.m * (double)call.n * (double)call.k);
     }
@@ -554,7 +664,8 @@ static void schedule(void **state)
     assert_true(strips > 20 && deep > 20 && blocks > 20);
 }
 
-/* Who else uses the link, and what it was measured to do, may send a call to the host, but not change how it is summed. */
+/* Other callers on the link, and its measured rates, may send a call to the host, but they do not change
+   how it is summed. */
 static void same_bits(void **state)
 {
     (void)state;
@@ -564,11 +675,17 @@ static void same_bits(void **state)
         gpb_facts facts = *h200;
         const gpb_plan alone = ask(call, facts, always);
         facts.now.callers = 1 + round % 5;
-        if (round & 1) facts.link.up_gbs /= 3, facts.link.down_gbs /= 4, facts.link.dma_gbs /= 2, facts.link.call_s *= 3;
+        if (round & 1) {
+            facts.link.up_gbs /= 3;
+            facts.link.down_gbs /= 4;
+            facts.link.dma_gbs /= 2;
+            facts.link.call_s *= 3;
+        }
         const gpb_plan beside = ask(call, facts, always);
         assert_ptr_equal(alone.kernel, beside.kernel);
         for (int x = 0; x < GPB_C; x++)
-            assert_true(alone.panel[x].extent == beside.panel[x].extent && alone.panel[x].strip == beside.panel[x].strip);
+            assert_true(alone.panel[x].extent == beside.panel[x].extent
+                        && alone.panel[x].strip == beside.panel[x].strip);
         assert_true(alone.kc == beside.kc && alone.group == beside.group && alone.splits == beside.splits);
         assert_true(alone.streamk == beside.streamk && alone.bytes_parts == beside.bytes_parts);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Routing against machines that are unlike the model: random shapes, each called a few times, plans made from what was learnt so far, times
-   drawn from a host and a GPU that the model knows only by a wrong guess, with noise. What it costs is compared with the better of the two.
-   usage: test_routing */
+/* Routing on machines that the model does not fit. Random shapes are called a few times each. Plans use
+   what was learnt so far. Times come, with noise, from a host and a GPU of which the model has only a
+   wrong guess. The cost is compared with that of the better side. usage: test_routing */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@
 
 enum { SHAPES = 300, PASSES = 24 };
 
-/* How a machine differs from the model: factors that go with the size (from 2^10 to 2^40 operations) and with the shape. */
+/* How a machine differs from the model: factors that change with the size (from 2^10 to 2^40 operations)
+   and with the shape. */
 typedef struct machine {
     const char *name;
     double host_small, host_large, host_skinny, gpu_small, gpu_large, gpu_skinny;
@@ -40,13 +41,15 @@ static uint64_t seed = 88172645463325252u;
 
 static double uniform(void)
 {
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
     return (double)(seed >> 11) / 9007199254740992.0;
 }
 
 static int64_t size(void) { return (int64_t)exp2(13 * uniform()); }
 
-/* Five per cent, and one call in twenty twice as long. */
+/* Five per cent of noise; one call in twenty takes twice as long. */
 static double noise(void) { return (1 + 0.05 * uniform()) * (uniform() < 0.05 ? 2 : 1); }
 
 static double between(const gpb_call *g, double small, double large, double skinny)
@@ -58,7 +61,7 @@ static double between(const gpb_call *g, double small, double large, double skin
     return 8 * least <= most ? sqrt(factor * skinny) : factor;
 }
 
-/* What a size has of its own: up to so many octaves up or down, the same each time. */
+/* A factor of the size's own: up to `octaves` octaves up or down, the same for each of its calls. */
 static double own(const gpb_call *g, int side, double octaves)
 {
     const uint64_t hash = (gpb_learn_hash(g) + (uint64_t)side) * 0x9e3779b97f4a7c15;
@@ -73,7 +76,8 @@ static gpb_call shape(void)
 }
 
 typedef struct result {
-    double geometric, worst, worst_host;      /* medians of a shape's passes: time spent / the better of both, time spent / the host's */
+    double geometric, worst, worst_host;      /* from medians of a shape's passes: time spent over the
+                                                 better side's, and over the host's */
     double learning;                          /* geometric mean over all passes */
 } result;
 
@@ -83,8 +87,10 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One call: planned with what is known, timed as it is, learnt from. Returns the plan. */
-static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host, gpb_learn *gpu, const double *times)
+/* One call: planned with what is known, timed with the true times, learnt from. Returns whether it went to
+   the GPU. */
+static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host, gpb_learn *gpu,
+                        const double *times)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
     gpb_learn_facts(host, gpu, key, facts);
@@ -95,13 +101,15 @@ static bool goes_to_gpu(const gpb_call *call, gpb_facts *facts, gpb_learn *host,
     return plan.gpu;
 }
 
-/* True times: the model's own, by a machine's factors, and by the size's own. */
-static void true_times(const gpb_call *call, const gpb_facts *base, const machine *m, double spread, double *times)
+/* True times: the model's, times the machine's factors, times the size's own. */
+static void true_times(const gpb_call *call, const gpb_facts *base, const machine *m, double spread,
+                       double *times)
 {
     gpb_facts facts = *base;
     facts.learnt.host_ratio = facts.learnt.gpu_ratio = 1;
     const gpb_plan plan = gpb_decide(call, &facts, &(gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
-    times[0] = plan.host_s * between(call, m->host_small, m->host_large, m->host_skinny) * own(call, 0, spread);
+    times[0] = plan.host_s * between(call, m->host_small, m->host_large, m->host_skinny)
+               * own(call, 0, spread);
     times[1] = plan.gpu_s * between(call, m->gpu_small, m->gpu_large, m->gpu_skinny) * own(call, 1, spread);
 }
 
@@ -109,7 +117,8 @@ static result play(const machine *m, const gpb_facts *base, double spread)
 {
     static gpb_learn host, gpu;
     static gpb_call calls[SHAPES];
-    memset(&host, 0, sizeof host), memset(&gpu, 0, sizeof gpu);
+    memset(&host, 0, sizeof host);
+    memset(&gpu, 0, sizeof gpu);
     for (int i = 0; i < SHAPES; i++) calls[i] = shape();
     static double times[SHAPES][2], spent[SHAPES][PASSES];
     result r = { 0 };
@@ -125,27 +134,33 @@ static result play(const machine *m, const gpb_facts *base, double spread)
         qsort(spent[i], PASSES, sizeof spent[i][0], by_size);
         const double median = spent[i][PASSES / 2];
         r.geometric += log(median / best) / SHAPES;
-        r.worst = fmax(r.worst, median / best), r.worst_host = fmax(r.worst_host, median / times[i][0]);
+        r.worst = fmax(r.worst, median / best);
+        r.worst_host = fmax(r.worst_host, median / times[i][0]);
     }
-    r.geometric = exp(r.geometric), r.learning = exp(r.learning);
+    r.geometric = exp(r.geometric);
+    r.learning = exp(r.learning);
     return r;
 }
 
-static const gpb_facts h200 = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(100) << 30, .link.up_gbs = 45, .link.down_gbs = 42, .link.dma_gbs = 50,
-                                .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .learnt.quiet_ratio = 1, .host.cores = 16, .host.core_gflops = 50, .learnt.host_ratio = 1 };
+static const gpb_facts h200 = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(100) << 30,
+                                .link.up_gbs = 45, .link.down_gbs = 42, .link.dma_gbs = 50,
+                                .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .learnt.quiet_ratio = 1,
+                                .host.cores = 16, .host.core_gflops = 50, .learnt.host_ratio = 1 };
 
 static void judge(const machine *m, int threads, double spread)
 {
     gpb_facts base = h200;
     base.host.cores = threads;
     const result r = play(m, &base, spread);
-    print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at most %.2f of the host\n",
-                  m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst, r.worst_host);
+    print_message("%-24s %2d threads, sizes %s: %.3f of the better (%.3f while learning), at most %.2f; at "
+                  "most %.2f of the host\n",
+                  m->name, threads, spread > 0 ? "differ" : "alike ", r.geometric, r.learning, r.worst,
+                  r.worst_host);
     assert_true(r.geometric < 1.05 && r.learning < 1.06 + spread / 25);
     assert_true(r.worst_host < 1.25);
 }
 
-/* The goals of the project: 1.05 in geometric mean over 300 shapes, none above 1.25 times the host. */
+/* The project's goals: a geometric mean of 1.05 over 300 shapes, and none above 1.25 times the host. */
 static void never_slower(void **state)
 {
     (void)state;
@@ -155,7 +170,7 @@ static void never_slower(void **state)
         for (int t = 0; t < 3; t++) for (int s = 0; s < 3; s++) judge(&machines[i], threads[t], spreads[s]);
 }
 
-/* ---- one by one */
+/* ---- the rules, one by one */
 
 static gpb_plan ask(gpb_facts facts)
 {
@@ -166,7 +181,7 @@ static gpb_plan ask(gpb_facts facts)
     return gpb_decide(&call, &facts, &(gpb_policy){ 0 });
 }
 
-/* h200, if calls take so many times as long on the GPU as on the host. */
+/* An H200 on which calls take `gpu_of_host` times as long on the GPU as on the host. */
 static gpb_facts where(double gpu_of_host)
 {
     gpb_facts facts = h200;
@@ -182,7 +197,7 @@ static void is(gpb_facts facts, bool gpu, bool tries, const char *why)
     assert_string_equal(plan.why, why);
 }
 
-/* A side that a size was never tried on, while the other is well known, is tried if it is not thought to be hopeless. */
+/* If only one side of a size is well known, the other is tried, unless that looks hopeless. */
 static void tries(void **state)
 {
     (void)state;
@@ -190,21 +205,28 @@ static void tries(void **state)
         for (int known = 0; known < 4; known++) {
             gpb_facts slow = where(1.5), slower = where(2.5), quick = where(0.6), quicker = where(0.2);
             gpb_facts *all[] = { &slow, &slower, &quick, &quicker };
-            for (int i = 0; i < 4; i++) all[i]->learnt.try_gpu = known & 1, all[i]->learnt.try_host = known & 2, all[i]->now.start_s = started ? 0 : 1e-6;
-            is(slow, started && known & 1, started && known & 1, started && known & 1 ? "trying the GPU, to learn its speed" : "faster on the host");
+            for (int i = 0; i < 4; i++) {
+                all[i]->learnt.try_gpu = known & 1;
+                all[i]->learnt.try_host = known & 2;
+                all[i]->now.start_s = started ? 0 : 1e-6;
+            }
+            is(slow, started && known & 1, started && known & 1,
+               started && known & 1 ? "trying the GPU, to learn its speed" : "faster on the host");
             is(slower, false, false, "faster on the host");
-            is(quick, !(known & 2), known & 2, known & 2 ? "trying the host, to learn its speed" : "faster on the GPU");
+            is(quick, !(known & 2), known & 2,
+               known & 2 ? "trying the host, to learn its speed" : "faster on the GPU");
             is(quicker, true, false, "faster on the GPU");
         }
-    for (int other = 0; other < 2; other++) {      /* not beside others */
+    for (int other = 0; other < 2; other++) {      /* not while others call */
         gpb_facts slow = where(1.5), quick = where(0.3);
         slow.learnt.try_gpu = quick.learnt.try_host = true;
-        slow.now.callers = quick.now.callers = other, slow.now.host_callers = quick.now.host_callers = !other;
+        slow.now.callers = quick.now.callers = other;
+        slow.now.host_callers = quick.now.host_callers = !other;
         assert_false(ask(slow).tries || ask(quick).tries);
     }
 }
 
-/* What the crowd alone keeps from the GPU is told, with what it would have saved. */
+/* If contention alone keeps a call from the GPU, the plan says how much time the GPU would have saved. */
 static void contended(void **state)
 {
     (void)state;
@@ -218,27 +240,33 @@ static void contended(void **state)
     assert_true(fabs(plan.missed_s - plan.host_s / 2) < 0.01 * plan.host_s);
     facts.learnt.gpu_ratio = facts.learnt.quiet_ratio;
     assert_true(ask(facts).gpu && ask(facts).missed_s == 0);
-    facts.now.start_s = 10, facts.learnt.gpu_ratio *= 5;
+    facts.now.start_s = 10;
+    facts.learnt.gpu_ratio *= 5;
     assert_true(!ask(facts).gpu && ask(facts).missed_s == 0);
 }
 
-/* The start must have been paid for, and be had back soon, or be little against how long the program has run. */
+/* The GPU is started once the start is paid for, and if its time is soon won back or is short against the
+   program's age. */
 static void starts(void **state)
 {
     (void)state;
     gpb_facts facts = h200;
     facts.now.start_s = 0.5;
-    const struct { double credit_s, age_s; bool starts; } cases[] = { { 0.4, 0.5, false }, { 0.51, 1, true }, { 0.51, 1.1, false },
-                                                                     { 2, 4, true }, { 2, 5, false }, { 0.51, 5.7, true }, { 0.4, 60, false } };
+    const struct {
+        double credit_s, age_s;
+        bool starts;
+    } cases[] = { { 0.4, 0.5, false }, { 0.51, 1, true },   { 0.51, 1.1, false }, { 2, 4, true },
+                  { 2, 5, false },     { 0.51, 5.7, true }, { 0.4, 60, false } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        facts.now.credit_s = cases[i].credit_s, facts.now.age_s = cases[i].age_s;
+        facts.now.credit_s = cases[i].credit_s;
+        facts.now.age_s = cases[i].age_s;
         assert_true(ask(facts).waits && ask(facts).starts == cases[i].starts);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(never_slower), cmocka_unit_test(tries), cmocka_unit_test(contended),
-                                        cmocka_unit_test(starts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(never_slower), cmocka_unit_test(tries),
+                                        cmocka_unit_test(contended), cmocka_unit_test(starts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
