@@ -4,22 +4,28 @@
 
 enum { ROW = 101, COLUMN = 102 };
 
-#define F77(name, INT)                                                                                                              \
-    void name(const char *, const char *, const INT *, const INT *, const INT *, const float *, const float *, const INT *, const float *, \
-              const INT *, const float *, float *, const INT *);
-#define CBLAS(name, INT) void name(int, int, int, INT, INT, INT, float, const float *, INT, const float *, INT, float, float *, INT);
-F77(sgemm_, int) F77(sgemm_64_, int64_t) CBLAS(cblas_sgemm, int) CBLAS(cblas_sgemm64_, int64_t)
-void sgemmtr_(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *,
-    const float *, const int *,
-              const float *, float *, const int *);
-void cblas_sgemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
-                       const float **, const int *, const float *, float **, const int *, int, const int *);
-void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-    const int *,
-                          const float *, const int *, const int *, const float *, float *, const int *, const int *, const int *);
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *,
-    int, int, int);
+#define F77(name, INT)                                                                          \
+    void name(const char *, const char *, const INT *, const INT *, const INT *, const float *, \
+              const float *, const INT *, const float *, const INT *, const float *, float *, const INT *);
+#define CBLAS(name, INT)                                                                                   \
+    void name(int, int, int, INT, INT, INT, float, const float *, INT, const float *, INT, float, float *, \
+              INT);
+F77(sgemm_, int)
+F77(sgemm_64_, int64_t)
+CBLAS(cblas_sgemm, int)
+CBLAS(cblas_sgemm64_, int64_t)
+void sgemmtr_(const char *, const char *, const char *, const int *, const int *, const float *,
+              const float *, const int *, const float *, const int *, const float *, float *, const int *);
+void cblas_sgemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                   float *, int);
+void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *,
+                       const float **, const int *, const float **, const int *, const float *, float **,
+                       const int *, int, const int *);
+void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *,
+                          const float *, const int *, const int *, const float *, const int *, const int *,
+                          const float *, float *, const int *, const int *, const int *);
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
+                               int, int, float, float *, int, int, int);
 
 static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
 
@@ -36,8 +42,8 @@ static plain plain_of(const gpb_call *g)
 {
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B], *c = &g->x[GPB_C];
     return (plain){ a->trans, b->trans, c->uplo, g->m, g->n, g->k, a->ld, b->ld, c->ld, a->stride, b->stride,
-                    c->stride, g->batch,
-                    (float)g->alpha, (float)g->beta, a->base, b->base, gpb_call_member(g, GPB_C, 0) };
+                    c->stride, g->batch, (float)g->alpha, (float)g->beta, a->base, b->base,
+                    gpb_call_member(g, GPB_C, 0) };
 }
 
 static void through_f77(const gpb_call *g)
@@ -66,16 +72,14 @@ static void through_rows(const gpb_call *g)
 {
     const plain p = plain_of(g);
     cblas_sgemm(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k, p.alpha, p.b, (int)p.ldb,
-                p.a,
-        (int)p.lda,
-                p.beta, p.c, (int)p.ldc);
+                p.a, (int)p.lda, p.beta, p.c, (int)p.ldc);
 }
 
 static void through_rows_64(const gpb_call *g)
 {
     const plain p = plain_of(g);
     cblas_sgemm64_(ROW, trans(p.transb), trans(p.transa), p.n, p.m, p.k, p.alpha, p.b, p.ldb, p.a, p.lda,
-        p.beta, p.c, p.ldc);
+                   p.beta, p.c, p.ldc);
 }
 
 static void through_triangle(const gpb_call *g)
@@ -89,9 +93,7 @@ static void through_triangle_rows(const gpb_call *g)
 {
     const plain p = plain_of(g);
     cblas_sgemmtr(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), trans(p.transa), (int)p.n, (int)p.k,
-                  p.alpha, p.b,
-        (int)p.ldb, p.a,
-                  (int)p.lda, p.beta, p.c, (int)p.ldc);
+                  p.alpha, p.b, (int)p.ldb, p.a, (int)p.lda, p.beta, p.c, (int)p.ldc);
 }
 
 static void through_strided(const gpb_call *g)
@@ -108,10 +110,8 @@ static void through_strided_rows(const gpb_call *g)
 {
     const plain p = plain_of(g);
     cblas_sgemm_batch_strided(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k, p.alpha,
-                              p.b, (int)p.ldb,
-                              (int)p.stride_b, p.a, (int)p.lda, (int)p.stride_a, p.beta, p.c, (int)p.ldc,
-                                  (int)p.stride_c,
-                                  (int)p.batch);
+                              p.b, (int)p.ldb, (int)p.stride_b, p.a, (int)p.lda, (int)p.stride_a, p.beta,
+                              p.c, (int)p.ldc, (int)p.stride_c, (int)p.batch);
 }
 
 /* The members in two groups of the same shape, or in one. */
@@ -124,24 +124,33 @@ static void through_groups(const gpb_call *g)
     int ta[2], tb[2], m[2], n[2], k[2], lda[2], ldb[2], ldc[2];
     float alpha[2], beta[2];
     for (int i = 0; i < 2; i++) {
-        ta[i] = trans(p.transa), tb[i] = trans(p.transb), m[i] = (int)p.m, n[i] = (int)p.n, k[i] = (int)p.k;
-        lda[i] = (int)p.lda, ldb[i] = (int)p.ldb, ldc[i] = (int)p.ldc, alpha[i] = p.alpha, beta[i] = p.beta;
+        ta[i] = trans(p.transa);
+        tb[i] = trans(p.transb);
+        m[i] = (int)p.m;
+        n[i] = (int)p.n;
+        k[i] = (int)p.k;
+        lda[i] = (int)p.lda;
+        ldb[i] = (int)p.ldb;
+        ldc[i] = (int)p.ldc;
+        alpha[i] = p.alpha;
+        beta[i] = p.beta;
     }
     for (int64_t l = 0; l < p.batch; l++) {
-        a[l] = p.a + l * p.stride_a, b[l] = p.b + l * p.stride_b;
+        a[l] = p.a + l * p.stride_a;
+        b[l] = p.b + l * p.stride_b;
         c[l] = p.c + l * p.stride_c;
     }
     cblas_sgemm_batch(COLUMN, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, first ? 2 : 1, sizes);
 }
 
 const gpb_test_door gpb_test_doors[GPB_TEST_DOORS] = {
-    { "sgemm_", through_f77, false, false, true },
-    { "sgemm_64_", through_f77_64, false, false, false },
-    { "cblas_sgemm, columns", through_columns, false, false, false },
-    { "cblas_sgemm, rows", through_rows, false, false, false },
-    { "cblas_sgemm64_, rows", through_rows_64, false, false, false },
-    { "sgemmtr_", through_triangle, false, true, false },
-    { "cblas_sgemmtr, rows", through_triangle_rows, false, true, false },
-    { "sgemm_batch_strided_", through_strided, true, false, false },
-    { "cblas_sgemm_batch_strided, rows", through_strided_rows, true, false, false },
-    { "cblas_sgemm_batch", through_groups, true, false, false } };
+    { "sgemm_", through_f77, GPB_TEST_gemm, true },
+    { "sgemm_64_", through_f77_64, GPB_TEST_gemm, false },
+    { "cblas_sgemm, columns", through_columns, GPB_TEST_gemm, false },
+    { "cblas_sgemm, rows", through_rows, GPB_TEST_gemm, false },
+    { "cblas_sgemm64_, rows", through_rows_64, GPB_TEST_gemm, false },
+    { "sgemmtr_", through_triangle, GPB_TEST_gemmtr, false },
+    { "cblas_sgemmtr, rows", through_triangle_rows, GPB_TEST_gemmtr, false },
+    { "sgemm_batch_strided_", through_strided, GPB_TEST_gemm_batch_strided, false },
+    { "cblas_sgemm_batch_strided, rows", through_strided_rows, GPB_TEST_gemm_batch_strided, false },
+    { "cblas_sgemm_batch", through_groups, GPB_TEST_gemm_batch, false } };

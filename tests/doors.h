@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of door that a single-precision GEMM goes through, each as a function of a call in canonical form. For programs that are
-   linked with -lgpublas. */
+/* Every kind of door that a single-precision GEMM goes through, each as a function of a call in canonical
+   form. For programs that are linked with -lgpublas. */
 #ifndef GPB_DOORS_H
 #define GPB_DOORS_H
 
-#include "dispatch/call.h"
+#include "tests/routine.h"
 
 enum { GPB_TEST_DOORS = 10, GPB_TEST_MEMBERS = 8 };      /* members: of a batch, at most */
 
 typedef struct gpb_test_door {
     const char *name;
     void (*call)(const gpb_call *);
-    bool batch, triangle;
+    enum gpb_test_routine routine;
     bool reports;                /* illegal arguments too, by their own letters and numbers */
 } gpb_test_door;
 extern const gpb_test_door gpb_test_doors[GPB_TEST_DOORS];

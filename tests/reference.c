@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference GEMM: products of floats are exact in double, their sum is off by k 2^-53 of it, far below any bound of ours. */
+/* The reference product. Products of floats are exact in double, and their sum is off by k 2^-53 of it, far
+   below any bound of ours. Products of doubles are split into two doubles by an FMA, and so are the roundings
+   of their sum: together they are as good as arithmetic of 106 bits (Ogita, Rump and Oishi, "Accurate sum and
+   dot product", 2005). */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,123 +10,280 @@
 
 #include "tests/reference.h"
 
-gpb_reference_element gpb_reference_at(const gpb_call *g, const float *c_before, int64_t i, int64_t j, int64_t l)
+/* ---- elements */
+
+/* The real and the imaginary part. Sums are formed part by part: C's complex product would guess at
+   infinities. */
+typedef struct number {
+    double part[2];
+} number;
+
+static bool is_complex(const gpb_call *g) { return gpb_type_of(g->type)->kind == GPB_TYPE_COMPLEX; }
+static bool is_single(const gpb_call *g) { return g->type == GPB_TYPE_s || g->type == GPB_TYPE_c; }
+static int parts_of(const gpb_call *g) { return is_complex(g) ? 2 : 1; }
+
+static double read_part(const gpb_call *g, const void *element, int part)
 {
-    const float *a = (const float *)g->x[GPB_A].base + l * g->x[GPB_A].stride,
-        *b = (const float *)g->x[GPB_B].base + l * g->x[GPB_B].stride;
-    gpb_reference_element e = { 0, 0, 0 };
-    for (int64_t p = 0; g->alpha != 0 && p < g->k; p++) {
-        double x = (double)(g->x[GPB_A].trans == 'N' ? a[i + p * g->x[GPB_A].ld] : a[p + i * g->x[GPB_A].ld]);
-        double y = (double)(g->x[GPB_B].trans == 'N' ? b[p + j * g->x[GPB_B].ld] : b[j + p * g->x[GPB_B].ld]);
-        e.value += x * y;
-        e.product += fabs(x * y);
+    return is_single(g) ? (double)((const float *)element)[part] : ((const double *)element)[part];
+}
+
+static number read_number(const gpb_call *g, const void *element)
+{
+    return (number){ { read_part(g, element, 0), is_complex(g) ? read_part(g, element, 1) : 0 } };
+}
+
+/* The element `at` of a buffer. */
+static const void *element(const gpb_call *g, const void *base, int64_t at)
+{
+    return (const char *)base + at * (int64_t)gpb_call_element(g);
+}
+
+/* Where an element of C is. */
+static int64_t place_of(const gpb_call *g, int64_t i, int64_t j, int64_t l)
+{
+    return i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
+}
+
+/* The element in that place of a matrix. It is another one's, or none's, where only a triangle is stored. */
+static number stored(const gpb_call *g, const gpb_matrix *x, const void *member, int64_t row, int64_t col)
+{
+    const bool is_there = x->uplo == 'U' ? row <= col : x->uplo == 'L' ? row >= col : true;
+    if (x->structure == GPB_TRIANGULAR && row == col && x->diag == 'U') return (number){ { 1, 0 } };
+    if (x->structure == GPB_TRIANGULAR && !is_there) return (number){ { 0, 0 } };
+    const bool mirrored = x->structure != GPB_GENERAL && !is_there;
+    number n = read_number(g, element(g, member, mirrored ? col + row * x->ld : row + col * x->ld));
+    if (x->structure == GPB_HERMITIAN && row == col) n.part[1] = 0;
+    if (x->structure == GPB_HERMITIAN && mirrored) n.part[1] = -n.part[1];
+    return n;
+}
+
+/* Element (row, col) of op(A) or op(B). */
+static number operand(const gpb_call *g, enum gpb_operand which, const void *member, int64_t row, int64_t col)
+{
+    const gpb_matrix *x = &g->x[which];
+    const bool transposed = gpb_matrix_transposed(x);
+    number n = stored(g, x, member, transposed ? col : row, transposed ? row : col);
+    if ((x->trans == 'C') != x->conj) n.part[1] = -n.part[1];
+    return n;
+}
+
+/* ---- sums */
+
+/* head + tail is the sum, and `size` the sum of absolute values. The head is what plain double arithmetic
+   gives. */
+typedef struct sum {
+    double head, tail, size;
+} sum;
+
+static void add_product(sum *s, double x, double y)
+{
+    const double product = x * y, head = s->head + product, before = head - product;
+    s->tail += (s->head - before) + (product - (head - before)) + fma(x, y, -product);
+    s->head = head;
+    s->size += fabs(product);
+}
+
+/* One part of x y. */
+static void add_complex(sum *s, number x, number y, int part)
+{
+    add_product(s, x.part[0], y.part[part]);
+    add_product(s, part ? x.part[1] : -x.part[1], y.part[1 - part]);
+}
+
+/* A row of op(A) times a column of op(B), both general matrices of floats: by far the most frequent, and so
+   without a look at each element's type and structure. */
+static sum dot_floats(const gpb_call *g, const float *a, const float *b, int64_t i, int64_t j)
+{
+    const bool is_a_down = gpb_call_k_down(g, GPB_A), is_b_down = gpb_call_k_down(g, GPB_B);
+    const int64_t lda = g->x[GPB_A].ld, ldb = g->x[GPB_B].ld;
+    const int64_t step_a = is_a_down ? 1 : lda, step_b = is_b_down ? 1 : ldb;
+    sum s = { 0, 0, 0 };
+    a += is_a_down ? i * lda : i;
+    b += is_b_down ? j * ldb : j;
+    for (int64_t p = 0; p < g->k; p++) {
+        const double product = (double)a[p * step_a] * (double)b[p * step_b];
+        s.head += product;
+        s.size += fabs(product);
     }
-    if (g->k > 0) {                                               /* k = 0: not even a NaN in alpha counts */
-        e.value *= g->alpha;
-        e.product *= fabs((double)g->alpha);
+    return s;
+}
+
+static sum dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, int part)
+{
+    const void *a = gpb_call_member(g, GPB_A, l), *b = gpb_call_member(g, GPB_B, l);
+    const bool is_general = g->x[GPB_A].structure == GPB_GENERAL && g->x[GPB_B].structure == GPB_GENERAL;
+    if (g->type == GPB_TYPE_s && is_general) return dot_floats(g, a, b, i, j);
+    sum s = { 0, 0, 0 };
+    for (int64_t p = 0; p < g->k; p++) {
+        const number x = operand(g, GPB_A, a, i, p), y = operand(g, GPB_B, b, p, j);
+        if (is_complex(g)) add_complex(&s, x, y, part);
+        else add_product(&s, x.part[0], y.part[0]);
     }
+    return s;
+}
+
+static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_PARTS(x) }; }
+
+/* Adds one part of alpha times a sum, of which both parts are there. */
+static void add_scaled(sum *to, const gpb_call *g, const sum of[2], int part)
+{
+    const number alpha = scalar(g->alpha);
+    for (int x = 0; x < parts_of(g); x++) {
+        const double factor = x && !part ? -alpha.part[x] : alpha.part[x];
+        const sum *s = &of[is_complex(g) ? part ^ x : 0];
+        const double size = to->size + fabs(factor) * s->size;
+        add_product(to, factor, s->head);
+        to->tail += factor * s->tail;
+        to->size = size;
+    }
+}
+
+gpb_reference_element gpb_reference_part(const gpb_call *g, const void *c_before, int64_t i, int64_t j,
+                                         int64_t l, int part)
+{
+    sum total = { 0, 0, 0 };
+    if (gpb_call_multiplies(g)) {                                 /* k = 0: not even a NaN in alpha counts */
+        sum both[2] = { dot(g, i, j, l, 0) };
+        if (is_complex(g)) both[1] = dot(g, i, j, l, 1);
+        add_scaled(&total, g, both, part);
+    }
+    gpb_reference_element e = { .product = total.size };
+    total.size = 0;
     if (g->beta != 0) {
-        double old = g->beta * (double)c_before[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride];
-        e.value += old;
-        e.old = fabs(old);
+        const number old = read_number(g, element(g, c_before, place_of(g, i, j, l)));
+        if (is_complex(g)) add_complex(&total, scalar(g->beta), old, part);
+        else add_product(&total, scalar(g->beta).part[0], old.part[0]);
+        e.old = total.size;
     }
+    e.value = total.head;
+    e.rest = is_single(g) || !isfinite(total.tail) ? 0 : total.tail;
     return e;
+}
+
+gpb_reference_element gpb_reference_at(const gpb_call *g, const void *c_before, int64_t i, int64_t j,
+                                       int64_t l)
+{
+    return gpb_reference_part(g, c_before, i, j, l, 0);
+}
+
+/* ---- errors */
+
+static double alpha_size(const gpb_call *g)
+{
+    const number alpha = scalar(g->alpha);
+    return is_complex(g) ? fabs(alpha.part[0]) + fabs(alpha.part[1]) : fabs(alpha.part[0]);
 }
 
 double gpb_reference_bound(enum gpb_math math, const gpb_call *g, gpb_reference_element e)
 {
-    double u = ldexp(1, -24), k = (double)g->k;
-    /* the last term: each rounding may also lose half of the smallest float */
-    double bound = (k + 4) * u * e.product + 2 * u * e.old + (k + 4) * ldexp(fmax(1, fabs((double)g->alpha)),
-                                                                             -149);
+    const int terms = parts_of(g);
+    const double u = is_single(g) ? 0x1p-24 : 0x1p-53, smallest = is_single(g) ? 0x1p-149 : 0x1p-1074;
+    const double steps = terms * (double)g->k + 4;
+    /* the last term: each rounding may also lose half of the smallest number of the type */
+    const double bound = steps * u * e.product + (terms + 1) * u * e.old
+        + steps * fmax(1, alpha_size(g)) * smallest;
     return math == GPB_MATH_TF32 ? bound + ldexp(e.product, -9) : bound;
 }
 
-/* One result against the truth, in units of the bound. */
-static double error_of(enum gpb_math math, const gpb_call *g, gpb_reference_element e, float c)
+double gpb_reference_error(enum gpb_math math, const gpb_call *g, gpb_reference_element e, const void *result,
+                           int part)
 {
-    double value = (double)c;
-    if (isnan(e.value) || isinf(e.value))
-        return isnan(e.value) ? (isnan(value) ? 0 : INFINITY) : value == e.value ? 0 : INFINITY;
-    /* sums that may leave the range of a float on their way may end in an infinity, or in NaN */
-    double peak = fmax(e.product, g->alpha != 0 ? e.product / fabs((double)g->alpha) : 0) + e.old;
-    if (!isfinite(value))
-        return peak >= (double)FLT_MAX ? 0 : INFINITY;
-    return fabs(value - e.value) / gpb_reference_bound(math, g, e);
+    const double value = read_part(g, result, part), largest = is_single(g) ? (double)FLT_MAX : DBL_MAX;
+    if (isnan(e.value)) return isnan(value) ? 0 : INFINITY;
+    if (isinf(e.value)) return value == e.value ? 0 : INFINITY;
+    /* sums that may leave the range of the type on their way may end in an infinity, or in NaN */
+    const double peak = fmax(e.product, g->alpha != 0 ? e.product / alpha_size(g) : 0) + e.old;
+    if (!isfinite(value)) return peak >= largest ? 0 : INFINITY;
+    return fabs(value - e.value - e.rest) / gpb_reference_bound(math, g, e);
 }
 
-static bool inside(const gpb_call *g, int64_t i, int64_t j)
+/* ---- all of C, or a sample */
+
+/* Rows of column j that the call writes. */
+static gpb_matrix_rows rows_of(const gpb_call *g, int64_t j)
 {
-    return i < g->m && j < g->n && (g->x[GPB_C].uplo == 'U' ? i <= j : g->x[GPB_C].uplo == 'L' ? i >= j : true);
+    return gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
 }
 
-double gpb_reference_check(enum gpb_math math, const gpb_call *g, const float *c_before, size_t bytes)
+static double error_at(enum gpb_math math, const gpb_call *g, const void *c_before, int64_t i, int64_t j,
+                       int64_t l)
 {
-    const float *c = g->x[GPB_C].base;
+    const void *now = element(g, g->x[GPB_C].base, place_of(g, i, j, l));
     double worst = 0;
-    unsigned char *owned = calloc(bytes / sizeof *c + 1, 1);      /* floats that the call had to write */
-    if (!owned)
-        return INFINITY;
+    for (int part = 0; part < parts_of(g); part++) {
+        const gpb_reference_element e = gpb_reference_part(g, c_before, i, j, l, part);
+        worst = fmax(worst, gpb_reference_error(math, g, e, now, part));
+    }
+    return worst;
+}
+
+double gpb_reference_check(enum gpb_math math, const gpb_call *g, const void *c_before, size_t bytes)
+{
+    const int64_t count = (int64_t)(bytes / gpb_call_element(g));
+    const char *c = g->x[GPB_C].base;
+    double worst = 0;
+    unsigned char *owned = calloc((size_t)count + 1, 1);          /* elements that the call had to write */
+    if (!owned) return INFINITY;
     for (int64_t l = 0; l < g->batch; l++)
-        for (int64_t j = 0; j < g->n; j++)
-            for (int64_t i = 0; i < g->m; i++) {
-                int64_t at = i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
-                if (!inside(g, i, j))
-                    continue;
-                owned[at] = 1;
-                worst = fmax(worst, error_of(math, g, gpb_reference_at(g, c_before, i, j, l), c[at]));
+        for (int64_t j = 0; j < g->n; j++) {
+            const gpb_matrix_rows rows = rows_of(g, j);
+            for (int64_t i = rows.first; i < rows.last; i++) {
+                owned[place_of(g, i, j, l)] = 1;
+                worst = fmax(worst, error_at(math, g, c_before, i, j, l));
             }
-    for (size_t at = 0; at < bytes / sizeof *c; at++)
-        if (!owned[at] && memcmp(&c[at], &c_before[at], sizeof *c))
+        }
+    for (int64_t at = 0; at < count; at++)
+        if (!owned[at] && memcmp(element(g, c, at), element(g, c_before, at), gpb_call_element(g)))
             worst = INFINITY;
     free(owned);
     return worst;
 }
 
-/* Rows of column j that the call writes. */
-static void rows_of(const gpb_call *g, int64_t j, int64_t *first, int64_t *last)
+/* True if these elements, which lie side by side, are all finite. */
+static bool are_finite(const gpb_call *g, const void *first, int64_t count)
 {
-    *first = g->x[GPB_C].uplo == 'L' && j < g->m ? j : g->x[GPB_C].uplo == 'L' ? g->m : 0;
-    *last = g->x[GPB_C].uplo == 'U' && j + 1 < g->m ? j + 1 : g->m;
+    double sum = 0;                                               /* NaN if one of them is not finite */
+    for (int64_t x = 0; x < count * parts_of(g); x++) sum += read_part(g, first, (int)x) * 0;
+    return sum == 0;
 }
 
 /* True if nothing between the blocks has changed, and all in them is finite. */
-static bool is_whole(const gpb_call *g, const float *c_before, size_t bytes)
+static bool is_whole(const gpb_call *g, const void *c_before, size_t bytes)
 {
-    const float *c = g->x[GPB_C].base;
-    int64_t from = 0, first, last, end = (int64_t)(bytes / sizeof *c);
+    const void *c = g->x[GPB_C].base;
+    const size_t each = gpb_call_element(g);
+    int64_t from = 0, end = (int64_t)(bytes / each);
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++) {
-            rows_of(g, j, &first, &last);
-            const int64_t at = j * g->x[GPB_C].ld + l * g->x[GPB_C].stride, gap = at + first - from;
-            if (gap > 0 && memcmp(c + from, c_before + from, (size_t)gap * sizeof *c))
+            const gpb_matrix_rows rows = rows_of(g, j);
+            const int64_t at = place_of(g, rows.first, j, l), gap = at - from;
+            if (gap > 0 && memcmp(element(g, c, from), element(g, c_before, from), (size_t)gap * each))
                 return false;
-            float sum = 0;                                        /* NaN if one of them is not finite */
-            for (int64_t i = first; i < last; i++)
-                sum += c[at + i] * 0;
-            if (sum != 0)
-                return false;
-            from = at + last;
+            if (!are_finite(g, element(g, c, at), rows.last - rows.first)) return false;
+            from = place_of(g, rows.last, j, l);
         }
-    return from >= end || !memcmp(c + from, c_before + from, (size_t)(end - from) * sizeof *c);
+    return from >= end
+        || !memcmp(element(g, c, from), element(g, c_before, from), (size_t)(end - from) * each);
 }
 
-double gpb_reference_sample(enum gpb_math math, const gpb_call *g, const float *c_before, size_t bytes, int64_t sample, uint64_t *state)
+double gpb_reference_sample(enum gpb_math math, const gpb_call *g, const void *c_before, size_t bytes,
+                            int64_t sample, uint64_t *state)
 {
     const int64_t columns = g->n * g->batch;
     double worst = is_whole(g, c_before, bytes) ? 0 : INFINITY;
-    for (int64_t x = 0, first, last; x < sample && columns > 0 && worst <= 1; x++) {
-        const int64_t column = sample < columns ? (int64_t)gpb_reference_draw(state, (uint64_t)columns) : x % columns;
+    for (int64_t x = 0; x < sample && columns > 0 && worst <= 1; x++) {
+        const int64_t column = sample < columns ? (int64_t)gpb_reference_draw(state, (uint64_t)columns)
+                                                : x % columns;
         const int64_t j = column % g->n, l = column / g->n;
-        rows_of(g, j, &first, &last);
-        if (first >= last)
-            continue;
-        const int64_t i = first + (int64_t)gpb_reference_draw(state, (uint64_t)(last - first));
-        worst = fmax(worst, error_of(math, g, gpb_reference_at(g, c_before, i, j, l),
-                                     ((const float *)g->x[GPB_C].base)[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride]));
+        const gpb_matrix_rows rows = rows_of(g, j);
+        if (rows.first >= rows.last) continue;
+        const int64_t i = rows.first + (int64_t)gpb_reference_draw(state, (uint64_t)(rows.last - rows.first));
+        worst = fmax(worst, error_at(math, g, c_before, i, j, l));
     }
     return worst;
 }
+
+/* ---- random numbers */
 
 static uint64_t next_random(uint64_t *state)                      /* splitmix64 */
 {
@@ -137,6 +297,5 @@ uint64_t gpb_reference_draw(uint64_t *state, uint64_t below) { return next_rando
 
 void gpb_reference_fill(float *x, size_t count, uint64_t seed)
 {
-    for (size_t i = 0; i < count; i++)
-        x[i] = (float)((double)(next_random(&seed) >> 40) / 8388608.0 - 1.0);
+    for (size_t i = 0; i < count; i++) x[i] = (float)((double)(next_random(&seed) >> 40) / 8388608.0 - 1.0);
 }

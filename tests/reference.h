@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A slow GEMM that is right, and the error bound that every kernel of ours keeps. Shared by all tests. */
+/* A slow product that is right, and the error bound that every kernel of ours keeps. All tests share them.
+   The four types of BLAS are computed at twice their precision: s and c in double, d and z in pairs of
+   doubles. A complex number is judged part by part, because a large real part must not hide errors of a small
+   imaginary one. A and B may be of any structure (dispatch/matrix.h). */
 #ifndef GPB_REFERENCE_H
 #define GPB_REFERENCE_H
 
@@ -9,27 +12,42 @@
 #include "dispatch/call.h"
 #include "kernels/names.h"
 
-/* One element of the answer: its value, |alpha| |A| |B| and |beta C| at that place (both in double, over the true sums). */
+/* One part of an element of the answer. `product` is |alpha| |A| |B| there, `old` is |beta C|: both are sums
+   of the absolute values of all terms. The answer is value + rest, and `rest` is what one double cannot hold
+   of it (0 for s and c). */
 typedef struct gpb_reference_element {
-    double value, product, old;
+    double value, product, old, rest;
 } gpb_reference_element;
 
-/* Element (i, j) of batch member l of an SGEMM call; c_before is C as it was (not read if beta == 0). */
-gpb_reference_element gpb_reference_at(const gpb_call *call, const float *c_before, int64_t i, int64_t j, int64_t l);
+/* Element (i, j) of batch member l: its real part, and with part 1 its imaginary one. c_before is C as it was
+   (not read if beta == 0). */
+gpb_reference_element gpb_reference_at(const gpb_call *call, const void *c_before, int64_t i, int64_t j,
+                                       int64_t l);
+gpb_reference_element gpb_reference_part(const gpb_call *call, const void *c_before, int64_t i, int64_t j,
+                                         int64_t l, int part);
 
-/* How far a result may be from e.value: (k + 4) u product + 2 u old with u = 2^-24, and 2^-9 product more for TF32. */
+/* How far a result may be from e: (k + 4) u product + 2 u old, where u is 2^-24 for s and 2^-53 for d. A part
+   of a complex element has 2 k terms, and its beta C has two: (2 k + 4) u product + 3 u old. TF32 may be off
+   by 2^-9 product more. */
 double gpb_reference_bound(enum gpb_math math, const gpb_call *call, gpb_reference_element e);
 
-/* Checks call->c after an SGEMM. c_before: a copy of the whole buffer of C, `bytes` long, taken before the call.
-   Returns the worst error in units of the bound (<= 1 is right); INFINITY if a NaN or an infinity is lost or invented, or if
-   anything outside the m x n blocks, or outside the triangle that uplo names, has changed. Pointer-array batches are checked
-   member by member, with calls of their own. */
-double gpb_reference_check(enum gpb_math math, const gpb_call *call, const float *c_before, size_t bytes);
+/* The error of that part of a result (in an element of the call's type) in units of the bound: right if at
+   most 1. INFINITY if a NaN or an infinity is lost or invented. */
+double gpb_reference_error(enum gpb_math math, const gpb_call *call, gpb_reference_element e,
+                           const void *result, int part);
 
-/* The same for a large call with finite operands, its blocks in ascending order: outside them everything is looked at, inside all for NaN
-   (which C was full of, if beta == 0) and infinities, and about `sample` results, drawn by *state, against FP64: one in each column if
+/* Checks call->c after a call. c_before: a copy of the whole buffer of C, `bytes` long, taken before the
+   call. Returns the worst error in units of the bound. INFINITY also if anything outside the m x n blocks, or
+   outside the triangle that uplo names, has changed. Pointer-array batches are checked member by member, with
+   calls of their own. */
+double gpb_reference_check(enum gpb_math math, const gpb_call *call, const void *c_before, size_t bytes);
+
+/* The same for a large call with finite operands, its blocks in ascending order. Everything outside the
+   blocks is looked at. Inside, everything is looked at for infinities and for NaN (which C was full of, if
+   beta == 0). About `sample` results, drawn by *state, are compared with the reference: one in each column if
    there are enough. */
-double gpb_reference_sample(enum gpb_math math, const gpb_call *call, const float *c_before, size_t bytes, int64_t sample, uint64_t *state);
+double gpb_reference_sample(enum gpb_math math, const gpb_call *call, const void *c_before, size_t bytes,
+                            int64_t sample, uint64_t *state);
 
 /* The next of *state's random numbers, < below. */
 uint64_t gpb_reference_draw(uint64_t *state, uint64_t below);

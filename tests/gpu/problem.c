@@ -151,7 +151,7 @@ static bool is_right(const problem *p, const gpb_call *g, enum gpb_math math, gp
 {
     bool multiplied = g->alpha != 0 && g->k != 0;
     double got = (double)after, old = g->beta != 0 ? g->beta * (double)before : 0;
-    gpb_reference_element wanted = { old, 0, fabs(old) };
+    gpb_reference_element wanted = { .value = old, .old = fabs(old) };
     if (multiplied) wanted.value += g->alpha * e.value;
     if (multiplied) wanted.product = fabs((double)g->alpha) * e.product;
     if (isnan(wanted.value)) return isnan(got);

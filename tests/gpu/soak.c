@@ -105,9 +105,9 @@ static bool draw_call(worker *w, task *t, bool huge)
     t->door = &gpb_test_doors[draw(w, GPB_TEST_DOORS)];
     gpb_call *g = &t->call;
     *g = (gpb_call){ .symbol = t->door->name, .type = GPB_TYPE_s, .x[GPB_A].trans = "NTC"[draw(w, 3)], .x[GPB_B].trans = "NTC"[draw(w, 3)], .x[GPB_C].uplo = 'G',
-                     .m = size[0], .n = size[1], .k = size[2], .batch = t->door->batch && !huge ? 1 + (int64_t)draw(w, 5) : 1 };
+                     .m = size[0], .n = size[1], .k = size[2], .batch = gpb_test_row_of(t->door->routine)->members != GPB_MEMBERS_ONE && !huge ? 1 + (int64_t)draw(w, 5) : 1 };
     g->alpha = (double)alphas[draw(w, 5)], g->beta = (double)betas[draw(w, 3)];
-    if (t->door->triangle) g->x[GPB_C].uplo = "UL"[draw(w, 2)], g->m = g->n;
+    if (gpb_test_has_triangle(t->door->routine)) g->x[GPB_C].uplo = "UL"[draw(w, 2)], g->m = g->n;
     g->x[GPB_A].ld = draw_ld(w, gpb_call_rows(g, GPB_A)),
         g->x[GPB_B].ld = draw_ld(w, gpb_call_rows(g, GPB_B)), g->x[GPB_C].ld = draw_ld(w, g->m);
     g->x[GPB_A].stride = draw(w, 4) ? g->x[GPB_A].ld * gpb_call_cols(g, GPB_A) : 0,
@@ -141,8 +141,8 @@ static void place_c(worker *w, task *t)
         for (int64_t j = 0; j < g->n; j++) {
             const int64_t first = g->x[GPB_C].uplo == 'L' ? j : 0,
                 rows = (g->x[GPB_C].uplo == 'U' ? j + 1 : g->m) - first;
-            memset((float *)g->x[GPB_C].base + l * g->x[GPB_C].stride + j * g->x[GPB_C].ld + first, 0xff,
-                   (size_t)rows * sizeof(float));
+            float *column = (float *)gpb_call_member(g, GPB_C, l) + j * g->x[GPB_C].ld;
+            gpb_poison(GPB_TYPE_s, column + first, rows);
         }
     t->call.x[GPB_C].base = g->x[GPB_C].base;
     if (t->at[2] == PLACE_DEVICE) {
@@ -163,7 +163,7 @@ static double judge(worker *w, task *t)
                                 .count = t->count }, at);
     if (memcmp(at, t->before, CANARIES * sizeof *at)) return INFINITY;
     const int64_t columns = g->n * g->batch, wanted = columns > LEAST ? columns : LEAST, affordable = LEAST + PRODUCTS / g->k;
-    return gpb_reference_sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
+    return gpb_test_row_of(t->door->routine)->sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
                                 wanted < affordable ? wanted : affordable, &w->random);
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Random SGEMMs through every kind of door, each judged against FP64 by the bound that every kernel keeps: sizes, transpositions, leading
-   dimensions, strides, alignment, scalars, data (NaN, infinities, subnormals, wide ranges), A = B, batches, triangles, illegal arguments.
-   Operands end at a forbidden page or at canaries. Call I of a seed depends on both alone. Linked with -lgpublas; on the software libcuda
-   and on a real GPU. Usage: fuzz SEED COUNT [FIRST [aloud]]. Exits with 1 if one was wrong, each printed with the command that repeats
-   it, or if the heap grew by more than a MiB; with 77 if GPUBLAS_OFFLOAD is always and none was on a GPU. */
+/* Random SGEMMs through every kind of door, each judged by the reference and by the bound that every kernel
+   keeps. Drawn are sizes, transpositions, leading dimensions, strides, alignment, scalars, data (NaN,
+   infinities, subnormals, wide ranges), A = B, batches, triangles and illegal arguments. Operands end at a
+   forbidden page or at poison. Call I of a seed depends on both alone. Linked with -lgpublas. It runs on the
+   software libcuda and on a real GPU.
+   Usage: fuzz SEED COUNT [FIRST [aloud]]. Exits with 1 if one was wrong, each printed with the command that
+   repeats it, or if the heap grew by more than a MiB. Exits with 77 if GPUBLAS_OFFLOAD is always and no call
+   was on a GPU. */
 #include <malloc.h>
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +18,7 @@
 
 #include "include/gpublas.h"
 #include "tests/doors.h"
-#include "tests/reference.h"
+#include "tests/problem.h"
 
 enum { CANARIES = 16, BYTES = 8 << 20 };
 
@@ -27,32 +30,22 @@ static uint64_t draw(uint64_t below) { return gpb_reference_draw(&state, below);
 
 static int64_t draw_size(void)
 {
-    static const int edges[] = { 0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 127, 128, 129, 200, 255, 257 };
+    static const int edges[] = { 0,  1,  2,  3,  4,  7,  8,   15,  16,  17,  31, 32,
+                                 33, 63, 64, 65, 95, 127, 128, 129, 200, 255, 257 };
     const uint64_t kind = draw(1000);
-    return kind < 900 ? (int64_t)draw(10) : kind < 990 ? edges[draw(17)] : edges[draw(sizeof edges / sizeof *edges)];
+    if (kind < 900) return (int64_t)draw(10);
+    return edges[draw(kind < 990 ? 17 : sizeof edges / sizeof *edges)];
 }
 
 static double draw_scalar(void)
 {
-    static const float some[] = { 1, 0, -1, 0.5f, 2, -0.0f, 1, 0.75f, -3.25f, 0x1p-20f, 0x1p20f, 1, 0, NAN, INFINITY, 0x1p-60f };
+    static const float some[] = { 1,      0,        -1,      0.5f, 2, -0.0f, 1,        0.75f,
+                                  -3.25f, 0x1p-20f, 0x1p20f, 1,    0, NAN,   INFINITY, 0x1p-60f };
     return (double)some[draw(sizeof some / sizeof *some - (draw(8) ? 3 : 0))];
 }
 
 /* An infinite alpha times a sum is not the sum of infinite products. */
 static double finite_or_nan(double x) { return isinf(x) ? -1 : x; }
-
-enum data { INTEGERS, UNIFORM, WIDE, SPECIAL, DATA };
-
-static float draw_float(enum data data)
-{
-    /* Nothing that overflows on its way: where that ends, in an infinity or in NaN, hangs on the order of the sum; and no subnormal times a
-       large one, where it counts whether alpha comes first. */
-    static const float special[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 0x1p-149f, -0x1p-130f, 1.5f };
-    const float x = (float)((double)draw(1 << 24) / (1 << 23) - 1);
-    if (data == INTEGERS) return (float)((int)draw(9) - 4);
-    if (data == SPECIAL && draw(16) == 0) return special[draw(8)];
-    return data == WIDE ? ldexpf(x, (int)draw(60) - 30) : x;
-}
 
 /* Memory between two forbidden pages. */
 static char *arena(void)
@@ -62,34 +55,36 @@ static char *arena(void)
     return map + 4096;
 }
 
-/* So many elements, up to the forbidden page or some elements before it; padding and what lies around are NaN of an odd payload. */
+/* So many elements, up to the forbidden page or some elements before it. Padding and what lies around are
+   poison. */
 static float *place(char *where, int64_t count, int64_t *behind)
 {
-    static const uint32_t odd = 0x7fa5a5a5;
     *behind = draw(2) ? 0 : 1 + (int64_t)draw(7);
     float *at = (float *)(void *)(where + BYTES) - *behind - count;
-    for (float *x = at - CANARIES; x < at + count + *behind; x++) memcpy(x, &odd, sizeof odd);
+    gpb_poison(GPB_TYPE_s, at - CANARIES, CANARIES + count + *behind);
     return at;
 }
 
-static int64_t span(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride)
+static int64_t span(int64_t rows, int64_t cols, const gpb_matrix *x, int64_t batch)
 {
-    return rows && cols && batch ? (batch - 1) * stride + (cols - 1) * ld + rows : 0;
+    return rows && cols && batch ? (batch - 1) * x->stride + (cols - 1) * x->ld + rows : 0;
 }
 
-static void fill(float *at, const int64_t size[2], int64_t ld, const int64_t members[2], enum data data)
+static void fill(const gpb_call *g, const gpb_test_row *row, enum gpb_operand x, enum gpb_fill data)
 {
-    for (int64_t l = 0; l < members[0]; l++)
-        for (int64_t j = 0; j < size[1]; j++)
-            for (int64_t i = 0; i < size[0]; i++) at[l * members[1] + j * ld + i] = draw_float(data);
+    for (int64_t l = 0; l < g->batch; l++)
+        for (int64_t j = 0; j < gpb_call_cols(g, x); j++) {
+            float *member = gpb_call_member(g, x, l);
+            row->fill(data, g->type, member + j * g->x[x].ld, gpb_call_rows(g, x), &state);
+        }
 }
 
-typedef struct problem {
+typedef struct task {
     gpb_call call;
     const gpb_test_door *door;
     int illegal;                 /* 0, or the number that xerbla_ is to hear */
     int64_t count_c, behind_c;
-} problem;
+} task;
 
 static char *arenas[3];
 
@@ -112,43 +107,65 @@ static int spoil(gpb_call *g)
     }
 }
 
-static problem make(uint64_t seed, uint64_t index)
+static gpb_call draw_sizes(const gpb_test_door *door)
+{
+    gpb_call g = { .symbol = door->name, .type = GPB_TYPE_s, .batch = 1 };
+    g.x[GPB_A].trans = "NTC"[draw(3)];
+    g.x[GPB_B].trans = "NTC"[draw(3)];
+    g.x[GPB_C].trans = 'N';
+    g.x[GPB_C].uplo = 'G';
+    g.m = draw_size();
+    g.n = draw_size();
+    g.k = draw_size();
+    g.alpha = finite_or_nan(draw_scalar());
+    g.beta = draw_scalar();
+    if (gpb_test_has_triangle(door->routine)) {
+        g.x[GPB_C].uplo = draw(2) ? 'U' : 'L';
+        g.m = g.n;
+    }
+    if (gpb_test_row_of(door->routine)->members != GPB_MEMBERS_ONE) g.batch = (int64_t)draw(5);
+    return g;
+}
+
+/* Where operands lie, and what they hold. C is the last, so its count is what is left in the task. */
+static void draw_operands(task *t)
+{
+    gpb_call *g = &t->call;
+    static const enum gpb_fill fills[] = { GPB_FILL_integer, GPB_FILL_uniform, GPB_FILL_wider,
+                                           GPB_FILL_hostile };
+    const enum gpb_fill data = draw(3) ? GPB_FILL_uniform : fills[draw(sizeof fills / sizeof *fills)];
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
+        const int64_t rows = gpb_call_rows(g, x), cols = gpb_call_cols(g, x);
+        g->x[x].ld = draw_ld(rows);
+        g->x[x].stride = x == GPB_C || draw(8) ? g->x[x].ld * cols + (int64_t)draw(9) : 0;
+        t->count_c = span(rows, cols, &g->x[x], g->batch);
+        g->x[x].base = place(arenas[x], t->count_c, &t->behind_c);
+        if (x != GPB_C || g->beta != 0) fill(g, gpb_test_row_of(t->door->routine), x, data);
+    }
+}
+
+/* A and B the same matrix, or not there where they are not read. */
+static void draw_odd_ones(gpb_call *g)
+{
+    const bool alike = gpb_call_rows(g, GPB_A) == gpb_call_rows(g, GPB_B)
+                       && gpb_call_cols(g, GPB_A) == gpb_call_cols(g, GPB_B);
+    if (draw(12) == 0 && alike) {
+        g->x[GPB_B].base = g->x[GPB_A].base;
+        g->x[GPB_B].ld = g->x[GPB_A].ld;
+        g->x[GPB_B].stride = g->x[GPB_A].stride;
+    }
+    if ((g->alpha == 0 || g->k == 0) && draw(2)) g->x[GPB_A].base = g->x[GPB_B].base = NULL;
+}
+
+static task make(uint64_t seed, uint64_t index)
 {
     state = seed * 0x2545f4914f6cdd1d + index * 0x9e3779b97f4a7c15;
-    problem p = { .door = &gpb_test_doors[draw(GPB_TEST_DOORS)] };
-    gpb_call *g = &p.call;
-    *g = (gpb_call){ .symbol = p.door->name, .type = GPB_TYPE_s, .x[GPB_A].trans = "NTC"[draw(3)], .x[GPB_B].trans = "NTC"[draw(3)], .x[GPB_C].uplo = 'G',
-        .m = draw_size(),
-                     .n = draw_size(), .k = draw_size(), .alpha = finite_or_nan(draw_scalar()), .beta = draw_scalar(), .batch = 1 };
-    if (p.door->triangle) g->x[GPB_C].uplo = draw(2) ? 'U' : 'L', g->m = g->n;
-    if (p.door->batch) g->batch = (int64_t)draw(5);
-    const enum data data = draw(3) ? UNIFORM : (enum data)draw(DATA);
-    const int64_t size_a[2] = { gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A) },
-        size_b[2] = { gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B) },
-        size_c[2] = { g->m, g->n };
-    int64_t behind;
-    g->x[GPB_A].ld = draw_ld(size_a[0]), g->x[GPB_B].ld = draw_ld(size_b[0]), g->x[GPB_C].ld = draw_ld(g->m);
-    g->x[GPB_A].stride = draw(8) ? g->x[GPB_A].ld * size_a[1] + (int64_t)draw(9) : 0,
-        g->x[GPB_B].stride = draw(8) ? g->x[GPB_B].ld * size_b[1] + (int64_t)draw(9) : 0;
-    g->x[GPB_C].stride = g->x[GPB_C].ld * g->n + (int64_t)draw(9);
-    float *a = place(arenas[0], span(size_a[0], size_a[1], g->x[GPB_A].ld, g->batch, g->x[GPB_A].stride),
-                     &behind);
-    float *b = place(arenas[1], span(size_b[0], size_b[1], g->x[GPB_B].ld, g->batch, g->x[GPB_B].stride),
-                     &behind);
-    p.count_c = span(g->m, g->n, g->x[GPB_C].ld, g->batch, g->x[GPB_C].stride);
-    g->x[GPB_C].base = place(arenas[2], p.count_c, &p.behind_c);
-    fill(a, size_a, g->x[GPB_A].ld, (int64_t[]){ g->batch, g->x[GPB_A].stride }, data),
-        fill(b, size_b, g->x[GPB_B].ld, (int64_t[]){ g->batch, g->x[GPB_B].stride },
-        data);
-    if (g->beta != 0) fill(gpb_call_member(g, GPB_C, 0), size_c, g->x[GPB_C].ld,
-                           (int64_t[]){ g->batch, g->x[GPB_C].stride }, data);
-    g->x[GPB_A].base = a, g->x[GPB_B].base = b;
-    if (draw(12) == 0 && size_a[0] == size_b[0] && size_a[1] == size_b[1])
-        g->x[GPB_B].base = g->x[GPB_A].base, g->x[GPB_B].ld = g->x[GPB_A].ld,
-            g->x[GPB_B].stride = g->x[GPB_A].stride;
-    if ((g->alpha == 0 || g->k == 0) && draw(2)) g->x[GPB_A].base = g->x[GPB_B].base = NULL;
-    if (p.door->reports && draw(16) == 0) p.illegal = spoil(g);
-    return p;
+    task t = { .door = &gpb_test_doors[draw(GPB_TEST_DOORS)] };
+    t.call = draw_sizes(t.door);
+    draw_operands(&t);
+    draw_odd_ones(&t.call);
+    if (t.door->reports && draw(16) == 0) t.illegal = spoil(&t.call);
+    return t;
 }
 
 /* ---- judging it */
@@ -183,46 +200,55 @@ static void explain(const gpb_call *g, const float *before)
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
                 const gpb_reference_element e = gpb_reference_at(g, before, i, j, l);
-                const double found = (double)((float *)g->x[GPB_C].base)[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride];
-                if (!(fabs(found - e.value) <= gpb_reference_bound(GPB_MATH_FFMA, g, e)) && !(isnan(found) && isnan(e.value))
-                    && found != e.value)
-                    printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i, (int)j, (int)l, found,
-                        e.value, e.product,
-                           e.old, g->beta != 0 ? (double)before[i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride] : 0);
+                const int64_t at = i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
+                const float *found = (const float *)g->x[GPB_C].base + at;
+                if (gpb_reference_error(GPB_MATH_FFMA, g, e, found, 0) <= 1) continue;
+                printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i,
+                       (int)j, (int)l, (double)*found, e.value, e.product, e.old,
+                       g->beta != 0 ? (double)before[at] : 0);
             }
+}
+
+static void describe(const task *t, const char *kernel, double worst)
+{
+    const gpb_call *g = &t->call;
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B], *c = &g->x[GPB_C];
+    printf("%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld ", t->door->name, c->uplo,
+           a->trans, b->trans, (long long)g->m, (long long)g->n, (long long)g->k, (long long)a->ld,
+           (long long)b->ld, (long long)c->ld);
+    printf("alpha=%g beta=%g batch=%lld%s kernel=%s illegal=%d reported=%d: %g of the bound\n",
+           (double)g->alpha, (double)g->beta, (long long)g->batch,
+           a->base && a->base == b->base ? " A=B" : "", kernel, t->illegal, reported, worst);
+}
+
+/* In units of the bound: what stands before C and behind it has to be as it was, and C right. */
+static double judge(const task *t, const float *before, size_t bytes)
+{
+    const float *c = t->call.x[GPB_C].base;
+    if (memcmp(before, c - CANARIES, CANARIES * sizeof *c)) return INFINITY;
+    if (reported != t->illegal) return INFINITY;
+    if (t->illegal) return memcmp(before + CANARIES, c, bytes) ? INFINITY : 0;
+    return gpb_test_row_of(t->door->routine)->check(GPB_MATH_FFMA, &t->call, before + CANARIES, bytes);
 }
 
 static bool one(uint64_t seed, uint64_t index, bool aloud)
 {
     static float *before;
-    problem p = make(seed, index);
+    task t = make(seed, index);
     const char *kernel = choose_options();
-    const size_t bytes = (size_t)(p.count_c + p.behind_c) * sizeof(float);
+    const size_t bytes = (size_t)(t.count_c + t.behind_c) * sizeof(float);
     if (!before && !(before = malloc(BYTES))) abort();
-    memcpy(before, (float *)p.call.x[GPB_C].base - CANARIES, bytes + CANARIES * sizeof(float));
+    memcpy(before, (const float *)t.call.x[GPB_C].base - CANARIES, bytes + CANARIES * sizeof(float));
     reported = 0;
-    p.door->call(&p.call);
-    double worst = memcmp(before, (float *)p.call.x[GPB_C].base - CANARIES,
-                          CANARIES * sizeof(float)) ? INFINITY : 0;
-    if (p.illegal) {
-        if (reported != p.illegal || memcmp(before + CANARIES, p.call.x[GPB_C].base, bytes)) worst = INFINITY;
-    } else if (worst == 0) {
-        worst = reported ? INFINITY : gpb_reference_check(GPB_MATH_FFMA, &p.call, before + CANARIES, bytes);
-    }
+    t.door->call(&t.call);
+    const double worst = judge(&t, before, bytes);
     const bool right = worst <= 1;
-    const gpb_call *g = &p.call;
-    if (!right || aloud)
-        printf("%s fuzz %llu 1 %llu: %s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g "
-               "batch=%lld%s kernel=%s illegal=%d "
-               "reported=%d: %g of the bound\n", right ? "right" : "WRONG", (unsigned long long)seed, (unsigned long long)index,
-                   p.door->name, g->x[GPB_C].uplo,
-               g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k,
-                   (long long)g->x[GPB_A].ld, (long long)g->x[GPB_B].ld,
-                   (long long)g->x[GPB_C].ld, (double)g->alpha,
-               (double)g->beta, (long long)g->batch,
-                   g->x[GPB_A].base && g->x[GPB_A].base == g->x[GPB_B].base ? " A=B" : "", kernel, p.illegal,
-                       reported, worst);
-    if (!right && aloud && !p.illegal) explain(g, before + CANARIES);
+    if (!right || aloud) {
+        printf("%s fuzz %llu 1 %llu: ", right ? "right" : "WRONG", (unsigned long long)seed,
+               (unsigned long long)index);
+        describe(&t, kernel, worst);
+    }
+    if (!right && aloud && !t.illegal) explain(&t.call, before + CANARIES);
     return right;
 }
 
@@ -233,11 +259,20 @@ static size_t held(void)
     return heap.uordblks + heap.hblkhd;
 }
 
+static void summary(uint64_t count, uint64_t wrong, int64_t grown, const gpublas_stats_t *stats)
+{
+    printf("calls %llu, on the GPU %llu, wrong %llu, mended by GPUBLAS_VERIFY %llu, bytes grown since a "
+           "quarter of them "
+           "%lld\n",
+           (unsigned long long)count, (unsigned long long)stats->gpu_calls, (unsigned long long)wrong,
+           (unsigned long long)stats->wrong_calls, (long long)grown);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3) return 2;
-    const uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), first = argc > 3 ? strtoull(argv[3], NULL,
-        10) : 0;
+    const uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
+    const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     uint64_t wrong = 0;
     size_t warm = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -249,10 +284,7 @@ int main(int argc, char **argv)
     gpublas_stats_t stats;
     gpublas_stats(&stats, sizeof stats);
     const size_t now = held();
-    printf("calls %llu, on the GPU %llu, wrong %llu, mended by GPUBLAS_VERIFY %llu, bytes grown since a quarter of them %lld\n",
-        (unsigned long long)count,
-           (unsigned long long)stats.gpu_calls, (unsigned long long)wrong, (unsigned long long)stats.wrong_calls,
-               (long long)now - (long long)warm);
+    summary(count, wrong, (int64_t)now - (int64_t)warm, &stats);
     char when[16];
     gpublas_get_option("OFFLOAD", when, sizeof when);
     if (strcmp(when, "always") == 0 && stats.gpu_calls == 0) return 77;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* One problem for a routine of routine.def: its type, its sizes, how its operands lie in memory and what they
+   hold. Tests and benches describe what they compute by this, and add where the operands are. What lies
+   around the elements of an operand is poison: NaNs that say where they stood, so that an answer shows their
+   use, and a comparison shows that they were overwritten. */
+#ifndef GPB_PROBLEM_H
+#define GPB_PROBLEM_H
+
+#include "tests/routine.h"
+
+/* What is 0 is the first of its list, one member, or as small as may be. */
+typedef struct gpb_problem {
+    enum gpb_test_routine routine;
+    enum gpb_type type;
+    int m, n, k, batch;
+    char transa, transb;                 /* N, T or C, also in lower case */
+    char uplo;                           /* the triangle of C: 'U' or 'L', as stored */
+    bool row_major;
+    int pad, offset;                     /* added to each leading dimension; elements between the allocation
+                                            and the first of an operand */
+    enum gpb_fill fill;
+    int ld[GPB_OPERANDS];                /* may be given. gpb_problem_lay_out sets those that are 0 */
+} gpb_problem;
+
+/* Sets the leading dimensions that are 0. */
+void gpb_problem_lay_out(gpb_problem *p);
+/* Elements from an operand's first to its last, and how many of them lie side by side: a column, or a row. */
+int64_t gpb_problem_span(const gpb_problem *p, enum gpb_operand x);
+int gpb_problem_lead(const gpb_problem *p, enum gpb_operand x);
+/* True if an element of the allocation, counted from its beginning, is one of the operand's. */
+bool gpb_problem_owns(const gpb_problem *p, enum gpb_operand x, int64_t at);
+
+/* The call as the library's doors turn it into column-major: a row-major C = A B is C' = B' A'. Operands are
+   given by the addresses of their first elements, in the order of the problem. */
+gpb_call gpb_problem_call(const gpb_problem *p, gpb_scalar alpha, gpb_scalar beta, const void *a,
+                          const void *b, void *c);
+
+/* All of an operand's allocation, offset + span elements: its own are filled as the problem says, the others
+   are poison. C with beta == 0 is all poison, because it is never read then. */
+void gpb_problem_fill(const gpb_problem *p, enum gpb_operand x, void *allocation, uint64_t seed);
+void gpb_problem_fill_c(const gpb_problem *p, gpb_scalar beta, void *allocation);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* See routine.h. */
+#include "tests/routine.h"
+
+#define ROUTINE(name, fmas, a, b, c, members, fill, check)  \
+    static double fmas_##name(double m, double n, double k) \
+    {                                                       \
+        (void)m;                                            \
+        (void)n;                                            \
+        (void)k;                                            \
+        return fmas;                                        \
+    }
+#include "tests/routine.def"
+#undef ROUTINE
+
+#define GENERAL(rows, cols) (gpb_test_shape){ rows, cols, GPB_GENERAL }
+#define SYMMETRIC(rows) (gpb_test_shape){ rows, rows, GPB_SYMMETRIC }
+#define HERMITIAN(rows) (gpb_test_shape){ rows, rows, GPB_HERMITIAN }
+#define TRIANGULAR(rows) (gpb_test_shape){ rows, rows, GPB_TRIANGULAR }
+#define ROUTINE(name, fmas, a, b, c, members, fill, check)                                      \
+    static gpb_test_shape shape_##name(enum gpb_operand x, int64_t m, int64_t n, int64_t k)     \
+    {                                                                                           \
+        (void)m;                                                                                \
+        (void)n;                                                                                \
+        (void)k;                                                                                \
+        return x == GPB_A ? a : x == GPB_B ? b : c;                                             \
+    }
+#include "tests/routine.def"
+#undef ROUTINE
+
+#define ANY gpb_fill
+#define PRODUCT gpb_reference_check, gpb_reference_sample
+const gpb_test_row *gpb_test_row_of(enum gpb_test_routine routine)
+{
+    static const gpb_test_row rows[] = {
+#define ROUTINE(name, fmas, a, b, c, members, fill, check) \
+    { #name, GPB_MEMBERS_##members, fmas_##name, shape_##name, fill, check },
+#include "tests/routine.def"
+#undef ROUTINE
+    };
+    return &rows[routine];
+}
+
+static gpb_test_shape shape_of(enum gpb_test_routine routine, const gpb_call *g, enum gpb_operand x)
+{
+    return gpb_test_row_of(routine)->shape(x, g->m, g->n, g->k);
+}
+
+bool gpb_test_has_triangle(enum gpb_test_routine routine)
+{
+    return gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure != GPB_GENERAL;
+}
+
+double gpb_test_flops(enum gpb_test_routine routine, const gpb_call *g)
+{
+    const double fmas = gpb_test_row_of(routine)->fmas((double)g->m, (double)g->n, (double)g->k);
+    return gpb_type_of(g->type)->flops * fmas * (double)g->batch;
+}
+
+double gpb_test_bytes(enum gpb_test_routine routine, const gpb_call *g, enum gpb_operand x)
+{
+    const gpb_test_shape s = shape_of(routine, g, x);
+    const double rows = (double)s.rows, cols = (double)s.cols;
+    const double elements = s.structure == GPB_GENERAL ? rows * cols : rows * (rows + 1) / 2;
+    return elements * (double)gpb_call_element(g) * (double)g->batch;
+}
+
+double gpb_test_bytes_read(enum gpb_test_routine routine, const gpb_call *g)
+{
+    return gpb_test_bytes(routine, g, GPB_A) + gpb_test_bytes(routine, g, GPB_B)
+           + (g->beta == 0 ? 0 : gpb_test_bytes(routine, g, GPB_C));
+}
+
+double gpb_test_bytes_written(enum gpb_test_routine routine, const gpb_call *g)
+{
+    return gpb_test_bytes(routine, g, GPB_C);
+}
