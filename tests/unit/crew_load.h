@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For the tests of the crew: cases in children, and jobs that show when they are not done once and in time. */
+/* For the tests of the crew: cases that run in children, and jobs that show whether each was done exactly
+   once and in time. */
 #ifndef GPB_TESTS_CREW_LOAD_H
 #define GPB_TESTS_CREW_LOAD_H
 
@@ -22,7 +23,7 @@
 
 enum { SKIPPED = 77 };
 
-/* In a child: says where it went wrong, and ends it. */
+/* In a child: prints the line that failed and ends the child. */
 #define CHECK(what) ((what) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what), _exit(1)))
 
 static inline void in_child(const char *threads, void (*run)(void))
@@ -41,7 +42,8 @@ static inline void in_child(const char *threads, void (*run)(void))
     assert_int_equal(status, 0);
 }
 
-/* A queue and the numbers that its jobs add to counters: a job that is done twice, or not before it is reaped, shows. */
+/* A queue, and the counters that its jobs add numbers to. So a job that is done twice, or not before it is
+   reaped, shows. */
 typedef struct load {
     gpb_crew_queue queue;
     int64_t posted, reaped;
@@ -59,8 +61,9 @@ static inline load *new_load(void)
 static inline bool post(load *l)
 {
     const int slot = (int)(l->posted % GPB_CREW_JOBS), size = 1 + (int)(l->posted % 64);
-    gpb_copy2d_job job = { .from = (char *)l->from, .to = (char *)l->to[slot], .rows = size, .cols = 1, .ld_from = size, .ld_to = size,
-                          .element = 4, .uplo = 'G', .adds = true, .beta = 1 };
+    gpb_copy2d_job job = { .from = (char *)l->from, .to = (char *)l->to[slot], .rows = size, .cols = 1,
+                           .ld_from = size, .ld_to = size, .element = 4, .uplo = 'G', .adds = true,
+                           .beta = 1 };
     if (!gpb_crew_post(&l->queue, &job)) return false;
     l->posted++;
     return true;
@@ -77,7 +80,7 @@ static inline bool reap(load *l)
     return true;
 }
 
-/* So many jobs through the queue, at most `ahead` of them at a time. */
+/* Puts this many jobs through the queue, at most `ahead` of them at a time. */
 static inline void push(load *l, int64_t jobs, int64_t ahead, bool helps)
 {
     for (const int64_t last = l->posted + jobs; l->reaped < last;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Goldens: reviewed output. A test prints its table into a file descriptor; the file x.golden beside it must say the same.
-   `test_x --print > tests/unit/x.golden` writes it anew, and the diff is for people. */
+/* Goldens are reviewed output. A test prints its table into a file descriptor, and the file x.golden
+   beside it must say the same. `test_x --print > tests/unit/x.golden` rewrites it; people review the diff. */
 #ifndef GPB_TESTS_GOLDEN_H
 #define GPB_TESTS_GOLDEN_H
 
@@ -11,7 +11,7 @@
 
 typedef void golden_printer(int fd);
 
-/* True if the printer prints exactly what the file says; else tells the first line that differs. */
+/* True if the printer prints exactly what the file says. Otherwise prints the first line that differs. */
 static inline int golden_matches(golden_printer *print, const char *path)
 {
     FILE *now = tmpfile(), *then = fopen(path, "r");
@@ -35,7 +35,7 @@ static inline int golden_matches(golden_printer *print, const char *path)
     return same;
 }
 
-/* For the first line of main: `test_x --print` prints and ends there. */
+/* For the first line of main: `test_x --print` prints the table and exits. */
 static inline void golden_print(golden_printer *print, int count, char **arguments)
 {
     if (count < 2 || strcmp(arguments[1], "--print") != 0) return;

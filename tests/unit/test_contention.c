@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The crowd, by a clock of the test's own. */
+/* Contention, with a clock of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static int64_t its_clock(void) { return now; }
 
 enum { MS = 1000000 };
 
-/* Calls that each miss 1 ms, until an attempt begins; how many. */
+/* Makes calls that each lose 1 ms, until an attempt begins. Returns how many. */
 static int misses(double lost)
 {
     int calls = 0;
@@ -38,7 +38,7 @@ static void comes_and_goes(void **state)
     assert_false(gpb_contention_is_high());
 }
 
-/* One call of the host's, alone. */
+/* One call on the host, with no other beside it. */
 static bool crowds(int threads, int cores)
 {
     now += 1000 * MS;
@@ -53,11 +53,13 @@ static void who_crowds(void **state)
 {
     (void)state;
     assert_false(crowds(4, 16) || crowds(10, 16) || crowds(2, 8) || crowds(1, 7) || crowds(64, 192));
-    assert_true(crowds(16, 16) && crowds(11, 16) && crowds(4, 4) && crowds(4, 8) && crowds(1, 1) && crowds(3, 2));
+    assert_true(crowds(16, 16) && crowds(11, 16) && crowds(4, 4) && crowds(4, 8) && crowds(1, 1)
+                && crowds(3, 2));
     assert_true(crowds(0, 16) && crowds(0, 1) && crowds(-1, 16) && crowds(32, 16));
 }
 
-/* How many may be awake lasts as long as those who hold the other cores, and so does the most that they hold. */
+/* The limit on workers that may be awake lasts as long as the threads on the other cores spin. So does
+   their largest number. */
 static void leave_some(void **state)
 {
     (void)state;
@@ -76,7 +78,7 @@ static void leave_some(void **state)
     assert_int_equal(gpb_contention_workers(), 12);
 }
 
-/* Few threads neither prolong the crowd that many are, nor cut an attempt to end it short. */
+/* A few threads neither prolong the contention of many, nor end an attempt early. */
 static void few_after_many(void **state)
 {
     (void)state;
@@ -93,7 +95,8 @@ static void few_after_many(void **state)
     assert_true(gpb_contention_is_high() && !gpb_contention_is_draining() && atomic_load(&failures) == 0);
 }
 
-/* An attempt begins when it has been paid for; each that the host's threads cut short doubles the price, one that they do not restores it. */
+/* An attempt begins once the time lost has paid for it. Each one that the host's threads cut short doubles
+   the price; one that they leave alone restores it. */
 static void attempts(void **state)
 {
     (void)state;
@@ -117,7 +120,8 @@ static void attempts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(who_crowds), cmocka_unit_test(leave_some),
-                                        cmocka_unit_test(few_after_many), cmocka_unit_test(attempts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(who_crowds),
+                                        cmocka_unit_test(leave_some), cmocka_unit_test(few_after_many),
+                                        cmocka_unit_test(attempts) };
     return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every byte of the target after a copy of a rectangle, against a loop over elements; buffers end where the rectangle does, so that a
-   sanitizer sees any step outside. */
+/* Copies of a rectangle: every byte of the target is compared with a loop over elements. Buffers end where
+   the rectangle does, so that a sanitizer sees any step outside. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include "src/copy/copy2d.h"
 
-enum { SHIFT = 4 };      /* bytes that both sides lie off the allocation's alignment */
+enum { SHIFT = 4 };      /* bytes by which both sides are off the allocation's alignment */
 
 static bool inside(const gpb_copy2d_job *r, int64_t i, int64_t j)
 {
@@ -22,7 +22,7 @@ static bool inside(const gpb_copy2d_job *r, int64_t i, int64_t j)
     return r->uplo == 'G' || (r->uplo == 'U' ? row <= col : row >= col);
 }
 
-/* Bytes from the first element to the last of so many columns. */
+/* Bytes from the first element to the last of this many columns. */
 static size_t span(const gpb_copy2d_job *r, int64_t ld)
 {
     return r->rows > 0 && r->cols > 0 ? (size_t)((r->cols - 1) * ld + r->rows) * r->element : 0;
@@ -40,13 +40,15 @@ static void expect(const gpb_copy2d_job *r, char *to)
                 continue;
             }
             float a, b;
-            memcpy(&a, source, sizeof a), memcpy(&b, target, sizeof b);
-            volatile float scaled = r->beta * b, sum = a + scaled;       /* volatile: each is rounded to a float */
+            memcpy(&a, source, sizeof a);
+            memcpy(&b, target, sizeof b);
+            /* Volatile, so that each is rounded to a float. */
+            volatile float scaled = r->beta * b, sum = a + scaled;
             memcpy(target, (const float *)&sum, sizeof b);
         }
 }
 
-/* Random bytes; for floats: of many magnitudes and both signs, none special. */
+/* Random bytes. Floats have many magnitudes and both signs; none is special. */
 static void fill(char *bytes, size_t count, bool floats)
 {
     static uint32_t seed = 1;
@@ -60,28 +62,39 @@ static void fill(char *bytes, size_t count, bool floats)
 static void check(gpb_copy2d_job r)
 {
     const size_t from = span(&r, r.ld_from), to = span(&r, r.ld_to);
-    char *source = malloc(SHIFT + from + 1), *kept = malloc(from + 1), *target = malloc(SHIFT + to + 1), *right = malloc(to + 1);
-    fill(source, SHIFT + from, r.adds), fill(target, SHIFT + to, r.adds);
-    source = realloc(source, SHIFT + from), target = realloc(target, SHIFT + to);       /* not a byte more than it may touch */
+    char *source = malloc(SHIFT + from + 1), *kept = malloc(from + 1), *target = malloc(SHIFT + to + 1),
+         *right = malloc(to + 1);
+    fill(source, SHIFT + from, r.adds);
+    fill(target, SHIFT + to, r.adds);
+    source = realloc(source, SHIFT + from);
+    target = realloc(target, SHIFT + to);       /* not a byte more than may be touched */
     assert_true(source && target && kept && right);
-    memcpy(kept, source + SHIFT, from), memcpy(right, target + SHIFT, to);
-    r.from = source + SHIFT, r.to = target + SHIFT;
+    memcpy(kept, source + SHIFT, from);
+    memcpy(right, target + SHIFT, to);
+    r.from = source + SHIFT;
+    r.to = target + SHIFT;
     expect(&r, right);
     gpb_copy2d(&r);
     if (memcmp(right, r.to, to) != 0 || memcmp(kept, r.from, from) != 0)
-        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g", r.element, r.uplo,
-                 (long long)r.rows, (long long)r.cols, (long long)r.ld_from, (long long)r.ld_to, (long long)r.row0, (long long)r.col0,
-                 r.target, r.adds, (double)r.beta);
-    free(source), free(target), free(kept), free(right);
+        fail_msg("element %zu uplo %c %lld x %lld ld %lld -> %lld at %lld, %lld target %d adds %d beta %g",
+                 r.element, r.uplo, (long long)r.rows, (long long)r.cols, (long long)r.ld_from,
+                 (long long)r.ld_to, (long long)r.row0, (long long)r.col0, r.target, r.adds, (double)r.beta);
+    free(source);
+    free(target);
+    free(kept);
+    free(right);
 }
 
-/* All positions in the whole matrix, and with the diagonal outside on either side, for the triangles. */
+/* For the triangles: all positions in the whole matrix, and with the diagonal outside on either side. */
 static void placed(gpb_copy2d_job r)
 {
-    static const int64_t places[][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 5, 2 }, { 2, 6 }, { 300, 0 }, { 0, 300 } };
+    static const int64_t places[][2] = { { 0, 0 }, { 1, 0 },   { 0, 1 },  { 5, 2 },
+                                         { 2, 6 }, { 300, 0 }, { 0, 300 } };
     for (const char *uplo = "GUL"; *uplo; uplo++)
         for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-            r.uplo = *uplo, r.row0 = places[p][0], r.col0 = places[p][1];
+            r.uplo = *uplo;
+            r.row0 = places[p][0];
+            r.col0 = places[p][1];
             check(r);
         }
 }
@@ -92,8 +105,10 @@ static void shaped(gpb_copy2d_job r)
     for (int i = 0; i < 7; i++)
         for (int j = 0; j < 7; j++)
             for (int l = 0; l < 9; l++) {
-                r.rows = sizes[i], r.cols = sizes[j];
-                r.ld_from = r.rows + gaps[l / 3], r.ld_to = r.rows + gaps[l % 3];
+                r.rows = sizes[i];
+                r.cols = sizes[j];
+                r.ld_from = r.rows + gaps[l / 3];
+                r.ld_to = r.rows + gaps[l % 3];
                 placed(r);
             }
 }
@@ -102,7 +117,8 @@ static void copies(void **state)
 {
     (void)state;
     for (enum gpb_store_hint target = GPB_STORE_CACHED; target <= GPB_STORE_STREAMING; target++)
-        for (size_t element = 4; element <= 16; element *= 2) shaped((gpb_copy2d_job){ .element = element, .target = target });
+        for (size_t element = 4; element <= 16; element *= 2)
+            shaped((gpb_copy2d_job){ .element = element, .target = target });
 }
 
 static void adds(void **state)
@@ -112,34 +128,36 @@ static void adds(void **state)
     for (int i = 0; i < 4; i++) shaped((gpb_copy2d_job){ .element = 4, .adds = true, .beta = betas[i] });
 }
 
-/* As long as the jobs of a call, tight and not: memcpy and the vector loop have other ways for these. */
+/* As long as the jobs of a call, with and without gaps, because memcpy and the vector loop treat such
+   lengths differently. */
 static void long_runs(void **state)
 {
     (void)state;
     for (int64_t rows = 40; rows < 5000; rows = rows * 10 + 9)
         for (int gap = 0; gap < 2; gap++) {
-            gpb_copy2d_job r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows, .ld_from = rows, .ld_to = rows + 7 * gap,
-                                .beta = -0.7f };
+            gpb_copy2d_job r = { .element = 4, .uplo = 'G', .rows = rows, .cols = 130000 / rows,
+                                 .ld_from = rows, .ld_to = rows + 7 * gap, .beta = -0.7f };
             for (r.target = GPB_STORE_CACHED; r.target <= GPB_STORE_STREAMING; r.target++) check(r);
-            r.adds = true, r.target = GPB_STORE_PREFETCHED;
+            r.adds = true;
+            r.target = GPB_STORE_PREFETCHED;
             check(r);
         }
 }
 
-/* What the sum of two roundings cannot be mistaken for: 1 + beta * to fused would leave 2^-24 of it. */
+/* Numbers for which two roundings differ from one: in 1 + beta * to a fused operation would leave 2^-24. */
 static void two_roundings(void **state)
 {
     float from = -1, to = 1 + 0x1p-12f;
     (void)state;
-    gpb_copy2d_job r = { .from = (char *)&from, .to = (char *)&to, .rows = 1, .cols = 1, .ld_from = 1, .ld_to = 1, .element = 4, .uplo = 'G',
-                        .adds = true, .beta = 1 + 0x1p-12f };
+    gpb_copy2d_job r = { .from = (char *)&from, .to = (char *)&to, .rows = 1, .cols = 1, .ld_from = 1,
+                         .ld_to = 1, .element = 4, .uplo = 'G', .adds = true, .beta = 1 + 0x1p-12f };
     gpb_copy2d(&r);
     assert_true(to == 0x1p-11f);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(copies), cmocka_unit_test(adds), cmocka_unit_test(long_runs),
-                                        cmocka_unit_test(two_roundings) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(copies), cmocka_unit_test(adds),
+                                        cmocka_unit_test(long_runs), cmocka_unit_test(two_roundings) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew's jobs: each done once, in order, with and without workers, asleep or awake, by many calls at once. Each case runs in a child,
-   since GPUBLAS_THREADS counts until the workers have started; the parent has one thread. A hang is for ctest's timeout to see. */
+/* The crew's jobs: each is done once and in order, with and without workers, asleep or awake, for many
+   calls at once. Each case runs in a child, because GPUBLAS_THREADS counts until the workers have started;
+   the parent has one thread. ctest's timeout finds a hang. */
 #include <pthread.h>
 
 #include "tests/unit/crew_load.h"
@@ -30,9 +31,9 @@ static void alone_run(void)
     CHECK(gpb_crew_size() == 0);
     CHECK(!gpb_crew_help(&l->queue) && !gpb_crew_reap(&l->queue));
     for (int i = 0; i < GPB_CREW_JOBS; i++) CHECK(post(l));
-    CHECK(!post(l) && !reap(l));                     /* full, and nobody works */
+    CHECK(!post(l) && !reap(l));                     /* the queue is full and nobody works */
     CHECK(gpb_crew_help(&l->queue));
-    CHECK(!post(l));                                 /* done is not yet reaped */
+    CHECK(!post(l));                                 /* done, but not yet reaped */
     CHECK(reap(l) && !reap(l));
     CHECK(post(l) && !post(l));
     push(l, 10000, GPB_CREW_JOBS, true);
@@ -56,7 +57,10 @@ static void full_run(void)
     gpb_crew_begin(queue);
     while (posted < 100000) {
         if (gpb_crew_post(queue, &job)) posted++;
-        else CHECK(posted - reaped == GPB_CREW_JOBS), refused++;
+        else {
+            CHECK(posted - reaped == GPB_CREW_JOBS);
+            refused++;
+        }
         if (posted - reaped == GPB_CREW_JOBS) reaped += gpb_crew_reap(queue);
     }
     CHECK(refused);
@@ -71,7 +75,7 @@ static void full(void **state)
     in_child("3", full_run);
 }
 
-/* A call with two queues: number 0 floods, number 7 has a job now and then. */
+/* A call with two queues. Number 0 floods; number 7 has a job now and then. */
 static void *produce(void *number)
 {
     const int64_t small = *(int *)number;
@@ -86,7 +90,8 @@ static void *produce(void *number)
         gpb_crew_end(&down->queue);
         gpb_crew_end(&up->queue);
     }
-    free(up), free(down);
+    free(up);
+    free(down);
     return NULL;
 }
 
@@ -110,7 +115,8 @@ static void producers(void **state)
     in_child("1", producers_run);
 }
 
-/* A flood in one queue does not keep the jobs of another waiting: while it lasts, hundreds of others come through, which ends it. */
+/* A flood in one queue does not delay the jobs of another. While it lasts, hundreds of others are done;
+   that ends it. */
 static atomic_bool others_are_through;
 
 static void *flood(void *unused)
@@ -148,7 +154,7 @@ static void flooded(void **state)
     in_child("2", flooded_run);
 }
 
-/* Queues come and go, their memory with them. */
+/* Queues come and go, and their memory with them. */
 static void *cycle(void *unused)
 {
     for (int i = 0; i < 10000; i++) {
@@ -177,7 +183,7 @@ static void cycles(void **state)
     in_child("4", cycles_run);
 }
 
-/* A call that fails ends its queues as they are: what it posted is done, and once. */
+/* A call that fails leaves its queues as they are. What it posted is done, once. */
 static void abandoned_run(void)
 {
     load *l = new_load();
@@ -201,16 +207,22 @@ static void abandoned(void **state)
     in_child("4", abandoned_run);
 }
 
-/* More queues than there are seats: the last ones are served by their own callers. */
+/* More queues than the crew has places. The last ones are served by their own callers. */
 static void crowd_run(void)
 {
     enum { CROWD = 70 };
     load *l[CROWD];
-    for (int i = 0; i < CROWD; i++) l[i] = new_load(), gpb_crew_begin(&l[i]->queue);
+    for (int i = 0; i < CROWD; i++) {
+        l[i] = new_load();
+        gpb_crew_begin(&l[i]->queue);
+    }
     for (int i = 0; i < CROWD; i++)
         for (int j = 0; j < 100; j++) CHECK(post(l[i]));
     for (int i = CROWD; i-- > 0;) push(l[i], 100, 7, false);
-    for (int i = 0; i < CROWD; i++) gpb_crew_end(&l[i]->queue), free(l[i]);
+    for (int i = 0; i < CROWD; i++) {
+        gpb_crew_end(&l[i]->queue);
+        free(l[i]);
+    }
 }
 
 static void crowd(void **state)
@@ -219,17 +231,18 @@ static void crowd(void **state)
     in_child("3", crowd_run);
 }
 
-/* Workers that sleep are woken by a post, one after the other by each other. */
+/* A post wakes sleeping workers, and they wake each other. */
 static void asleep_run(void)
 {
     load *l = new_load();
     gpb_crew_begin(&l->queue);
     for (int round = 0; round < 100; round++) {
-        usleep(round % 10 * 400);            /* they look around for 50 us: awake, asleep and just falling asleep */
+        /* Workers look for work for 50 us, so this finds them awake, asleep and falling asleep. */
+        usleep(round % 10 * 400);
         push(l, 1 + round % 32, GPB_CREW_JOBS, false);
     }
     gpb_crew_end(&l->queue);
-    usleep(20000);                           /* and with no queue at all for a while */
+    usleep(20000);                           /* and without any queue for a while */
     gpb_crew_begin(&l->queue);
     push(l, 500, GPB_CREW_JOBS, false);
     gpb_crew_end(&l->queue);
@@ -245,8 +258,10 @@ static void asleep(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(once_each), cmocka_unit_test(alone),  cmocka_unit_test(full),
-                                        cmocka_unit_test(producers), cmocka_unit_test(flooded), cmocka_unit_test(cycles),
-                                        cmocka_unit_test(crowd),     cmocka_unit_test(asleep), cmocka_unit_test(abandoned) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(once_each), cmocka_unit_test(alone),
+                                        cmocka_unit_test(full), cmocka_unit_test(producers),
+                                        cmocka_unit_test(flooded), cmocka_unit_test(cycles),
+                                        cmocka_unit_test(crowd), cmocka_unit_test(asleep),
+                                        cmocka_unit_test(abandoned) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew beside threads of the host BLAS that leave it some cores: no more workers are awake than may be, and no job is lost by that.
-   How many may be is the test's to say. A hang is for ctest's timeout to see. */
+/* The crew beside threads of the host BLAS that leave it some cores. No more workers are awake than may
+   be, and no job is lost for that. The test decides how many may be awake. ctest's timeout finds a hang. */
 #include <pthread.h>
 
 #include "tests/unit/crew_load.h"
 
 #include "src/service/clock.h"
 
-static atomic_bool time_stands;      /* workers without work never grow tired of looking */
+static atomic_bool time_stands;      /* workers without work never stop looking for it */
 static int64_t its_clock(void) { return atomic_load(&time_stands) ? 0 : gpb_clock_ns(); }
 #define gpb_clock_ns its_clock
 #include "src/copy/crew.c"
@@ -18,14 +18,14 @@ int gpb_contention_workers(void) { return atomic_load(&allowed); }
 
 static int awake(void) { return atomic_load(&size) - (int)(atomic_load(&watch) / ASLEEP); }
 
-/* From here on as many, once those who are too many have gone to sleep. */
+/* From here on so many may be awake. Returns once the others sleep. */
 static void allow(int count)
 {
     atomic_store(&allowed, count);
     while (awake() > count) sched_yield();
 }
 
-/* ---- without threads: who is woken */
+/* ---- without threads: which workers are woken */
 
 static void set_watch(int looking, int asleep)
 {
@@ -40,7 +40,7 @@ static void counts_run(void)
     set_watch(0, 13);
     rouse(1, 1);
     CHECK(awake() == 1 && atomic_load(&tickets) == 1);
-    rouse(1, 1);                                     /* one looks already */
+    rouse(1, 1);                                     /* one is looking already */
     CHECK(awake() == 1);
     rouse(100, FANOUT);
     CHECK(awake() == 3);
@@ -48,16 +48,16 @@ static void counts_run(void)
     CHECK(awake() == 12 && atomic_load(&tickets) == 12);
     rouse(100, 100);
     CHECK(awake() == 12 && atomic_load(&tickets) == 12);
-    atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);           /* the host's threads have gone to sleep */
+    atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);           /* the host's threads sleep now */
     rouse(100, 100);
     CHECK(awake() == 13 && atomic_load(&tickets) == 13);
 
     atomic_store(&allowed, 6);
-    set_watch(0, 5);                                 /* eight have a job in hand */
+    set_watch(0, 5);                                 /* eight are working */
     rouse(1, 1);
     CHECK(awake() == 8 && !stay_up() && awake() == 8);
     set_watch(0, 7);
-    CHECK(!stay_up());                               /* another six are awake, and will look */
+    CHECK(!stay_up());                               /* Another six are awake and will look. */
     set_watch(0, 8);
     CHECK(stay_up() && awake() == 6 && !stay_up());
     set_watch(0, 13);
@@ -76,20 +76,21 @@ static void counts(void **state)
     in_child("14", counts_run);
 }
 
-/* ---- with them */
+/* ---- with threads */
 
 static atomic_bool ended;
 
-/* Producers wait for workers alone every other time. */
+/* Every other time producers wait for workers and do no jobs themselves. */
 static void *produce(void *number)
 {
     const int mine = *(int *)number;
     load *l = new_load();
     for (int round = 0; round < 60; round++) {
         gpb_crew_begin(&l->queue);
-        for (int i = 0; i < 4; i++) push(l, 100 + 50 * mine, 1 + (GPB_CREW_JOBS >> mine * 2), (round + mine) % 2);
+        for (int i = 0; i < 4; i++)
+            push(l, 100 + 50 * mine, 1 + (GPB_CREW_JOBS >> mine * 2), (round + mine) % 2);
         gpb_crew_end(&l->queue);
-        if (mine == 0 && round % 8 == 0) usleep(1000);       /* some fall asleep */
+        if (mine == 0 && round % 8 == 0) usleep(1000);       /* some workers fall asleep */
     }
     free(l);
     return NULL;
@@ -115,7 +116,7 @@ static void start_workers(void)
     CHECK(gpb_crew_size() == 8);
 }
 
-/* While there are as many as may be, there are never more. */
+/* Once the allowed number is awake, there are never more. */
 static void *keep_count(void *unused)
 {
     while (!atomic_load(&ended)) {
@@ -147,7 +148,7 @@ static void never_more(void **state)
     in_child("9", never_more_run);
 }
 
-/* Who is one too many goes to sleep for that alone. */
+/* A worker above the allowed number goes to sleep for that reason alone. */
 static void too_many_run(void)
 {
     load *l = new_load();
@@ -170,7 +171,7 @@ static void too_many(void **state)
     in_child("9", too_many_run);
 }
 
-/* The host's threads gone, a call's jobs wake all of them again, in time. */
+/* When the host's threads are gone, a call's jobs wake all workers again, in time. */
 static void it_ends_run(void)
 {
     load *l = new_load();
@@ -179,9 +180,15 @@ static void it_ends_run(void)
     atomic_store(&allowed, GPB_CONTENTION_ALL_WORKERS);
     gpb_crew_begin(&l->queue);
     for (bool more = false; !more;) {
-        for (int i = 0; i < GPB_CREW_JOBS; i++) CHECK(post(l)), more |= awake() > 4;
+        for (int i = 0; i < GPB_CREW_JOBS; i++) {
+            CHECK(post(l));
+            more |= awake() > 4;
+        }
         while (l->reaped < l->posted)
-            if (!reap(l)) more |= awake() > 4, sched_yield();
+            if (!reap(l)) {
+                more |= awake() > 4;
+                sched_yield();
+            }
     }
     gpb_crew_end(&l->queue);
     free(l);
@@ -221,7 +228,8 @@ static void varied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(counts), cmocka_unit_test(never_more), cmocka_unit_test(too_many),
-                                        cmocka_unit_test(it_ends), cmocka_unit_test(varied) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(counts), cmocka_unit_test(never_more),
+                                        cmocka_unit_test(too_many), cmocka_unit_test(it_ends),
+                                        cmocka_unit_test(varied) };
     return cmocka_run_group_tests_name("crew beside the host's threads", tests, NULL, NULL);
 }

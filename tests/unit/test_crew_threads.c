@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew's workers as threads of somebody else's process: when they appear, what they may do and run on, without them, over a fork. */
+/* The crew's workers as threads of somebody else's process: when they appear, what they may do, which
+   cores they run on, how calls do without them, and forks. */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,10 +17,12 @@
 #endif
 #endif
 #ifndef SANITIZED
-#define SANITIZED 0      /* their runtimes lack what a child of many threads needs to start threads and to allocate: there it works alone */
+/* A child of many threads cannot start threads or allocate under these runtimes, so there it works alone. */
+#define SANITIZED 0
 #endif
 
-/* Threads of this process that are called gpublas-copy; of each, the line of /proc's status that begins so is this. */
+/* How many threads of this process are called gpublas-copy. With a key: only those whose line in /proc's
+   status that begins with the key has this value. */
 static int workers(const char *key, const char *value)
 {
     int count = 0;
@@ -45,7 +48,7 @@ static int workers(const char *key, const char *value)
 
 static void wait_for_workers(int count)
 {
-    while (workers(NULL, NULL) < count) usleep(1000);        /* each names itself, last of all */
+    while (workers(NULL, NULL) < count) usleep(1000);  /* naming itself is the last thing that each does */
     CHECK(workers(NULL, NULL) == count);
 }
 
@@ -56,7 +59,8 @@ static void traits_run(void)
     CHECK(workers(NULL, NULL) == 0);                         /* asking starts none */
     gpb_crew_begin(&queue);
     wait_for_workers(4);
-    if (!SANITIZED) CHECK(workers("SigBlk:\t", "fffffffe3ffbfa27\n") == 4);      /* but faults, KILL, STOP, glibc's own two */
+    /* All but faults, KILL, STOP and two of glibc's own. */
+    if (!SANITIZED) CHECK(workers("SigBlk:\t", "fffffffe3ffbfa27\n") == 4);
     sigset_t mine;
     pthread_sigmask(SIG_SETMASK, NULL, &mine);
     CHECK(!sigismember(&mine, SIGINT) && !sigismember(&mine, SIGTERM));
@@ -65,7 +69,7 @@ static void traits_run(void)
     gpb_crew_end(&queue);
     wait_for_workers(4);
     CHECK(gpb_option_set("THREADS", "9") == 0);
-    CHECK(gpb_crew_size() == 4);                             /* they are there */
+    CHECK(gpb_crew_size() == 4);                             /* they have started */
 }
 
 static void traits(void **state)
@@ -74,7 +78,8 @@ static void traits(void **state)
     in_child("5", traits_run);
 }
 
-/* This thread is bound to one core, as OpenMP does it; the process may use more, and so may the workers. */
+/* This thread is bound to one core, as OpenMP does it. The process may use more cores, and so may the
+   workers. */
 static void *bound(void *set)
 {
     static gpb_crew_queue queue;
@@ -133,7 +138,7 @@ static void affinity(void **state)
     in_child("3", affinity_run);
 }
 
-/* No thread to be had (for root the limit does not hold: it becomes nobody first). */
+/* No thread can be had. The limit does not hold for root, so it becomes nobody first. */
 static void no_threads_run(void)
 {
     if (getuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(SKIPPED);
@@ -209,8 +214,8 @@ static void handle_fork(void)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(traits), cmocka_unit_test(affinity), cmocka_unit_test(no_threads),
-                                        cmocka_unit_test(forks) };
-    pthread_atfork(NULL, NULL, handle_fork);       /* as hub/fork.c does in the library */
+    const struct CMUnitTest tests[] = { cmocka_unit_test(traits), cmocka_unit_test(affinity),
+                                        cmocka_unit_test(no_threads), cmocka_unit_test(forks) };
+    pthread_atfork(NULL, NULL, handle_fork);       /* as hub/fork.c does it in the library */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises of tests/fakecuda: initialisation, contexts, memory, copies, failures, the log. Kernels and order: other files. */
+/* The promises of tests/fakecuda: initialisation, contexts, memory, copies, failures, the log. Kernels and
+   order have files of their own. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -39,7 +40,8 @@ static void test_init(void **state)
 {
     (void)state;
     assert_int_equal(gpb_child_run(no_init, NULL), GPB_CHILD_OK);
-    assert_int_equal(gpb_child_run(no_device, (const char *[]){ "FAKECUDA_DEVICES", "0", NULL }), GPB_CHILD_OK);
+    assert_int_equal(gpb_child_run(no_device, (const char *[]){ "FAKECUDA_DEVICES", "0", NULL }),
+                     GPB_CHILD_OK);
 }
 
 static int after_fork(void)
@@ -63,7 +65,8 @@ static int forks(void)
     return GPB_CHILD_OK;
 }
 
-/* A reset takes all along; the context comes back under the same handle with another number, and its memory at the same addresses. */
+/* A reset destroys everything. The context comes back under the same handle with another number, and its
+   memory at the same addresses. */
 static int resets(void)
 {
     CUcontext context = gpb_child_start(), again;
@@ -74,17 +77,24 @@ static int resets(void)
     unsigned flags;
     int active;
     unsigned long long before = 0, after = 0;
-    EXPECT(cuStreamCreate(&stream, 0) == CUDA_SUCCESS && cuEventCreate(&event, 0) == CUDA_SUCCESS && cuMemAlloc(&at, 64) == CUDA_SUCCESS);
-    EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS && cuCtxGetId(NULL, &before) == CUDA_SUCCESS);
+    EXPECT(cuStreamCreate(&stream, 0) == CUDA_SUCCESS && cuEventCreate(&event, 0) == CUDA_SUCCESS
+           && cuMemAlloc(&at, 64) == CUDA_SUCCESS);
+    EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS
+           && cuCtxGetId(NULL, &before) == CUDA_SUCCESS);
     EXPECT(cuMemHostRegister(own, sizeof own, 0) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     EXPECT(cuMemcpyDtoHAsync(own, at, sizeof own, stream) == CUDA_SUCCESS);
-    EXPECT(cuDevicePrimaryCtxReset(0) == CUDA_SUCCESS && cuDevicePrimaryCtxGetState(0, &flags, &active) == CUDA_SUCCESS && !active);
-    EXPECT(cuMemAlloc(&next, 64) == CUDA_ERROR_CONTEXT_IS_DESTROYED && cuCtxGetId(context, &after) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(cuDevicePrimaryCtxReset(0) == CUDA_SUCCESS
+           && cuDevicePrimaryCtxGetState(0, &flags, &active) == CUDA_SUCCESS && !active);
+    EXPECT(cuMemAlloc(&next, 64) == CUDA_ERROR_CONTEXT_IS_DESTROYED
+           && cuCtxGetId(context, &after) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT(cuDevicePrimaryCtxRetain(&again, 0) == CUDA_SUCCESS && again == context);
     EXPECT(cuCtxGetId(NULL, &after) == CUDA_SUCCESS && after != before);
-    EXPECT(cuStreamSynchronize(stream) == CUDA_ERROR_INVALID_HANDLE && cuEventQuery(event) == CUDA_ERROR_INVALID_HANDLE);
-    EXPECT(cuStreamCreate(&later, 0) == CUDA_SUCCESS && later != stream && cuMemAlloc(&next, 64) == CUDA_SUCCESS && next == at);
-    EXPECT(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS);
+    EXPECT(cuStreamSynchronize(stream) == CUDA_ERROR_INVALID_HANDLE
+           && cuEventQuery(event) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuStreamCreate(&later, 0) == CUDA_SUCCESS && later != stream
+           && cuMemAlloc(&next, 64) == CUDA_SUCCESS && next == at);
+    EXPECT(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+           && cuMemHostRegister(own, sizeof own, 0) == CUDA_SUCCESS);
     EXPECT(cuMemFreeHost(own) == CUDA_ERROR_INVALID_VALUE && cuMemHostUnregister(own) == CUDA_SUCCESS);
     return GPB_CHILD_OK;
 }
@@ -115,7 +125,8 @@ static void test_fork(void **state)
 static void *sees_no_context(void *seen)
 {
     CUcontext context = NULL;
-    *(bool *)seen = cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context && cuCtxSynchronize() == CUDA_ERROR_INVALID_CONTEXT;
+    *(bool *)seen = cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context
+                    && cuCtxSynchronize() == CUDA_ERROR_INVALID_CONTEXT;
     return NULL;
 }
 
@@ -143,7 +154,8 @@ static int contexts(void)
     EXPECT(cuCtxGetCurrent(&seen) == CUDA_SUCCESS && seen == own && own != first);
     EXPECT(cuCtxDestroy(own) == CUDA_SUCCESS && cuCtxPushCurrent(own) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS && cuCtxPushCurrent(first) == CUDA_SUCCESS);
-    EXPECT(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS
+           && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT(cuDevicePrimaryCtxRelease(0) == CUDA_ERROR_INVALID_CONTEXT);
     return GPB_CHILD_OK;
 }
@@ -151,7 +163,8 @@ static int contexts(void)
 static void test_contexts(void **state)
 {
     (void)state;
-    assert_int_equal(gpb_child_run(contexts, (const char *[]){ "FAKECUDA_DEVICES", "2", NULL }), GPB_CHILD_OK);
+    assert_int_equal(gpb_child_run(contexts, (const char *[]){ "FAKECUDA_DEVICES", "2", NULL }),
+                     GPB_CHILD_OK);
 }
 
 static bool is_poison(const unsigned char *x, size_t bytes)
@@ -162,7 +175,7 @@ static bool is_poison(const unsigned char *x, size_t bytes)
     return true;
 }
 
-/* The kernel's own opinion, so that no sanitizer sees a fault. */
+/* The operating system decides, so that no sanitizer sees a fault. */
 static bool host_can_read(CUdeviceptr at)
 {
     int ends[2];
@@ -196,7 +209,8 @@ static int memory(void)
     EXPECT(cuMemAllocManaged(&managed, 1000, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS && host_can_read(managed));
     *(char *)managed = 5;
     EXPECT(cuMemcpyDtoH(pageable, managed, 1) == CUDA_SUCCESS && pageable[0] == 5);
-    EXPECT(cuMemFree(managed) == CUDA_SUCCESS && cuMemFree(big) == CUDA_SUCCESS && cuMemFreeHost(pinned) == CUDA_SUCCESS);
+    EXPECT(cuMemFree(managed) == CUDA_SUCCESS && cuMemFree(big) == CUDA_SUCCESS
+           && cuMemFreeHost(pinned) == CUDA_SUCCESS);
     EXPECT(cuMemFree(small + 256) == CUDA_ERROR_INVALID_VALUE && cuMemFree(big) == CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == (8 << 20) - 1024);
     EXPECT(gpb_child_device(BIG) != big);      /* a stale address finds nothing */
@@ -214,7 +228,8 @@ static int copy_past_end(void)
 static int copy_past_pinned(void)
 {
     gpb_child_start();
-    return cuMemcpyDtoH(gpb_child_pinned(100), gpb_child_device(200), 101) == CUDA_SUCCESS ? GPB_CHILD_OK : GPB_CHILD_BROKEN;
+    return cuMemcpyDtoH(gpb_child_pinned(100), gpb_child_device(200), 101) == CUDA_SUCCESS ? GPB_CHILD_OK
+                                                                                           : GPB_CHILD_BROKEN;
 }
 
 static int copy_after_free(void)
@@ -233,7 +248,8 @@ static int set_past_end(void)
     return cuCtxSynchronize() == CUDA_SUCCESS ? GPB_CHILD_OK : GPB_CHILD_BROKEN;
 }
 
-/* A write of the program's own behind pinned memory: at once where it fills its pages, at the latest when it is freed. */
+/* The program writes beyond pinned memory. That is found at once if the memory fills its pages, otherwise
+   when it is freed. */
 static int beyond_pinned(size_t bytes)
 {
     signal(SIGSEGV, SIG_DFL);
@@ -274,7 +290,8 @@ static pointer_facts facts_of(CUdeviceptr at)
 {
     pointer_facts f = { 9, 9, 9, 9 };
     CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER };
+                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                    CU_POINTER_ATTRIBUTE_DEVICE_POINTER };
     void *out[] = { &f.type, &f.managed, &f.device, &f.at };
     EXPECT(cuPointerGetAttributes(4, which, out, at) == CUDA_SUCCESS);
     return f;
@@ -306,7 +323,8 @@ static int pointers(void)
 static void test_pointers(void **state)
 {
     (void)state;
-    assert_int_equal(gpb_child_run(pointers, (const char *[]){ "FAKECUDA_DEVICES", "2", NULL }), GPB_CHILD_OK);
+    assert_int_equal(gpb_child_run(pointers, (const char *[]){ "FAKECUDA_DEVICES", "2", NULL }),
+                     GPB_CHILD_OK);
 }
 
 static int copies_2d(void)
@@ -314,15 +332,16 @@ static int copies_2d(void)
     enum { ROWS = 5, PITCH = 16, WIDTH = 7 };
     gpb_child_start();
     unsigned char *from = gpb_child_pinned(ROWS * PITCH), *to = gpb_child_pinned(ROWS * PITCH);
-    CUdeviceptr device = gpb_child_device((ROWS - 1) * 8 + WIDTH);        /* not a byte more than the copy may touch */
+    /* Not a byte more than the copy may touch. */
+    CUdeviceptr device = gpb_child_device((ROWS - 1) * 8 + WIDTH);
     for (int i = 0; i < ROWS * PITCH; i++)
         from[i] = (unsigned char)i;
-    CUDA_MEMCPY2D in = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = PITCH, .srcXInBytes = 2,
-                         .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = device, .dstPitch = 8,
-                         .WidthInBytes = WIDTH, .Height = ROWS };
+    CUDA_MEMCPY2D in = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = PITCH,
+                         .srcXInBytes = 2, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = device,
+                         .dstPitch = 8, .WidthInBytes = WIDTH, .Height = ROWS };
     CUDA_MEMCPY2D out = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = device, .srcPitch = 8,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = PITCH, .dstXInBytes = 1,
-                          .WidthInBytes = WIDTH, .Height = ROWS };
+                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = PITCH,
+                          .dstXInBytes = 1, .WidthInBytes = WIDTH, .Height = ROWS };
     EXPECT(cuMemcpy2DAsync(&in, NULL) == CUDA_SUCCESS && cuMemcpy2DAsync(&out, NULL) == CUDA_SUCCESS);
     EXPECT(to[1] == 0xFF);                                                /* not yet */
     EXPECT(cuStreamSynchronize(NULL) == CUDA_SUCCESS);
@@ -351,13 +370,15 @@ static int fails(void)
     CUcontext context;
     size_t left, total;
     gpb_child_start();
-    EXPECT(cuMemAlloc(&at, 16) == CUDA_ERROR_OUT_OF_MEMORY && cuMemAlloc(&at, 16) == CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuMemAlloc(&at, 16) == CUDA_ERROR_OUT_OF_MEMORY
+           && cuMemAlloc(&at, 16) == CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT(cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
     EXPECT(cuMemGetInfo(&left, &total) == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     EXPECT(cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
-    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED && cuMemGetInfo(&left, &total) == CUDA_ERROR_LAUNCH_FAILED);
-    EXPECT(cuCtxPopCurrent(&context) == CUDA_SUCCESS);                    /* touches no device: still works */
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED
+           && cuMemGetInfo(&left, &total) == CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT(cuCtxPopCurrent(&context) == CUDA_SUCCESS);  /* touches no device, so it still works */
     return GPB_CHILD_OK;
 }
 
@@ -368,7 +389,8 @@ static int fails_from_then_on(void)
     gpb_child_start();                                                    /* three calls of "any" */
     EXPECT(cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
     EXPECT(cuMemAlloc(&at, 16) == CUDA_ERROR_NOT_SUPPORTED && cuMemGetInfo(&left, &total) == CUDA_SUCCESS);
-    EXPECT(cuMemAlloc(&at, 16) == CUDA_SUCCESS && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuMemAlloc(&at, 16) == CUDA_SUCCESS && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY
+           && cuMemFree(at) == CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT(cuCtxSynchronize() == CUDA_ERROR_UNKNOWN && cuMemGetInfo(&left, &total) == CUDA_ERROR_UNKNOWN);
     return GPB_CHILD_OK;
 }
@@ -378,13 +400,20 @@ static int never_gets_here(void) { return cuInit(0) == CUDA_SUCCESS ? GPB_CHILD_
 static void test_failures(void **state)
 {
     (void)state;
-    const char *rules[] = { "FAKECUDA_FAIL", "cuMemAlloc:*:2,cuMemGetInfo:2:701,cuCtxSynchronize:2:719", NULL };
+    const char *rules[] = { "FAKECUDA_FAIL", "cuMemAlloc:*:2,cuMemGetInfo:2:701,cuCtxSynchronize:2:719",
+                            NULL };
     assert_int_equal(gpb_child_run(fails, rules), GPB_CHILD_OK);
     const char *lasting[] = { "FAKECUDA_FAIL", "any:5:801,cuMemFree:1+:2,cuCtxSynchronize:1:999!", NULL };
     assert_int_equal(gpb_child_run(fails_from_then_on, lasting), GPB_CHILD_OK);
-    assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAloc:1:2", NULL }), 86);
-    assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:1:2x", NULL }), 86);
-    assert_int_equal(gpb_child_run(never_gets_here, (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:2", NULL }), 86);
+    assert_int_equal(gpb_child_run(never_gets_here,
+                                   (const char *[]){ "FAKECUDA_FAIL", "cuMemAloc:1:2", NULL }),
+                     86);
+    assert_int_equal(gpb_child_run(never_gets_here,
+                                   (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:1:2x", NULL }),
+                     86);
+    assert_int_equal(gpb_child_run(never_gets_here,
+                                   (const char *[]){ "FAKECUDA_FAIL", "cuMemAlloc:2", NULL }),
+                     86);
 }
 
 static void test_log(void **state)
@@ -397,7 +426,7 @@ static void test_log(void **state)
     assert_true(read(file, text, sizeof text - 1) > 0);
     assert_non_null(strstr(text, "cuMemAlloc thread="));
     assert_non_null(strstr(text, " result=201\n"));
-    assert_null(strstr(text, "kernel "));       /* none was launched: test_fakecuda_kernels.c has some */
+    assert_null(strstr(text, "kernel "));  /* none was launched here; test_fakecuda_kernels.c launches some */
     close(file);
     unlink(path);
 }
@@ -405,9 +434,10 @@ static void test_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init),     cmocka_unit_test(test_reset), cmocka_unit_test(test_fork),      cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_beyond_pinned), cmocka_unit_test(test_pointers),
-        cmocka_unit_test(test_copies_2d),
+        cmocka_unit_test(test_init), cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_fork), cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_beyond_pinned),
+        cmocka_unit_test(test_pointers), cmocka_unit_test(test_copies_2d),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Order in tests/fakecuda: what CUDA promises holds for every seed; what it does not promise goes wrong for some seed. */
+/* Order in tests/fakecuda. What CUDA promises holds for every seed; what it does not promise goes wrong
+   for some seed. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,12 +39,13 @@ static int late(void)
     EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, stream) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, stream) == CUDA_SUCCESS);
     EXPECT(all(to, 2));                                       /* nothing forced it */
-    memset(from, 3, BYTES);                                   /* too early, and seen: the copy has not read it */
+    memset(from, 3, BYTES);  /* Too early: the copy has not read it yet, and that shows. */
     EXPECT(cuStreamSynchronize(stream) == CUDA_SUCCESS && all(to, 3));
     memset(pageable, 4, BYTES);
     EXPECT(cuMemcpyHtoDAsync(device, pageable, BYTES, stream) == CUDA_SUCCESS);
-    memset(pageable, 5, BYTES);                               /* allowed: the driver staged it */
-    EXPECT(cuMemcpyDtoHAsync(pageable, device, BYTES, stream) == CUDA_SUCCESS && all(pageable, 4));     /* done on return */
+    memset(pageable, 5, BYTES);                               /* allowed, because the driver staged it */
+    /* Done on return. */
+    EXPECT(cuMemcpyDtoHAsync(pageable, device, BYTES, stream) == CUDA_SUCCESS && all(pageable, 4));
     return GPB_CHILD_OK;
 }
 
@@ -53,13 +55,14 @@ static void test_late(void **state)
     assert_int_equal(gpb_child_wrong_seeds(late, SEEDS), 0);
 }
 
-/* As programs do that wait for a byte which the GPU writes: a race for ThreadSanitizer. */
-__attribute__((noinline, no_sanitize("thread"))) static void await(const volatile unsigned char *byte, unsigned char value)
+/* As programs do that wait for a byte which the GPU writes. ThreadSanitizer takes that for a race. */
+__attribute__((noinline, no_sanitize("thread"))) static void await(const volatile unsigned char *byte,
+                                                                   unsigned char value)
 {
     while (*byte != value) { }
 }
 
-/* FAKECUDA_ENGINE: what is queued runs without another call. */
+/* FAKECUDA_ENGINE: queued work runs without another call. */
 static int by_itself(void)
 {
     gpb_child_start();
@@ -77,22 +80,24 @@ static int by_itself(void)
 static void test_engine(void **state)
 {
     (void)state;
-    assert_int_equal(gpb_child_run(by_itself, (const char *[]){ "FAKECUDA_ENGINE", "1", NULL }), GPB_CHILD_OK);
+    assert_int_equal(gpb_child_run(by_itself, (const char *[]){ "FAKECUDA_ENGINE", "1", NULL }),
+                     GPB_CHILD_OK);
 }
 
-/* Two panels through one staging buffer, in a stream of copies and another of results. */
+/* Two panels through one staging buffer, with one stream for copies and another for results. */
 static int staging(bool wait)
 {
     gpb_child_start();
     CUdeviceptr panel[2] = { gpb_child_device(BYTES), gpb_child_device(BYTES) };
     unsigned char *buffer = gpb_child_pinned(BYTES), result[BYTES];
-    CUstream copies = gpb_child_stream(CU_STREAM_NON_BLOCKING), other = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    CUstream copies = gpb_child_stream(CU_STREAM_NON_BLOCKING),
+             other = gpb_child_stream(CU_STREAM_NON_BLOCKING);
     CUevent copied = event_new(), first = event_new();
     unsigned char *unrelated = pinned_of(0);
     EXPECT(cuMemcpyHtoDAsync(gpb_child_device(BYTES), unrelated, BYTES, copies) == CUDA_SUCCESS);
     EXPECT(cuEventRecord(first, copies) == CUDA_SUCCESS);
     for (unsigned char i = 0; i < 2; i++) {
-        /* without `wait` the program waits for the wrong event: that of an earlier copy */
+        /* Without `wait` the program waits for the wrong event, that of an earlier copy. */
         if (i)
             EXPECT(cuEventSynchronize(wait ? copied : first) == CUDA_SUCCESS);
         memset(buffer, i + 1, BYTES);
@@ -120,7 +125,8 @@ static int across(bool wait, unsigned flags_write, unsigned flags_read)
     gpb_child_start();
     CUdeviceptr device = gpb_child_device(BYTES);
     unsigned char *from = pinned_of(1), *to = pinned_of(0);
-    CUstream writer = gpb_child_stream(flags_write), reader = flags_read == 2 ? NULL : gpb_child_stream(flags_read);
+    CUstream writer = gpb_child_stream(flags_write),
+             reader = flags_read == 2 ? NULL : gpb_child_stream(flags_read);
     CUevent written = event_new();
     EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, writer) == CUDA_SUCCESS);
     EXPECT(cuEventRecord(written, writer) == CUDA_SUCCESS);
@@ -144,11 +150,12 @@ static void test_across(void **state)
     assert_int_equal(gpb_child_wrong_seeds(across_waits, SEEDS), 0);
     assert_in_range(gpb_child_wrong_seeds(across_hopes, SEEDS), 1, SEEDS);
     assert_in_range(gpb_child_wrong_seeds(across_blocking, SEEDS), 1, SEEDS);
-    assert_int_equal(gpb_child_wrong_seeds(across_to_null, SEEDS), 0);           /* the NULL stream waits for blocking streams */
+    /* The NULL stream waits for blocking streams. */
+    assert_int_equal(gpb_child_wrong_seeds(across_to_null, SEEDS), 0);
     assert_in_range(gpb_child_wrong_seeds(across_to_null_hopes, SEEDS), 1, SEEDS);
 }
 
-/* NULL stream first, then a stream: ordered if it blocks. */
+/* The NULL stream first, then another stream, which comes after it only if it blocks. */
 static int from_null(unsigned flags)
 {
     gpb_child_start();
@@ -156,7 +163,8 @@ static int from_null(unsigned flags)
     unsigned char *from = pinned_of(1), *to = pinned_of(0);
     CUstream reader = gpb_child_stream(flags);
     EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, CU_STREAM_LEGACY) == CUDA_SUCCESS);
-    EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, reader) == CUDA_SUCCESS && cuStreamSynchronize(reader) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, reader) == CUDA_SUCCESS
+           && cuStreamSynchronize(reader) == CUDA_SUCCESS);
     return all(to, 1) ? GPB_CHILD_OK : GPB_CHILD_WRONG;
 }
 
@@ -170,22 +178,27 @@ static void test_from_null(void **state)
     assert_in_range(gpb_child_wrong_seeds(from_null_not, SEEDS), 1, SEEDS);
 }
 
-/* An event stands for its latest recording at the time of the wait; a wait for one never recorded is none. */
+/* An event stands for its latest recording at the time of the wait. A wait for an event that was never
+   recorded does nothing. */
 static int recordings(void)
 {
     gpb_child_start();
     CUdeviceptr device = gpb_child_device(BYTES);
     unsigned char *one = pinned_of(1), *two = pinned_of(2), *to = pinned_of(0);
-    CUstream writer = gpb_child_stream(CU_STREAM_NON_BLOCKING), reader = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    CUstream writer = gpb_child_stream(CU_STREAM_NON_BLOCKING),
+             reader = gpb_child_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = event_new(), never = event_new();
     EXPECT(cuStreamWaitEvent(reader, never, 0) == CUDA_SUCCESS && cuEventSynchronize(never) == CUDA_SUCCESS);
-    EXPECT(cuMemcpyHtoDAsync(device, one, BYTES, writer) == CUDA_SUCCESS && cuEventRecord(event, writer) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyHtoDAsync(device, one, BYTES, writer) == CUDA_SUCCESS
+           && cuEventRecord(event, writer) == CUDA_SUCCESS);
     EXPECT(cuStreamWaitEvent(reader, event, 0) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, reader) == CUDA_SUCCESS);
-    EXPECT(cuMemcpyHtoDAsync(device, two, BYTES, writer) == CUDA_SUCCESS && cuEventRecord(event, writer) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyHtoDAsync(device, two, BYTES, writer) == CUDA_SUCCESS
+           && cuEventRecord(event, writer) == CUDA_SUCCESS);
     EXPECT(cuEventDestroy(event) == CUDA_SUCCESS && cuEventQuery(event) == CUDA_ERROR_INVALID_HANDLE);
     EXPECT(cuStreamSynchronize(reader) == CUDA_SUCCESS && !all(to, 0) && !all(to, 0xFF));
-    return all(to, 1) ? GPB_CHILD_OK : GPB_CHILD_WRONG;      /* WRONG: the second copy overtook, as it may */
+    /* WRONG: the second copy overtook the first, as it may. */
+    return all(to, 1) ? GPB_CHILD_OK : GPB_CHILD_WRONG;
 }
 
 static void test_recordings(void **state)
@@ -194,18 +207,22 @@ static void test_recordings(void **state)
     assert_in_range(gpb_child_wrong_seeds(recordings, SEEDS), 1, SEEDS - 1);
 }
 
-/* Work outlives its stream's handle; queries come true in the end; freeing waits. */
+/* Work outlives its stream's handle, queries come true in the end, and freeing waits. */
 static int lifetimes(void)
 {
     gpb_child_start();
     CUdeviceptr device = gpb_child_device(BYTES);
     unsigned char *from = pinned_of(1), *to = pinned_of(0);
-    CUstream stream = gpb_child_stream(CU_STREAM_NON_BLOCKING), polled = gpb_child_stream(CU_STREAM_NON_BLOCKING);
+    CUstream stream = gpb_child_stream(CU_STREAM_NON_BLOCKING),
+             polled = gpb_child_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = event_new();
-    EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, stream) == CUDA_SUCCESS && cuEventRecord(event, stream) == CUDA_SUCCESS);
-    EXPECT(cuStreamDestroy(stream) == CUDA_SUCCESS && cuStreamSynchronize(stream) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuMemcpyHtoDAsync(device, from, BYTES, stream) == CUDA_SUCCESS
+           && cuEventRecord(event, stream) == CUDA_SUCCESS);
+    EXPECT(cuStreamDestroy(stream) == CUDA_SUCCESS
+           && cuStreamSynchronize(stream) == CUDA_ERROR_INVALID_HANDLE);
     EXPECT(cuStreamWaitEvent(polled, event, 0) == CUDA_SUCCESS);
-    EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, polled) == CUDA_SUCCESS && cuEventRecord(event, polled) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoHAsync(to, device, BYTES, polled) == CUDA_SUCCESS
+           && cuEventRecord(event, polled) == CUDA_SUCCESS);
     int waits = 0;
     while (cuEventQuery(event) == CUDA_ERROR_NOT_READY)
         EXPECT(++waits < 1000);
@@ -255,8 +272,10 @@ static int timing(void)
     EXPECT(cuEventElapsedTime(&ms, from, to) == CUDA_ERROR_INVALID_HANDLE);       /* not recorded */
     EXPECT(cuEventRecord(from, stream) == CUDA_SUCCESS && cuEventRecord(to, stream) == CUDA_SUCCESS);
     EXPECT(cuEventElapsedTime(&ms, from, to) == CUDA_ERROR_NOT_READY);
-    EXPECT(cuEventSynchronize(to) == CUDA_SUCCESS && cuEventElapsedTime(&ms, from, to) == CUDA_SUCCESS && ms >= 0);
-    EXPECT(cuEventRecord(untimed, stream) == CUDA_SUCCESS && cuEventElapsedTime(&ms, from, untimed) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuEventSynchronize(to) == CUDA_SUCCESS && cuEventElapsedTime(&ms, from, to) == CUDA_SUCCESS
+           && ms >= 0);
+    EXPECT(cuEventRecord(untimed, stream) == CUDA_SUCCESS
+           && cuEventElapsedTime(&ms, from, untimed) == CUDA_ERROR_INVALID_HANDLE);
     return GPB_CHILD_OK;
 }
 
@@ -277,13 +296,16 @@ static void *lane(void *context)
     unsigned char *buffer = gpb_child_pinned(BYTES);
     for (unsigned char i = 0; i < ROUNDS; i++) {
         memset(buffer, i, BYTES);
-        EXPECT(cuMemcpyHtoDAsync(device, buffer, BYTES, stream) == CUDA_SUCCESS && cuEventRecord(event, stream) == CUDA_SUCCESS);
+        EXPECT(cuMemcpyHtoDAsync(device, buffer, BYTES, stream) == CUDA_SUCCESS
+               && cuEventRecord(event, stream) == CUDA_SUCCESS);
         EXPECT(cuEventSynchronize(event) == CUDA_SUCCESS);
         memset(buffer, 0xFF, BYTES);
-        EXPECT(cuMemcpyDtoHAsync(buffer, device, BYTES, stream) == CUDA_SUCCESS && cuStreamSynchronize(stream) == CUDA_SUCCESS);
+        EXPECT(cuMemcpyDtoHAsync(buffer, device, BYTES, stream) == CUDA_SUCCESS
+               && cuStreamSynchronize(stream) == CUDA_SUCCESS);
         EXPECT(all(buffer, i));
     }
-    EXPECT(cuMemFreeHost(buffer) == CUDA_SUCCESS && cuMemFree(device) == CUDA_SUCCESS && cuStreamDestroy(stream) == CUDA_SUCCESS);
+    EXPECT(cuMemFreeHost(buffer) == CUDA_SUCCESS && cuMemFree(device) == CUDA_SUCCESS
+           && cuStreamDestroy(stream) == CUDA_SUCCESS);
     EXPECT(cuCtxPopCurrent(NULL) == CUDA_SUCCESS);
     return NULL;
 }
@@ -308,9 +330,11 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late), cmocka_unit_test(test_engine),      cmocka_unit_test(test_staging),    cmocka_unit_test(test_across),
-        cmocka_unit_test(test_from_null), cmocka_unit_test(test_recordings), cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_fails_half_way), cmocka_unit_test(test_timing), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_late), cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_staging), cmocka_unit_test(test_across),
+        cmocka_unit_test(test_from_null), cmocka_unit_test(test_recordings),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_fails_half_way),
+        cmocka_unit_test(test_timing), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches that share out k, on tests/fakecuda: the right answer by every kernel that can, however it is shared out, bits that tell how,
-   and each broken rule found out. */
+/* Stream-K launches on tests/fakecuda: every kernel that can gives the right answer for any division of k,
+   the bits show the division, and each broken rule is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -42,19 +42,22 @@ static gpb_call call_of(char transa, char transb)
                            .x[GPB_C].stride = LDC * N };
 }
 
-/* The call by the current row, with memory for all of its tiles to be shared out among `sharers`; their number is still to be filled in. */
+/* The call for the current row, with memory to share out all of its tiles among `sharers` blocks. The
+   number of tiles is left to the caller. */
 static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
 {
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     static const uint32_t zeros[GPB_MAX_STREAMK_BLOCKS];
     return (gpb_gemm_args){
-        .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
-        .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
-        .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch,
+        .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1,
+        .csa = ta ? 1 : LDA, .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1,
+        .csb = tb ? 1 : LDA, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
+        .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
-            .sharers = sharers,
+        .sharers = sharers,
         .partials = (void *)gpb_child_device((size_t)(2 * (int)sharers * current->bm * current->bn) * 4),
-        .counters = (void *)gpb_child_upload(zeros, sizeof zeros) };
+        .counters = (void *)gpb_child_upload(zeros, sizeof zeros)
+    };
 }
 
 static unsigned tiles(void) { return (unsigned)(GPB_TILES(M, N, current->bm, current->bn) * BATCH); }
@@ -62,17 +65,18 @@ static unsigned tiles(void) { return (unsigned)(GPB_TILES(M, N, current->bm, cur
 static CUresult launch(const gpb_gemm_args *g, unsigned grid)
 {
     gpb_gemm_args copy = *g;
-    return cuLaunchKernel(gpb_child_kernel(current->symbol), grid, 1, 1, (unsigned)current->threads, 1, 1, 0, NULL, (void *[]){ &copy },
-                          NULL);
+    return cuLaunchKernel(gpb_child_kernel(current->symbol), grid, 1, 1, (unsigned)current->threads, 1, 1, 0,
+                          NULL, (void *[]){ &copy }, NULL);
 }
 
-/* All tiles shared out, evenly or not; then a round and the rest, as the library does. */
+/* All tiles shared out, evenly or not; then whole rounds and a shared rest, as the library does it. */
 static int right_answer(void)
 {
     gpb_child_start();
     for (int trans = 0; trans < 4; trans++) {
         const gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
-        const unsigned some = tiles() * 2 / 5, many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
+        const unsigned some = tiles() * 2 / 5,
+                       many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
         for (int i = 0; i < 5; i++) {
             gpb_gemm_args g = prepare(&q, many[i]);
             g.shared = i < 4 ? tiles() : tiles() % many[i] + many[i];
@@ -84,7 +88,7 @@ static int right_answer(void)
     return GPB_CHILD_OK;
 }
 
-/* A test that asks for the same bits is to fail if sharers are not as many. */
+/* A test that compares bits must fail if the number of sharers changes. */
 static int bits_tell(void)
 {
     static float first[LDC * N * BATCH];
@@ -93,7 +97,8 @@ static int bits_tell(void)
     for (unsigned more = 0; more < 3; more++) {
         gpb_gemm_args g = prepare(&q, tiles() * 2 + more / 2 * 3);
         g.shared = tiles();
-        EXPECT(launch(&g, g.sharers) == CUDA_SUCCESS && cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
+        EXPECT(launch(&g, g.sharers) == CUDA_SUCCESS
+               && cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
         if (more) EXPECT((memcmp(c, first, sizeof c) != 0) == (more == 2));
         memcpy(first, c, sizeof c);
     }
@@ -125,16 +130,52 @@ static int spoilt(void)
     return GPB_CHILD_OK;
 }
 
-static void more_blocks(gpb_gemm_args *g, unsigned *grid) { (void)g, ++*grid; }
+static void more_blocks(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)g;
+    ++*grid;
+}
 static void as_without(gpb_gemm_args *g, unsigned *grid) { *grid = tiles() / (unsigned)g->batch; }
-static void in_parts(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->splits = 2; }
-static void no_k(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = 0; }
-static void no_alpha(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->alpha[0] = 0; }
-static void all_but_none(gpb_gemm_args *g, unsigned *grid) { *grid += g->shared, g->shared = 0; }
-static void too_many_tiles(gpb_gemm_args *g, unsigned *grid) { --*grid, g->shared++; }
-static void too_short(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->k = current->bk; }
-static void little_room(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->partials += 4; }
-static void no_counters(gpb_gemm_args *g, unsigned *grid) { (void)grid, g->counters = NULL; }
+static void in_parts(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->splits = 2;
+}
+static void no_k(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->k = 0;
+}
+static void no_alpha(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->alpha[0] = 0;
+}
+static void all_but_none(gpb_gemm_args *g, unsigned *grid)
+{
+    *grid += g->shared;
+    g->shared = 0;
+}
+static void too_many_tiles(gpb_gemm_args *g, unsigned *grid)
+{
+    --*grid;
+    g->shared++;
+}
+static void too_short(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->k = current->bk;
+}
+static void little_room(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->partials += 4;
+}
+static void no_counters(gpb_gemm_args *g, unsigned *grid)
+{
+    (void)grid;
+    g->counters = NULL;
+}
 static void counted(gpb_gemm_args *g, unsigned *grid)
 {
     EXPECT(cuMemsetD8((CUdeviceptr)(g->counters + *grid - 1), 1, 4) == CUDA_SUCCESS);
@@ -142,8 +183,10 @@ static void counted(gpb_gemm_args *g, unsigned *grid)
 
 static void test_broken_rules(void **state)
 {
-    static void (*const list[])(gpb_gemm_args *, unsigned *) = { more_blocks, as_without, in_parts, no_k, no_alpha, all_but_none,
-                                                                 too_many_tiles, too_short, little_room, no_counters, counted };
+    static void (*const list[])(gpb_gemm_args *, unsigned *) = { more_blocks, as_without, in_parts, no_k,
+                                                                 no_alpha, all_but_none, too_many_tiles,
+                                                                 too_short, little_room,
+                                                                 no_counters,    counted };
     (void)state;
     spoil = NULL;
     assert_int_equal(gpb_child_run(spoilt, NULL), GPB_CHILD_OK);
@@ -153,7 +196,7 @@ static void test_broken_rules(void **state)
     }
 }
 
-/* An asynchronous memset belongs to its stream, and comes as late as that lets it. */
+/* An asynchronous memset belongs to its stream and runs as late as that allows. */
 static int memset_in_its_stream(void)
 {
     uint32_t word = 7;
@@ -162,7 +205,8 @@ static int memset_in_its_stream(void)
     CUdeviceptr at = gpb_child_upload(&word, 4);
     EXPECT(cuMemsetD8Async(at, 0, 4, stream) == CUDA_SUCCESS && cuMemcpyDtoH(&word, at, 4) == CUDA_SUCCESS);
     if (word) return GPB_CHILD_WRONG;
-    EXPECT(cuStreamSynchronize(stream) == CUDA_SUCCESS && cuMemcpyDtoH(&word, at, 4) == CUDA_SUCCESS && word == 0);
+    EXPECT(cuStreamSynchronize(stream) == CUDA_SUCCESS && cuMemcpyDtoH(&word, at, 4) == CUDA_SUCCESS
+           && word == 0);
     return GPB_CHILD_OK;
 }
 
@@ -174,7 +218,7 @@ static void test_memset(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_right_answers), cmocka_unit_test(test_broken_rules),
-                                        cmocka_unit_test(test_memset) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_right_answers),
+                                        cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_memset) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

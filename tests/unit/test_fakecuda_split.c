@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The SPLIT kernels of tests/fakecuda: slices that multiply to the right answer, guard words that send blocks of C to the kernel that can,
-   and each broken rule found out. */
+/* The SPLIT kernels of tests/fakecuda: slices that multiply to the right answer, guard words that leave
+   blocks of C to another kernel, and each broken rule is found. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,13 +35,14 @@ static const struct splitter { const char *symbol; int most, sharers; } splitter
 };
 enum { SPLITTERS = sizeof splitters / sizeof *splitters };
 
-/* Two blocks of rows, three of columns, each the last one short; k neither a multiple of a chunk nor of an octet. */
+/* Two blocks of rows and three of columns, of which the last are shorter. k is a multiple neither of a
+   chunk nor of eight. */
 enum { M = 200, N = 300, K = 75, LDA = 203, LDB = 301, LDC = 205, AREA = 303 * 303 };
 static const row *current;
 static const struct splitter *splitter = &splitters[SPLITTERS - 1];
 static float a[AREA], b[AREA], c_before[LDC * N], c[LDC * N];
 
-/* What a launch of gpb_ssplit, and of a kernel after it, was given. */
+/* The arguments of a launch of gpb_ssplit and of a kernel after it. */
 typedef struct state {
     gpb_split_args split;
     gpb_gemm_args gemm;
@@ -49,7 +50,10 @@ typedef struct state {
     uint32_t *notice;
 } state;
 
-static int slices_of(const row *r) { return r->math == GPB_MATH_BF16X6 ? 3 : r->math == GPB_MATH_FP16X3 ? 2 : 1; }
+static int slices_of(const row *r)
+{
+    return r->math == GPB_MATH_BF16X6 ? 3 : r->math == GPB_MATH_FP16X3 ? 2 : 1;
+}
 
 static CUfunction function_of(const row *r)
 {
@@ -60,23 +64,27 @@ static CUfunction function_of(const row *r)
 
 static CUresult launch(CUfunction f, int64_t x, int threads, int smem, void *arguments)
 {
-    return cuLaunchKernel(f, (unsigned)x, 1, 1, (unsigned)threads, 1, 1, (unsigned)smem, NULL, (void *[]){ arguments }, NULL);
+    return cuLaunchKernel(f, (unsigned)x, 1, 1, (unsigned)threads, 1, 1, (unsigned)smem, NULL,
+                          (void *[]){ arguments }, NULL);
 }
 
 static CUresult launch_split(const gpb_split_args *g)
 {
     gpb_split_args copy = *g;
     int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);
-    return launch(gpb_child_kernel(splitter->symbol), (strips ? strips : 1) * splitter->sharers, GPB_SPLIT_THREADS, 0, &copy);
+    return launch(gpb_child_kernel(splitter->symbol), (strips ? strips : 1) * splitter->sharers,
+                  GPB_SPLIT_THREADS, 0, &copy);
 }
 
 static CUresult launch_gemm(const row *r, const gpb_gemm_args *g)
 {
     gpb_gemm_args copy = *g;
     CUfunction f = function_of(r);
-    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
-    CUlaunchConfig config = { .gridDimX = 132, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)r->threads, .blockDimY = 1,
-                              .blockDimZ = 1, .sharedMemBytes = (unsigned)r->smem, .attrs = &size, .numAttrs = 1 };
+    CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                               .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
+    CUlaunchConfig config = { .gridDimX = 132, .gridDimY = 1, .gridDimZ = 1,
+                              .blockDimX = (unsigned)r->threads, .blockDimY = 1, .blockDimZ = 1,
+                              .sharedMemBytes = (unsigned)r->smem, .attrs = &size, .numAttrs = 1 };
     int clusters = 0;
     EXPECT(cuOccupancyMaxActiveClusters(&clusters, f, &config) == CUDA_SUCCESS && clusters > 0);
     return launch(f, clusters * GPB_SPLIT_CLUSTER, r->threads, r->smem, &copy);
@@ -95,44 +103,60 @@ static gpb_call call_of(char transa, char transb)
 
 static CUdeviceptr aligned(size_t bytes) { return (gpb_child_device(bytes + 1024) + 1023) / 1024 * 1024; }
 
-/* The argument blocks for row r, with memory for the slices and the workspace. */
+/* The arguments for row r, with memory for the slices and the workspace. */
 static state prepare(const row *r, const gpb_call *q)
 {
     const int slices = slices_of(r);
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
-    state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b), .notice = gpb_child_pinned(4) };
+    state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b),
+                .notice = gpb_child_pinned(4) };
     *s.notice = 0;
-    s.split = (gpb_split_args){ .k = K, .batch = 1, .slices = slices, .counters = (void *)gpb_child_device(GPB_SPLIT_COUNTERS * 4),
+    s.split = (gpb_split_args){ .k = K, .batch = 1, .slices = slices,
+                                .counters = (void *)gpb_child_device(GPB_SPLIT_COUNTERS * 4),
                                 .notice = s.notice };
-    s.split.a = (gpb_split_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M, .epoch = 7,
+    s.split.a = (gpb_split_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M,
+                                     .epoch = 7,
                                      .dst = (void *)aligned((size_t)gpb_split_bytes(M, K, slices)) };
-    s.split.b = (gpb_split_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N, .epoch = 8,
+    s.split.b = (gpb_split_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N,
+                                     .epoch = 8,
                                      .dst = (void *)aligned((size_t)gpb_split_bytes(N, K, slices)) };
-    s.gemm = (gpb_gemm_args){ .m = M, .n = N, .k = K, .a = s.split.a.dst, .rsa = 1, .csa = 1, .b = s.split.b.dst, .rsb = 1, .csb = 1,
-                              .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta),
-                              .batch = 1, .counters = s.split.counters, .epoch_a = 7, .epoch_b = 8,
-                              .partials = (void *)gpb_child_device((size_t)gpb_split_room(132 / GPB_SPLIT_CLUSTER, r->tile)) };
-    s.gemm.stride_a = gpb_split_bytes(M, K, slices) / 4, s.gemm.stride_guard_a = s.gemm.stride_a / 2;
-    s.gemm.stride_b = gpb_split_bytes(N, K, slices) / 4, s.gemm.stride_guard_b = s.gemm.stride_b / 2;
+    s.gemm = (gpb_gemm_args){
+        .m = M, .n = N, .k = K, .a = s.split.a.dst, .rsa = 1, .csa = 1, .b = s.split.b.dst, .rsb = 1,
+        .csb = 1, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
+        .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
+        .counters = s.split.counters, .epoch_a = 7, .epoch_b = 8,
+        .partials = (void *)gpb_child_device((size_t)gpb_split_room(132 / GPB_SPLIT_CLUSTER, r->tile))
+    };
+    s.gemm.stride_a = gpb_split_bytes(M, K, slices) / 4;
+    s.gemm.stride_guard_a = s.gemm.stride_a / 2;
+    s.gemm.stride_b = gpb_split_bytes(N, K, slices) / 4;
+    s.gemm.stride_guard_b = s.gemm.stride_b / 2;
     s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_split_guard(M, K, slices));
     s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_split_guard(N, K, slices));
     return s;
 }
 
-/* The stand-in for all at `level` and above: the first row of the table, on the caller's operands. */
+/* The fallback for all blocks at `level` and above: the first row of the table, on the caller's operands. */
 static CUresult fallback(const state *s, int level)
 {
     gpb_gemm_args g = s->gemm;
     const row *r = &rows[0];
-    g.a = (void *)s->a, g.rsa = s->split.a.rs, g.csa = s->split.a.cs;
-    g.b = (void *)s->b, g.rsb = s->split.b.cs, g.csb = s->split.b.rs;
+    g.a = (void *)s->a;
+    g.rsa = s->split.a.rs;
+    g.csa = s->split.a.cs;
+    g.b = (void *)s->b;
+    g.rsb = s->split.b.cs;
+    g.csb = s->split.b.rs;
     g.level = level;
     return launch(function_of(r), GPB_TILES(M, N, 32, 32), r->threads, r->smem, &g);
 }
 
-static void fetch(const state *s) { EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)s->gemm.c, sizeof c) == CUDA_SUCCESS); }
+static void fetch(const state *s)
+{
+    EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)s->gemm.c, sizeof c) == CUDA_SUCCESS);
+}
 
-/* Of a marked block's rows nothing may have changed, of the others everything. */
+/* True if no row of a flagged block has changed, and every other row has. */
 static bool untouched(int from, int to)
 {
     for (int j = 0; j < N; j++)
@@ -150,9 +174,10 @@ static int right_answer(void)
         EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(current, &s.gemm) == CUDA_SUCCESS);
         fetch(&s);
         EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
-        EXPECT(current->math != GPB_MATH_TF32 || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+        EXPECT(current->math != GPB_MATH_TF32
+               || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
         EXPECT(*s.notice == 0);
-        /* nothing is left for the stand-in */
+        /* Nothing is left for the fallback. */
         memcpy(c_before, c, sizeof c);
         EXPECT(fallback(&s, 1) == CUDA_SUCCESS);
         fetch(&s);
@@ -165,7 +190,8 @@ static void test_right_answers(void **state)
 {
     (void)state;
     for (current = rows; current < rows + ROWS; current++)
-        for (splitter = splitters; current->form == GPB_FORM_SPLIT && splitter < splitters + SPLITTERS; splitter++)
+        for (splitter = splitters; current->form == GPB_FORM_SPLIT && splitter < splitters + SPLITTERS;
+             splitter++)
             if (slices_of(current) < 3 || !splitter->most)
                 assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
     splitter = &splitters[SPLITTERS - 1];
@@ -186,22 +212,31 @@ static void large(void) { a[130] = 0x1p61f; }
 static void far(void) { a[130] = 0x1p-83f; }
 static void small(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] *= 0x1p-61f; }
 static void wide(void) { a[130] = 0x1p-50f; }
-static void exact_subnormal(void) { a[130] = 0x1p-38f; }      /* as FP16 it misses nothing, but is aligned as if it were 2^-14 */
-/* 0.95 2^-14 once the row's largest, within [2^-1, 1), is 2^14 and more: k = 75 would let two slices miss that much of it */
+/* As FP16 it loses nothing, but it is aligned as if it were 2^-14. */
+static void exact_subnormal(void) { a[130] = 0x1p-38f; }
+/* 0.95 * 2^-14 after the row's largest, in [2^-1, 1), has become 2^14 and more. At k = 75 two slices would
+   lose that much of it. */
 static void hardly_subnormal(void) { a[130] = 0.95f * 0x1p-29f; }
 
-static void count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(2049 + 7 * p % 350); }     /* cut without rest */
-static void short_count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(p % 5 - 1024); }      /* nor low slices */
-static void mixed_count(void) { count(), a[130 + 5 * LDA] = 0.3f; }
+/* Sliced without a rest. */
+static void count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(2049 + 7 * p % 350); }
+/* Without low slices as well. */
+static void short_count(void) { for (int p = 0; p < K; p++) a[130 + p * LDA] = (float)(p % 5 - 1024); }
+static void mixed_count(void)
+{
+    count();
+    a[130 + 5 * LDA] = 0.3f;
+}
 static void at_the_edge(void) { a[130] = 0x1p-29f; }
 static void below_the_edge(void) { a[130] = 0x1p-29f - 0x1p-35f; }
 
-/* Each: what is done to row 130 of A, and the level that makes of its block. */
-static const struct bad { void (*spoil)(void); int level; enum gpb_math math; } bads[] = {
-    { few, 2, GPB_MATH_FP16X3 }, { nan_, 2, GPB_MATH_FP16X3 }, { infinite, 2, GPB_MATH_FP16X3 }, { large, 2, GPB_MATH_FP16X3 },
-    { far, 2, GPB_MATH_FP16X3 }, { small, 2, GPB_MATH_FP16X3 }, { wide, 1, GPB_MATH_FP16X3 }, { exact_subnormal, 1, GPB_MATH_FP16X3 },
-    { exact_subnormal, 1, GPB_MATH_TF32 }, { hardly_subnormal, 1, GPB_MATH_TF32 }
-};
+/* What is done to row 130 of A, and the level that its block gets. */
+static const struct bad { void (*spoil)(void); int level; enum gpb_math math;
+} bads[] = { { few, 2, GPB_MATH_FP16X3 },           { nan_, 2, GPB_MATH_FP16X3 },
+             { infinite, 2, GPB_MATH_FP16X3 },      { large, 2, GPB_MATH_FP16X3 },
+             { far, 2, GPB_MATH_FP16X3 },           { small, 2, GPB_MATH_FP16X3 },
+             { wide, 1, GPB_MATH_FP16X3 },          { exact_subnormal, 1, GPB_MATH_FP16X3 },
+             { exact_subnormal, 1, GPB_MATH_TF32 }, { hardly_subnormal, 1, GPB_MATH_TF32 } };
 static const struct bad *bad;
 
 static int marked(void)
@@ -218,12 +253,17 @@ static int marked(void)
     EXPECT(gpb_guard_level(words[0], 7) == 0 && gpb_guard_level(words[1], 7) == bad->level);
     EXPECT((words[2] == 7) == (bad->level == 1) && *s.notice == 1);
     EXPECT(untouched(128, M) && !untouched(0, 1));
-    if (bad->level == 1) {                                    /* BF16 slices, for this member only if it needs them */
+    if (bad->level == 1) {  /* BF16 slices, for this member only, and only if it needs them */
         const row *w = row_of(GPB_MATH_BF16X6);
         state t = prepare(w, &q);
-        t.split.if_a = s.gemm.guard_a + gpb_split_guards(M), t.split.if_b = s.gemm.guard_b + gpb_split_guards(N);
-        t.split.epoch_if_a = 7, t.split.epoch_if_b = 8;
-        t.gemm.guard_a = s.gemm.guard_a, t.gemm.guard_b = s.gemm.guard_b, t.gemm.c = s.gemm.c, t.gemm.level = 1;
+        t.split.if_a = s.gemm.guard_a + gpb_split_guards(M);
+        t.split.if_b = s.gemm.guard_b + gpb_split_guards(N);
+        t.split.epoch_if_a = 7;
+        t.split.epoch_if_b = 8;
+        t.gemm.guard_a = s.gemm.guard_a;
+        t.gemm.guard_b = s.gemm.guard_b;
+        t.gemm.c = s.gemm.c;
+        t.gemm.level = 1;
         EXPECT(launch_split(&t.split) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
     }
     EXPECT(fallback(&s, 2) == CUDA_SUCCESS);
@@ -232,10 +272,14 @@ static int marked(void)
     return GPB_CHILD_OK;
 }
 
-/* What is done to row 130, and whether the product of low slices then counts. No level, no notice, nothing for others to do. */
-static const struct unusual { void (*spoil)(void); bool full; } unusuals[] = {
-    { count, true }, { short_count, false }, { mixed_count, false }, { at_the_edge, false }, { below_the_edge, true }
-};
+/* What is done to row 130, and whether the product of low slices then counts. No level, no flag, nothing
+   for other kernels to do. */
+static const struct unusual { void (*spoil)(void); bool full;
+} unusuals[] = { { count, true },
+                 { short_count, false },
+                 { mixed_count, false },
+                 { at_the_edge, false },
+                 { below_the_edge, true } };
 static const struct unusual *unusual;
 
 static int full(void)
@@ -249,7 +293,8 @@ static int full(void)
     EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
     fetch(&s);
-    EXPECT(gpb_guard_full(words[1], 7) == unusual->full && !gpb_guard_full(words[0], 7) && gpb_guard_level(words[1], 7) == 0);
+    EXPECT(gpb_guard_full(words[1], 7) == unusual->full && !gpb_guard_full(words[0], 7)
+           && gpb_guard_level(words[1], 7) == 0);
     EXPECT(words[2] != 7 && *s.notice == 0);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
@@ -269,7 +314,7 @@ static void test_marks(void **state)
         assert_int_equal(gpb_child_run(marked, NULL), GPB_CHILD_OK);
 }
 
-/* An operand that is there already keeps its own epoch; another call's marks do not count. */
+/* An operand that is there already keeps its own epoch. Another call's marks do not count. */
 static int kept_operand(void)
 {
     gpb_child_start();
@@ -279,10 +324,12 @@ static int kept_operand(void)
     a[3] = INFINITY;
     CUdeviceptr spoilt = gpb_child_upload(a, sizeof a);
     gpb_split_args first = s.split;
-    first.a.src = (void *)spoilt, first.a.epoch = 5;
+    first.a.src = (void *)spoilt;
+    first.a.epoch = 5;
     EXPECT(launch_split(&first) == CUDA_SUCCESS);             /* leaves 5 in the guard words of A */
     gpb_split_args again = s.split;
-    again.b.rows = 0, again.b.dst = NULL;
+    again.b.rows = 0;
+    again.b.dst = NULL;
     EXPECT(launch_split(&again) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     fetch(&s);
     gpb_reference_fill(a, AREA, 1);
@@ -305,8 +352,12 @@ static void no_epoch(state *s) { s->gemm.epoch_a = 0; }
 static void wrong_guards(state *s) { s->gemm.guard_a++; }
 static void deeper(state *s) { s->gemm.k = K + 32; }
 static void in_parts(state *s) { s->gemm.splits = 2; }
-static void not_filled(state *s) { EXPECT(cuMemsetD8((CUdeviceptr)s->gemm.a + M * 64, 1, 64) == CUDA_SUCCESS); }
-static void (*const breaks[])(state *) = { no_counters, no_room, shifted, no_guards, no_epoch, wrong_guards, deeper, in_parts, not_filled };
+static void not_filled(state *s)
+{
+    EXPECT(cuMemsetD8((CUdeviceptr)s->gemm.a + M * 64, 1, 64) == CUDA_SUCCESS);
+}
+static void (*const breaks[])(state *) = { no_counters,  no_room, shifted,  no_guards, no_epoch,
+                                           wrong_guards, deeper,  in_parts, not_filled };
 static void (*const *breach)(state *);
 
 static int broken(void)
@@ -334,7 +385,7 @@ static int used_twice(void)              /* the counters are not zero the second
     return GPB_CHILD_OK;
 }
 
-static int too_deep(void)                /* for a splitter that holds strips in registers */
+static int too_deep(void)                /* for a slicer that holds strips in registers */
 {
     gpb_child_start();
     gpb_call q = call_of('N', 'N');
@@ -357,7 +408,8 @@ static void test_broken_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks), cmocka_unit_test(test_full), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_full), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_broken_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches (src/gpu/kernels.c) on a driver of the test's own: grids that are too large, clusters that nowhere fit. */
+/* Launches (src/gpu/kernels.c) on a driver of the test's own: grids that are too large, and clusters that
+   fit nowhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,23 +15,43 @@ static int launches, searches, held;
 static unsigned blocks;
 const void *const gpb_images[GPB_IMAGES];
 
-static CUresult load(CUmodule *module, const void *image) { (void)image, *module = (CUmodule)1; return CUDA_SUCCESS; }
+static CUresult load(CUmodule *module, const void *image)
+{
+    (void)image;
+    *module = (CUmodule)1;
+    return CUDA_SUCCESS;
+}
 static CUresult find(CUfunction *function, CUmodule module, const char *name)
 {
-    (void)module, (void)name, searches++, *function = (CUfunction)1;
+    (void)module;
+    (void)name;
+    searches++;
+    *function = (CUfunction)1;
     return CUDA_SUCCESS;
 }
-static CUresult attribute(CUfunction f, CUfunction_attribute a, int value) { (void)f, (void)a, (void)value; return CUDA_SUCCESS; }
-static CUresult occupancy(int *clusters, CUfunction f, const CUlaunchConfig *c) { (void)f, (void)c, *clusters = held; return CUDA_SUCCESS; }
-static CUresult launch(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s,
-                       void **params, void **extra)
+static CUresult attribute(CUfunction f, CUfunction_attribute a, int value)
+{
+    (void)f, (void)a, (void)value;
+    return CUDA_SUCCESS;
+}
+static CUresult occupancy(int *clusters, CUfunction f, const CUlaunchConfig *c)
+{
+    (void)f;
+    (void)c;
+    *clusters = held;
+    return CUDA_SUCCESS;
+}
+static CUresult launch(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
+                       unsigned bz, unsigned smem, CUstream s, void **params, void **extra)
 {
     (void)f, (void)y, (void)z, (void)bx, (void)by, (void)bz, (void)smem, (void)s, (void)params, (void)extra;
-    launches++, blocks = x;
+    launches++;
+    blocks = x;
     return CUDA_SUCCESS;
 }
-static const gpb_driver driver = { .cuModuleLoadData = load, .cuModuleGetFunction = find, .cuFuncSetAttribute = attribute,
-                                   .cuOccupancyMaxActiveClusters = occupancy, .cuLaunchKernel = launch };
+static const gpb_driver driver = { .cuModuleLoadData = load, .cuModuleGetFunction = find,
+                                   .cuFuncSetAttribute = attribute, .cuOccupancyMaxActiveClusters = occupancy,
+                                   .cuLaunchKernel = launch };
 const gpb_driver *gpb_driver_get(void) { return &driver; }
 
 static int of_form(enum gpb_form form)
@@ -61,7 +82,8 @@ static void test_clusters(void **state)
     held = 60;
     assert_int_equal(gpb_kernels_find(&some, which, &f), CUDA_SUCCESS);
     assert_int_equal(some.clusters[which], 60);
-    held = 0, searches = 0;
+    held = 0;
+    searches = 0;
     assert_int_not_equal(gpb_kernels_find(&none, which, &f), CUDA_SUCCESS);
     assert_int_not_equal(gpb_kernels_find(&none, which, &f), CUDA_SUCCESS);
     assert_int_equal(searches, 1);                            /* and is not asked for again */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered of choices is what would be chosen anew: random questions, then the same ones with a single thing changed, from four
-   threads at once. */
+/* A choice that is remembered is the one that would be made anew. Random questions, then the same with one
+   thing changed, from four threads at once. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,17 +24,26 @@ typedef struct question {
 
 static const void *const items[1];
 
-static uint64_t next(uint64_t *state) { return *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17; }
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
 static int64_t below(uint64_t *state, int limit) { return (int64_t)(next(state) % (unsigned)limit); }
 
 static int64_t size(uint64_t *state)
 {
-    static const int64_t sizes[] = { 0, 1, 4, 16, 31, 32, 63, 64, 65, 127, 128, 256, 500, 512, 1000, 1024, 1536, 4096, 4097, 65536 };
+    static const int64_t sizes[] = { 0,   1,   4,   16,  31,   32,   63,   64,   65,   127,
+                                     128, 256, 500, 512, 1000, 1024, 1536, 4096, 4097, 65536 };
     return sizes[below(state, sizeof sizes / sizeof *sizes)];
 }
 
 static enum gpb_place place(uint64_t *state) { return (enum gpb_place)below(state, GPB_PLACE_ELSEWHERE + 1); }
-static const void *base(uint64_t *state) { return (const void *)(uintptr_t)(4096 + (int[]){ 0, 256, 16, 4 }[below(state, 4)]); }
+static const void *base(uint64_t *state)
+{
+    return (const void *)(uintptr_t)(4096 + (int[]){ 0, 256, 16, 4 }[below(state, 4)]);
+}
 static int64_t ld(uint64_t *state) { return 65536 + (int[]){ 0, 64, 16, 1 }[below(state, 4)]; }
 static int64_t stride(uint64_t *state) { return (INT64_C(1) << 33) + 16 * below(state, 5); }
 
@@ -56,18 +65,29 @@ static void change(question *q, int what, uint64_t *state)
     case 9: q->call.x[GPB_A].base = base(state); break;
     case 10: q->call.x[GPB_B].base = base(state); break;
     case 11: q->call.x[GPB_C].base = (void *)(uintptr_t)base(state); break;
-    case 12: q->call.x[GPB_A].ld = ld(state), q->call.x[GPB_B].ld = ld(state),
-        q->call.x[GPB_C].ld = ld(state); break;
-    case 13: q->call.x[GPB_A].stride = stride(state), q->call.x[GPB_B].stride = stride(state); break;
+    case 12:
+        for (int x = 0; x < GPB_OPERANDS; x++) q->call.x[x].ld = ld(state);
+        break;
+    case 13:
+        for (int x = GPB_A; x <= GPB_B; x++) q->call.x[x].stride = stride(state);
+        break;
     case 14: q->call.x[GPB_A].array = below(state, 4) ? NULL : items; break;
     case 15: q->call.x[GPB_B].array = below(state, 4) ? NULL : items; break;
-    case 16: q->facts.where[GPB_A].place = place(state), q->facts.where[GPB_B].place = place(state); break;
+    case 16:
+        for (int x = GPB_A; x <= GPB_B; x++) q->facts.where[x].place = place(state);
+        break;
     case 17: q->facts.where[GPB_C].place = place(state); break;
     case 18: q->facts.gpu.arch = generations[below(state, sizeof generations / sizeof *generations)]; break;
     case 22: q->facts.gpu.sms = 40 + 46 * (int)below(state, 3); break;
     case 19: q->facts.gpu.bytes = INT64_C(1) << (20 + 8 * below(state, 3)); break;
-    case 20: q->policy.math = (enum gpb_math_policy)below(state, 3), q->policy.splits = (int)(below(state, 3) * below(state, 5)); break;
-    case 21: q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)], q->no_workspace = below(state, 4) == 0; break;
+    case 20:
+        q->policy.math = (enum gpb_math_policy)below(state, 3);
+        q->policy.splits = (int)(below(state, 3) * below(state, 5));
+        break;
+    case 21:
+        q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)];
+        q->no_workspace = below(state, 4) == 0;
+        break;
     }
 }
 
@@ -81,12 +101,12 @@ static void compare(const question *q)
     const gpb_choice *const both[] = { &remembered, &again };
     for (int i = 0; i < 2; i++) {
         const gpb_choice *c = both[i];
-        if (c->kernel == anew.kernel && c->fallback == anew.fallback && c->splits == anew.splits && c->streamk == anew.streamk
-            && c->seconds == anew.seconds)
+        if (c->kernel == anew.kernel && c->fallback == anew.fallback && c->splits == anew.splits
+            && c->streamk == anew.streamk && c->seconds == anew.seconds)
             continue;
         if (atomic_fetch_add(&different, 1) == 0)
-            printf("%s, %d parts, %g s, and anew %s, %d parts, %g s\n", c->kernel ? c->kernel->name : "-", c->splits, c->seconds,
-                   anew.kernel ? anew.kernel->name : "-", anew.splits, anew.seconds);
+            printf("%s, %d parts, %g s, and anew %s, %d parts, %g s\n", c->kernel ? c->kernel->name : "-",
+                   c->splits, c->seconds, anew.kernel ? anew.kernel->name : "-", anew.splits, anew.seconds);
     }
     atomic_fetch_add(&hits, remembered.kernel != NULL);
 }
@@ -113,7 +133,8 @@ static void memory(void **unused)
 {
     (void)unused;
     pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, ask, (void *)i), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, (void *)i), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     assert_int_equal(different, 0);
     assert_true(hits > THREADS * QUESTIONS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every row of the kernel table must hold, and the table itself for review (kernels.golden).
+/* What must hold for every row of the kernel table, and the table itself for review (kernels.golden).
    usage: test_kernel_table kernels.golden | test_kernel_table --print */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,10 +21,10 @@ static void print_kernels(int fd)
     for (int i = 0; i < gpb_kernel_count; i++) {
         const gpb_kernel *q = &gpb_kernels[i];
         const gpb_image_row *image = &gpb_image_rows[q->image];
-        dprintf(fd, "%2d %-13s %-23s %-12s sm_%-3s %s %-8s", q->step, q->name, q->symbol, image->name, image->arch, math[q->math],
-                form[q->form]);
-        dprintf(fd, " %3dx%3dx%2d stages %d threads %4d dynamic shared %5d  %s\n", q->bm, q->bn, q->bk, q->stages, q->threads,
-                q->smem, q->idea);
+        dprintf(fd, "%2d %-13s %-23s %-12s sm_%-3s %s %-8s", q->step, q->name, q->symbol, image->name,
+                image->arch, math[q->math], form[q->form]);
+        dprintf(fd, " %3dx%3dx%2d stages %d threads %4d dynamic shared %5d  %s\n", q->bm, q->bn, q->bk,
+                q->stages, q->threads, q->smem, q->idea);
     }
 }
 
@@ -44,22 +44,28 @@ static void rows_hold(void **state)
         char symbol[64];
         snprintf(symbol, sizeof symbol, "gpb_sgemm_%s", q->name);
         assert_string_equal(q->symbol, symbol);
-        assert_true(q->type == GPB_TYPE_s && q->type == gpb_image_rows[q->image].type);      /* the symbol says so: kernel_table.c */
+        /* Because the symbol says so: kernel_table.c. */
+        assert_true(q->type == GPB_TYPE_s && q->type == gpb_image_rows[q->image].type);
         assert_true(i == 0 || q->step > gpb_kernels[i - 1].step);
-        assert_ptr_equal(gpb_kernel_table_find(q->name), q);         /* names are unique, then: the first match is this row */
-        assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));      /* kernel_pick.c masks */
-        assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);                       /* panels.c cuts at 256 */
+        /* Names are unique, because the first match is this row. */
+        assert_ptr_equal(gpb_kernel_table_find(q->name), q);
+        /* kernel_pick.c masks. */
+        assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));
+        assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);  /* panels.c cuts at 256 */
         assert_true(q->threads % 32 == 0 && q->threads <= 1024);
-        /* Threads share a tile evenly, or groups of them a slice of k; a SPLIT kernel has a producer. */
-        assert_true(q->form == GPB_FORM_SPLIT || q->bm * q->bn % q->threads == 0 || q->threads % (q->bm * q->bn) == 0);
+        /* Threads share a tile evenly, or groups of them share a k-tile. A SPLIT kernel has a producer. */
+        assert_true(q->form == GPB_FORM_SPLIT || q->bm * q->bn % q->threads == 0
+                    || q->threads % (q->bm * q->bn) == 0);
         assert_true(q->form != GPB_FORM_SPLIT || (GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0));
-        /* Of the smallest GPU that runs the image. */
-        int limit = gpb_kernel_table_runs(q->image, 75) ? 64 << 10 : gpb_kernel_table_runs(q->image, 89) ? 99 << 10 : 227 << 10;
+        /* The limit of the smallest GPU that runs the image. */
+        int limit = gpb_kernel_table_runs(q->image, 75)   ? 64 << 10
+                    : gpb_kernel_table_runs(q->image, 89) ? 99 << 10
+                                                          : 227 << 10;
         assert_true(q->smem >= 0 && q->smem <= limit && q->stages >= 1);
     }
 }
 
-/* Some row takes anything, in place, on the oldest GPU. */
+/* On the oldest GPU some row takes any operands in place. */
 static void one_takes_all(void **state)
 {
     (void)state;
@@ -73,9 +79,12 @@ static void one_takes_all(void **state)
 static void runs(void **state)
 {
     (void)state;
-    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 75) && gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 120));
-    assert_false(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 70) || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
-    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80) && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
+    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 75)
+                && gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 120));
+    assert_false(gpb_kernel_table_runs(GPB_IMAGE_sgemm_ladder, 70)
+                 || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
+    assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80)
+                && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
     assert_null(gpb_kernel_table_find("no_such_row"));
     assert_null(gpb_kernel_table_find(""));
 }

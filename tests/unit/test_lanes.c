@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes and their memory, and those who wait for either (src/gpu/lanes.h): who gets it, in what order. By a clock of the test's own; the
-   driver, too, is this file's, and does nothing. */
+/* Lanes and their memory, and the callers that wait for either (src/gpu/lanes.h): which gets it, and in
+   what order. The clock is the test's own, and so is the driver, which does nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,18 +25,31 @@ static gpb_device device = { .budget = INT64_C(1) << 30 };
 static atomic_bool started = true;
 static const gpb_facts here = { .device = 1 };
 
-static CUresult make_stream(CUstream *stream, unsigned flags) { return (void)flags, *stream = NULL, CUDA_SUCCESS; }
-static CUresult make_event(CUevent *event, unsigned flags) { return (void)flags, *event = NULL, CUDA_SUCCESS; }
-static atomic_int refusals;               /* of the next allocations */
+static CUresult make_stream(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = NULL;
+    return CUDA_SUCCESS;
+}
+static CUresult make_event(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    *event = NULL;
+    return CUDA_SUCCESS;
+}
+static atomic_int refusals;               /* how many of the next allocations fail */
 static CUresult allocate_some(CUdeviceptr *at, size_t bytes)
 {
-    return *at = bytes, refusals > 0 && refusals-- ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    *at = bytes;
+    return refusals > 0 && refusals-- ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 static atomic_int freed;
-static atomic_bool watched, locked;        /* nobody else takes the lock: is it held while memory is freed? */
+/* To find out whether the lock is held while memory is freed. Nobody else takes it. */
+static atomic_bool watched, locked;
 static CUresult deallocate(CUdeviceptr at)
 {
-    (void)at, freed++;
+    (void)at;
+    freed++;
     if (watched && pthread_mutex_trylock(&gpb_lanes.lock)) locked = true;
     else if (watched) pthread_mutex_unlock(&gpb_lanes.lock);
     return CUDA_SUCCESS;
@@ -44,7 +57,8 @@ static CUresult deallocate(CUdeviceptr at)
 
 const gpb_driver *gpb_driver_get(void)
 {
-    static const gpb_driver driver = { .cuStreamCreate = make_stream, .cuEventCreate = make_event, .cuMemAlloc = allocate_some,
+    static const gpb_driver driver = { .cuStreamCreate = make_stream, .cuEventCreate = make_event,
+                                       .cuMemAlloc = allocate_some,
                                        .cuMemFree = deallocate };
     return &driver;
 }
@@ -54,23 +68,42 @@ bool gpb_gpu_leaving(void) { return false; }
 static int begun;
 int gpb_thread_begin(void *(*body)(void *), size_t stack)
 {
-    (void)body, (void)stack, begun++;
+    (void)body;
+    (void)stack;
+    begun++;
     return 0;
 }
 static atomic_bool same = true;
-bool gpb_context_same(const gpb_device *of) { return (void)of, same; }
-CUresult gpb_context_enter(gpb_device *of) { return (void)of, CUDA_SUCCESS; }
+bool gpb_context_same(const gpb_device *of)
+{
+    (void)of;
+    return same;
+}
+CUresult gpb_context_enter(gpb_device *of)
+{
+    (void)of;
+    return CUDA_SUCCESS;
+}
 void gpb_context_exit(void) { }
 void gpb_context_identify(gpb_device *of) { (void)of; }
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result) { (void)lane, (void)result; }
 CUresult gpb_pinned_ready(gpb_pinned *pinned, CUdevice of, size_t bytes)
 {
     static char memory[GPB_TABLE_BYTES + sizeof(uint32_t)] __attribute__((aligned(4096)));
-    return (void)of, (void)bytes, pinned->at = memory, CUDA_SUCCESS;
+    (void)of;
+    (void)bytes;
+    pinned->at = memory;
+    return CUDA_SUCCESS;
 }
 void gpb_pinned_forget(gpb_pinned *pinned) { (void)pinned; }
 void gpb_pinned_free(gpb_pinned *pinned) { (void)pinned; }
-CUresult gpb_staging_ready(gpb_staging *staging, CUdevice of, size_t size) { return (void)staging, (void)of, (void)size, CUDA_SUCCESS; }
+CUresult gpb_staging_ready(gpb_staging *staging, CUdevice of, size_t size)
+{
+    (void)staging;
+    (void)of;
+    (void)size;
+    return CUDA_SUCCESS;
+}
 void gpb_staging_forget(gpb_staging *staging) { (void)staging; }
 void gpb_staging_free(gpb_staging *staging) { (void)staging; }
 
@@ -80,7 +113,7 @@ typedef struct caller {
     bool large, again;                       /* again: gives its lane back and takes one anew, at once */
     pthread_t thread;
     gpb_lane *lane;
-    int place[2];                            /* who was served before it: so many */
+    int place[2];                            /* how many were served before it */
     atomic_bool done;
 } caller;
 
@@ -107,7 +140,7 @@ static int waiting(void)
     return count;
 }
 
-/* Starts it, and returns when it waits. */
+/* Starts the caller. Returns when it waits. */
 static void begin(caller *c)
 {
     const int before = waiting();
@@ -117,7 +150,7 @@ static void begin(caller *c)
 
 static void end(caller *c) { assert_int_equal(pthread_join(c->thread, NULL), 0); }
 
-/* ---- */
+/* ---- lanes */
 
 /* Large calls wait for the first lane, and get it in the order in which they came. */
 static void in_order(void **state)
@@ -127,7 +160,10 @@ static void in_order(void **state)
     gpb_lane *mine = gpb_lanes_take(&here, true);
     assert_non_null(mine);
     served = 0;
-    for (int i = 0; i < CALLERS; i++) callers[i].large = true, begin(&callers[i]);
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i].large = true;
+        begin(&callers[i]);
+    }
     assert_int_equal(served, 0);
     gpb_lanes_give(mine);
     for (int i = 0; i < CALLERS; i++) end(&callers[i]);
@@ -137,11 +173,13 @@ static void in_order(void **state)
     }
 }
 
-/* Whoever gives a lane back and asks again comes after those who wait. */
+/* A caller that gives a lane back and asks again comes after those that wait. */
 static void again_is_last(void **state)
 {
     (void)state;
-    caller callers[3] = { { .large = true, .again = true }, { .large = true, .again = true }, { .large = true } };
+    caller callers[3] = { { .large = true, .again = true },
+                          { .large = true, .again = true },
+                          { .large = true } };
     gpb_lane *mine = gpb_lanes_take(&here, true);
     served = 0;
     for (int i = 0; i < 3; i++) begin(&callers[i]);
@@ -151,7 +189,8 @@ static void again_is_last(void **state)
     for (int i = 0; i < 2; i++) assert_true(callers[i].place[1] > 2);
 }
 
-/* A small call waits for no large one; as many small ones as there are lanes go side by side, and one more waits for whichever is first. */
+/* A small call waits for no large one. As many small ones run side by side as there are lanes; one more
+   waits for whichever is free first. */
 static void small_calls(void **state)
 {
     (void)state;
@@ -180,14 +219,15 @@ static void small_calls(void **state)
     gpb_lanes_give(mine);
 }
 
-/* A turn that takes too long is not waited for: two more lanes are for large calls, the others never. */
+/* Nobody waits for a turn that takes too long: large calls may have two more lanes, but never the others. */
 static void long_turns(void **state)
 {
     (void)state;
     caller callers[3] = { { .large = true }, { .large = true }, { .large = true } };
     gpb_lane *mine = gpb_lanes_take(&here, true), *second, *third;
     now += GPB_TURN_NS;
-    second = gpb_lanes_take(&here, true), third = gpb_lanes_take(&here, true);
+    second = gpb_lanes_take(&here, true);
+    third = gpb_lanes_take(&here, true);
     assert_true(second && third && second != mine && third != mine && third != second);
     served = 0;
     for (int i = 0; i < 3; i++) begin(&callers[i]);
@@ -198,7 +238,8 @@ static void long_turns(void **state)
         assert_int_equal(callers[i].place[0], i);
         assert_ptr_equal(callers[i].lane, second);
     }
-    gpb_lanes_give(mine), gpb_lanes_give(third);
+    gpb_lanes_give(mine);
+    gpb_lanes_give(third);
 }
 
 /* When the GPU is given up, nobody waits any more. */
@@ -207,7 +248,10 @@ static void given_up(void **state)
     (void)state;
     caller callers[CALLERS] = { 0 };
     gpb_lane *mine = gpb_lanes_take(&here, true);
-    for (int i = 0; i < CALLERS; i++) callers[i].large = true, begin(&callers[i]);
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i].large = true;
+        begin(&callers[i]);
+    }
     started = false;
     gpb_lanes_wake();
     for (int i = 0; i < CALLERS; i++) {
@@ -222,7 +266,7 @@ static void given_up(void **state)
     gpb_lanes_give(mine);
 }
 
-/* ---- memory: of a GiB, in MiB */
+/* ---- memory: MiB of a GiB */
 
 enum { MIB = 1 << 20 };
 
@@ -232,7 +276,7 @@ typedef struct wanter {
     int64_t mib;
     pthread_t thread;
     gpb_lane *lane;
-    atomic_bool has, enough;                 /* has it got the memory; may it give that back */
+    atomic_bool has, enough;                 /* has: it got the memory; enough: it may give it back */
 } wanter;
 
 static void *want(void *argument)
@@ -261,7 +305,7 @@ static void begin_want(wanter *w)
     while (in_want() == before) nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* It has got what it wants. */
+/* Waits until it has got what it wants. */
 static void gets(wanter *w) { while (!w->has) sched_yield(); }
 
 static void end_want(wanter *w)
@@ -278,26 +322,30 @@ static void forget_arenas(void)
     assert_int_equal(device.held, 0);
 }
 
-/* Who wants much is not passed by who would take it away, though there is room for that now; only by who leaves it enough. */
+/* A caller that wants much is not passed by one that would take the memory away, even if there is room for
+   that now. Only one that leaves it enough passes. */
 static void room_in_order(void **state)
 {
     (void)state;
     wanter most = { .mib = 900 }, some = { .mib = 300 };
     gpb_lane *mine = gpb_lanes_take(&here, false), *little = gpb_lanes_take(&here, false);
     assert_true(hold(mine, 640));
-    begin_want(&most), begin_want(&some);
+    begin_want(&most);
+    begin_want(&some);
     assert_true(hold(little, 90));
     assert_false(most.has || some.has);
     gpb_lanes_give(mine);
     gets(&most);
     assert_false(some.has);
     end_want(&most);
-    gets(&some), end_want(&some);
+    gets(&some);
+    end_want(&some);
     gpb_lanes_give(little);
     forget_arenas();
 }
 
-/* What a call finds in its lane and does not need is given back for one that waits: lanes that go from hand to hand are never idle. */
+/* A call gives back what it finds in its lane and does not need, if another waits for it. Otherwise a lane
+   that is handed on at once would never be idle. */
 static void room_in_lanes(void **state)
 {
     (void)state;
@@ -308,7 +356,8 @@ static void room_in_lanes(void **state)
     assert_true(hold(mine, 10));
     gets(&most);
     assert_true(mine->arena.bytes < 32 * (int64_t)MIB);
-    end_want(&most), gpb_lanes_give(mine);
+    end_want(&most);
+    gpb_lanes_give(mine);
     forget_arenas();
 }
 
@@ -325,12 +374,14 @@ static void *again_and_again(void *argument)
     return argument;
 }
 
-/* As many callers as like keep nobody waiting for ever, whether it wants all or as little as they. */
+/* Any number of callers keep nobody waiting for ever, whether that one wants all of the memory or as
+   little as they do. */
 static void room_for_all(void **state)
 {
     (void)state;
     pthread_t threads[2 * GPB_LANES];
-    for (int i = 0; i < 2 * GPB_LANES; i++) assert_int_equal(pthread_create(&threads[i], NULL, again_and_again, NULL), 0);
+    for (int i = 0; i < 2 * GPB_LANES; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, again_and_again, NULL), 0);
     for (int i = 0; i < 200; i++) {
         gpb_lane *lane = gpb_lanes_take(&here, i % 3 == 0);
         assert_true(hold(lane, i % 2 ? 1024 : 100));
@@ -341,7 +392,7 @@ static void room_for_all(void **state)
     forget_arenas();
 }
 
-/* More than there is, or than the driver gives: no memory. Before that, idle lanes give theirs up. */
+/* More than there is, or more than the driver gives: no memory. Before that, idle lanes give theirs up. */
 static void no_room(void **state)
 {
     (void)state;
@@ -350,7 +401,7 @@ static void no_room(void **state)
     assert_true(hold(other, 100));
     watched = true;
     refusals = 2;
-    assert_false(hold(mine, 200));       /* the other lane is busy: there is nothing to give up */
+    assert_false(hold(mine, 200));       /* the other lane is busy, so there is nothing to give up */
     assert_int_equal(refusals, 1);
     gpb_lanes_give(other);
     assert_true(hold(mine, 200));
@@ -379,8 +430,8 @@ static void given_up_room(void **state)
     forget_arenas();
 }
 
-/* The program has reset the device: what an idle lane had is forgotten at once, what a busy one has when it is given back; none of it is
-   freed, for its address may be another's by now. */
+/* The program has reset the device. What an idle lane had is forgotten at once, what a busy one has when
+   it is given back. None of it is freed, because its address may be another's by now. */
 static void reset(void **state)
 {
     (void)state;
@@ -390,7 +441,8 @@ static void reset(void **state)
     const int before = freed;
     same = false;
     gpb_lanes_forget(&device);
-    assert_true(!idle->ready && !idle->arena.at && busy->ready && busy->arena.at && device.held == busy->arena.bytes);
+    assert_true(!idle->ready && !idle->arena.at && busy->ready && busy->arena.at
+                && device.held == busy->arena.bytes);
     same = true;
     gpb_lanes_give(busy);
     assert_true(!busy->ready && !busy->arena.at && device.held == 0 && freed == before);
@@ -400,7 +452,8 @@ static void reset(void **state)
     forget_arenas();
 }
 
-/* Memory that no call has used for two seconds goes back, that of a busy lane does not; one thread sees to it as long as there is any. */
+/* Memory that no call has used for two seconds goes back, but not that of a busy lane. One thread does it,
+   as long as there is such memory. */
 static void idle_memory(void **state)
 {
     (void)state;
@@ -408,7 +461,8 @@ static void idle_memory(void **state)
     now += 10 * second;
     (void)sweep();                                    /* what the tests before have left to be done */
     begun = 0;
-    gpb_lane *early = gpb_lanes_take(&here, false), *late = gpb_lanes_take(&here, false), *busy = gpb_lanes_take(&here, false);
+    gpb_lane *early = gpb_lanes_take(&here, false), *late = gpb_lanes_take(&here, false),
+             *busy = gpb_lanes_take(&here, false);
     assert_true(hold(early, 100) && hold(late, 200) && hold(busy, 50));
     gpb_lanes_give(early);
     now += second;
@@ -419,10 +473,12 @@ static void idle_memory(void **state)
     now += second;
     const int before = freed;
     assert_int_equal(sweep(), second);
-    assert_true(!early->arena.at && early->arena.bytes == 0 && late->arena.at && busy->arena.at && freed == before + 1);
+    assert_true(!early->arena.at && early->arena.bytes == 0 && late->arena.at && busy->arena.at
+                && freed == before + 1);
     assert_int_equal(device.held, late->arena.bytes + busy->arena.bytes);
     now += second;
-    assert_int_equal(sweep(), 0);                     /* nothing is idle now: the thread ends, the next to give a lane back begins one */
+    /* Nothing is idle now, so the thread ends. The next caller to give a lane back starts another. */
+    assert_int_equal(sweep(), 0);
     assert_true(!late->arena.at && busy->arena.at && device.held == busy->arena.bytes);
     gpb_lanes_give(busy);
     assert_int_equal(begun, 2);
@@ -435,10 +491,10 @@ int main(void)
 {
     gpb_lanes_make(&device, 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls), cmocka_unit_test(long_turns),
-        cmocka_unit_test(given_up), cmocka_unit_test(room_in_order), cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all),
-        cmocka_unit_test(no_room), cmocka_unit_test(given_up_room),
-        cmocka_unit_test(reset), cmocka_unit_test(idle_memory),
+        cmocka_unit_test(in_order), cmocka_unit_test(again_is_last), cmocka_unit_test(small_calls),
+        cmocka_unit_test(long_turns), cmocka_unit_test(given_up), cmocka_unit_test(room_in_order),
+        cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all), cmocka_unit_test(no_room),
+        cmocka_unit_test(given_up_room), cmocka_unit_test(reset), cmocka_unit_test(idle_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

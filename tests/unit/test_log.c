@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes to stderr, how often, and that errno survives. Each case runs in a child whose stderr is a pipe. */
+/* What is written to stderr, how often, and that errno survives. Each case runs in a child whose stderr is
+   a pipe. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@
 
 static char heard[1 << 20];
 
-/* Runs `speak` in a child; what it wrote to stderr is in `heard`, and its exit status is returned. A byte on stdout fails. */
+/* Runs `speak` in a child and returns its exit status. `heard` is what it wrote to stderr. A byte on
+   stdout fails. */
 static int listen_to(void (*speak)(void))
 {
     int errors[2], output[2], status;
@@ -31,18 +33,23 @@ static int listen_to(void (*speak)(void))
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        dup2(errors[1], 2), dup2(output[1], 1);
-        close(errors[0]), close(output[0]);
+        dup2(errors[1], 2);
+        dup2(output[1], 1);
+        close(errors[0]);
+        close(output[0]);
         speak();
         _exit(0);
     }
-    close(errors[1]), close(output[1]);
+    close(errors[1]);
+    close(output[1]);
     size_t length = 0;
-    for (ssize_t more; (more = read(errors[0], heard + length, sizeof heard - 1 - length)) > 0;) length += (size_t)more;
+    for (ssize_t more; (more = read(errors[0], heard + length, sizeof heard - 1 - length)) > 0;)
+        length += (size_t)more;
     heard[length] = 0;
     char byte;
     assert_int_equal(read(output[0], &byte, 1), 0);
-    close(errors[0]), close(output[0]);
+    close(errors[0]);
+    close(output[0]);
     waitpid(child, &status, 0);
     return status;
 }
@@ -50,7 +57,7 @@ static int listen_to(void (*speak)(void))
 static void say_warnings(void)
 {
     for (int i = 0; i < 5; i++) gpb_log_warn("once, %d", i);
-    char copy[] = "once, %d";                        /* the same text elsewhere, as another translation unit would have it */
+    char copy[] = "once, %d";  /* The same text elsewhere, as in another translation unit. */
     const char *volatile other = copy;
     (gpb_log_warn)(other, 9);
     gpb_log_warn("another");
@@ -125,12 +132,13 @@ static void never_fails(void **state)
     assert_string_equal(heard, "");
 }
 
-/* A locale whose decimal point is a comma, made here: Debian's own may not be installed. */
+/* A locale whose decimal point is a comma. It is made here, because Debian's own may not be installed. */
 static bool comma(void)
 {
     char folder[] = "/tmp/gpublas-locale-XXXXXX", command[256];
     if (!mkdtemp(folder)) return false;
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 --no-archive %s/comma >/dev/null 2>&1", folder);
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 --no-archive %s/comma >/dev/null 2>&1",
+             folder);
     setenv("LOCPATH", folder, 1);
     bool made = system(command) != -1 && setlocale(LC_ALL, "comma") && *localeconv()->decimal_point == ',';
     snprintf(command, sizeof command, "rm -rf %s", folder);
@@ -155,7 +163,8 @@ static void decimal_point_in_any_locale(void **state)
     assert_string_equal(heard, "gpublas: ms=1.500\n");
 }
 
-/* stderr a pipe that nobody reads, SIGPIPE as it is by default: no line of ours may end the program, nor take a signal that is its own. */
+/* stderr is a pipe that nobody reads, and SIGPIPE ends the process, as by default. No line of ours may end
+   the program, nor take a signal that is its own. */
 static void say_into_closed_pipe(void)
 {
     int ends[2];
@@ -170,7 +179,7 @@ static void say_into_closed_pipe(void)
     pthread_sigmask(SIG_SETMASK, NULL, &set);
     if (sigismember(&set, SIGPIPE)) _exit(3);        /* the mask is as before */
     sigpending(&set);
-    if (sigismember(&set, SIGPIPE)) _exit(4);        /* nothing is left to strike later */
+    if (sigismember(&set, SIGPIPE)) _exit(4);        /* nothing is left to be delivered later */
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &set, NULL);

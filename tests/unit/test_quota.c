@@ -17,7 +17,7 @@
 
 static char root[] = "/tmp/gpublas.XXXXXX";
 
-/* Writes root/path, whose folders are made. */
+/* Writes root/path, and makes its folders. */
 static void put(const char *path, const char *text)
 {
     char whole[512];
@@ -57,7 +57,7 @@ static void none(void **state)
     assert_int_equal(gpb_quota_cores(root), INT_MAX);
 }
 
-/* A container: its group is the root; without /proc as well. */
+/* A container whose group is the root; without /proc as well. */
 static void container(void **state)
 {
     (void)state;
@@ -89,7 +89,8 @@ static void version_one(void **state)
     put("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "600000\n");
     put("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000\n");
     assert_int_equal(gpb_quota_cores(root), 6);
-    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");            /* a container of version 1: its group is the root of the mount */
+    /* A container of version 1, whose group is the root of the mount. */
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
     put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     assert_int_equal(gpb_quota_cores(root), 2);
 }
@@ -115,8 +116,10 @@ static void nonsense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(none, begin, end), cmocka_unit_test_setup_teardown(container, begin, end),
-        cmocka_unit_test_setup_teardown(nested, begin, end), cmocka_unit_test_setup_teardown(version_one, begin, end),
+        cmocka_unit_test_setup_teardown(none, begin, end),
+        cmocka_unit_test_setup_teardown(container, begin, end),
+        cmocka_unit_test_setup_teardown(nested, begin, end),
+        cmocka_unit_test_setup_teardown(version_one, begin, end),
         cmocka_unit_test_setup_teardown(nonsense, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters under threads, and the public way to them. */
+/* Counters under threads, and the public way to read them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ enum { THREADS = 8, ROUNDS = 20000 };
 static void *add(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = i % 2, .bytes_to_gpu = 1000, .gpu_seconds = 0.25,
-                                          .gpu_flops = 3 });
+        gpb_stats_add(&(gpublas_stats_t){
+            .calls = 1, .gpu_calls = i % 2, .bytes_to_gpu = 1000, .gpu_seconds = 0.25, .gpu_flops = 3 });
         gpb_stats_host();
     }
     return unused;
@@ -33,7 +33,8 @@ static void sums_are_exact(void **state)
     gpb_stats_read(&before);
     for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, add, NULL), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    gpb_stats_add(&(gpublas_stats_t){ .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40 });
+    gpb_stats_add(&(gpublas_stats_t){
+        .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40 });
     gpb_stats_read(&after);
     assert_int_equal(after.calls - before.calls, 2 * THREADS * ROUNDS);
     assert_int_equal(after.gpu_calls - before.gpu_calls, THREADS * ROUNDS / 2);
@@ -51,8 +52,10 @@ static void public_copy(void **state)
     struct { gpublas_stats_t stats; char guard[16]; } big, small;
     gpublas_stats_t whole;
     gpb_stats_read(&whole);
-    memset(&big, 0x5a, sizeof big), memset(&small, 0x5a, sizeof small);
-    assert_int_equal(gpublas_stats(&big.stats, sizeof big), 0);            /* a later, larger struct: the rest is left alone */
+    memset(&big, 0x5a, sizeof big);
+    memset(&small, 0x5a, sizeof small);
+    /* A later, larger struct, of which the rest is left alone. */
+    assert_int_equal(gpublas_stats(&big.stats, sizeof big), 0);
     assert_memory_equal(&big.stats, &whole, sizeof whole);
     for (size_t i = 0; i < sizeof big.guard; i++) assert_int_equal(big.guard[i], 0x5a);
     assert_int_equal(gpublas_stats(&small.stats, 16), 0);                  /* an earlier, smaller one */
