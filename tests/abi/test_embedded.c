@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the names that netlib's testers do not know, compared with plain loops. Run by test_embedded.sh in front of the
-   embedded BLAS. With the argument "errors": illegal calls only, whose messages the script reads. */
+/* Calls of the names that netlib's testers do not know, compared with plain loops. test_embedded.sh runs
+   this in front of the embedded BLAS. With the argument "errors": illegal calls only, whose messages the
+   script reads. */
 #include <complex.h>
 #include <math.h>
 #include <stdint.h>
@@ -24,7 +25,8 @@ typedef double _Complex complex64;
     void cblas_##p##gemmtr##c_tail(GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT));     \
     void cblas_##p##gemm_batch##c_tail(GPB_CBLAS_GEMM_BATCH_PARAMS(T, INT));     \
     void cblas_##p##gemm_batch_strided##c_tail(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, INT));
-#define DECLARE_BOTH(p, T, SCALAR) DECLARE(p, T, SCALAR, _, , int32_t) DECLARE(p, T, SCALAR, _64_, _64, int64_t)
+#define DECLARE_BOTH(p, T, SCALAR) \
+    DECLARE(p, T, SCALAR, _, , int32_t) DECLARE(p, T, SCALAR, _64_, _64, int64_t)
 DECLARE_BOTH(s, float, float)
 DECLARE_BOTH(d, double, double)
 DECLARE_BOTH(c, complex32, const complex32 *)
@@ -32,14 +34,15 @@ DECLARE_BOTH(z, complex64, const complex64 *)
 void cblas_dgemm64_(GPB_CBLAS_GEMM_PARAMS(double, double, int64_t));
 int32_t isamax_(const int32_t *n, const float *x, const int32_t *incx);
 int64_t isamax_64_(const int64_t *n, const float *x, const int64_t *incx);
-complex32 cdotc_64_(const int64_t *n, const complex32 *x, const int64_t *incx, const complex32 *y, const int64_t *incy);
-complex64 zdotu_(const int32_t *n, const complex64 *x, const int32_t *incx, const complex64 *y, const int32_t *incy);
+complex32 cdotc_64_(const int64_t *n, const complex32 *x, const int64_t *incx, const complex32 *y,
+                    const int64_t *incy);
+complex64 zdotu_(const int32_t *n, const complex64 *x, const int32_t *incx, const complex64 *y,
+                 const int32_t *incy);
 float snrm2_(const int32_t *n, const float *x, const int32_t *incx);
 double dznrm2_64_(const int64_t *n, const complex64 *x, const int64_t *incx);
 void crotg_(complex32 *a, const complex32 *b, float *c, complex32 *s);
-void ztrsm_(const char *, const char *, const char *, const char *, const int32_t *, const int32_t *, const complex64 *,
-            const complex64 *,
-            const int32_t *, complex64 *, const int32_t *);
+void ztrsm_(const char *, const char *, const char *, const char *, const int32_t *, const int32_t *,
+            const complex64 *, const complex64 *, const int32_t *, complex64 *, const int32_t *);
 
 static int checks, failures;
 
@@ -52,7 +55,7 @@ static void expect(int good, const char *what, int line)
 }
 #define EXPECT(condition) expect(condition, #condition, __LINE__)
 
-/* Small whole numbers: every sum is exact in every precision, so results compare with ==. */
+/* Small whole numbers, so every sum is exact in every precision and results are compared with ==. */
 static double whole(void)
 {
     static uint32_t state = 1;
@@ -69,9 +72,9 @@ static complex64 at(const complex64 *x, int row_major, char trans, int64_t i, in
 }
 
 /* C = alpha op(A) op(B) + beta C in plain loops; uplo 'G', or that triangle only. */
-static void plain(int row, char uplo, char ta, char tb, int64_t m, int64_t n, int64_t k, complex64 alpha, const complex64 *a,
-                  int64_t lda,
-                  const complex64 *b, int64_t ldb, complex64 beta, complex64 *c, int64_t ldc)
+static void plain(int row, char uplo, char ta, char tb, int64_t m, int64_t n, int64_t k, complex64 alpha,
+                  const complex64 *a, int64_t lda, const complex64 *b, int64_t ldb, complex64 beta,
+                  complex64 *c, int64_t ldc)
 {
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
@@ -87,68 +90,75 @@ static complex64 wide_a[ALL], wide_b[ALL], wide_c[ALL];
 
 static int enumerator(char trans) { return trans == 'N' ? 111 : trans == 'T' ? 112 : 113; }
 
-/* One precision and width: two groups of members (3 of 7x5x4, then 2 of 6x9x3, all within LD), then one strided batch, then
-   gemmtr. */
-#define FAMILY(p, T, SCALAR, BY, tail, c_tail, INT, REAL)                                                                        \
-    static void family_##p##tail(int row, char ta, char tb)                                                                      \
-    {                                                                                                                            \
-        static T a[ALL], b[ALL], c[ALL], before[ALL];                                                                            \
-        for (int i = 0; i < ALL; i++) {                                                                                          \
-            wide_a[i] = a[i] = whole() + REAL * whole() * 1.0i;                                                                  \
-            wide_b[i] = b[i] = whole() + REAL * whole() * 1.0i;                                                                  \
-            before[i] = whole() + REAL * whole() * 1.0i;                                                                         \
-        }                                                                                                                        \
-        char tas[2] = {ta, tb}, tbs[2] = {tb, ta};                                                                               \
-        int etas[2] = {enumerator(ta), enumerator(tb)}, etbs[2] = {enumerator(tb), enumerator(ta)};                              \
-        INT m[2] = {7, 6}, n[2] = {5, 9}, k[2] = {4, 3}, ld[2] = {LD, LD}, size[2] = {3, 2}, groups = 2, stride = SIZE,          \
-              all = MEMBERS;                                                                                                     \
-        T alpha[2] = {2, -1 + REAL * 1.0i}, beta[2] = {3, 0};                                                                    \
-        const T *as[MEMBERS], *bs[MEMBERS];                                                                                      \
-        T *cs[MEMBERS];                                                                                                          \
-        for (int l = 0; l < MEMBERS; l++) as[l] = a + l * SIZE, bs[l] = b + l * SIZE, cs[l] = c + l * SIZE;                      \
-                                                                                                                                 \
-        RESET() for (int l = 0; l < MEMBERS; l++) {                                                                              \
-            int g = l >= 3;                                                                                                      \
-            plain(row, 'G', tas[g], tbs[g], m[g], n[g], k[g], alpha[g], wide_a + l * SIZE, LD, wide_b + l * SIZE, LD, beta[g],   \
-                  wide_c + l * SIZE, LD);                                                                                        \
-        }                                                                                                                        \
-        cblas_##p##gemm_batch##c_tail(row ? 101 : 102, etas, etbs, m, n, k, alpha, as, ld, bs, ld, beta, cs, ld, groups, size);  \
-        SAME()                                                                                                                   \
-        if (!row) {                                                                                                              \
-            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                                      \
-            p##gemm_batch##tail(tas, tbs, m, n, k, alpha, as, ld, bs, ld, beta, cs, ld, &groups, size);                          \
-            SAME()                                                                                                               \
-        }                                                                                                                        \
-                                                                                                                                 \
-        RESET() for (int l = 0; l < MEMBERS; l++)                                                                                \
-            plain(row, 'G', ta, tb, *m, *n, *k, *alpha, wide_a + l * SIZE, LD, wide_b + l * SIZE, LD, *beta, wide_c + l * SIZE,  \
-                  LD);                                                                                                           \
-        cblas_##p##gemm_batch_strided##c_tail(row ? 101 : 102, *etas, *etbs, *m, *n, *k, BY alpha, a, LD, stride, b, LD, stride, \
-                                              BY beta, c, LD, stride, all);                                                      \
-        SAME()                                                                                                                   \
-        if (!row) {                                                                                                              \
-            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                                      \
-            p##gemm_batch_strided##tail(tas, tbs, m, n, k, alpha, a, ld, &stride, b, ld, &stride, beta, c, ld, &stride, &all);   \
-            SAME()                                                                                                               \
-        }                                                                                                                        \
-                                                                                                                                 \
-        for (int lower = 0; lower < 2; lower++) {                                                                                \
-            const char *uplo = lower ? "L" : "U";                                                                                \
-            RESET() plain(row, *uplo, ta, tb, 11, 11, 6, *alpha, wide_a, LD, wide_b, LD, *beta, wide_c, LD);                     \
-            cblas_##p##gemmtr##c_tail(row ? 101 : 102, 121 + lower, *etas, *etbs, 11, 6, BY alpha, a, LD, b, LD, BY beta, c,     \
-                                      LD);                                                                                       \
-            SAME()                                                                                                               \
-            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                                      \
-            cblas_##p##gemmt##c_tail(row ? 101 : 102, 121 + lower, *etas, *etbs, 11, 6, BY alpha, a, LD, b, LD, BY beta, c, LD); \
-            SAME()                                                                                                               \
-            if (row) continue;                                                                                                   \
-            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                                      \
-            p##gemmtr##tail(uplo, tas, tbs, &(INT){11}, &(INT){6}, alpha, a, ld, b, ld, beta, c, ld);                            \
-            SAME()                                                                                                               \
-            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                                      \
-            p##gemmt##tail(uplo, tas, tbs, &(INT){11}, &(INT){6}, alpha, a, ld, b, ld, beta, c, ld);                             \
-            SAME()                                                                                                               \
-        }                                                                                                                        \
+/* One precision and width: two groups of members (3 of 7x5x4, then 2 of 6x9x3, all within LD), then one
+   strided batch, then gemmtr. */
+#define FAMILY(p, T, SCALAR, BY, tail, c_tail, INT, REAL)                                                    \
+    static void family_##p##tail(int row, char ta, char tb)                                                  \
+    {                                                                                                        \
+        static T a[ALL], b[ALL], c[ALL], before[ALL];                                                        \
+        for (int i = 0; i < ALL; i++) {                                                                      \
+            wide_a[i] = a[i] = whole() + REAL * whole() * 1.0i;                                              \
+            wide_b[i] = b[i] = whole() + REAL * whole() * 1.0i;                                              \
+            before[i] = whole() + REAL * whole() * 1.0i;                                                     \
+        }                                                                                                    \
+        char tas[2] = {ta, tb}, tbs[2] = {tb, ta};                                                           \
+        int etas[2] = {enumerator(ta), enumerator(tb)}, etbs[2] = {enumerator(tb), enumerator(ta)};          \
+        INT m[2] = {7, 6}, n[2] = {5, 9}, k[2] = {4, 3}, ld[2] = {LD, LD}, size[2] = {3, 2};                 \
+        INT groups = 2, stride = SIZE, all = MEMBERS;                                                        \
+        T alpha[2] = {2, -1 + REAL * 1.0i}, beta[2] = {3, 0};                                                \
+        const T *as[MEMBERS], *bs[MEMBERS];                                                                  \
+        T *cs[MEMBERS];                                                                                      \
+        for (int l = 0; l < MEMBERS; l++) {                                                                  \
+            as[l] = a + l * SIZE;                                                                            \
+            bs[l] = b + l * SIZE;                                                                            \
+            cs[l] = c + l * SIZE;                                                                            \
+        }                                                                                                    \
+                                                                                                             \
+        RESET() for (int l = 0; l < MEMBERS; l++) {                                                          \
+            int g = l >= 3;                                                                                  \
+            plain(row, 'G', tas[g], tbs[g], m[g], n[g], k[g], alpha[g], wide_a + l * SIZE, LD,               \
+                  wide_b + l * SIZE, LD, beta[g], wide_c + l * SIZE, LD);                                    \
+        }                                                                                                    \
+        cblas_##p##gemm_batch##c_tail(row ? 101 : 102, etas, etbs, m, n, k, alpha, as, ld, bs, ld, beta,     \
+                                      cs, ld, groups, size);                                                 \
+        SAME()                                                                                               \
+        if (!row) {                                                                                          \
+            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                  \
+            p##gemm_batch##tail(tas, tbs, m, n, k, alpha, as, ld, bs, ld, beta, cs, ld, &groups, size);      \
+            SAME()                                                                                           \
+        }                                                                                                    \
+                                                                                                             \
+        RESET() for (int l = 0; l < MEMBERS; l++)                                                            \
+            plain(row, 'G', ta, tb, *m, *n, *k, *alpha, wide_a + l * SIZE, LD, wide_b + l * SIZE, LD, *beta, \
+                  wide_c + l * SIZE, LD);                                                                    \
+        cblas_##p##gemm_batch_strided##c_tail(row ? 101 : 102, *etas, *etbs, *m, *n, *k, BY alpha, a, LD,    \
+                                              stride, b, LD, stride, BY beta, c, LD, stride, all);           \
+        SAME()                                                                                               \
+        if (!row) {                                                                                          \
+            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                  \
+            p##gemm_batch_strided##tail(tas, tbs, m, n, k, alpha, a, ld, &stride, b, ld, &stride, beta,      \
+                                          c, ld, &stride, &all);                                             \
+            SAME()                                                                                           \
+        }                                                                                                    \
+                                                                                                             \
+        for (int lower = 0; lower < 2; lower++) {                                                            \
+            const char *uplo = lower ? "L" : "U";                                                            \
+            RESET() plain(row, *uplo, ta, tb, 11, 11, 6, *alpha, wide_a, LD, wide_b, LD, *beta, wide_c, LD); \
+            cblas_##p##gemmtr##c_tail(row ? 101 : 102, 121 + lower, *etas, *etbs, 11, 6, BY alpha, a, LD,    \
+                                      b, LD, BY beta, c, LD);                                                \
+            SAME()                                                                                           \
+            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                  \
+            cblas_##p##gemmt##c_tail(row ? 101 : 102, 121 + lower, *etas, *etbs, 11, 6, BY alpha, a, LD,     \
+                                     b, LD, BY beta, c, LD);                                                 \
+            SAME()                                                                                           \
+            if (row) continue;                                                                               \
+            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                  \
+            p##gemmtr##tail(uplo, tas, tbs, &(INT){11}, &(INT){6}, alpha, a, ld, b, ld, beta, c, ld);        \
+            SAME()                                                                                           \
+            for (int i = 0; i < ALL; i++) c[i] = before[i];                                                  \
+            p##gemmt##tail(uplo, tas, tbs, &(INT){11}, &(INT){6}, alpha, a, ld, b, ld, beta, c, ld);         \
+            SAME()                                                                                           \
+        }                                                                                                    \
     }
 /* C as it was, and its wide twin; then the two equal, all of them: what lies outside a matrix too. */
 #define RESET() for (int i = 0; i < ALL; i++) wide_c[i] = c[i] = before[i];
@@ -171,8 +181,14 @@ static void families(void)
     for (int row = 0; row < 2; row++)
         for (int i = 0; i < 9; i++) {
             char ta = letters[i / 3], tb = letters[i % 3];
-            family_s_(row, ta, tb), family_s_64_(row, ta, tb), family_d_(row, ta, tb), family_d_64_(row, ta, tb);
-            family_c_(row, ta, tb), family_c_64_(row, ta, tb), family_z_(row, ta, tb), family_z_64_(row, ta, tb);
+            family_s_(row, ta, tb);
+            family_s_64_(row, ta, tb);
+            family_d_(row, ta, tb);
+            family_d_64_(row, ta, tb);
+            family_c_(row, ta, tb);
+            family_c_64_(row, ta, tb);
+            family_z_(row, ta, tb);
+            family_z_64_(row, ta, tb);
         }
 }
 
@@ -180,7 +196,8 @@ static void names_64(void)
 {
     int64_t n2 = 2, n3 = 3, one = 1;
     float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8}, c[] = {NAN, NAN, NAN, NAN};
-    sgemm_64_("n", "t", &n2, &n2, &n2, &(float){1}, a, &n2, b, &n2, &(float){0}, c, &n2);     /* lower case; C is not read */
+    /* Lower case; C is not read. */
+    sgemm_64_("n", "t", &n2, &n2, &n2, &(float){1}, a, &n2, b, &n2, &(float){0}, c, &n2);
     EXPECT(c[0] == 26 && c[1] == 38 && c[2] == 30 && c[3] == 44);
     double da[] = {1, 2, 3, 4}, db[] = {5, 6, 7, 8}, dc[] = {1, 1, 1, 1};
     cblas_dgemm_64(101, 111, 111, 2, 2, 2, 1, da, 2, db, 2, 1, dc, 2);
@@ -188,7 +205,7 @@ static void names_64(void)
     cblas_dgemm64_(102, 111, 111, 2, 2, 2, 1, da, 2, db, 2, 0, dc, 2);
     EXPECT(dc[0] == 23 && dc[1] == 34 && dc[2] == 31 && dc[3] == 46);
     EXPECT(isamax_64_(&n3, (float[]){1, -9, 3}, &one) == 2);
-    /* libblastrampoline's: below 0 for 64-bit integers, 3 for 32-bit ones */
+    /* libblastrampoline's probe: below 0 for 64-bit integers, 3 for 32-bit ones. */
     int64_t probe = INT64_C(-4294967293);
     int32_t low;
     memcpy(&low, &probe, sizeof low);
@@ -204,15 +221,16 @@ static void semantics(void)
 {
     int32_t n2 = 2, n3 = 3, one = 1;
     float c[] = {1, 2, NAN, 4, 5, NAN};
-    /* alpha = 0: A and B are not read */
+    /* alpha = 0, so A and B are not read. */
     sgemm_("N", "N", &n2, &n2, &n3, &(float){0}, NULL, &n3, NULL, &n3, &(float){2}, c, &n3);
     EXPECT(c[0] == 2 && c[1] == 4 && isnan(c[2]) && c[3] == 8 && c[4] == 10 && isnan(c[5]));
     float a[] = {INFINITY, 0, 0, 0}, b[] = {0, 1, 1, NAN}, d[] = {NAN, NAN, NAN, NAN};
-    sgemm_("N", "N", &n2, &n2, &n2, &(float){1}, a, &n2, b, &n2, &(float){0}, d, &n2);        /* Inf 0 and 0 NaN are NaN */
+    /* Inf times 0 and 0 times NaN are NaN. */
+    sgemm_("N", "N", &n2, &n2, &n2, &(float){1}, a, &n2, b, &n2, &(float){0}, d, &n2);
     EXPECT(isnan(d[0]) && d[1] == 0 && isnan(d[2]) && isnan(d[3]));
     float tiny = 0x1p-140f, one_f[] = {1}, e[] = {0};
     sgemm_("N", "N", &one, &one, &one, &(float){1}, &tiny, &one, one_f, &one, &(float){1}, e, &one);
-    EXPECT(e[0] == tiny);                                                                     /* subnormals survive */
+    EXPECT(e[0] == tiny);  /* subnormals survive */
 
     EXPECT(fabsf(snrm2_(&n2, (float[]){3e38f, -1e38f}, &one) - 3.1622777e38f) < 1e32f);
     EXPECT(fabsf(snrm2_(&n2, (float[]){3e-45f, 4e-45f}, &(int32_t){-1}) - 5e-45f) < 2e-45f);
@@ -238,12 +256,15 @@ static void errors(void)
     ztrsm_("l", "u", "c", "n", &n, &n, &z, &z, &n, &z, &zero);
     dgemmtr_("U", "N", "N", &bad, &n, &d, &d, &n, &d, &n, &d, &d, &n);
     cblas_sgemm(101, 7, 111, 1, 1, 1, 1, &x, 1, &x, 1, 1, &x, 1);
-    if (x != 7 || z != 7 || d != 7) exit(1);                                                  /* and C is left alone */
+    if (x != 7 || z != 7 || d != 7) exit(1);  /* and C is left alone */
 }
 
 int main(int count, char **argument)
 {
-    if (count > 1 && strcmp(argument[1], "errors") == 0) return errors(), 0;
+    if (count > 1 && strcmp(argument[1], "errors") == 0) {
+        errors();
+        return 0;
+    }
     families();
     names_64();
     semantics();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Forks beside a library whose fork handlers take its lock and multiply, while another thread multiplies under that lock. Knows nothing of
-   libgpublas. Usage: atfork FORKS [free]: exit 1 if a product was wrong, 3 if a fork hangs; prints the median of what a fork took, in ms.
-   free: the other thread does not hold the lock.
-   Built three ways: the program; -DLOCKING: that library; -DSHIM: a libcuda.so.1 whose cuInit forks, in front of libcudx.so.1. */
+/* Forks beside a library whose fork handlers take its lock and multiply, while another thread multiplies
+   under that lock. Knows nothing of libgpublas. Usage: atfork FORKS [free]. Exits with 1 if a product was
+   wrong, with 3 if a fork hangs. Prints the median time of a fork, in ms. free: the other thread does not
+   hold the lock. Built three ways: as the program; with -DLOCKING as that library; with -DSHIM as a
+   libcuda.so.1 whose cuInit forks, in front of libcudx.so.1. */
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -28,15 +29,15 @@ int cuInit(unsigned flags)
 }
 #else
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-            const int *, const float *, float *, const int *);
-void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *, const int *, const double *,
-            const int *, const double *, double *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+            const int *, const double *, const int *, const double *, double *, const int *);
 float sdot_(const int *, const float *, const int *, const float *, const int *);
 void under_lock(void (*body)(void));
 extern int handlers_wrong;
 
-/* C = A A of ones: right if the first and the last element are. */
+/* C = A A of ones. It is right if the first and the last element are. */
 static int product_is_right(int n)
 {
     float *a = malloc(2 * sizeof(float) * (size_t)(n * n)), *c = a + n * n;
@@ -58,8 +59,16 @@ static void multiply(void)
     for (int i = 0; i < 3; i++) handlers_wrong += !product_is_right(4);
     handlers_wrong += !product_is_right(48);
 }
-static void prepare(void) { pthread_mutex_lock(&lock), multiply(); }
-static void go_on(void) { multiply(), pthread_mutex_unlock(&lock); }
+static void prepare(void)
+{
+    pthread_mutex_lock(&lock);
+    multiply();
+}
+static void go_on(void)
+{
+    multiply();
+    pthread_mutex_unlock(&lock);
+}
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(prepare, go_on, go_on); }
 
 void under_lock(void (*body)(void))
@@ -72,7 +81,7 @@ void under_lock(void (*body)(void))
 
 static volatile int wrong, forks;
 
-/* The first calls of names, too. */
+/* Also calls names for the first time. */
 static void multiply(void)
 {
     static double x[4] = { 1, 2, 3, 4 }, y[4];
@@ -106,9 +115,15 @@ static void *watch(void *unused)
     return unused;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *count) { return (void)info, (void)size, ++*(int *)count, 0; }
+static int visit(struct dl_phdr_info *info, size_t size, void *count)
+{
+    (void)info;
+    (void)size;
+    ++*(int *)count;
+    return 0;
+}
 
-/* The child uses the dynamic linker, and multiplies. */
+/* The child uses the dynamic linker and multiplies. */
 static int child_is_right(void)
 {
     int objects = 0;
@@ -124,7 +139,10 @@ static double now_ms(void)
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-static int by_size(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_size(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* No byte outside the operands is read or written, however they lie in memory; sizes whose products exceed 32 bits are right. Knows
-   nothing of libgpublas. Small integers: every route gives the same bits. Usage: bounds guard | huge | illegal. Prints a line a check,
-   exits with 1 if one was wrong; what touches a forbidden page ends by SIGSEGV. */
+/* No byte outside the operands is read or written, wherever they lie in memory, and sizes whose products
+   exceed 32 bits are right. Knows nothing of libgpublas. Small integers give the same bits on every route.
+   Usage: bounds guard | huge | illegal. Prints a line a check and exits with 1 if one was wrong. A touch
+   of a forbidden page ends the program by SIGSEGV. */
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 typedef struct matrix {
     int rows, cols, ld;
     char *map;
-    size_t bytes;                /* of the map, the forbidden pages at both ends included */
+    size_t bytes;                /* of the map, with the forbidden pages at both ends */
     float *at;
 } matrix;
 
@@ -26,8 +27,8 @@ static void tell(bool right, const char *what)
 
 static size_t span(const matrix *x) { return (size_t)(x->cols - 1) * (size_t)x->ld + (size_t)x->rows; }
 
-/* Between two forbidden pages: up against the second one (at the end), or against the first. What is between the operand and the other page
-   is a canary of 0x5a. */
+/* Places a matrix between two forbidden pages: up against the second one (at_end), or up against the
+   first. Between the matrix and the other page there is a canary of 0x5a. */
 static matrix place(int rows, int cols, int ld, bool at_end)
 {
     matrix x = { .rows = rows, .cols = cols, .ld = ld };
@@ -42,7 +43,8 @@ static matrix place(int rows, int cols, int ld, bool at_end)
 static void fill(matrix *x, int seed)
 {
     for (int j = 0; j < x->cols; j++)
-        for (int i = 0; i < x->rows; i++) x->at[i + (size_t)j * (size_t)x->ld] = (float)((i * 7 + j * 5 + seed) % 7 - 3);
+        for (int i = 0; i < x->rows; i++)
+            x->at[i + (size_t)j * (size_t)x->ld] = (float)((i * 7 + j * 5 + seed) % 7 - 3);
 }
 
 static float element(const matrix *x, bool transposed, int i, int j)
@@ -50,16 +52,19 @@ static float element(const matrix *x, bool transposed, int i, int j)
     return transposed ? x->at[j + (size_t)i * (size_t)x->ld] : x->at[i + (size_t)j * (size_t)x->ld];
 }
 
-/* C = A B + beta C through sgemm_: C right, and not a byte of its map changed elsewhere. c->at is what C was before, in `before`. */
+/* C = A B + beta C through sgemm_. C must be right, and not a byte of its map may change elsewhere.
+   `before` holds what was in c->at. */
 static bool multiply(const char *trans, const matrix *a, const matrix *b, matrix *c, int k, float beta)
 {
     const float one = 1;
     const bool ta = trans[0] != 'N', tb = trans[1] != 'N';
     float *old = malloc((size_t)c->rows * (size_t)c->cols * sizeof *old);
     if (!old) abort();
-    for (int j = 0; j < c->cols; j++) memcpy(old + (size_t)j * (size_t)c->rows, c->at + (size_t)j * (size_t)c->ld,
-        (size_t)c->rows * sizeof *old);
-    sgemm_(&trans[0], &trans[1], &c->rows, &c->cols, &k, &one, a->at, &a->ld, b->at, &b->ld, &beta, c->at, &c->ld);
+    for (int j = 0; j < c->cols; j++)
+        memcpy(old + (size_t)j * (size_t)c->rows, c->at + (size_t)j * (size_t)c->ld,
+               (size_t)c->rows * sizeof *old);
+    sgemm_(&trans[0], &trans[1], &c->rows, &c->cols, &k, &one, a->at, &a->ld, b->at, &b->ld, &beta, c->at,
+           &c->ld);
     bool right = true;
     for (int j = 0; j < c->cols; j++)
         for (int i = 0; i < c->rows; i++) {
@@ -71,7 +76,7 @@ static bool multiply(const char *trans, const matrix *a, const matrix *b, matrix
     return right;
 }
 
-/* Canaries: the map of C as it must be outside C. */
+/* Canaries: fills the map of C with what must be outside C. */
 static bool canaries_live(const matrix *c)
 {
     const uint32_t *first = (const uint32_t *)(const void *)(c->map + PAGE),
@@ -89,17 +94,21 @@ static bool one_guarded(const char *trans, const int size[3], int pad, int where
     const int m = size[0], n = size[1], k = size[2];
     const bool ta = trans[0] != 'N', tb = trans[1] != 'N';
     const int ra = ta ? k : m, rb = tb ? n : k;
-    matrix a = place(ra, ta ? m : k, ra + pad, where & 1), b = place(rb, tb ? k : n, rb + pad, where & 2), c = place(m, n, m + pad,
-        where & 4);
-    fill(&a, 1), fill(&b, 2);
-    mprotect(a.map + PAGE, a.bytes - 2 * PAGE, PROT_READ), mprotect(b.map + PAGE, b.bytes - 2 * PAGE, PROT_READ);
+    matrix a = place(ra, ta ? m : k, ra + pad, where & 1), b = place(rb, tb ? k : n, rb + pad, where & 2),
+           c = place(m, n, m + pad, where & 4);
+    fill(&a, 1);
+    fill(&b, 2);
+    mprotect(a.map + PAGE, a.bytes - 2 * PAGE, PROT_READ);
+    mprotect(b.map + PAGE, b.bytes - 2 * PAGE, PROT_READ);
     bool right = true;
     for (int twice = 0; twice < 2; twice++) {
         memset(c.map + PAGE, 0x5a, c.bytes - 2 * PAGE);
         fill(&c, 3);
         right &= multiply(trans, &a, &b, &c, k, (float)twice) && canaries_live(&c);
     }
-    munmap(a.map, a.bytes), munmap(b.map, b.bytes), munmap(c.map, c.bytes);
+    munmap(a.map, a.bytes);
+    munmap(b.map, b.bytes);
+    munmap(c.map, c.bytes);
     if (!right) printf("  %s m=%d n=%d k=%d pad=%d where=%d\n", trans, m, n, k, pad, where);
     return right;
 }
@@ -107,40 +116,50 @@ static bool one_guarded(const char *trans, const int size[3], int pad, int where
 static void guard(void)
 {
     static const char *const pairs[] = { "NN", "NT", "TN", "TT", "CN", "NC" };
-    static const int sizes[][3] = { { 1, 1, 1 }, { 5, 7, 3 }, { 64, 64, 64 }, { 129, 65, 77 }, { 1, 300, 40 }, { 300, 1, 40 }, { 3, 2,
-        700 }, { 257, 130, 1 },
-                                    { 260, 258, 300 } };
+    static const int sizes[][3] = { { 1, 1, 1 },     { 5, 7, 3 },     { 64, 64, 64 },
+                                    { 129, 65, 77 }, { 1, 300, 40 },  { 300, 1, 40 },
+                                    { 3, 2, 700 },   { 257, 130, 1 }, { 260, 258, 300 } };
     static const int pads[] = { 0, 1, 3, 64, 1021 };
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
         bool right = true;
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (size_t d = 0; d < sizeof pads / sizeof *pads; d++) {
-                right &= one_guarded(pairs[p], sizes[s], pads[d], 7);            /* each ends where a forbidden page begins */
+                /* Each ends where a forbidden page begins. */
+                right &= one_guarded(pairs[p], sizes[s], pads[d], 7);
                 right &= one_guarded(pairs[p], sizes[s], pads[d], (int)(s + d) % 7);
             }
         tell(right, pairs[p]);
     }
 }
 
-/* Leading dimensions so large that the operands span 2^31 or 2^32 elements and more, of which a few pages exist. */
+/* Leading dimensions so large that the operands span 2^31 or 2^32 elements and more. Only a few of their
+   pages exist. */
 static void huge(void)
 {
     static const char *const pairs[] = { "NN", "NT", "TN", "TT" };
-    static const struct { const char *name; int lda, ldb, ldc; } spans[] = {
-        { "A beyond 2^31 elements", 1 << 28, 40, 40 },       { "A beyond 2^32 elements", 1 << 29, 40, 40 },
-        { "B beyond 2^31 elements", 40, (1 << 28) + 1, 40 }, { "B beyond 2^32 elements", 40, (1 << 29) + 3, 40 },
-        { "C beyond 2^31 elements", 40, 40, (1 << 28) + 7 }, { "C beyond 2^32 elements", 40, 40, 1 << 29 },
-        { "all with ld 2^31 - 1", 2147483647, 2147483647, 2147483647 } };
+    static const struct { const char *name; int lda, ldb, ldc;
+    } spans[] = { { "A beyond 2^31 elements", 1 << 28, 40, 40 },
+                  { "A beyond 2^32 elements", 1 << 29, 40, 40 },
+                  { "B beyond 2^31 elements", 40, (1 << 28) + 1, 40 },
+                  { "B beyond 2^32 elements", 40, (1 << 29) + 3, 40 },
+                  { "C beyond 2^31 elements", 40, 40, (1 << 28) + 7 },
+                  { "C beyond 2^32 elements", 40, 40, 1 << 29 },
+                  { "all with ld 2^31 - 1", 2147483647, 2147483647, 2147483647 } };
     for (size_t s = 0; s < sizeof spans / sizeof *spans; s++) {
         bool right = true;
         for (int p = 0; p < 4; p++) {
             const int m = 12, n = 11, k = 10;
             const bool ta = pairs[p][0] != 'N', tb = pairs[p][1] != 'N';
-            matrix a = place(ta ? k : m, ta ? m : k, spans[s].lda, true), b = place(tb ? n : k, tb ? k : n, spans[s].ldb, true);
+            matrix a = place(ta ? k : m, ta ? m : k, spans[s].lda, true),
+                   b = place(tb ? n : k, tb ? k : n, spans[s].ldb, true);
             matrix c = place(m, n, spans[s].ldc, true);
-            fill(&a, 1), fill(&b, 2), fill(&c, 3);
+            fill(&a, 1);
+            fill(&b, 2);
+            fill(&c, 3);
             right &= multiply(pairs[p], &a, &b, &c, k, 1);
-            munmap(a.map, a.bytes), munmap(b.map, b.bytes), munmap(c.map, c.bytes);
+            munmap(a.map, a.bytes);
+            munmap(b.map, b.bytes);
+            munmap(c.map, c.bytes);
         }
         tell(right, spans[s].name);
     }
@@ -154,23 +173,33 @@ void xerbla_(const char *name, const int *info, size_t length)
     reported = *info;
 }
 
-/* Dimensions at the end of the range: an illegal one is reported and touches nothing; a legal one with nothing to do does nothing. */
+/* Dimensions at the end of the range: an illegal one is reported and nothing is touched; a legal one with
+   nothing to do does nothing. */
 static void illegal(void)
 {
     enum { M = 2147483647 };
-    static const struct { const char *name; int m, n, k, lda, ldb, ldc; float alpha, beta; int info; } cases[] = {
-        { "m = 2^31 - 1, lda too small", M, 2, 2, 2, 2, M, 1, 1, 8 },      { "k = 2^31 - 1, ldb too small", 2, 2, M, 2, 2, 2, 1, 1, 10 },
-        { "m = 2^31 - 1, ldc too small", M, 2, 2, M, 2, 2, 1, 1, 13 },     { "all 2^31 - 1, all ld 1", M, M, M, 1, 1, 1, 1, 0, 8 },
-        { "m = -2^31", -M - 1, 2, 2, 2, 2, 2, 1, 1, 3 },                   { "n = -2^31", 2, -M - 1, 2, 2, 2, 2, 1, 1, 4 },
-        { "k = -2^31", 2, 2, -M - 1, 2, 2, 2, 1, 1, 5 },                   { "lda = -2^31", 2, 2, 2, -M - 1, 2, 2, 1, 1, 8 },
-        { "n = 0, the rest 2^31 - 1", M, 0, M, M, M, M, 1, 1, 0 },         { "m = 0, the rest 2^31 - 1", 0, M, M, M, M, M, 1, 0, 0 },
-        { "k = 0, beta = 1, m = n = 2^31 - 1", M, M, 0, M, M, M, 1, 1, 0 }, { "alpha = 0, beta = 1, all 2^31 - 1", M, M, M, M, M, M, 0,
-            1, 0 } };
+    static const struct {
+        const char *name;
+        int m, n, k, lda, ldb, ldc;
+        float alpha, beta;
+        int info;
+    } cases[] = { { "m = 2^31 - 1, lda too small", M, 2, 2, 2, 2, M, 1, 1, 8 },
+                  { "k = 2^31 - 1, ldb too small", 2, 2, M, 2, 2, 2, 1, 1, 10 },
+                  { "m = 2^31 - 1, ldc too small", M, 2, 2, M, 2, 2, 1, 1, 13 },
+                  { "all 2^31 - 1, all ld 1", M, M, M, 1, 1, 1, 1, 0, 8 },
+                  { "m = -2^31", -M - 1, 2, 2, 2, 2, 2, 1, 1, 3 },
+                  { "n = -2^31", 2, -M - 1, 2, 2, 2, 2, 1, 1, 4 },
+                  { "k = -2^31", 2, 2, -M - 1, 2, 2, 2, 1, 1, 5 },
+                  { "lda = -2^31", 2, 2, 2, -M - 1, 2, 2, 1, 1, 8 },
+                  { "n = 0, the rest 2^31 - 1", M, 0, M, M, M, M, 1, 1, 0 },
+                  { "m = 0, the rest 2^31 - 1", 0, M, M, M, M, M, 1, 0, 0 },
+                  { "k = 0, beta = 1, m = n = 2^31 - 1", M, M, 0, M, M, M, 1, 1, 0 },
+                  { "alpha = 0, beta = 1, all 2^31 - 1", M, M, M, M, M, M, 0, 1, 0 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float c[4] = { 1, 2, 3, 4 };
         reported = 0;
-        sgemm_("N", "N", &cases[i].m, &cases[i].n, &cases[i].k, &cases[i].alpha, c, &cases[i].lda, c, &cases[i].ldb, &cases[i].beta, c,
-            &cases[i].ldc);
+        sgemm_("N", "N", &cases[i].m, &cases[i].n, &cases[i].k, &cases[i].alpha, c, &cases[i].lda, c,
+               &cases[i].ldb, &cases[i].beta, c, &cases[i].ldc);
         tell(reported == cases[i].info && c[0] == 1 && c[1] == 2 && c[2] == 3 && c[3] == 4, cases[i].name);
     }
 }

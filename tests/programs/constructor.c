@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A library whose constructor starts a thread that multiplies, and waits for it: the thread must not need what dlopen holds meanwhile.
-   Built with -DPROGRAM: the program that opens it, with -DWARM after a product of its own. */
+/* A library whose constructor starts a thread that multiplies, and waits for it. The thread must not need
+   what dlopen holds meanwhile. With -DPROGRAM: the program that opens it; with -DWARM it first makes a
+   product of its own. */
 #ifdef PROGRAM
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-    const int *,
-            const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 
 int main(int argc, char **argv)
 {
@@ -29,9 +29,8 @@ int main(int argc, char **argv)
 #include <pthread.h>
 #include <stddef.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-    const int *,
-            const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 int constructed_right;
 
 static void *multiply(void *unused)

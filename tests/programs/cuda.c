@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that uses CUDA itself, beside its BLAS; it knows nothing of libgpublas. usage: cuda WHAT; prints a line a check. Linked with libcuda. With HOST
-   defined: a host BLAS whose sgemm_ calls host_hook first. */
+/* A program that uses CUDA itself beside its BLAS, and knows nothing of libgpublas. Usage: cuda WHAT.
+   Prints a line a check. Linked with libcuda. With HOST defined: a host BLAS whose sgemm_ calls host_hook
+   first. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -11,10 +12,16 @@
 
 #ifdef HOST
 void (*host_hook)(void);
-int isamax_(const int *n, const float *x, const int *step) { return (void)x, (void)step, *n > 0; }
+int isamax_(const int *n, const float *x, const int *step)
+{
+    (void)x;
+    (void)step;
+    return *n > 0;
+}
 
-void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *x, const int *ldx,
-            const float *y, const int *ldy, const float *beta, float *c, const int *ldc)
+void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha,
+            const float *x, const int *ldx, const float *y, const int *ldy, const float *beta, float *c,
+            const int *ldc)
 {
     if (host_hook) host_hook();
     host_hook = NULL;
@@ -22,25 +29,34 @@ void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const in
         for (int i = 0; i < *m; i++) {
             float sum = 0;
             for (int p = 0; p < *k; p++)
-                sum += x[*ta == 'N' ? i + p * *ldx : p + i * *ldx] * y[*tb == 'N' ? p + j * *ldy : j + p * *ldy];
+                sum += x[*ta == 'N' ? i + p * *ldx : p + i * *ldx]
+                       * y[*tb == 'N' ? p + j * *ldy : j + p * *ldy];
             c[i + j * *ldc] = *alpha * sum + (*beta == 0 ? 0 : *beta * c[i + j * *ldc]);
         }
 }
 #else
 typedef unsigned long long address;
-int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address);
-int cuMemAllocManaged(address *, size_t, unsigned), cuMemcpyHtoD_v2(address, const void *, size_t), cuMemcpyDtoH_v2(void *, address, size_t);
-int cuMemsetD8Async(address, unsigned char, size_t, void *), cuThreadExchangeStreamCaptureMode(int *), cuMemGetInfo_v2(size_t *, size_t *);
-int cuMemHostRegister_v2(void *, size_t, unsigned), cuStreamSynchronize(void *), cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *),
+    cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address);
+int cuMemAllocManaged(address *, size_t, unsigned), cuMemcpyHtoD_v2(address, const void *, size_t),
+    cuMemcpyDtoH_v2(void *, address, size_t);
+int cuMemsetD8Async(address, unsigned char, size_t, void *), cuThreadExchangeStreamCaptureMode(int *),
+    cuMemGetInfo_v2(size_t *, size_t *);
+int cuMemHostRegister_v2(void *, size_t, unsigned), cuStreamSynchronize(void *),
+    cuDevicePrimaryCtxGetState(int, unsigned *, int *);
 
 /* Not every BLAS has it. */
-typedef void triangular(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *,
-                        const float *, const int *, const float *, float *, const int *);
+typedef void triangular(const char *, const char *, const char *, const int *, const int *, const float *,
+                        const float *, const int *, const float *, const int *, const float *, float *,
+                        const int *);
 
 static void *enter(int device)
 {
     void *context = NULL;
-    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) printf("no device %d\n", device), exit(77);
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) {
+        printf("no device %d\n", device);
+        exit(77);
+    }
     return context;
 }
 
@@ -67,14 +83,18 @@ static void managed(void)
     if (cuMemAllocManaged(&at, 3 * sizeof(float) * LARGE * LARGE, 1)) exit(77);
     float *x = (float *)(uintptr_t)at;
     for (int i = 0; i < 3 * LARGE * LARGE; i++) x[i] = 1;
-    for (int i = 0; i < 600; i++) times(4, x, x + 16, x + 32), small &= all(x + 32, 16, 4);
+    for (int i = 0; i < 600; i++) {
+        times(4, x, x + 16, x + 32);
+        small &= all(x + 32, 16, 4);
+    }
     tell(small, "small products of managed memory");
     for (int i = 0; i < 3 * LARGE * LARGE; i++) x[i] = 1;
     for (int i = 0; i < 3; i++) times(LARGE, x, x + LARGE * LARGE, x + 2 * LARGE * LARGE);
     tell(all(x + 2 * LARGE * LARGE, LARGE * LARGE, LARGE), "large products of managed memory");
 }
 
-/* While another thread records a graph (FAKECUDA_CAPTURE): operands on the device, which would follow the legacy stream, and managed ones. */
+/* While another thread records a graph (FAKECUDA_CAPTURE): operands on the device, for which a call would
+   follow the legacy stream, and managed operands. */
 static void graph(void)
 {
     int mode = 2;
@@ -86,7 +106,8 @@ static void graph(void)
     if (cuMemAllocManaged(&both, 3 * sizeof a, 1)) exit(77);
     cuThreadExchangeStreamCaptureMode(&mode);
     float *x = (float *)(uintptr_t)both;
-    memcpy(x, a, sizeof a), memcpy(x + N * N, b, sizeof b);
+    memcpy(x, a, sizeof a);
+    memcpy(x + N * N, b, sizeof b);
     times(N, x, x + N * N, x + 2 * N * N);
     tell(is_right(x + 2 * N * N), "managed memory, beside a graph");
     const float *p[] = { (float *)(uintptr_t)device[0], (float *)(uintptr_t)device[1] };
@@ -95,7 +116,7 @@ static void graph(void)
     tell(true, "device memory, beside a graph");
 }
 
-/* Operands of another GPU, and what is queued for them there when the call comes. */
+/* Operands of another GPU, with work queued for them there when the call comes. */
 static void elsewhere(void)
 {
     address x, y;
@@ -103,7 +124,8 @@ static void elsewhere(void)
     enter(1);
     if (cuMemAlloc_v2(&x, sizeof a) || cuMemAlloc_v2(&y, sizeof b)) exit(77);
     for (int round = 0; round < 30; round++) {
-        cuMemcpyHtoD_v2(x, a, sizeof a), cuMemcpyHtoD_v2(y, b, sizeof b);
+        cuMemcpyHtoD_v2(x, a, sizeof a);
+        cuMemcpyHtoD_v2(y, b, sizeof b);
         cuMemsetD8Async(x, 0, sizeof a, NULL);
         memset(shared_c, 0xff, sizeof shared_c);
         times(N, (float *)(uintptr_t)x, (float *)(uintptr_t)y, shared_c);
@@ -113,16 +135,20 @@ static void elsewhere(void)
     tell(right, "what was queued on the operand's own GPU came first");
 }
 
-/* Pinned columns that lie farther apart than cuMemcpy2D has numbers for. */
+/* Pinned columns that lie farther apart than cuMemcpy2D can express. */
 static void pitch(void)
 {
     const int m = 64, n = 2, k = 2, ld = (1 << 29) + 16;
     const float one = 1, zero = 0, ones[] = { 1, 1, 1, 1 };
     const size_t bytes = sizeof(float) * ((size_t)ld + (size_t)m);
     enter(0);
-    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), c[2 * 64];
+    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+          c[2 * 64];
     if (x == MAP_FAILED || cuMemHostRegister_v2(x, bytes, 0)) exit(77);
-    for (int i = 0; i < m; i++) x[i] = 1, x[i + (size_t)ld] = 2;
+    for (int i = 0; i < m; i++) {
+        x[i] = 1;
+        x[i + (size_t)ld] = 2;
+    }
     sgemm_("N", "N", &m, &n, &k, &one, x, &ld, ones, &k, &zero, c, &m);
     tell(all(c, 2 * 64, 3), "columns 2 GiB apart");
 }
@@ -143,8 +169,10 @@ static void hold(void)
     sgemm_("N", "N", &n, &n, &k, &one, x, &n, x, &k, &zero, z, &n);
     tell(all(z, (size_t)LARGE * LARGE, DEEP), "a product");
     cuMemGetInfo_v2(&after, &total);
-    tell(after < before && cuMemAlloc_v2(&own, wanted) != 0, "which leaves the program too little device memory");
-    for (int i = 0; i < 50 && cuMemAlloc_v2(&own, wanted); i++) nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+    tell(after < before && cuMemAlloc_v2(&own, wanted) != 0,
+         "which leaves the program too little device memory");
+    for (int i = 0; i < 50 && cuMemAlloc_v2(&own, wanted); i++)
+        nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
     cuMemFree_v2(own);
     cuMemGetInfo_v2(&after, &total);
     tell(before - after < 64 << 10, "until it has been idle for two seconds");
@@ -158,7 +186,7 @@ static void *computes(void *unused)
     return unused;
 }
 
-/* The program has chosen its second GPU: by this thread's context, or by one that is another thread's. */
+/* The program has chosen its second GPU, by this thread's context or by another thread's. */
 static void own(void)
 {
     enter(1);
@@ -173,7 +201,7 @@ static void others(void)
     pthread_join(thread, NULL);
 }
 
-/* It has none yet, and gets one after the product. */
+/* The program has no context yet and gets one after the product. */
 static void later(void)
 {
     void *context;
@@ -181,13 +209,15 @@ static void later(void)
     tell(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&context, 0) == 0, "the GPU is there for the program");
 }
 
-/* A triangle on the device that the host finishes (FAKECUDA_FAIL), while another thread, here the host BLAS itself, writes the other one. */
+/* A triangle on the device that the host finishes (FAKECUDA_FAIL), while another thread writes the other
+   triangle. Here the host BLAS itself plays that thread. */
 static address triangle_c;
 static void other_triangle(void)
 {
     const float seven = 7;
     for (int j = 1; j < N; j++)
-        for (int i = 0; i < j; i++) cuMemcpyHtoD_v2(triangle_c + sizeof(float) * (size_t)(i + j * N), &seven, sizeof seven);
+        for (int i = 0; i < j; i++)
+            cuMemcpyHtoD_v2(triangle_c + sizeof(float) * (size_t)(i + j * N), &seven, sizeof seven);
 }
 
 static void triangle(void)
@@ -228,10 +258,12 @@ static void lost(void)
 
 int main(int count, char **arguments)
 {
-    static const struct { const char *name; void (*run)(void); } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere },
-                                                                             { "pitch", pitch },
-                                                                             { "hold", hold }, { "lost", lost }, { "triangle", triangle },
-                                                                             { "own", own }, { "others", others }, { "later", later } };
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere }, { "pitch", pitch },
+                 { "hold", hold },       { "lost", lost },   { "triangle", triangle },   { "own", own },
+                 { "others", others },   { "later", later } };
     alarm(120);
     fill();
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)

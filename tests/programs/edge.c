@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A child of a process that has used its GPU, whose operands are at the edge of what may be asked: the last four bytes of a mapping, pages that
-   a handler provides on demand. And its small calls make no system call. Nothing here knows of libgpublas. Prints a line a check. */
+/* A child of a process that has used its GPU. Its operands are at the edge of what may be asked: the last
+   four bytes of a mapping, and pages that a handler provides on demand. Its small calls make no system
+   call. Nothing here knows of libgpublas. Prints a line a check. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -44,11 +45,13 @@ static void on_demand(void)
     tell(scalar(&three, &three, result) == 9, "a page that comes on demand");
 }
 
-/* From now on any call of the kernel's but exit ends the process. (Not the strict mode: it forbids rdtsc, too.) */
+/* From now on any system call but exit ends the process. (Strict mode would not do, because it also
+   forbids rdtsc.) */
 static void forbid_system_calls(void)
 {
     struct sock_filter filter[] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                                     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS) };
     const struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -65,7 +68,10 @@ static void no_system_calls(void)
     if (child == 0) {
         scalar(x, x + 1, x + 2);
         forbid_system_calls();
-        for (int i = 0; i < 1000; i++) x[2] = -1, right &= scalar(x, x + 1, x + 2) == 4;
+        for (int i = 0; i < 1000; i++) {
+            x[2] = -1;
+            right &= scalar(x, x + 1, x + 2) == 4;
+        }
         syscall(SYS_exit, right ? 0 : 1);
     }
     int status = -1;

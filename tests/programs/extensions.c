@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The GEMM names beyond netlib 3.11's: gemmtr and gemmt, the batches, 64-bit integers, and the names inside the NumPy and SciPy wheels.
-   Linked with -lgpublas alone, since no host BLAS of Debian has them all. Prints a line a name; exits 1 if any was wrong. */
+/* The GEMM names beyond netlib 3.11's: gemmtr and gemmt, the batches, 64-bit integers, and the names
+   inside the NumPy and SciPy wheels. Linked with -lgpublas alone, because no host BLAS of Debian has them
+   all. Prints a line a name and exits with 1 if any was wrong. */
 #include "matrix.h"
 
-#define FORTRAN_GEMM(name, integer)                                                                                                \
-    void name(const char *, const char *, const integer *, const integer *, const integer *, const float *, const float *,        \
-              const integer *, const float *, const integer *, const float *, float *, const integer *);
-#define CBLAS_GEMM(name, integer)                                                                                                  \
-    void name(int, int, int, integer, integer, integer, float, const float *, integer, const float *, integer, float, float *, integer);
+#define FORTRAN_GEMM(name, integer)                                                                         \
+    void name(const char *, const char *, const integer *, const integer *, const integer *, const float *, \
+              const float *, const integer *, const float *, const integer *, const float *, float *,       \
+              const integer *);
+#define CBLAS_GEMM(name, integer)                                                                     \
+    void name(int, int, int, integer, integer, integer, float, const float *, integer, const float *, \
+              integer, float, float *, integer);
 FORTRAN_GEMM(sgemm_64_, int64_t)
 FORTRAN_GEMM(scipy_sgemm_64_, int64_t)
 FORTRAN_GEMM(scipy_sgemm_, int)
@@ -16,19 +19,25 @@ CBLAS_GEMM(cblas_sgemm64_, int64_t)
 CBLAS_GEMM(scipy_cblas_sgemm64_, int64_t)
 CBLAS_GEMM(scipy_cblas_sgemm, int)
 
-typedef void fortran_gemmtr(const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *,
-                            const float *, const int *, const float *, float *, const int *);
-typedef void cblas_gemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef void fortran_gemmtr(const char *, const char *, const char *, const int *, const int *, const float *,
+                            const float *, const int *, const float *, const int *, const float *, float *,
+                            const int *);
+typedef void cblas_gemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                          float *, int);
 fortran_gemmtr sgemmtr_, sgemmt_;
 cblas_gemmtr cblas_sgemmtr, cblas_sgemmt;
 
-void sgemm_batch_(const char *, const char *, const int *, const int *, const int *, const float *, const float **, const int *,
-                  const float **, const int *, const float *, float **, const int *, const int *, const int *);
-void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
-                       const float **, const int *, const float *, float **, const int *, int, const int *);
-void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const int *,
-                          const float *, const int *, const int *, const float *, float *, const int *, const int *, const int *);
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int, int);
+void sgemm_batch_(const char *, const char *, const int *, const int *, const int *, const float *,
+                  const float **, const int *, const float **, const int *, const float *, float **,
+                  const int *, const int *, const int *);
+void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *,
+                       const float **, const int *, const float **, const int *, const float *, float **,
+                       const int *, int, const int *);
+void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *,
+                          const float *, const int *, const int *, const float *, const int *, const int *,
+                          const float *, float *, const int *, const int *, const int *);
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
+                               int, int, float, float *, int, int, int);
 
 static int wrong, reported;
 
@@ -51,16 +60,17 @@ enum { M = 61, N = 47, K = 83, LDA = 90, LDB = 95, LDC = 70 };
 
 static const product shape = { 'N', 'T', M, N, K, 1.5f, NULL, LDA, NULL, LDB, 0.5f, NULL, LDC, 'G' };
 
-#define CALL_FORTRAN(name, integer)                                                                                                \
-    static void call_##name(const product *p)                                                                                      \
-    {                                                                                                                              \
-        integer m = p->m, n = p->n, k = p->k, lda = p->lda, ldb = p->ldb, ldc = p->ldc;                                            \
-        name(&p->ta, &p->tb, &m, &n, &k, &p->alpha, p->a, &lda, p->b, &ldb, &p->beta, p->c, &ldc);                                 \
+#define CALL_FORTRAN(name, integer)                                                                \
+    static void call_##name(const product *p)                                                      \
+    {                                                                                              \
+        integer m = p->m, n = p->n, k = p->k, lda = p->lda, ldb = p->ldb, ldc = p->ldc;            \
+        name(&p->ta, &p->tb, &m, &n, &k, &p->alpha, p->a, &lda, p->b, &ldb, &p->beta, p->c, &ldc); \
     }
-#define CALL_CBLAS(name)                                                                                                           \
-    static void call_##name(const product *p)                                                                                      \
-    {                                                                                                                              \
-        name(ROW, TRANS, NO_TRANS, p->n, p->m, p->k, p->alpha, p->b, p->ldb, p->a, p->lda, p->beta, p->c, p->ldc);                 \
+#define CALL_CBLAS(name)                                                                                  \
+    static void call_##name(const product *p)                                                             \
+    {                                                                                                     \
+        name(ROW, TRANS, NO_TRANS, p->n, p->m, p->k, p->alpha, p->b, p->ldb, p->a, p->lda, p->beta, p->c, \
+             p->ldc);                                                                                     \
     }
 CALL_FORTRAN(sgemm_64_, int64_t)
 CALL_FORTRAN(scipy_sgemm_64_, int64_t)
@@ -73,7 +83,8 @@ CALL_CBLAS(scipy_cblas_sgemm)
 static void gemm(const char *name, void (*call)(const product *p))
 {
     product p = shape;
-    float *a = random_matrix(LDA, K, 1), *b = random_matrix(LDB, K, 2), *c = random_matrix(LDC, N, 3), *old = random_matrix(LDC, N, 3);
+    float *a = random_matrix(LDA, K, 1), *b = random_matrix(LDB, K, 2), *c = random_matrix(LDC, N, 3),
+          *old = random_matrix(LDC, N, 3);
     p.a = a;
     p.b = b;
     p.c = c;
@@ -94,15 +105,23 @@ static void triangle(const char *name, fortran_gemmtr *fortran, cblas_gemmtr *cb
     for (int i = 0; i < 4; i++)
         for (int lower = 0; lower < 2; lower++)
             for (int size = 1; size <= 150; size += 149) {
-                product p = { pairs[i][0], pairs[i][1], size, size, 77, -1, NULL, 160, NULL, 170, i % 2 ? 0 : 2.5f, NULL, 155, lower ? 'L' : 'U' };
-                float *a = random_matrix(160, 160, 4), *b = random_matrix(170, 170, 5), *c = random_matrix(155, size, 6), *old = random_matrix(155, size, 6);
+                product p = { pairs[i][0], pairs[i][1], size, size, 77, -1, NULL, 160, NULL, 170,
+                              i % 2 ? 0 : 2.5f, NULL, 155, lower ? 'L' : 'U' };
+                float *a = random_matrix(160, 160, 4), *b = random_matrix(170, 170, 5),
+                      *c = random_matrix(155, size, 6), *old = random_matrix(155, size, 6);
                 char uplo = i % 2 ? p.uplo : (char)(p.uplo + 32);
                 p.a = a;
                 p.b = b;
                 p.c = c;
-                if (fortran) fortran(&uplo, &p.ta, &p.tb, &p.n, &p.k, &p.alpha, a, &p.lda, b, &p.ldb, &p.beta, c, &p.ldc);
-                else if (i < 2) cblas(COLUMN, lower ? LOWER : UPPER, cblas_trans(p.ta), cblas_trans(p.tb), size, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc);
-                else cblas(ROW, lower ? UPPER : LOWER, cblas_trans(p.tb), cblas_trans(p.ta), size, p.k, p.alpha, b, p.ldb, a, p.lda, p.beta, c, p.ldc);
+                if (fortran)
+                    fortran(&uplo, &p.ta, &p.tb, &p.n, &p.k, &p.alpha, a, &p.lda, b, &p.ldb, &p.beta, c,
+                            &p.ldc);
+                else if (i < 2)
+                    cblas(COLUMN, lower ? LOWER : UPPER, cblas_trans(p.ta), cblas_trans(p.tb), size, p.k,
+                          p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc);
+                else
+                    cblas(ROW, lower ? UPPER : LOWER, cblas_trans(p.tb), cblas_trans(p.ta), size, p.k,
+                          p.alpha, b, p.ldb, a, p.lda, p.beta, c, p.ldc);
                 right &= product_is_right(&p, old);
                 free(a);
                 free(b);
@@ -115,15 +134,19 @@ static void triangle(const char *name, fortran_gemmtr *fortran, cblas_gemmtr *cb
 static void triangle_errors(const char *name, fortran_gemmtr *gemmtr)
 {
     static const struct { int number; char uplo, ta, tb; int n, k, lda, ldb, ldc; } cases[] = {
-        { 1, 'X', 'N', 'N', 4, 4, 4, 4, 4 }, { 2, 'U', 'X', 'N', 4, 4, 4, 4, 4 }, { 3, 'L', 'N', 'X', 4, 4, 4, 4, 4 }, { 4, 'U', 'N', 'N', -1, 4, 4, 4, 4 },
-        { 5, 'U', 'T', 'N', 4, -1, 4, 4, 4 }, { 8, 'U', 'N', 'N', 4, 2, 3, 4, 4 }, { 10, 'L', 'N', 'T', 4, 2, 4, 3, 4 }, { 13, 'L', 'N', 'N', 4, 4, 4, 4, 3 },
+        { 1, 'X', 'N', 'N', 4, 4, 4, 4, 4 },  { 2, 'U', 'X', 'N', 4, 4, 4, 4, 4 },
+        { 3, 'L', 'N', 'X', 4, 4, 4, 4, 4 },  { 4, 'U', 'N', 'N', -1, 4, 4, 4, 4 },
+        { 5, 'U', 'T', 'N', 4, -1, 4, 4, 4 }, { 8, 'U', 'N', 'N', 4, 2, 3, 4, 4 },
+        { 10, 'L', 'N', 'T', 4, 2, 4, 3, 4 }, { 13, 'L', 'N', 'N', 4, 4, 4, 4, 3 },
     };
     float a[16] = { 0 }, c[16] = { 0 }, old[16] = { 0 }, one = 1;
     bool right = true;
     for (int i = 0; i < 8; i++) {
         reported = -1;
-        gemmtr(&cases[i].uplo, &cases[i].ta, &cases[i].tb, &cases[i].n, &cases[i].k, &one, a, &cases[i].lda, a, &cases[i].ldb, &one, c, &cases[i].ldc);
-        if (reported != cases[i].number) printf("  case %d: number %d, wanted %d\n", i, reported, cases[i].number);
+        gemmtr(&cases[i].uplo, &cases[i].ta, &cases[i].tb, &cases[i].n, &cases[i].k, &one, a, &cases[i].lda,
+               a, &cases[i].ldb, &one, c, &cases[i].ldc);
+        if (reported != cases[i].number)
+            printf("  case %d: number %d, wanted %d\n", i, reported, cases[i].number);
         right &= reported == cases[i].number && memcmp(c, old, sizeof c) == 0;
     }
     tell(right, name);
@@ -149,12 +172,16 @@ static void batch(const char *name, bool fortran, int layout)
         old[i] = random_matrix(70, 70, (uint64_t)(30 + i));
     }
     if (fortran) sgemm_batch_(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, &groups, sizes);
-    else if (layout == COLUMN) cblas_sgemm_batch(COLUMN, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, groups, sizes);
-    else cblas_sgemm_batch(ROW, trans_b, trans_a, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc, groups, sizes);
+    else if (layout == COLUMN)
+        cblas_sgemm_batch(COLUMN, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, groups,
+                          sizes);
+    else
+        cblas_sgemm_batch(ROW, trans_b, trans_a, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc, groups, sizes);
     bool right = true;
     for (int i = 0; i < MEMBERS; i++) {
         int g = i >= FIRST;
-        product p = { ta[g], tb[g], m[g], n[g], k[g], alpha[g], a[i], lda[g], b[i], ldb[g], beta[g], c[i], ldc[g], 'G' };
+        product p = { ta[g],  tb[g], m[g],   n[g],    k[g], alpha[g], a[i],
+                      lda[g], b[i],  ldb[g], beta[g], c[i], ldc[g],   'G' };
         right &= product_is_right(&p, old[i]);
         free((void *)(uintptr_t)a[i]);
         free((void *)(uintptr_t)b[i]);
@@ -167,19 +194,30 @@ static void batch(const char *name, bool fortran, int layout)
 /* stride_b = 0: one B for all members, as programs do with weights. */
 static void strided(const char *name, bool fortran, int layout, int stride_b)
 {
-    const int m = 40, n = 30, k = 50, lda = 45, ldb = 52, ldc = 41, members = 6, stride_a = lda * k + 3, stride_c = ldc * n + 5;
+    const int m = 40, n = 30, k = 50, lda = 45, ldb = 52, ldc = 41, members = 6, stride_a = lda * k + 3,
+              stride_c = ldc * n + 5;
     const float alpha = 0.75f, beta = 1;
-    float *a = random_matrix(stride_a, members, 40), *b = random_matrix(ldb * n + most(stride_b, 0), members, 41);
+    float *a = random_matrix(stride_a, members, 40),
+          *b = random_matrix(ldb * n + most(stride_b, 0), members, 41);
     float *c = random_matrix(stride_c, members, 42), *old = random_matrix(stride_c, members, 42);
-    if (fortran) sgemm_batch_strided_("N", "N", &m, &n, &k, &alpha, a, &lda, &stride_a, b, &ldb, &stride_b, &beta, c, &ldc, &stride_c, &members);
-    else if (layout == COLUMN) cblas_sgemm_batch_strided(COLUMN, NO_TRANS, NO_TRANS, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, members);
-    else cblas_sgemm_batch_strided(ROW, NO_TRANS, NO_TRANS, n, m, k, alpha, b, ldb, stride_b, a, lda, stride_a, beta, c, ldc, stride_c, members);
+    if (fortran)
+        sgemm_batch_strided_("N", "N", &m, &n, &k, &alpha, a, &lda, &stride_a, b, &ldb, &stride_b, &beta, c,
+                             &ldc, &stride_c, &members);
+    else if (layout == COLUMN)
+        cblas_sgemm_batch_strided(COLUMN, NO_TRANS, NO_TRANS, m, n, k, alpha, a, lda, stride_a, b, ldb,
+                                  stride_b, beta, c, ldc, stride_c, members);
+    else
+        cblas_sgemm_batch_strided(ROW, NO_TRANS, NO_TRANS, n, m, k, alpha, b, ldb, stride_b, a, lda, stride_a,
+                                  beta, c, ldc, stride_c, members);
     bool right = true;
     for (int i = 0; i < members; i++) {
-        product p = { 'N', 'N', m, n, k, alpha, a + (size_t)i * (size_t)stride_a, lda, b + (size_t)i * (size_t)stride_b, ldb, beta,
-                      c + (size_t)i * (size_t)stride_c, ldc, 'G' };
+        product p = { 'N', 'N', m, n, k, alpha, a + (size_t)i * (size_t)stride_a, lda,
+                      b + (size_t)i * (size_t)stride_b, ldb, beta, c + (size_t)i * (size_t)stride_c, ldc,
+                      'G' };
         right &= product_is_right(&p, old + (size_t)i * (size_t)stride_c);
-        right &= memcmp(p.c + (size_t)ldc * (size_t)n, old + (size_t)i * (size_t)stride_c + (size_t)ldc * (size_t)n, 5 * sizeof(float)) == 0;
+        right &= memcmp(p.c + (size_t)ldc * (size_t)n,
+                        old + (size_t)i * (size_t)stride_c + (size_t)ldc * (size_t)n, 5 * sizeof(float))
+                 == 0;
     }
     tell(right, name);
     free(a);

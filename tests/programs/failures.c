@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* SGEMM of several shapes, some larger than the device memory the library may use, judged against FP64: for scripts that make the GPU fail.
-  
-   C lies in a larger array of canaries. With an argument: deep ones, whose k FFMA kernels share out. Exits with the number of wrong calls. */
+/* SGEMM of several shapes, checked against FP64, for scripts that make the GPU fail. Some shapes are
+   larger than the device memory that the library may use. C lies in a larger array of canaries. With an
+   argument: deep products, for which FFMA kernels use Stream-K. Exits with the number of wrong calls. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
-            const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 
 static float draw(void)
 {
     static unsigned long long state = 88172645463325252ull;
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
     return (float)((double)(state >> 11) / 4503599627370496.0 - 1);
 }
 
 static int wrong(int m, int n, int k, char ta, char tb, float alpha, float beta)
 {
     const int pad = 3, lda = (ta == 'N' ? m : k) + pad, ldb = (tb == 'N' ? k : n) + pad, ldc = m + pad;
-    const size_t na = (size_t)lda * (size_t)(ta == 'N' ? k : m), nb = (size_t)ldb * (size_t)(tb == 'N' ? n : k), nc = (size_t)ldc * (size_t)n;
+    const size_t na = (size_t)lda * (size_t)(ta == 'N' ? k : m),
+                 nb = (size_t)ldb * (size_t)(tb == 'N' ? n : k), nc = (size_t)ldc * (size_t)n;
     float *a = malloc(na * 4), *b = malloc(nb * 4), *c = malloc(nc * 4), *before = malloc(nc * 4);
     int bad = 0;
     for (size_t i = 0; i < na; i++) a[i] = draw();
     for (size_t i = 0; i < nb; i++) b[i] = draw();
-    for (size_t i = 0; i < nc; i++) c[i] = before[i] = (int)(i % (size_t)ldc) >= m ? -77 : beta == 0 ? NAN : draw();
+    for (size_t i = 0; i < nc; i++)
+        c[i] = before[i] = (int)(i % (size_t)ldc) >= m ? -77 : beta == 0 ? NAN : draw();
     sgemm_(&ta, &tb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc);
     for (int j = 0; j < n && !bad; j++)
         for (int i = 0; i < ldc && !bad; i++) {
@@ -34,17 +38,26 @@ static int wrong(int m, int n, int k, char ta, char tb, float alpha, float beta)
             } else if ((i + 7 * j) % 11 == 0 || i + 1 == m || j + 1 == n) {
                 double sum = 0, size = 0;
                 for (int p = 0; p < k; p++) {
-                    double x = (double)a[ta == 'N' ? i + (size_t)p * (size_t)lda : p + (size_t)i * (size_t)lda]
-                               * (double)b[tb == 'N' ? p + (size_t)j * (size_t)ldb : j + (size_t)p * (size_t)ldb];
-                    sum += x, size += fabs(x);
+                    double x =
+                        (double)a[ta == 'N' ? i + (size_t)p * (size_t)lda : p + (size_t)i * (size_t)lda]
+                        * (double)b[tb == 'N' ? p + (size_t)j * (size_t)ldb : j + (size_t)p * (size_t)ldb];
+                    sum += x;
+                    size += fabs(x);
                 }
                 double right = alpha * sum + (beta == 0 ? 0 : (double)beta * old), u = ldexp(1, -24);
-                /* k roundings of the host's own order, and one of beta C a panel */
-                bad = !(fabs(now - right) <= (k + 4) * u * (fabs((double)alpha) * size + (beta == 0 ? 0 : fabs((double)beta * old))) + 1e-30);
+                /* k roundings in the host's own order, and one of beta C a panel. */
+                bad = !(fabs(now - right)
+                        <= (k + 4) * u
+                                   * (fabs((double)alpha) * size + (beta == 0 ? 0 : fabs((double)beta * old)))
+                               + 1e-30);
             }
-            if (bad) printf("wrong: %d x %d x %d %c%c beta %g: C(%d,%d) = %g\n", m, n, k, ta, tb, beta, i, j, now);
+            if (bad)
+                printf("wrong: %d x %d x %d %c%c beta %g: C(%d,%d) = %g\n", m, n, k, ta, tb, beta, i, j, now);
         }
-    free(a), free(b), free(c), free(before);
+    free(a);
+    free(b);
+    free(c);
+    free(before);
     return bad;
 }
 
@@ -56,7 +69,8 @@ int main(int argc, char **argv)
         char ta = "NT"[i & 1], tb = "NT"[i >> 1];
         float beta = (float)(i % 3) / 2;
         if (argc > 1) {
-            count += i == 1 ? wrong(1030, 1100, 2060, ta, tb, 1, beta) : wrong(20, 150, 33000, ta, tb, -0.5f, beta);
+            count += i == 1 ? wrong(1030, 1100, 2060, ta, tb, 1, beta)
+                            : wrong(20, 150, 33000, ta, tb, -0.5f, beta);
             continue;
         }
         count += wrong(64, 48, 32, ta, tb, 1, beta);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that serves its page faults, or reports its crashes, whichever thread meets them. Knows nothing of libgpublas.
-   Usage: faults barrier|demand|truncated|userfault [ROUNDS]: prints a line a check, exits with 1 if one was wrong, with 2 if this is
-   not to be had here. faults null|short|gone a|b|c: hands the product a bad pointer (NULL; an operand whose last page, or all of which, is
-   unmapped) and dies of it after a report of several lines. */
+/* A program that serves its own page faults, or reports its crashes, in whichever thread they occur. Knows
+   nothing of libgpublas. Usage: faults barrier|demand|truncated|userfault [ROUNDS]: prints a line a check;
+   exits with 1 if one was wrong, with 2 if this cannot be had here. faults null|short|gone a|b|c: gives
+   the product a bad pointer (NULL; an operand whose last page is unmapped; an operand that is unmapped
+   altogether) and dies of it after a report of several lines. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -17,12 +18,13 @@
 
 enum { SIDE = 768, PAGE = 4096, BYTES = SIDE * SIDE * 4 };
 
-static atomic_int served, elsewhere;     /* faults, and those of them that other threads than main met */
+static atomic_int served, elsewhere;  /* faults, and those of them that occurred in other threads than main */
 static char *matrix[3];                  /* A, B, C: mappings of BYTES */
 
 static char *map(int file)
 {
-    char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+    char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
+                    file, 0);
     if (at == MAP_FAILED) exit(2);
     return at;
 }
@@ -31,10 +33,11 @@ static void multiply_all(void)
 {
     const int n = SIDE;
     const float one = 1, zero = 0;
-    sgemm_("N", "N", &n, &n, &n, &one, (float *)matrix[0], &n, (float *)matrix[1], &n, &zero, (float *)matrix[2], &n);
+    sgemm_("N", "N", &n, &n, &n, &one, (float *)matrix[0], &n, (float *)matrix[1], &n, &zero,
+           (float *)matrix[2], &n);
 }
 
-/* A of ones up to `columns`, zeros from there on, by B of ones. */
+/* A has ones up to `columns` and zeros from there on; B has ones. */
 static bool c_is(int columns)
 {
     const float *c = (const float *)matrix[2];
@@ -56,7 +59,10 @@ static void on_signal(int number, void (*handler)(int, siginfo_t *, void *))
     sigaction(number, &action, NULL);
 }
 
-static char *page_of(const siginfo_t *info) { return (char *)((uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1)); }
+static char *page_of(const siginfo_t *info)
+{
+    return (char *)((uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1));
+}
 
 static void count(void)
 {
@@ -64,7 +70,8 @@ static void count(void)
     if (syscall(SYS_gettid) != getpid()) atomic_fetch_add(&elsewhere, 1);
 }
 
-/* A write barrier, as collectors have it, or pages on demand: whoever touches one gets it. */
+/* A write barrier, as garbage collectors have it, or pages on demand: a thread that touches a page gets
+   it. */
 static void unprotect(int number, siginfo_t *info, void *unused)
 {
     (void)number, (void)unused;
@@ -81,7 +88,8 @@ static void barrier(int which, int protection, int rounds)
         multiply_all();
         tell(c_is(SIDE), "the product of pages that a handler unprotects");
     }
-    tell(served >= rounds * BYTES / PAGE, "each page was served");       /* to two threads at once: twice */
+    /* A page that two threads touch at once is served twice. */
+    tell(served >= rounds * BYTES / PAGE, "each page was served");
 }
 
 /* What is left of a mapped file that was cut short is read as zeros. */
@@ -89,7 +97,9 @@ static void map_zeros(int number, siginfo_t *info, void *unused)
 {
     (void)number, (void)unused;
     count();
-    if (mmap(page_of(info), PAGE, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) _exit(3);
+    if (mmap(page_of(info), PAGE, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        == MAP_FAILED)
+        _exit(3);
 }
 
 static void truncated(int rounds)
@@ -110,14 +120,15 @@ static void truncated(int rounds)
     tell(served >= rounds * BYTES / PAGE / 2, "every page that it lacks was served");
 }
 
-/* Pages of A come from a thread of the program's. */
+/* A thread of the program provides the pages of A. */
 static void *provide(void *file)
 {
     static float ones[PAGE / 4];
     struct uffd_msg message;
     for (int i = 0; i < PAGE / 4; i++) ones[i] = 1;
     while (read(*(int *)file, &message, sizeof message) == sizeof message) {
-        struct uffdio_copy copy = { .dst = message.arg.pagefault.address & ~(uint64_t)(PAGE - 1), .src = (uintptr_t)ones, .len = PAGE };
+        struct uffdio_copy copy = { .dst = message.arg.pagefault.address & ~(uint64_t)(PAGE - 1),
+                                    .src = (uintptr_t)ones, .len = PAGE };
         ioctl(*(int *)file, UFFDIO_COPY, &copy);
         served++;
     }
@@ -132,7 +143,8 @@ static void userfault(void)
     file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
     fill_ones();
     madvise(matrix[0], BYTES, MADV_DONTNEED);
-    struct uffdio_register range = { .range = { (uintptr_t)matrix[0], BYTES }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+    struct uffdio_register range = { .range = { (uintptr_t)matrix[0], BYTES },
+                                     .mode = UFFDIO_REGISTER_MODE_MISSING };
     if (file < 0 || ioctl(file, UFFDIO_API, &api) || ioctl(file, UFFDIO_REGISTER, &range)) exit(2);
     if (pthread_create(&thread, NULL, provide, &file)) exit(2);
     multiply_all();
@@ -140,8 +152,9 @@ static void userfault(void)
     tell(served >= BYTES / PAGE, "each page was provided");
 }
 
-/* ---- crashes. As Python's faulthandler does it: first the handler is taken away, so whoever faults next ends the process at once; then
-   the report is written, which takes its time; then the process dies of the signal. */
+/* ---- crashes. This does as Python's faulthandler: it first removes the handler, so the next thread to
+   fault ends the process at once. Then it writes the report, which takes time, and then the process dies
+   of the signal. */
 
 static void say(const char *line) { (void)!write(STDERR_FILENO, line, strlen(line)); }
 
@@ -150,7 +163,8 @@ static void report(int number, siginfo_t *info, void *unused)
     (void)info, (void)unused;
     signal(number, SIG_DFL);
     say("report: begun\n");
-    say(syscall(SYS_gettid) == getpid() ? "report: in the thread that called\n" : "report: in another thread\n");
+    say(syscall(SYS_gettid) == getpid() ? "report: in the thread that called\n"
+                                        : "report: in another thread\n");
     for (int i = 0; i < 20; i++) usleep(1000);
     say("report: whole\n");
     raise(number);
@@ -173,7 +187,7 @@ int main(int argc, char **argv)
     alarm(100);
     for (int i = 0; i < 3; i++) matrix[i] = map(-1);
     fill_ones();
-    multiply_all();                      /* what the BLAS starts, it has started */
+    multiply_all();                      /* the BLAS has now started what it starts */
     if (strcmp(how, "barrier") == 0) barrier(2, PROT_READ, atoi(more));
     else if (strcmp(how, "demand") == 0) barrier(0, PROT_NONE, atoi(more));
     else if (strcmp(how, "truncated") == 0) truncated(atoi(more));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Forks while another thread's first call waits in the dynamic linker, with libraries half mapped. The child multiplies in two types and opens
-   a library. Knows nothing of libgpublas. Usage: halfway LIBRARY: exit 0 if the child was right, 1 if not, 2 on a usage error; prints what the
-   fork took, in ms. */
+/* Forks while another thread's first call waits in the dynamic linker, with libraries half mapped. The
+   child multiplies in two types and opens a library. Knows nothing of libgpublas. Usage: halfway LIBRARY.
+   Exits with 0 if the child was right, with 1 if not, with 2 on a usage error. Prints the time of the
+   fork, in ms. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-            const int *, const float *, float *, const int *);
-void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *, const int *, const double *,
-            const int *, const double *, double *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+            const int *, const double *, const int *, const double *, double *, const int *);
 
 static int single_is_right(void)
 {
@@ -32,7 +33,11 @@ static int double_is_right(void)
     return y[0] == 7 && y[3] == 22;
 }
 
-static void *first_call(void *unused) { return single_is_right(), unused; }
+static void *first_call(void *unused)
+{
+    single_is_right();
+    return unused;
+}
 
 static double now_ms(void)
 {
@@ -56,6 +61,7 @@ int main(int count, char **arguments)
     }
     printf("%.0f\n", now_ms() - begin);
     fflush(stdout);
-    if (child < 0 || waitpid(child, &status, 0) != child || status) fprintf(stderr, "the child ended with %#x\n", (unsigned)status);
+    if (child < 0 || waitpid(child, &status, 0) != child || status)
+        fprintf(stderr, "the child ended with %#x\n", (unsigned)status);
     _exit(status != 0);                      /* the thread never returns */
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Every driver call failing, at every occurrence, once and from then on, with errors that pass and errors that stay; in and out of core,
-   every form of kernel, three betas, operands in host and device memory. Each case is a child that makes three calls; preloaded, on the
-   software libcuda (fakecuda_fail). Fine: C of each call, the canaries round it, one warning at most of a kind, and no call on the GPU
-   after a sticky error. The parent makes the operands and what C is to be, once a configuration: children compare.
-   Usage: inject SEED SLICES [FOLDER]: one slice of all cases: as many seeds in a row are all of them; a log in FOLDER. inject CONFIGURATION
-   RULE: that one, aloud, as printed. Exits with 1 if one was wrong. */
+/* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors
+   that stay; in and out of core, with every form of kernel, three betas, operands in host and device
+   memory. Each case is a child that makes three calls, preloaded, on the software libcuda (fakecuda_fail).
+   A case is right if C of each call is right, the canaries around it live, there is at most one warning of
+   a kind, and no call uses the GPU after a sticky error. Once a configuration, the parent makes the
+   operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice of all cases;
+   SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that case alone,
+   with its output, as it was printed. Exits with 1 if one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +14,7 @@
 #include "include/gpublas.h"
 #include "tests/programs/matrix.h"
 
-/* libcuda's own names, so that no CUDA header is needed; and the software one's control. */
+/* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
 static struct {
     int (*init)(unsigned), (*retain)(void **, int), (*push)(void *), (*alloc)(unsigned long long *, size_t);
     int (*up)(unsigned long long, const void *, size_t), (*down)(void *, unsigned long long, size_t);
@@ -21,18 +23,23 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct shape { const char *name, *trans; int m, n, k; const char *option, *value; } shapes[] = {
-    { "in core", "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },           { "transposed", "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
-    { "panels", "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },     { "FP16 slices", "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
-    { "cut k", "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },            { "packed", "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
-    { "k shared out", "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" } };
+static const struct shape { const char *name, *trans; int m, n, k; const char *option, *value;
+} shapes[] = { { "in core", "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
+               { "transposed", "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
+               { "panels", "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },
+               { "FP16 slices", "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
+               { "cut k", "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },
+               { "packed", "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
+               { "k shared out", "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" } };
 static const float betas[] = { 0, 1, 0.5f };
-static const struct place { const char *name; bool a, b, c; } places[] = {
-    { "all in host memory", false, false, false }, { "C on the GPU", false, false, true }, { "A on the GPU", true, false, false },
-    { "all on the GPU", true, true, true } };
+static const struct place { const char *name; bool a, b, c;
+} places[] = { { "all in host memory", false, false, false },
+               { "C on the GPU", false, false, true },
+               { "A on the GPU", true, false, false },
+               { "all on the GPU", true, true, true } };
 static const char *const codes[] = { "2", "209", "200", "719", "46", "999", "999!" };
-enum { SHAPES = sizeof shapes / sizeof *shapes, BETAS = 3, PLACES = 4, CODES = sizeof codes / sizeof *codes, CALLS = 3, PAD = 3,
-    FUNCTIONS = 48 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, BETAS = 3, PLACES = 4, CODES = sizeof codes / sizeof *codes,
+       CALLS = 3, PAD = 3, FUNCTIONS = 48 };
 
 typedef struct occurrences { char function[40]; int count; } occurrences;
 
@@ -40,10 +47,10 @@ typedef struct occurrences { char function[40]; int count; } occurrences;
 
 typedef struct operand {
     int rows, cols;
-    float *host;                     /* rows + PAD a column, what the call gets or what is to go up */
+    float *host;                     /* rows + PAD a column: what the call gets, or what goes up */
     unsigned long long device;
 } operand;
-static operand a, b, c;              /* of this configuration, C as it is before a call */
+static operand a, b, c;              /* of this configuration; C as it is before a call */
 static float *right;                 /* and after it, with all canaries */
 
 static size_t bytes_of(const operand *x) { return (size_t)(x->rows + PAD) * (size_t)x->cols * sizeof(float); }
@@ -52,22 +59,30 @@ static operand make(int rows, int cols, int seed)
 {
     operand x = { .rows = rows, .cols = cols };
     x.host = malloc(bytes_of(&x));
-    for (int i = 0; i < (rows + PAD) * cols; i++) x.host[i] = (float)(2 * ((i * 7 + i / 13 * 5 + seed) % 5 - 2));
+    for (int i = 0; i < (rows + PAD) * cols; i++)
+        x.host[i] = (float)(2 * ((i * 7 + i / 13 * 5 + seed) % 5 - 2));
     return x;
 }
 
-static float at(const operand *x, bool transposed, int i, int j) { return transposed ? x->host[j + i * (x->rows + PAD)]
-    : x->host[i + j * (x->rows + PAD)]; }
+static float at(const operand *x, bool transposed, int i, int j)
+{
+    return transposed ? x->host[j + i * (x->rows + PAD)] : x->host[i + j * (x->rows + PAD)];
+}
 
 static void make_operands(const struct shape *s, float beta)
 {
     const bool ta = s->trans[0] == 'T', tb = s->trans[1] == 'T';
-    free(a.host), free(b.host), free(c.host), free(right);
-    a = make(ta ? s->k : s->m, ta ? s->m : s->k, 1), b = make(tb ? s->n : s->k, tb ? s->k : s->n, 2), c = make(s->m, s->n, 3);
+    free(a.host);
+    free(b.host);
+    free(c.host);
+    free(right);
+    a = make(ta ? s->k : s->m, ta ? s->m : s->k, 1);
+    b = make(tb ? s->n : s->k, tb ? s->k : s->n, 2);
+    c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
     for (int j = 0; j < s->n; j++)
         for (int i = 0; i < s->m; i++) {
-            float *to = &right[i + j * (c.rows + PAD)];      /* whole numbers below 2^24: exact in any order */
+            float *to = &right[i + j * (c.rows + PAD)];  /* whole numbers below 2^24, exact in any order */
             *to = beta == 0 ? 0 : beta * *to;
             for (int p = 0; p < s->k; p++) *to += at(&a, ta, i, p) * at(&b, tb, p, j);
         }
@@ -75,7 +90,7 @@ static void make_operands(const struct shape *s, float beta)
 
 /* ---- in the child */
 
-/* On the GPU if it is to be there. A and B are only read; C is new each time. */
+/* Places an operand on the GPU if it belongs there. A and B are only read; C is new each time. */
 static operand place_one(const operand *from, bool up, bool is_new)
 {
     operand x = *from;
@@ -86,18 +101,21 @@ static operand place_one(const operand *from, bool up, bool is_new)
 
 static float *where(const operand *x) { return x->device ? (float *)(uintptr_t)x->device : x->host; }
 
-/* Is C right, and all round it? */
+/* True if C and everything around it are right. */
 static bool is_right(const operand *now)
 {
     float *x = now->host;
     if (now->device) {
         x = malloc(bytes_of(now));
-        if (!x || cuda.down(x, now->device, bytes_of(now))) return true;      /* gone with its context: there is nothing to judge */
+        /* Lost with its context, so there is nothing to judge. */
+        if (!x || cuda.down(x, now->device, bytes_of(now))) return true;
     }
     if (memcmp(x, right, bytes_of(now)) == 0) return true;
     for (int i = 0; i < (now->rows + PAD) * now->cols; i++)
         if (x[i] != right[i]) {
-            if (aloud) printf("  C(%d,%d) is %g, not %g\n", i % (now->rows + PAD), i / (now->rows + PAD), (double)x[i], (double)right[i]);
+            if (aloud)
+                printf("  C(%d,%d) is %g, not %g\n", i % (now->rows + PAD), i / (now->rows + PAD),
+                       (double)x[i], (double)right[i]);
             return false;
         }
     return true;                                                              /* zeros of the other sign */
@@ -108,9 +126,12 @@ static void open_driver(void)
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW), *context;
     if (!libcuda || !(*(void **)&cuda.fail = dlsym(libcuda, "fakecuda_fail"))) _exit(91);
     *(void **)&cuda.pause = dlsym(libcuda, "fakecuda_pause");
-    *(void **)&cuda.init = dlsym(libcuda, "cuInit"), *(void **)&cuda.retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain");
-    *(void **)&cuda.push = dlsym(libcuda, "cuCtxPushCurrent_v2"), *(void **)&cuda.alloc = dlsym(libcuda, "cuMemAlloc_v2");
-    *(void **)&cuda.up = dlsym(libcuda, "cuMemcpyHtoD_v2"), *(void **)&cuda.down = dlsym(libcuda, "cuMemcpyDtoH_v2");
+    *(void **)&cuda.init = dlsym(libcuda, "cuInit");
+    *(void **)&cuda.retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain");
+    *(void **)&cuda.push = dlsym(libcuda, "cuCtxPushCurrent_v2");
+    *(void **)&cuda.alloc = dlsym(libcuda, "cuMemAlloc_v2");
+    *(void **)&cuda.up = dlsym(libcuda, "cuMemcpyHtoD_v2");
+    *(void **)&cuda.down = dlsym(libcuda, "cuMemcpyDtoH_v2");
     cuda.pause(1);
     if (cuda.init(0) || cuda.retain(&context, 0) || cuda.push(context)) _exit(92);
 }
@@ -122,7 +143,8 @@ static uint64_t gpu_calls(void)
     return now.gpu_calls;
 }
 
-/* Exits with 0, 1 (wrong), 2 (wrong, with operands on the GPU: a warning must say so), 3 (the GPU used after a sticky error). */
+/* Exits with 0; 1 (wrong); 2 (wrong, with operands on the GPU, of which a warning must say so); 3 (the GPU
+   was used after a sticky error). */
 static _Noreturn void child(const struct shape *s, float beta, const struct place *place, const char *rule)
 {
     const float one = 1;
@@ -134,28 +156,31 @@ static _Noreturn void child(const struct shape *s, float beta, const struct plac
     open_driver();
     cuda.fail(rule);
     for (int call = 0; call < CALLS; call++) {
-        const operand my_a = place_one(&a, place->a && !lost, false), my_b = place_one(&b, place->b && !lost, false);
+        const operand my_a = place_one(&a, place->a && !lost, false),
+                      my_b = place_one(&b, place->b && !lost, false);
         const operand my_c = place_one(&c, place->c && !lost, true);
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        sgemm_(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, &one, where(&my_a), &lda, where(&my_b), &ldb, &beta, where(&my_c), &ldc);
+        sgemm_(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, &one, where(&my_a), &lda, where(&my_b), &ldb,
+               &beta, where(&my_c), &ldc);
         cuda.pause(1);
         if (lost && gpu_calls() != before) worst = 3;
         if (!is_right(&my_c)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);
         unsigned long long probe;
-        lost = lost || cuda.alloc(&probe, 16);      /* memory is plenty: only a lost context refuses */
+        lost = lost || cuda.alloc(&probe, 16);      /* memory is plentiful, so only a lost context refuses */
     }
     exit(worst);
 }
 
-/* ---- cases: numbers made of a configuration, a driver function, an occurrence, a code, once or from then on */
+/* ---- cases: a number stands for a configuration, a driver function, an occurrence, a code, and once or
+   from then on */
 
 typedef struct plan { occurrences of[FUNCTIONS]; int functions; } plan;
 
 static char folder[256] = ".";
 
-/* What every child would do first: find libcuda and make its poison. */
+/* Does what every child would do first: finds libcuda and makes its poison. */
 static void warm(void)
 {
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
@@ -166,10 +191,11 @@ static void warm(void)
 /* The places of a configuration have the same operands. */
 static void prepare(int configuration)
 {
-    if (!right || configuration % PLACES == 0) make_operands(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS]);
+    if (!right || configuration % PLACES == 0)
+        make_operands(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS]);
 }
 
-/* Runs a child; returns its status, its stderr in text. */
+/* Runs a child and returns its status; text receives its stderr. */
 static int run(int configuration, const char *rule, const char *log, char *text, size_t room)
 {
     int pipes[2], status = 0;
@@ -179,12 +205,15 @@ static int run(int configuration, const char *rule, const char *log, char *text,
     const pid_t pid = fork();
     if (pid == 0) {
         alarm(60);
-        dup2(pipes[1], 2), close(pipes[0]);
+        dup2(pipes[1], 2);
+        close(pipes[0]);
         if (log) setenv("FAKECUDA_LOG", log, 1);
-        child(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS], &places[configuration % PLACES], rule);
+        child(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS],
+              &places[configuration % PLACES], rule);
     }
     close(pipes[1]);
-    for (ssize_t more; length + 1 < room && (more = read(pipes[0], text + length, room - 1 - length)) > 0;) length += (size_t)more;
+    for (ssize_t more; length + 1 < room && (more = read(pipes[0], text + length, room - 1 - length)) > 0;)
+        length += (size_t)more;
     text[length] = 0;
     close(pipes[0]);
     if (pid < 0 || waitpid(pid, &status, 0) != pid) abort();
@@ -208,8 +237,11 @@ static plan count_calls(int configuration)
         line[strcspn(line, " ")] = 0;
         int i = 0;
         while (i < p.functions && strcmp(p.of[i].function, line)) i++;
-        /* A pop cannot fail; without an answer on clusters a launch is as large as the GPU, which the software libcuda does not admit. */
-        if (strcmp(line, "kernel") == 0 || strcmp(line, "cuCtxPopCurrent") == 0 || strstr(line, "Occupancy") || i == FUNCTIONS) continue;
+        /* A pop cannot fail. Without an answer on clusters a launch is as large as the GPU, which the
+           software libcuda refuses. */
+        if (strcmp(line, "kernel") == 0 || strcmp(line, "cuCtxPopCurrent") == 0 || strstr(line, "Occupancy")
+            || i == FUNCTIONS)
+            continue;
         if (i == p.functions) memcpy(p.of[p.functions++].function, line, sizeof p.of[0].function - 1);
         p.of[i].count++;
     }
@@ -224,22 +256,25 @@ static int lines_with(const char *text, const char *what)
     return count;
 }
 
-/* True if the case went as it has to. */
+/* True if the case went as it must. */
 static bool fine(int configuration, const char *rule)
 {
     char text[8192];
     const int status = run(configuration, rule, NULL, text, sizeof text);
-    const bool told = lines_with(text, "cannot be reached any more") == 1, one_each = lines_with(text, "the GPU failed") <= 1
-                      && lines_with(text, "cannot be reached any more") <= 1 && lines_with(text, "gpublas: ") <= 2;
+    const bool told = lines_with(text, "cannot be reached any more") == 1,
+               one_each = lines_with(text, "the GPU failed") <= 1
+                          && lines_with(text, "cannot be reached any more") <= 1
+                          && lines_with(text, "gpublas: ") <= 2;
     const bool good = (status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 2 && told)) && one_each;
     if (!good || aloud)
         printf("%s %d %s: %s, beta %g, %s: status %#x\n%s", good ? "fine" : "WRONG", configuration, rule,
-            shapes[configuration / BETAS / PLACES].name,
-               (double)betas[configuration / PLACES % BETAS], places[configuration % PLACES].name, (unsigned)status, text);
+               shapes[configuration / BETAS / PLACES].name, (double)betas[configuration / PLACES % BETAS],
+               places[configuration % PLACES].name, (unsigned)status, text);
     return good;
 }
 
-/* By its name, not by its number: how often the driver is asked whether an event is over differs from run to run. FNV-1a. */
+/* By the case's name and not by its number, because the number of questions whether an event is over
+   differs from run to run. FNV-1a. */
 static unsigned slice_of(int configuration, const char *rule, unsigned slices)
 {
     uint64_t hash = UINT64_C(14695981039346656037) ^ (uint64_t)configuration;
@@ -267,7 +302,8 @@ int main(int argc, char **argv)
             for (int occurrence = 1; occurrence <= p.of[f].count; occurrence++)
                 for (int kind = 0; kind < 2 * CODES; kind++) {
                     char rule[80];
-                    snprintf(rule, sizeof rule, "%s:%d%s:%s", p.of[f].function, occurrence, kind % 2 ? "+" : "", codes[kind / 2]);
+                    snprintf(rule, sizeof rule, "%s:%d%s:%s", p.of[f].function, occurrence,
+                             kind % 2 ? "+" : "", codes[kind / 2]);
                     number++;
                     if (slice_of(configuration, rule, slices) != slice) continue;
                     cases++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One product of small integers, the same bits on every route and from every host: for programs whose business is not the product but what
-   happens around it. */
+/* One product of small integers, with the same bits on every route and from every host. For programs that
+   test what happens around the product. */
 #ifndef INTEGERS_H
 #define INTEGERS_H
 
@@ -9,7 +9,7 @@
 enum { N = 130 };
 static float a[N * N], b[N * N], shared_c[N * N];
 static int exact[N * N];
-static int wrong;                /* checks that were */
+static int wrong;                /* checks that were wrong */
 
 static inline void tell(bool right, const char *what)
 {
@@ -19,13 +19,16 @@ static inline void tell(bool right, const char *what)
 
 static inline void fill(void)
 {
-    for (int i = 0; i < N * N; i++) a[i] = (float)(i * 7 % 11 - 5), b[i] = (float)(i * 5 % 7 - 3);
+    for (int i = 0; i < N * N; i++) {
+        a[i] = (float)(i * 7 % 11 - 5);
+        b[i] = (float)(i * 5 % 7 - 3);
+    }
     for (int j = 0; j < N; j++)
         for (int p = 0; p < N; p++)
             for (int i = 0; i < N; i++) exact[i + j * N] += (int)a[i + p * N] * (int)b[p + j * N];
 }
 
-/* C = A B, C of N x N full of NaN before. */
+/* C = A B, where C of N x N is full of NaN before. */
 static inline void call(float *c)
 {
     const int n = N;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A BLAS loaded in the ways that programs load one. Usage: launch close|space|deep|spin LIBRARY: opens the library and computes with what
-   it exports, closes it, and exits with 7 if all was right; `space`: in a name space of its own (dlmopen); `deep`: with RTLD_DEEPBIND;
-   `spin`: opened, used and closed again and again. */
+/* A BLAS loaded in the ways that programs load one. Usage: launch close|space|deep|spin LIBRARY. Opens the
+   library, computes with what it exports, closes it, and exits with 7 if all was right. space: in a name
+   space of its own (dlmopen); deep: with RTLD_DEEPBIND; spin: opens, uses and closes it again and again. */
 #include <dlfcn.h>
 #include <unistd.h>
 
-typedef void gemm(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-    const float *,
-                  const int *, const float *, float *, const int *);
+typedef void gemm(const char *, const char *, const int *, const int *, const int *, const float *,
+                  const float *, const int *, const float *, const int *, const float *, float *,
+                  const int *);
 static gemm *opened;
-#define sgemm_ opened                /* what integers.h calls */
+#define sgemm_ opened                /* the name that integers.h calls */
 #define MATRIX_OWN_PROTOTYPES
 #include "integers.h"
 
 static bool use(const char *how, const char *path)
 {
-    void *library = strcmp(how, "space") == 0 ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW)
-                                              : dlopen(path, RTLD_NOW | (strcmp(how, "deep") == 0 ? RTLD_DEEPBIND : 0));
+    void *library = strcmp(how, "space") == 0
+                        ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW)
+                        : dlopen(path, RTLD_NOW | (strcmp(how, "deep") == 0 ? RTLD_DEEPBIND : 0));
     if (!library) {
         printf("%s\n", dlerror());
         return false;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A program whose main returns while other threads multiply, or while a library is starting behind them; a watchdog tells where each
-   thread stands if it does not end. Knows nothing of libgpublas. Usage: leave calls|start|large [SEED [SECONDS [N]]]
-   calls: four threads have each multiplied once, and main returns at some later moment; start: at some moment of the first 0.7 s;
-   large: in the midst of products that take long. Exit 0; 1: a product was wrong; 8: a thread crashed; 9: it did not end within so many seconds (10). */
+/* A program whose main returns while other threads multiply, or while a library starts in the background.
+   If it does not end, a watchdog prints where each thread stands. Knows nothing of libgpublas. Usage:
+   leave calls|start|large [SEED [SECONDS [N]]]. calls: four threads have each multiplied once, and main
+   returns at some later moment; start: main returns at some moment of the first 0.7 s; large: in the
+   middle of products that take long. Exits with 0; with 1 if a product was wrong, 8 if a thread crashed, 9
+   if the program did not end within SECONDS (10). */
 #include <dirent.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -16,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-            const int *, const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 
 enum { THREADS = 4 };
 static int size = 600;
@@ -31,7 +33,7 @@ static double now(void)
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-/* C = A B of ones, and looked at here and there. */
+/* C = A B of ones, checked at a few places. */
 static void *multiply(void *unused)
 {
     const int n = size;
@@ -85,8 +87,8 @@ static void show(const char *task, const char *what)
 static void show_all(void)
 {
     DIR *tasks = opendir("/proc/self/task");
-    tell("leave: %.1f s old, main returned %.1f s ago, %d products\n", now() - begun_s, returned_s > 0 ? now() - returned_s : 0.0,
-         atomic_load(&multiplied));
+    tell("leave: %.1f s old, main returned %.1f s ago, %d products\n", now() - begun_s,
+         returned_s > 0 ? now() - returned_s : 0.0, atomic_load(&multiplied));
     for (struct dirent *task; tasks && (task = readdir(tasks));) {
         if (task->d_name[0] == '.' || atol(task->d_name) == syscall(SYS_gettid)) continue;
         tell("thread %s%s\n", task->d_name, atol(task->d_name) == getpid() ? " (main)" : "");
@@ -99,7 +101,7 @@ static void show_all(void)
     }
 }
 
-/* One thread's crash is told, the others wait for the end. */
+/* The crash of one thread is printed; the others wait for the end. */
 static void on_crash(int number, siginfo_t *info, void *unused)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -107,12 +109,13 @@ static void on_crash(int number, siginfo_t *info, void *unused)
     (void)number, (void)unused;
     while (atomic_flag_test_and_set(&told)) sleep(1);
     const long self = syscall(SYS_gettid);
-    tell("leave: thread %ld%s crashed, main returned %.6f s ago, at %p:\n", self, self == getpid() ? " (main)" : "",
-         returned_s > 0 ? now() - returned_s : 0.0, info->si_addr);
+    tell("leave: thread %ld%s crashed, main returned %.6f s ago, at %p:\n", self,
+         self == getpid() ? " (main)" : "", returned_s > 0 ? now() - returned_s : 0.0, info->si_addr);
     FILE *maps = fopen("/proc/self/maps", "r");
     unsigned long first, last;
     while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%lx-%lx", &first, &last) == 2 && first <= (unsigned long)info->si_addr && (unsigned long)info->si_addr < last)
+        if (sscanf(line, "%lx-%lx", &first, &last) == 2 && first <= (unsigned long)info->si_addr
+            && (unsigned long)info->si_addr < last)
             tell("  %s", line);
     on_question(0);
     _exit(8);
@@ -144,7 +147,8 @@ int main(int argc, char **argv)
         if (pthread_create(&thread, NULL, multiply, NULL)) return 1;
     if (strcmp(how, "start") == 0) usleep((unsigned)(seed * 13577) % 700000);
     else if (strcmp(how, "calls") == 0) while (atomic_load(&multiplied) < 2 * THREADS) usleep(100);
-    if (strcmp(how, "start") != 0) usleep((unsigned)(seed * 1377) % (strcmp(how, "large") == 0 ? 1500000 : 50000));
+    if (strcmp(how, "start") != 0)
+        usleep((unsigned)(seed * 1377) % (strcmp(how, "large") == 0 ? 1500000 : 50000));
     returned_s = now();
     return 0;
 }

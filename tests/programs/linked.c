@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that links one BLAS library, whatever it is, and uses all kinds of its names: computed, forwarded, functions that return
-   float, double, int and complex, hidden string lengths, an xerbla_ of its own. Integer-valued operands: every sum is exact, so the
-   output is the same on any BLAS. With an argument it also names the BLAS libraries in the process, on stderr. */
+/* A program that links one BLAS library, whichever it is, and uses all kinds of its names: computed and
+   forwarded ones, functions that return float, double, int and complex, hidden string lengths, an xerbla_
+   of its own. The operands are small integers, so every sum is exact and the output is the same on any
+   BLAS. With an argument it also names the BLAS libraries in the process, on stderr. */
 #include "matrix.h"
 #include <complex.h>
 #include <link.h>
@@ -12,12 +13,12 @@ float snrm2_(const int *, const float *, const int *);
 int isamax_(const int *, const float *, const int *);
 float complex cdotc_(const int *, const float complex *, const int *, const float complex *, const int *);
 double complex zdotu_(const int *, const double complex *, const int *, const double complex *, const int *);
-void sgemv_(const char *, const int *, const int *, const float *, const float *, const int *, const float *, const int *, const float *, float *,
-            const int *, size_t);
-void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *, const int *, const double *,
-            const int *, const double *, double *, const int *, size_t, size_t);
-void strsm_(const char *, const char *, const char *, const char *, const int *, const int *, const float *, const float *, const int *, float *,
-            const int *, size_t, size_t, size_t, size_t);
+void sgemv_(const char *, const int *, const int *, const float *, const float *, const int *, const float *,
+            const int *, const float *, float *, const int *, size_t);
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+            const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
+void strsm_(const char *, const char *, const char *, const char *, const int *, const int *, const float *,
+            const float *, const int *, float *, const int *, size_t, size_t, size_t, size_t);
 void cblas_ssyrk(int, int, int, int, int, float, const float *, int, float, float *, int);
 float cblas_sasum(int, const float *, int);
 
@@ -34,7 +35,8 @@ static int tell(struct dl_phdr_info *object, size_t size, void *nothing)
     (void)size, (void)nothing;
     const char *base = strrchr(object->dlpi_name, '/');
     base = base ? base + 1 : object->dlpi_name;
-    if (strstr(base, "blas") || strstr(base, "blis") || strstr(base, "mkl") || strstr(base, "atlas")) fprintf(stderr, "blas: %s\n", object->dlpi_name);
+    if (strstr(base, "blas") || strstr(base, "blis") || strstr(base, "mkl") || strstr(base, "atlas"))
+        fprintf(stderr, "blas: %s\n", object->dlpi_name);
     return 0;
 }
 
@@ -64,8 +66,8 @@ int main(int count, char **words)
     printf("xerbla_ %d\n", reported);
     dgemm_("T", "N", &n, &n, &n, &d1, da, &n, da, &n, &d0, dc, &n, 1, 1);
     printf("dgemm_ %g\n", dc[N + 2]);
-    printf("sdot_ %g, ddot_ %g, snrm2_ %g, isamax_ %d\n", (double)sdot_(&n, a, &one, b, &two), ddot_(&n, da, &one, da, &two),
-           (double)snrm2_(&one, a + 17, &one), isamax_(&n, a, &one));
+    printf("sdot_ %g, ddot_ %g, snrm2_ %g, isamax_ %d\n", (double)sdot_(&n, a, &one, b, &two),
+           ddot_(&n, da, &one, da, &two), (double)snrm2_(&one, a + 17, &one), isamax_(&n, a, &one));
     float complex x = cdotc_(&three, u, &one, v, &one);
     double complex y = zdotu_(&two, s, &one, t, &one);
     printf("cdotc_ %g%+gi, zdotu_ %g%+gi\n", (double)crealf(x), (double)cimagf(x), creal(y), cimag(y));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Libraries that are BLAS hosts of a kind that is not installed here, by plain loops.
-   -DWIDE: libmwblas.so (MATLAB): plain names with 64-bit integers, and nothing in the file's name says so; it speaks up when it is given
-   32-bit ones. -DWHEEL: a wheel's own names with 32-bit integers. -DHIDDEN: libmkl_rt.so.2: plain names with 32-bit integers, complex
-   results through a hidden first argument.
-   -DFORWARDER: names that jump to a library chosen at run time: the one that the variable BACKEND names; -DLATE, with
-   libblastrampoline's mark: or later the one that lbt_forward is given; -DFLEXI, with FlexiBLAS's: it asks that one before its own names work,
-   and dies of a call meanwhile. */
+/* Libraries that mimic, with plain loops, BLAS hosts that are not installed here. -DWIDE: libmwblas.so
+   (MATLAB), whose plain names take 64-bit integers, though nothing in the file's name says so; it
+   complains if it is given 32-bit ones. -DWHEEL: a wheel's own names with 32-bit integers. -DHIDDEN:
+   libmkl_rt.so.2, whose plain names take 32-bit integers and return complex results through a hidden first
+   argument. -DFORWARDER: names that jump to a library chosen at run time, the one that the variable
+   BACKEND names. -DLATE, with libblastrampoline's mark: or later to the one that lbt_forward is given.
+   -DFLEXI, with FlexiBLAS's mark: it opens that one before its own names work, and crashes if called
+   meanwhile. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
@@ -22,15 +23,17 @@ typedef int32_t integer;
 typedef int32_t integer;
 #define SGEMM sgemm_
 #endif
-void SGEMM(const char *, const char *, const integer *, const integer *, const integer *, const float *, const float *, const integer *,
-           const float *, const integer *, const float *, float *, const integer *);
+void SGEMM(const char *, const char *, const integer *, const integer *, const integer *, const float *,
+           const float *, const integer *, const float *, const integer *, const float *, float *,
+           const integer *);
 integer isamax_(const integer *n, const float *x, const integer *incx);
 
 #ifdef FORWARDER
 static void *backend;
 static int (*its_isamax)(const integer *, const float *, const integer *);
-static void (*its_sgemm)(const char *, const char *, const integer *, const integer *, const integer *, const float *, const float *,
-                         const integer *, const float *, const integer *, const float *, float *, const integer *, size_t, size_t);
+static void (*its_sgemm)(const char *, const char *, const integer *, const integer *, const integer *,
+                         const float *, const float *, const integer *, const float *, const integer *,
+                         const float *, float *, const integer *, size_t, size_t);
 
 static void load(const char *path)
 {
@@ -39,7 +42,10 @@ static void load(const char *path)
     const float x[] = { 1, 2, 1 };
     const integer n = 3, one = 1;
     if (library) *(void **)&isamax = dlsym(library, "isamax_");
-    if (!isamax || isamax(&n, x, &one) != 2) printf("no BLAS in %s: %s\n", path, dlerror()), exit(9);
+    if (!isamax || isamax(&n, x, &one) != 2) {
+        printf("no BLAS in %s: %s\n", path, dlerror());
+        exit(9);
+    }
     backend = library;
     its_isamax = isamax;
     *(void **)&its_sgemm = dlsym(backend, "sgemm_");
@@ -67,8 +73,9 @@ integer isamax_(const integer *n, const float *x, const integer *incx)
     return backend ? its_isamax(n, x, incx) : 0;
 }
 
-void SGEMM(const char *ta, const char *tb, const integer *m, const integer *n, const integer *k, const float *alpha, const float *a,
-           const integer *lda, const float *b, const integer *ldb, const float *beta, float *c, const integer *ldc)
+void SGEMM(const char *ta, const char *tb, const integer *m, const integer *n, const integer *k,
+           const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,
+           const float *beta, float *c, const integer *ldc)
 {
     its_sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 1, 1);
 }
@@ -93,16 +100,19 @@ void zdotu_(number *result, const int *n, const number *x, const int *incx, cons
     number sum = { 0, 0 };
     for (int i = 0; i < *n; i++) {
         const number a = x[i * *incx], b = y[i * *incy];
-        sum.re += a.re * b.re - a.im * b.im, sum.im += a.re * b.im + a.im * b.re;
+        sum.re += a.re * b.re - a.im * b.im;
+        sum.im += a.re * b.im + a.im * b.re;
     }
     *result = sum;
 }
 #endif
 
-void SGEMM(const char *ta, const char *tb, const integer *m, const integer *n, const integer *k, const float *alpha, const float *a,
-           const integer *lda, const float *b, const integer *ldb, const float *beta, float *c, const integer *ldc)
+void SGEMM(const char *ta, const char *tb, const integer *m, const integer *n, const integer *k,
+           const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,
+           const float *beta, float *c, const integer *ldc)
 {
-    if ((int64_t)*m >> 40 || (int64_t)*n >> 40 || (int64_t)*k >> 40 || (int64_t)*lda >> 40 || (int64_t)*ldb >> 40 || (int64_t)*ldc >> 40) {
+    if ((int64_t)*m >> 40 || (int64_t)*n >> 40 || (int64_t)*k >> 40 || (int64_t)*lda >> 40
+        || (int64_t)*ldb >> 40 || (int64_t)*ldc >> 40) {
         fprintf(stderr, "sizes that are none: m = %lld\n", (long long)*m);
         return;
     }
@@ -110,7 +120,8 @@ void SGEMM(const char *ta, const char *tb, const integer *m, const integer *n, c
         for (integer i = 0; i < *m; i++) {
             float sum = 0;
             for (integer p = 0; p < *k; p++)
-                sum += (*ta == 'N' ? a[i + p * *lda] : a[p + i * *lda]) * (*tb == 'N' ? b[p + j * *ldb] : b[j + p * *ldb]);
+                sum += (*ta == 'N' ? a[i + p * *lda] : a[p + i * *lda])
+                       * (*tb == 'N' ? b[p + j * *ldb] : b[j + p * *ldb]);
             c[i + j * *ldc] = *alpha * sum + (*beta == 0 ? 0 : *beta * c[i + j * *ldc]);
         }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the process around a BLAS call may expect to be left alone: its registers, signals, environment, CUDA context, and its way to end.
-   Knows nothing of libgpublas. Values are small integers: every route gives the same bits. Usage: process WHAT [COUNT]; prints a line a
-   check, exits with 1 if one was wrong, or as `exits` below say. An alarm ends what hangs. */
+/* What the process around a BLAS call may expect to be left alone: its registers, signals, environment,
+   CUDA context, and its way to end. Knows nothing of libgpublas. Values are small integers, so every route
+   gives the same bits. Usage: process WHAT [COUNT]. Prints a line a check and exits with 1 if one was
+   wrong, or as `exits` below says. An alarm ends what hangs. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fenv.h>
@@ -23,7 +24,8 @@ static uint64_t sum_of_environment(void)
 {
     uint64_t sum = (uint64_t)(uintptr_t)environ;
     for (char **entry = environ; *entry; entry++)
-        for (const char *at = *entry; *at; at++) sum = sum * 31 + (unsigned char)*at + (uint64_t)(uintptr_t)*entry;
+        for (const char *at = *entry; *at; at++)
+            sum = sum * 31 + (unsigned char)*at + (uint64_t)(uintptr_t)*entry;
     return sum;
 }
 
@@ -32,15 +34,18 @@ static uint64_t sum_of_handlers(void)
     uint64_t sum = 0;
     for (int i = 1; i < NSIG; i++) {
         struct sigaction action;
-        if (sigaction(i, NULL, &action) == 0) sum = sum * 31 + (uint64_t)(uintptr_t)action.sa_handler + (uint64_t)action.sa_flags;
+        if (sigaction(i, NULL, &action) == 0)
+            sum = sum * 31 + (uint64_t)(uintptr_t)action.sa_handler + (uint64_t)action.sa_flags;
     }
     return sum;
 }
 
 static void state(int count)
 {
-    const unsigned modes[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_TOWARD_ZERO | _MM_FLUSH_ZERO_ON, _MM_ROUND_DOWN | 0x40 };
-    bool answers = true, control = true, x87 = true, error = true, mask = true, folder = true, environment = true, handlers = true;
+    const unsigned modes[] = { _MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_TOWARD_ZERO | _MM_FLUSH_ZERO_ON,
+                               _MM_ROUND_DOWN | 0x40 };
+    bool answers = true, control = true, x87 = true, error = true, mask = true, folder = true,
+         environment = true, handlers = true;
     char before[4096], after[4096];
     sigset_t set, now;
     for (int round = 0; round < count; round++) {
@@ -85,8 +90,10 @@ static void context(int count)
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW), *primary = NULL, *now = NULL;
     if (!libcuda) return tell(false, "no libcuda.so.1");
     int (*init)(unsigned), (*current)(void **), (*retain)(void **, int), (*push)(void *);
-    *(void **)&init = dlsym(libcuda, "cuInit"), *(void **)&current = dlsym(libcuda, "cuCtxGetCurrent");
-    *(void **)&retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain"), *(void **)&push = dlsym(libcuda, "cuCtxPushCurrent_v2");
+    *(void **)&init = dlsym(libcuda, "cuInit");
+    *(void **)&current = dlsym(libcuda, "cuCtxGetCurrent");
+    *(void **)&retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain");
+    *(void **)&push = dlsym(libcuda, "cuCtxPushCurrent_v2");
     if (init(0) || retain(&primary, 0)) return tell(false, "no device");
     bool none = true, own = true, answers = true;
     for (int round = 0; round < count; round++) {
@@ -109,8 +116,16 @@ static volatile sig_atomic_t alarms, profiles;
 static sigjmp_buf back;
 static char *forbidden;
 
-static void on_alarm(int number) { (void)number, alarms++; }
-static void on_profile(int number) { (void)number, profiles++; }
+static void on_alarm(int number)
+{
+    (void)number;
+    alarms++;
+}
+static void on_profile(int number)
+{
+    (void)number;
+    profiles++;
+}
 static void on_fault(int number, siginfo_t *info, void *unused)
 {
     (void)number, (void)unused;
@@ -120,14 +135,16 @@ static void on_fault(int number, siginfo_t *info, void *unused)
 
 static void handle(int number, void (*handler)(int))
 {
-    struct sigaction action = { .sa_handler = handler };      /* no SA_RESTART: every slow system call is cut */
+    /* No SA_RESTART, so every slow system call is interrupted. */
+    struct sigaction action = { .sa_handler = handler };
     sigaction(number, &action, NULL);
 }
 
 static bool still_handles(int number, void (*handler)(int))
 {
     struct sigaction action;
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler == handler && !(action.sa_flags & SA_RESTART);
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == handler
+           && !(action.sa_flags & SA_RESTART);
 }
 
 static void signals(int count)
@@ -135,22 +152,27 @@ static void signals(int count)
     const struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
     struct sigaction fault = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
     bool answers = true;
-    handle(SIGALRM, on_alarm), handle(SIGPROF, on_profile);
+    handle(SIGALRM, on_alarm);
+    handle(SIGPROF, on_profile);
     sigaction(SIGSEGV, &fault, NULL);
-    setitimer(ITIMER_REAL, &often, NULL), setitimer(ITIMER_PROF, &often, NULL);
-    for (int round = 0; round < count || (alarms < 20 && round < 100000); round++) answers &= multiply(shared_c);
-    setitimer(ITIMER_REAL, &never, NULL), setitimer(ITIMER_PROF, &never, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    setitimer(ITIMER_PROF, &often, NULL);
+    for (int round = 0; round < count || (alarms < 20 && round < 100000); round++)
+        answers &= multiply(shared_c);
+    setitimer(ITIMER_REAL, &never, NULL);
+    setitimer(ITIMER_PROF, &never, NULL);
     tell(answers, "answers in a storm of SIGALRM and SIGPROF");
     tell(alarms >= 20, "SIGALRM was heard all along");
-    tell(still_handles(SIGALRM, on_alarm) && still_handles(SIGPROF, on_profile), "their handlers are still there");
+    tell(still_handles(SIGALRM, on_alarm) && still_handles(SIGPROF, on_profile),
+         "their handlers are still there");
     forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool caught = sigsetjmp(back, 1) != 0;
     if (!caught) *(volatile char *)forbidden = 1;
     tell(caught, "the program's SIGSEGV handler gets the program's fault");
 }
 
-/* SIGINT in the midst of a call, whose handler leaves it by siglongjmp (which POSIX does not allow, and interpreters did). Later calls
-   are right. */
+/* SIGINT in the middle of a call, whose handler leaves the call by siglongjmp. POSIX does not allow that,
+   but interpreters have done it. Later calls are right. */
 static void on_interrupt(int number)
 {
     (void)number;
@@ -176,7 +198,7 @@ static void interrupts(int count)
     tell(answers, "and those after it are right");
 }
 
-/* ---- ways to end, in the midst of other threads' calls; each exits with 7 */
+/* ---- ways to end in the middle of other threads' calls; each exits with 7 */
 
 static void *compute(void *unused)
 {
@@ -196,7 +218,11 @@ static void start_threads(void)
         if (!multiply(shared_c)) _exit(1);
 }
 
-static void leave_now(int number) { (void)number, _exit(7); }
+static void leave_now(int number)
+{
+    (void)number;
+    _exit(7);
+}
 static void multiply_at_exit(void)
 {
     if (!multiply(shared_c)) _exit(1);
@@ -204,7 +230,7 @@ static void multiply_at_exit(void)
 
 static void ends(const char *how, int count)
 {
-    if (strcmp(how, "atexit") == 0) {                /* before, and after, the library under test is there */
+    if (strcmp(how, "atexit") == 0) {                /* Before and after the library under test is loaded. */
         atexit(multiply_at_exit);
         if (!multiply(shared_c)) _exit(1);
         atexit(multiply_at_exit);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* What once was wrong: complex scalars that are no real numbers, a batch whose second group is illegal, C on the GPU or in both memories
-   when a driver call fails; pinned operands, whose kernels waited for all of them; operands in strips of several kinds of memory. Usage:
-   regressions scalars | device | mixed | pinned | places. Exits with the number of wrong results. Needs libcuda for the last four. */
+/* What once was wrong: complex scalars that are no real numbers; a batch whose second group is illegal; C
+   on the GPU or in both memories when a driver call fails; pinned operands, whose kernels waited for all
+   of them; operands in strips of several kinds of memory. Usage: regressions scalars | device | mixed |
+   pinned | places. Exits with the number of wrong results. All but the first need libcuda. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *, const int *,
-            const float *, float *, const int *);
-void cgemm_(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *, const void *, const int *,
-            const void *, void *, const int *);
-void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
-                       const float **, const int *, const float *, float **, const int *, int, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
+void cgemm_(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+            const int *, const void *, const int *, const void *, void *, const int *);
+void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *,
+                       const float **, const int *, const float **, const int *, const float *, float **,
+                       const int *, int, const int *);
 
-/* libcuda's own names (cuda.h maps cuMemAlloc to cuMemAlloc_v2), so that no CUDA header is needed here. */
+/* libcuda's own names, so that no CUDA header is needed here (cuda.h maps cuMemAlloc to cuMemAlloc_v2). */
 int cuInit(unsigned);
 int cuDevicePrimaryCtxRetain(void **, int);
 int cuCtxPushCurrent_v2(void *);
@@ -35,7 +37,7 @@ static int scalars(void)
         cgemm_("N", "N", &one, &one, k, &alpha, &a, &one, &b, &one, &beta, &c, &one);
         wrong += c != right;
     }
-    /* An illegal second group: nothing of the first one is written. */
+    /* The second group is illegal, so nothing of the first one is written. */
     const int trans[] = { 111, 111 }, m[] = { 2, 2 }, n[] = { 2, -2 }, size[] = { 1, 1 };
     const float alphas[] = { 1, 1 }, betas[] = { 0, 0 };
     float x[4] = { 1, 1, 1, 1 }, y[4] = { 9, 9, 9, 9 }, z[4] = { 9, 9, 9, 9 };
@@ -51,12 +53,13 @@ static void start(void)
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxPushCurrent_v2(context)) exit(99);
 }
 
-/* C on the GPU, in panels, beta = 1: small integers, so that every order of sums is exact. */
+/* C on the GPU, in panels, beta = 1. The numbers are small integers, so every order of sums is exact. */
 static int device(void)
 {
     const int m = 700, n = 600, k = 1100;
     const float alpha = 1, beta = 1;
-    float *a = malloc(4u * m * k), *b = malloc(4u * k * n), *c = malloc(4u * m * n), *out = malloc(4u * m * n);
+    float *a = malloc(4u * m * k), *b = malloc(4u * k * n), *c = malloc(4u * m * n),
+          *out = malloc(4u * m * n);
     unsigned long long at = 0;
     int wrong = 0;
     for (int i = 0; i < m * k; i++) a[i] = (float)(i * 7 % 11 - 5);
@@ -90,7 +93,8 @@ static int mixed(void)
     for (int i = 0; i < N * N; i++) a[i] = 1;
     for (int l = 0; l < COUNT; l++) {
         for (int i = 0; i < N * N; i++) home[l][i] = 5;
-        as[l] = a, cs[l] = home[l];
+        as[l] = a;
+        cs[l] = home[l];
     }
     if (cuMemAlloc_v2(&at, sizeof home[0]) || cuMemcpyHtoD_v2(at, home[COUNT - 1], sizeof home[0])) return 98;
     cs[COUNT - 1] = (float *)(uintptr_t)at;
@@ -101,7 +105,7 @@ static int mixed(void)
     return wrong > 90 ? 90 : wrong;
 }
 
-/* All of them pinned, in several strips. */
+/* All operands are pinned, in several strips. */
 static int pinned(void)
 {
     const int n = 2048, k = 256;
@@ -111,7 +115,10 @@ static int pinned(void)
     start();
     if (cuMemHostAlloc(&at, 4u * (2 * n * k + n * n), 0)) exit(99);
     float *a = at, *b = a + n * k, *c = b + n * k;
-    for (int i = 0; i < n * k; i++) a[i] = (float)(i * 7 % 11 - 5), b[i] = (float)(i * 5 % 13 - 6);
+    for (int i = 0; i < n * k; i++) {
+        a[i] = (float)(i * 7 % 11 - 5);
+        b[i] = (float)(i * 5 % 13 - 6);
+    }
     sgemm_("N", "N", &n, &n, &k, &alpha, a, &n, b, &k, &beta, c, &n);
     for (int i = 0; i < n; i += 101)
         for (int j = 0; j < n; j += 97) {
@@ -124,7 +131,7 @@ static int pinned(void)
 
 enum memory { ORDINARY, PINNED, DEVICE, MEMORIES };
 
-/* New numbers each time: those of the call before may still be where this one's are to come. */
+/* New numbers each time, because those of the call before may still be where this call's are to come. */
 static void fill(float *in[MEMORIES], int count, int number)
 {
     for (int i = 0; i < count; i++) in[ORDINARY][i] = (float)(i * 7 % 11 % (5 + number) - 3);
@@ -132,8 +139,8 @@ static void fill(float *in[MEMORIES], int count, int number)
     if (cuMemcpyHtoD_v2((uintptr_t)in[DEVICE], in[PINNED], 4u * (size_t)count)) exit(99);
 }
 
-/* A and B each in ordinary, pinned or device memory, C in ordinary memory, in several strips: which copy is queued first is another matter in
-   each of the nine. */
+/* A and B each in ordinary, pinned or device memory, C in ordinary memory, in several strips. In each of
+   the nine cases another copy is queued first. */
 static int places(void)
 {
     const int n = 1024, k = 64;
@@ -145,13 +152,17 @@ static int places(void)
         unsigned long long device;
         void *pinned;
         in[x][ORDINARY] = malloc(4u * (size_t)(n * k));
-        if (!c || !in[x][ORDINARY] || cuMemHostAlloc(&pinned, 4u * (size_t)(n * k), 0) || cuMemAlloc_v2(&device, 4u * (size_t)(n * k))) exit(99);
-        in[x][PINNED] = pinned, in[x][DEVICE] = (float *)(uintptr_t)device;
+        if (!c || !in[x][ORDINARY] || cuMemHostAlloc(&pinned, 4u * (size_t)(n * k), 0)
+            || cuMemAlloc_v2(&device, 4u * (size_t)(n * k)))
+            exit(99);
+        in[x][PINNED] = pinned;
+        in[x][DEVICE] = (float *)(uintptr_t)device;
     }
     for (int which = 0; which < MEMORIES * MEMORIES; which++) {
         const int of_a = which / MEMORIES, of_b = which % MEMORIES;
         int bad = 0;
-        fill(in[0], n * k, which), fill(in[1], n * k, which + 1);
+        fill(in[0], n * k, which);
+        fill(in[1], n * k, which + 1);
         sgemm_("N", "N", &n, &n, &k, &alpha, in[0][of_a], &n, in[1][of_b], &k, &beta, c, &n);
         for (int i = 0; i < n; i += 31)
             for (int j = 0; j < n; j += 7) {
@@ -159,7 +170,8 @@ static int places(void)
                 for (int l = 0; l < k; l++) sum += in[0][ORDINARY][i + l * n] * in[1][ORDINARY][l + j * k];
                 bad |= c[i + j * n] != sum;
             }
-        if (bad) fprintf(stderr, "wrong: A %d, B %d (0: ordinary, 1: pinned, 2: device memory)\n", of_a, of_b);
+        if (bad)
+            fprintf(stderr, "wrong: A %d, B %d (0: ordinary, 1: pinned, 2: device memory)\n", of_a, of_b);
         wrong += bad;
     }
     return wrong;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that resets its GPU: cudaDeviceReset, as numba's cuda.close() and many a test suite do it. Nothing here knows of libgpublas.
-   usage: reset rounds COUNT [left]   a product, a reset, in turn; left: the program itself does not use the GPU again
-          reset beside COUNT          four threads' products while the first one resets. An alarm ends what hangs.
-   A line a round, of what the driver says of the context; exits with 1 if a product was wrong. */
+/* A program that resets its GPU by cudaDeviceReset, as numba's cuda.close() and many a test suite do.
+   Nothing here knows of libgpublas. Usage: reset rounds COUNT [left]: a product and a reset in turn; left:
+   the program itself does not use the GPU again. reset beside COUNT: four threads' products while the
+   first one resets. An alarm ends what hangs. Prints a line a round about what the driver says of the
+   context; exits with 1 if a product was wrong. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +13,8 @@
 #include "matrix.h"
 
 enum { THREADS = 4 };
-static int (*init)(unsigned), (*retain)(void **, int), (*reset)(int), (*state)(int, unsigned *, int *), (*current)(void *);
+static int (*init)(unsigned), (*retain)(void **, int), (*reset)(int), (*state)(int, unsigned *, int *),
+    (*current)(void *);
 static int (*number)(void *, unsigned long long *);
 static void *primary;
 static atomic_int wrong, calls, over;
@@ -20,11 +22,20 @@ static atomic_int wrong, calls, over;
 static void open_driver(void)
 {
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!libcuda) printf("no libcuda.so.1\n"), exit(77);
-    *(void **)&init = dlsym(libcuda, "cuInit"), *(void **)&retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain");
-    *(void **)&reset = dlsym(libcuda, "cuDevicePrimaryCtxReset_v2"), *(void **)&state = dlsym(libcuda, "cuDevicePrimaryCtxGetState");
-    *(void **)&current = dlsym(libcuda, "cuCtxSetCurrent"), *(void **)&number = dlsym(libcuda, "cuCtxGetId");
-    if (init(0)) printf("no device\n"), exit(77);
+    if (!libcuda) {
+        printf("no libcuda.so.1\n");
+        exit(77);
+    }
+    *(void **)&init = dlsym(libcuda, "cuInit");
+    *(void **)&retain = dlsym(libcuda, "cuDevicePrimaryCtxRetain");
+    *(void **)&reset = dlsym(libcuda, "cuDevicePrimaryCtxReset_v2");
+    *(void **)&state = dlsym(libcuda, "cuDevicePrimaryCtxGetState");
+    *(void **)&current = dlsym(libcuda, "cuCtxSetCurrent");
+    *(void **)&number = dlsym(libcuda, "cuCtxGetId");
+    if (init(0)) {
+        printf("no device\n");
+        exit(77);
+    }
 }
 
 static void say(const char *when)
@@ -38,7 +49,7 @@ static void say(const char *when)
     fflush(stdout);
 }
 
-/* C = A B, all ones; C full of what is wrong before. */
+/* C = A B of ones, where C is full of wrong numbers before. */
 static void multiply(int n, const float *ones, float *c)
 {
     const float one = 1, zero = 0;
@@ -61,13 +72,18 @@ static void rounds(int count, bool left)
     enum { LARGE = 700, SMALL = 64 };
     float *ones = matrix(LARGE), *c = matrix(LARGE);
     for (int i = 0; i < count; i++) {
-        if (i == 0 || !left) retain(&primary, 0), current(primary);
-        multiply(LARGE, ones, c), multiply(SMALL, ones, c);
+        if (i == 0 || !left) {
+            retain(&primary, 0);
+            current(primary);
+        }
+        multiply(LARGE, ones, c);
+        multiply(SMALL, ones, c);
         say("before the reset");
         const int result = reset(0);
         say(result ? "the reset was refused" : "after the reset");
     }
-    multiply(LARGE, ones, c), multiply(SMALL, ones, c);
+    multiply(LARGE, ones, c);
+    multiply(SMALL, ones, c);
 }
 
 static void *again_and_again(void *argument)
@@ -86,7 +102,8 @@ static void beside(int count)
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, again_and_again, (void *)&sizes[i])) abort();
     for (int i = 0; i < count; i++) {
-        for (const int before = calls; calls < before + 2 * THREADS;) nanosleep(&(struct timespec){ 0, 100000 * (1 + i % 7) }, NULL);
+        for (const int before = calls; calls < before + 2 * THREADS;)
+            nanosleep(&(struct timespec){ 0, 100000 * (1 + i % 7) }, NULL);
         const int result = reset(0);
         say(result ? "the reset was refused" : "after a reset");
         if (i % 2) retain(&primary, 0);

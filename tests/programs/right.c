@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For languages that load a library and call it: *right = 1 if a product of small integers by sgemm_ is exact. Knows nothing of libgpublas. */
+/* For languages that load a library and call it: *right = 1 if a product of small integers by sgemm_ is
+   exact. Knows nothing of libgpublas. */
 #include "matrix.h"
 
 void right(int *right)

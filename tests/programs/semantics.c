@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What SGEMM promises and no public suite looks at, through every door. Knows nothing of libgpublas: run it plain, then preloaded.
-   Usage: semantics [strict]. Prints a line a check, and more on a wrong one; exits 1 if any was wrong. Without `strict` it leaves out
-   what OpenBLAS 0.3.21 and BLIS 0.9 get wrong: both read A and B when alpha = 0, BLIS drops beta = NaN. */
+/* What SGEMM promises and no public suite checks, through every door. Knows nothing of libgpublas; run it
+   plain, then preloaded. Usage: semantics [strict]. Prints a line a check, and more about a wrong one;
+   exits with 1 if any was wrong. Without `strict` it leaves out what OpenBLAS 0.3.21 and BLIS 0.9 do
+   wrong: both read A and B when alpha = 0, and BLIS drops beta = NaN. */
 #include "matrix.h"
 #include <errno.h>
 #include <fenv.h>
@@ -16,18 +17,21 @@
 
 static void through_fortran(const product *p)
 {
-    sgemm_(&p->ta, &p->tb, &p->m, &p->n, &p->k, &p->alpha, p->a, &p->lda, p->b, &p->ldb, &p->beta, p->c, &p->ldc);
+    sgemm_(&p->ta, &p->tb, &p->m, &p->n, &p->k, &p->alpha, p->a, &p->lda, p->b, &p->ldb, &p->beta, p->c,
+           &p->ldc);
 }
 
 static void through_columns(const product *p)
 {
-    cblas_sgemm(COLUMN, cblas_trans(p->ta), cblas_trans(p->tb), p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+    cblas_sgemm(COLUMN, cblas_trans(p->ta), cblas_trans(p->tb), p->m, p->n, p->k, p->alpha, p->a, p->lda,
+                p->b, p->ldb, p->beta, p->c, p->ldc);
 }
 
 /* Row-major with the operands exchanged is the same product. */
 static void through_rows(const product *p)
 {
-    cblas_sgemm(ROW, cblas_trans(p->tb), cblas_trans(p->ta), p->n, p->m, p->k, p->alpha, p->b, p->ldb, p->a, p->lda, p->beta, p->c, p->ldc);
+    cblas_sgemm(ROW, cblas_trans(p->tb), cblas_trans(p->ta), p->n, p->m, p->k, p->alpha, p->b, p->ldb, p->a,
+                p->lda, p->beta, p->c, p->ldc);
 }
 
 typedef struct door {
@@ -35,10 +39,12 @@ typedef struct door {
     void (*call)(const product *p);
 } door;
 
-static const door doors[] = { { "sgemm_", through_fortran }, { "cblas_sgemm, columns", through_columns }, { "cblas_sgemm, rows", through_rows } };
+static const door doors[] = { { "sgemm_", through_fortran },
+                              { "cblas_sgemm, columns", through_columns },
+                              { "cblas_sgemm, rows", through_rows } };
 enum { DOORS = sizeof doors / sizeof *doors };
 
-/* ---- telling */
+/* ---- output */
 
 static int wrong;
 
@@ -48,7 +54,7 @@ static void tell(bool right, const char *what, const char *where)
     wrong += !right;
 }
 
-/* Do the product on a copy of C through the door and judge it. */
+/* Computes the product on a copy of C through the door and checks it. */
 static bool computes(const door *via, product p, uint64_t seed)
 {
     p.uplo = 'G';
@@ -57,20 +63,25 @@ static bool computes(const door *via, product p, uint64_t seed)
     memcpy(p.c, old, (size_t)most(p.ldc, 1) * (size_t)most(p.n, 1) * sizeof(float));
     via->call(&p);
     bool right = product_is_right(&p, old);
-    if (!right) printf("  %c%c m=%d n=%d k=%d alpha=%g beta=%g lda=%d ldb=%d ldc=%d\n", p.ta, p.tb, p.m, p.n, p.k, (double)p.alpha, (double)p.beta, p.lda, p.ldb, p.ldc);
+    if (!right)
+        printf("  %c%c m=%d n=%d k=%d alpha=%g beta=%g lda=%d ldb=%d ldc=%d\n", p.ta, p.tb, p.m, p.n, p.k,
+               (double)p.alpha, (double)p.beta, p.lda, p.ldb, p.ldc);
     free(old);
     free(p.c);
     return right;
 }
 
-/* A product of random operands with that much padding. */
-static bool random_product(const door *via, const char *trans, const int mnk[3], const float scale[2], int padding)
+/* A product of random operands with this much padding. */
+static bool random_product(const door *via, const char *trans, const int mnk[3], const float scale[2],
+                           int padding)
 {
-    product p = { .ta = trans[0], .tb = trans[1], .m = mnk[0], .n = mnk[1], .k = mnk[2], .alpha = scale[0], .beta = scale[1] };
+    product p = { .ta = trans[0], .tb = trans[1], .m = mnk[0], .n = mnk[1], .k = mnk[2], .alpha = scale[0],
+                  .beta = scale[1] };
     p.lda = most(1, transposed(p.ta) ? p.k : p.m) + padding;
     p.ldb = most(1, transposed(p.tb) ? p.n : p.k) + padding;
     p.ldc = most(1, p.m) + padding;
-    float *a = random_matrix(p.lda, transposed(p.ta) ? p.m : p.k, 1), *b = random_matrix(p.ldb, transposed(p.tb) ? p.k : p.n, 2);
+    float *a = random_matrix(p.lda, transposed(p.ta) ? p.m : p.k, 1),
+          *b = random_matrix(p.ldb, transposed(p.tb) ? p.k : p.n, 2);
     p.a = a;
     p.b = b;
     bool right = computes(via, p, 3);
@@ -79,11 +90,12 @@ static bool random_product(const door *via, const char *trans, const int mnk[3],
     return right;
 }
 
-/* ---- the checks: each is given a door */
+/* ---- the checks: each gets a door */
 
 static void all_transpositions(const door *via)
 {
-    static const char *const pairs[] = { "NN", "NT", "NC", "TN", "TT", "TC", "CN", "CT", "CC", "nn", "nt", "tn", "tt", "cn", "nc", "cc" };
+    static const char *const pairs[] = { "NN", "NT", "NC", "TN", "TT", "TC", "CN", "CT",
+                                         "CC", "nn", "nt", "tn", "tt", "cn", "nc", "cc" };
     bool right = true;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         right &= random_product(via, pairs[i], (int[]){ 37, 29, 41 }, (float[]){ 0.75f, -1.25f }, 5);
@@ -106,7 +118,9 @@ static void degenerate_sizes(const door *via)
     bool right = true;
     for (int bits = 0; bits < 8; bits++)
         for (int beta = 0; beta < 3; beta++)
-            right &= random_product(via, "NT", (int[]){ bits & 1 ? 0 : 7, bits & 2 ? 0 : 5, bits & 4 ? 0 : 3 }, (float[]){ 1, 0.5f * (float)beta }, 2);
+            right &= random_product(via, "NT",
+                                    (int[]){ bits & 1 ? 0 : 7, bits & 2 ? 0 : 5, bits & 4 ? 0 : 3 },
+                                    (float[]){ 1, 0.5f * (float)beta }, 2);
     tell(right, "m, n, k = 0 with beta = 0, 1/2, 1", via->name);
 }
 
@@ -123,7 +137,8 @@ static void operands_not_read(const door *via)
     tell(right, "alpha = 0 or k = 0 with NULL A and B", via->name);
     float *a = random_matrix(33, 33, 22);
     a[7] = NAN;
-    tell(computes(via, (product){ 'N', 'N', 33, 33, 33, 0, a, 33, a, 33, 1.5f, NULL, 33, 'G' }, 23), "alpha = 0 drops NaN of A and B", via->name);
+    tell(computes(via, (product){ 'N', 'N', 33, 33, 33, 0, a, 33, a, 33, 1.5f, NULL, 33, 'G' }, 23),
+         "alpha = 0 drops NaN of A and B", via->name);
     free(a);
 }
 
@@ -142,7 +157,8 @@ static void nan_of_operands(const door *via)
 
 static void nan_of_c(const door *via)
 {
-    float *a = random_matrix(50, 50, 10), *b = random_matrix(50, 50, 11), *old = random_matrix(50, 50, 12), *c = random_matrix(50, 50, 12);
+    float *a = random_matrix(50, 50, 10), *b = random_matrix(50, 50, 11), *old = random_matrix(50, 50, 12),
+          *c = random_matrix(50, 50, 12);
     product p = { 'N', 'N', 50, 50, 50, 1, a, 50, b, 50, 0, c, 50, 'G' };
     for (int i = 0; i < 2500; i++) c[i] = i % 3 ? NAN : -INFINITY;
     via->call(&p);
@@ -167,7 +183,8 @@ static void nan_of_c(const door *via)
 static void nan_beta(const door *via)
 {
     static const int mnk[] = { 20, 20, 20 };
-    tell(random_product(via, "NN", mnk, (float[]){ 1, NAN }, 0) && random_product(via, "NN", mnk, (float[]){ NAN, 1 }, 0),
+    tell(random_product(via, "NN", mnk, (float[]){ 1, NAN }, 0)
+             && random_product(via, "NN", mnk, (float[]){ NAN, 1 }, 0),
          "alpha or beta = NaN spreads", via->name);
 }
 
@@ -188,7 +205,7 @@ static void subnormals(const door *via)
     tell(right, "subnormal results are kept exactly", via->name);
 }
 
-/* `count` floats that end where an unmapped page begins; the address to unmap in *pages. */
+/* `count` floats that end where an unmapped page begins; *pages is the address to unmap. */
 static float *guarded(size_t count, void **pages, size_t *bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (count * sizeof(float) + page - 1) / page * page;
@@ -205,7 +222,8 @@ static void unmapped_after_the_end(const door *via)
     bool right = true;
     for (int i = 0; i < 4; i++) {
         product p = { pairs[i][0], pairs[i][1], 301, 77, 55, 1, NULL, 333, NULL, 111, 0.5f, NULL, 350, 'G' };
-        int rows[] = { p.ta == 'N' ? p.m : p.k, p.tb == 'N' ? p.k : p.n, p.m }, columns[] = { p.ta == 'N' ? p.k : p.m, p.tb == 'N' ? p.n : p.k, p.n };
+        int rows[] = { p.ta == 'N' ? p.m : p.k, p.tb == 'N' ? p.k : p.n, p.m },
+            columns[] = { p.ta == 'N' ? p.k : p.m, p.tb == 'N' ? p.n : p.k, p.n };
         int lds[] = { p.lda, p.ldb, p.ldc };
         float *x[3], *old = NULL;
         void *pages[3];
@@ -216,7 +234,8 @@ static void unmapped_after_the_end(const door *via)
             x[o] = guarded(count, &pages[o], &bytes[o]);
             memcpy(x[o], fill, count * sizeof(float));
             if (o < 2) {
-                mprotect(pages[o], bytes[o] - (size_t)sysconf(_SC_PAGESIZE), PROT_READ);   /* A and B may be read-only as well */
+                /* A and B may be read-only as well. */
+                mprotect(pages[o], bytes[o] - (size_t)sysconf(_SC_PAGESIZE), PROT_READ);
                 free(fill);
             } else
                 old = fill;
@@ -256,7 +275,7 @@ static void state_kept(const door *via)
     pthread_sigmask(SIG_BLOCK, &some, &before);
     feclearexcept(FE_ALL_EXCEPT);
     errno = 4711;
-    unsigned control = _mm_getcsr() & ~0x3fu;   /* but for the sticky flags */
+    unsigned control = _mm_getcsr() & ~0x3fu;   /* all but the sticky flags */
     bool right = computes(via, (product){ 'N', 'N', 64, 64, 64, 1, a, 64, a, 64, 0, NULL, 64, 'G' }, 20);
     right &= (_mm_getcsr() & ~0x3fu) == control && fegetround() == FE_TONEAREST;
     pthread_sigmask(SIG_SETMASK, &before, &after);
@@ -289,11 +308,14 @@ static void *work(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t seed = (uint64_t)(1000 + 10 * w->index + 100 * round);
         float *a = random_matrix(BLOCK, DEPTH, seed), *b = random_matrix(DEPTH, COLUMNS, seed + 1);
-        float *own = malloc((size_t)BLOCK * COLUMNS * sizeof *own), *old = random_matrix(BLOCK, COLUMNS, 5), *c = w->c + (size_t)w->index * BLOCK;
-        for (int j = 0; j < COLUMNS; j++) memcpy(c + (size_t)j * TALL, old + (size_t)j * BLOCK, BLOCK * sizeof *c);
+        float *own = malloc((size_t)BLOCK * COLUMNS * sizeof *own), *old = random_matrix(BLOCK, COLUMNS, 5),
+              *c = w->c + (size_t)w->index * BLOCK;
+        for (int j = 0; j < COLUMNS; j++)
+            memcpy(c + (size_t)j * TALL, old + (size_t)j * BLOCK, BLOCK * sizeof *c);
         product p = { 'N', 'N', BLOCK, COLUMNS, DEPTH, 1, a, BLOCK, b, DEPTH, 0.5f, c, TALL, 'G' };
         w->via->call(&p);
-        for (int j = 0; j < COLUMNS; j++) memcpy(own + (size_t)j * BLOCK, c + (size_t)j * TALL, BLOCK * sizeof *c);
+        for (int j = 0; j < COLUMNS; j++)
+            memcpy(own + (size_t)j * BLOCK, c + (size_t)j * TALL, BLOCK * sizeof *c);
         p.c = own;
         p.ldc = BLOCK;
         w->right = w->right && product_is_right(&p, old);
@@ -346,12 +368,18 @@ static const struct illegal {
     int number;      /* sgemm_'s */
     product p;
 } illegals[] = {
-    { 1, { 'X', 'N', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },    { 2, { 'N', '?', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
-    { 3, { 'N', 'N', -1, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },   { 4, { 'N', 'N', 5, -1, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
-    { 5, { 'N', 'N', 5, 5, -1, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },   { 8, { 'N', 'N', 5, 5, 3, 1, NULL, 4, NULL, 5, 0, NULL, 5, 'G' } },
-    { 8, { 'T', 'N', 5, 5, 7, 1, NULL, 6, NULL, 7, 0, NULL, 5, 'G' } },    { 10, { 'N', 'N', 5, 3, 5, 1, NULL, 5, NULL, 4, 0, NULL, 5, 'G' } },
-    { 10, { 'n', 't', 5, 7, 5, 1, NULL, 5, NULL, 6, 0, NULL, 5, 'G' } },   { 13, { 'N', 'N', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 4, 'G' } },
-    { 3, { 'N', 'N', -1, -1, -1, 1, NULL, 0, NULL, 0, 0, NULL, 0, 'G' } }, { 13, { 'N', 'N', 5, 0, 5, 0, NULL, 5, NULL, 5, 1, NULL, 4, 'G' } },
+    { 1, { 'X', 'N', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
+    { 2, { 'N', '?', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
+    { 3, { 'N', 'N', -1, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
+    { 4, { 'N', 'N', 5, -1, 5, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
+    { 5, { 'N', 'N', 5, 5, -1, 1, NULL, 5, NULL, 5, 0, NULL, 5, 'G' } },
+    { 8, { 'N', 'N', 5, 5, 3, 1, NULL, 4, NULL, 5, 0, NULL, 5, 'G' } },
+    { 8, { 'T', 'N', 5, 5, 7, 1, NULL, 6, NULL, 7, 0, NULL, 5, 'G' } },
+    { 10, { 'N', 'N', 5, 3, 5, 1, NULL, 5, NULL, 4, 0, NULL, 5, 'G' } },
+    { 10, { 'n', 't', 5, 7, 5, 1, NULL, 5, NULL, 6, 0, NULL, 5, 'G' } },
+    { 13, { 'N', 'N', 5, 5, 5, 1, NULL, 5, NULL, 5, 0, NULL, 4, 'G' } },
+    { 3, { 'N', 'N', -1, -1, -1, 1, NULL, 0, NULL, 0, 0, NULL, 0, 'G' } },
+    { 13, { 'N', 'N', 5, 0, 5, 0, NULL, 5, NULL, 5, 1, NULL, 4, 'G' } },
 };
 
 static void illegal_arguments(void)
@@ -366,22 +394,27 @@ static void illegal_arguments(void)
         p.c = c;
         reported = -1;
         through_fortran(&p);
-        bool this = reported == illegals[i].number && strncmp(reporter, "SGEMM", 5) == 0 && memcmp(c, old, sizeof c) == 0;
-        if (!this) printf("  case %zu: number %d of '%s', wanted %d\n", i, reported, reporter, illegals[i].number);
+        bool this = reported == illegals[i].number && strncmp(reporter, "SGEMM", 5) == 0
+                    && memcmp(c, old, sizeof c) == 0;
+        if (!this)
+            printf("  case %zu: number %d of '%s', wanted %d\n", i, reported, reporter, illegals[i].number);
         right &= this;
     }
     tell(right, "illegal arguments reach xerbla_ with their number, C untouched", "sgemm_");
 
-    /* CBLAS numbers differ from host to host, so they are printed: the output must be the same with and without libgpublas. */
+    /* CBLAS's numbers differ from host to host. They are printed, because the output must be the same with
+       and without libgpublas. */
     right = true;
     printf("numbers through cblas_sgemm:");
     for (int layout = ROW; layout <= COLUMN; layout++)
         for (size_t i = 2; i < sizeof illegals / sizeof *illegals; i++) {
             product p = illegals[i].p;
             reported = -1;
-            cblas_sgemm(layout, cblas_trans(p.ta), cblas_trans(p.tb), p.m, p.n, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc);
+            cblas_sgemm(layout, cblas_trans(p.ta), cblas_trans(p.tb), p.m, p.n, p.k, p.alpha, a, p.lda, b,
+                        p.ldb, p.beta, c, p.ldc);
             printf(" %d", reported);
-            right &= reported > 0 ? memcmp(c, old, sizeof c) == 0 : layout == ROW;   /* some are legal by rows */
+            /* Some are legal by rows. */
+            right &= reported > 0 ? memcmp(c, old, sizeof c) == 0 : layout == ROW;
             memcpy(c, old, sizeof c);
         }
     reported = -1;
@@ -390,7 +423,8 @@ static void illegal_arguments(void)
     reported = -1;
     cblas_sgemm(ROW, 99, NO_TRANS, 5, 5, 5, 1, a, 5, b, 5, 0, c, 5);
     printf(" transa %d\n", reported);
-    tell(right && memcmp(c, old, sizeof c) == 0, "illegal arguments are reported, C untouched", "cblas_sgemm");
+    tell(right && memcmp(c, old, sizeof c) == 0, "illegal arguments are reported, C untouched",
+         "cblas_sgemm");
 }
 
 int main(int count, char **words)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with one thread that multiplies, and knows when a library starts another thread behind it. usage: start gpu|exit|fork|calls [FILE]
-   calls: multiplies thirty times; gpu: multiplies until a product was computed on a GPU; exit: ends as soon as there is a second thread;
-   fork: forks then, and lets the children multiply before it goes on as `gpu`. Exit 0: every product was right, and what was waited for
-   came. FILE: ends when that has been replaced. */
+/* A program with one thread that multiplies and sees when a library starts another thread. Usage: start
+   gpu|exit|fork|calls [FILE]. calls: multiplies thirty times; gpu: multiplies until a product was computed
+   on a GPU; exit: ends as soon as there is a second thread; fork: forks at that moment, and lets the
+   children multiply before it goes on as `gpu`. Exits with 0 if every product was right and what it waited
+   for came. FILE: ends when that has been replaced. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -17,16 +18,20 @@
 
 enum { N = 400, MOST = 400, FEW = 30 };
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-            const int *, const float *, float *, const int *, size_t, size_t);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *, size_t, size_t);
 
 static float a[N * N], b[N * N], c[N * N];
 
-/* Small whole numbers: every product is exact. */
+/* Small whole numbers, so every product is exact. */
 static int is_right(int n)
 {
     const float one = 1, zero = 0;
-    for (int i = 0; i < n * n; i++) a[i] = (float)(i % 7 - 3), b[i] = (float)(i % 5 - 2), c[i] = 99;
+    for (int i = 0; i < n * n; i++) {
+        a[i] = (float)(i % 7 - 3);
+        b[i] = (float)(i % 5 - 2);
+        c[i] = 99;
+    }
     sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
     for (int i = 0; i < n; i += 13)
         for (int j = 0; j < n; j += 17) {
@@ -90,7 +95,10 @@ int main(int count, char **arguments)
     const struct timespec before = file ? written(file) : (struct timespec){ 0 };
     int forked = 0;
     for (int calls = 0; calls < MOST; calls++) {
-        if (!is_right(N)) return printf("call %d is wrong\n", calls), 1;
+        if (!is_right(N)) {
+            printf("call %d is wrong\n", calls);
+            return 1;
+        }
         if (strcmp(mode, "calls") == 0) {
             if (calls + 1 == FEW) return 0;
             continue;
@@ -98,11 +106,15 @@ int main(int count, char **arguments)
         if (strcmp(mode, "gpu") != 0 && !forked && threads() > 1) {
             if (strcmp(mode, "exit") == 0) return 0;
             forked = 1;
-            if (!children_are_right()) return printf("a child is wrong, or hung\n"), 1;
+            if (!children_are_right()) {
+                printf("a child is wrong, or hung\n");
+                return 1;
+            }
         }
         if (!on_gpu()) continue;
         if (file) wait_for(file, before);
         return strcmp(mode, "exit") == 0 || (strcmp(mode, "fork") == 0 && !forked);
     }
-    return printf("%d calls, none on a GPU\n", MOST), 1;
+    printf("%d calls, none on a GPU\n", MOST);
+    return 1;
 }

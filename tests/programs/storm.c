@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small integers, so every route gives the
-   same bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a product was wrong or a child did not end well, 2 on a usage error;
-   an alarm ends what hangs. */
+/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small
+   integers, so every route gives the same bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a
+   product was wrong or a child did not end well, 2 on a usage error. An alarm ends what hangs. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -21,7 +21,9 @@ static atomic_int wrong, done;
 
 static uint64_t next_random(uint64_t *state)
 {
-    *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
     return *state;
 }
 
@@ -38,8 +40,8 @@ static void fill(void)
             }
 }
 
-/* C(i.., j..) = A(i.., ) B( , j..) over half of the depth or all of it, beta 0 or 1, into memory of leading dimension ld that nobody else's
-   part touches. True if right. */
+/* C(i.., j..) = A(i.., ) B( , j..) over half of the depth or all of it, with beta 0 or 1, into memory of
+   leading dimension ld that nobody else's part touches. True if it is right. */
 static bool multiply(float *c, int ld, const int at[2], const int size[2], bool deep, bool add)
 {
     const int lda = SIDE, ldb = DEPTH, depth = deep ? DEPTH : DEPTH / 2;
@@ -47,10 +49,13 @@ static bool multiply(float *c, int ld, const int at[2], const int size[2], bool 
     const int *wanted = deep ? exact : half;
     for (int j = 0; j < size[1]; j++)
         for (int i = 0; i < size[0]; i++) c[i + (size_t)j * (size_t)ld] = add ? (float)(i % 5) : -1e30f;
-    sgemm_("N", "N", &size[0], &size[1], &depth, &one, a + at[0], &lda, b + at[1] * DEPTH, &ldb, &beta, c, &ld);
+    sgemm_("N", "N", &size[0], &size[1], &depth, &one, a + at[0], &lda, b + at[1] * DEPTH, &ldb, &beta, c,
+           &ld);
     for (int j = 0; j < size[1]; j++)
         for (int i = 0; i < size[0]; i++)
-            if (c[i + (size_t)j * (size_t)ld] != (float)(wanted[at[0] + i + (at[1] + j) * SIDE] + (add ? i % 5 : 0))) return false;
+            if (c[i + (size_t)j * (size_t)ld]
+                != (float)(wanted[at[0] + i + (at[1] + j) * SIDE] + (add ? i % 5 : 0)))
+                return false;
     return true;
 }
 
@@ -58,13 +63,15 @@ static bool multiply(float *c, int ld, const int at[2], const int size[2], bool 
 static void random_product(uint64_t *random, float *c)
 {
     const int most = next_random(random) % 4 ? 60 : SIDE;
-    const int size[2] = { 1 + (int)(next_random(random) % (unsigned)most), 1 + (int)(next_random(random) % (unsigned)most) };
+    const int size[2] = { 1 + (int)(next_random(random) % (unsigned)most),
+                          1 + (int)(next_random(random) % (unsigned)most) };
     const int at[2] = { (int)(next_random(random) % (unsigned)(SIDE - size[0] + 1)),
         (int)(next_random(random) % (unsigned)(SIDE - size[1] + 1)) };
-    if (!multiply(c, SIDE, at, size, next_random(random) & 1, next_random(random) & 1)) atomic_fetch_add(&wrong, 1);
+    if (!multiply(c, SIDE, at, size, next_random(random) & 1, next_random(random) & 1))
+        atomic_fetch_add(&wrong, 1);
 }
 
-/* ---- threads, first: blocks of rows of one C, and products of their own in turn */
+/* ---- threads: blocks of rows of one C, and products of their own in turn */
 
 static float shared_c[SIDE * SIDE];
 static pthread_barrier_t together;
@@ -73,13 +80,15 @@ static int rounds;
 static void *compute(void *argument)
 {
     const int number = (int)(intptr_t)argument, rows = SIDE / (THREADS / BLOCKS), cols = SIDE / BLOCKS;
-    const int at[2] = { number % (THREADS / BLOCKS) * rows, number / (THREADS / BLOCKS) * cols }, size[2] = { rows, cols };
+    const int at[2] = { number % (THREADS / BLOCKS) * rows, number / (THREADS / BLOCKS) * cols },
+              size[2] = { rows, cols };
     uint64_t random = 88172645463325252ull + (uint64_t)number;
     float *own = malloc(sizeof shared_c);
     if (!own) abort();
     pthread_barrier_wait(&together);
     for (int round = 0; round < rounds; round++) {
-        if (!multiply(shared_c + at[0] + at[1] * SIDE, SIDE, at, size, true, round & 1)) atomic_fetch_add(&wrong, 1);
+        if (!multiply(shared_c + at[0] + at[1] * SIDE, SIDE, at, size, true, round & 1))
+            atomic_fetch_add(&wrong, 1);
         random_product(&random, own);
     }
     free(own);
@@ -100,7 +109,7 @@ static void threads(int count)
     }
 }
 
-/* ---- cancel: a thread computes until it is cancelled, at whatever point it then is */
+/* ---- cancel: a thread computes until it is cancelled, wherever it is at that moment */
 
 static sem_t began;
 
@@ -139,7 +148,7 @@ static void cancel(int count)
             if (how != PTHREAD_CANCELED) atomic_fetch_add(&wrong, 1);
         }
         random_product(&random, memory[0]);
-        if (round % 16 == 0) {                       /* nor may a dead thread hold what fork waits for */
+        if (round % 16 == 0) {                       /* and a dead thread may not hold what fork waits for */
             const pid_t child = fork();
             int status = 0;
             if (child == 0) {
@@ -152,7 +161,8 @@ static void cancel(int count)
     for (int i = 0; i < AT_ONCE; i++) free(memory[i]);
 }
 
-/* ---- fork: before the first call, and then from eight threads beside the calls of eight others; every child computes */
+/* ---- fork: before the first call, and then from eight threads beside the calls of eight others; every
+   child computes */
 
 static atomic_int forks_left;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program whose products are worth waiting for what starts behind them, if that comes. Knows nothing of libgpublas. Usage: wait N COUNT:
-   so many products of N x N, a fork after each; or wait FILE: opens a library whose constructor multiplies (this file, -DLIBRARY=N). Exit 1:
-   a product was wrong; 2: a fork took more than 0.5 s. */
+/* A program whose products are so long that waiting for a start in the background pays, if it succeeds.
+   Knows nothing of libgpublas. Usage: wait N COUNT: COUNT products of N x N, with a fork after each. wait
+   FILE: opens a library whose constructor multiplies (this file, -DLIBRARY=N). Exits with 1 if a product
+   was wrong, 2 if a fork took more than 0.5 s. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *, const float *,
-            const int *, const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 
 /* A = B = ones, in mappings of their own. */
 static void multiply(int n)
 {
     const float one = 1, zero = 0;
     const size_t bytes = 4 * (size_t)n * (size_t)n;
-    float *a = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *c = a + bytes / 4;
+    float *a = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+          *c = a + bytes / 4;
     if (a == MAP_FAILED) _exit(1);
     for (size_t i = 0; i < bytes / 4; i++) a[i] = 1;
     sgemm_("N", "N", &n, &n, &n, &one, a, &n, a, &n, &zero, c, &n);
@@ -46,7 +48,10 @@ int main(int count, char **arguments)
         const pid_t child = fork();
         if (child == 0) _exit(0);
         const double took = now() - begin;
-        if (took > 0.5) return printf("a fork took %.3f s\n", took), 2;
+        if (took > 0.5) {
+            printf("a fork took %.3f s\n", took);
+            return 2;
+        }
         if (child > 0) waitpid(child, NULL, 0);
     }
     return 0;

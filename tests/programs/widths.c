@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Callers of BLAS with 32-bit and with 64-bit integers in one process. Knows nothing of libgpublas.
-   -DUSER=int (or int64_t): a library whose function uses_blas calls plain names with integers of that kind, surrounded by others.
-   The program: widths LIBRARY ...: opens each RTLD_LOCAL in turn, and after each calls uses_blas of all that have one, twice; then
-   prints the BLAS libraries of the process, as "blas: PATH". "forward:PATH": has libblastrampoline's mimic forward to that.
-   -DCALLS: the program itself calls the plain names, too; -DSCIPY: it calls scipy_sgemm_ alone; -DDOT: zdotu_. Exit 1: something is wrong. */
+   -DUSER=int (or int64_t): a library whose function uses_blas calls plain names with integers of that
+   kind, surrounded by others. The program: widths LIBRARY ... opens each with RTLD_LOCAL in turn, and
+   after each calls uses_blas of all that have one, twice. Then it prints the BLAS libraries of the
+   process, as "blas: PATH". "forward:PATH" makes libblastrampoline's mimic forward to that. -DCALLS: the
+   program itself also calls the plain names; -DSCIPY: it calls scipy_sgemm_ alone; -DDOT: zdotu_. Exits
+   with 1 if something is wrong. */
 #include <complex.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -23,8 +25,9 @@
 
 #ifdef USER
 typedef USER integer;
-void sgemm_(const char *, const char *, const integer *, const integer *, const integer *, const float *, const float *, const integer *,
-            const float *, const integer *, const float *, float *, const integer *);
+void sgemm_(const char *, const char *, const integer *, const integer *, const integer *, const float *,
+            const float *, const integer *, const float *, const integer *, const float *, float *,
+            const integer *);
 integer isamax_(const integer *, const float *, const integer *);
 double ddot_(const integer *, const double *, const integer *, const double *, const integer *);
 
@@ -77,7 +80,9 @@ static void tell(void)
     char line[4096];
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps))
-        if (strstr(line, " r-xp ") && (strstr(line, "blas.so") || strstr(line, "blas64.so") || strstr(line, "blas-") || strstr(line, "openblas")))
+        if (strstr(line, " r-xp ")
+            && (strstr(line, "blas.so") || strstr(line, "blas64.so") || strstr(line, "blas-")
+                || strstr(line, "openblas")))
             printf("blas: %s", strchr(line, '/'));
     if (maps) fclose(maps);
 }
@@ -90,14 +95,18 @@ int main(int argc, char **argv)
         void (*forward)(const char *);
         *(void **)&forward = dlsym(RTLD_DEFAULT, "lbt_forward");
         if (strncmp(argv[i], "forward:", 8) == 0) forward(argv[i] + 8);
-        else if (!(libraries[count++] = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL))) return printf("%s\n", dlerror()), 2;
+        else if (!(libraries[count++] = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL))) {
+            printf("%s\n", dlerror());
+            return 2;
+        }
         wrong += all_use(libraries, count);
     }
 #if defined(CALLS) || defined(SCIPY)
     wrong += uses_blas_itself() + uses_blas_itself();
 #endif
 #ifdef DOT
-    double _Complex zdotu_(const int *, const double _Complex *, const int *, const double _Complex *, const int *);
+    double _Complex zdotu_(const int *, const double _Complex *, const int *, const double _Complex *,
+                           const int *);
     const double _Complex x[] = { 1 + 2 * I, 3 - I };
     const int two = 2, one = 1;
     wrong += zdotu_(&two, x, &one, x, &one) != 5 - 2 * I;
