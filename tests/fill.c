@@ -16,8 +16,8 @@ const char *const gpb_fill_names[GPB_FILLS] = {
 static bool is_double(enum gpb_type type) { return type == GPB_TYPE_d || type == GPB_TYPE_z; }
 
 /* Nothing that overflows on its way, because it depends on the order of a sum whether that ends in an
-   infinity or in NaN. And no subnormal number times a large one, where it counts whether alpha comes first.
- */
+   infinity or in NaN. And no subnormal number times a large one, where it counts whether alpha comes
+   first. */
 static double hostile(int which)
 {
     static const double some[] = { NAN, INFINITY, -INFINITY, 0, -0.0, 0x1p-149, -0x1p-130, 1.5 };

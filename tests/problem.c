@@ -22,14 +22,13 @@ static gpb_test_shape shape_of(const gpb_problem *p, enum gpb_operand x)
     return gpb_test_row_of(p->routine)->shape(x, p->m, p->n, p->k);
 }
 
-/* An operand is `lines` runs of `lead` elements, ld apart: columns, or rows in row-major order. */
 int gpb_problem_lead(const gpb_problem *p, enum gpb_operand x)
 {
     const gpb_test_shape s = shape_of(p, x);
     return (int)(is_transposed(p, x) != p->row_major ? s.cols : s.rows);
 }
 
-static int64_t lines_of(const gpb_problem *p, enum gpb_operand x)
+int64_t gpb_problem_lines(const gpb_problem *p, enum gpb_operand x)
 {
     const gpb_test_shape s = shape_of(p, x);
     return s.rows + s.cols - gpb_problem_lead(p, x);
@@ -45,7 +44,7 @@ void gpb_problem_lay_out(gpb_problem *p)
 
 int64_t gpb_problem_span(const gpb_problem *p, enum gpb_operand x)
 {
-    const int64_t lead = gpb_problem_lead(p, x), lines = lines_of(p, x);
+    const int64_t lead = gpb_problem_lead(p, x), lines = gpb_problem_lines(p, x);
     return lead && lines ? (lines - 1) * p->ld[x] + lead : 0;
 }
 

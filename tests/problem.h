@@ -24,9 +24,11 @@ typedef struct gpb_problem {
 
 /* Sets the leading dimensions that are 0. */
 void gpb_problem_lay_out(gpb_problem *p);
-/* Elements from an operand's first to its last, and how many of them lie side by side: a column, or a row. */
+/* Elements from an operand's first to its last. An operand is `lines` runs of `lead` elements each, ld apart:
+   columns, or rows in row-major order. */
 int64_t gpb_problem_span(const gpb_problem *p, enum gpb_operand x);
 int gpb_problem_lead(const gpb_problem *p, enum gpb_operand x);
+int64_t gpb_problem_lines(const gpb_problem *p, enum gpb_operand x);
 /* True if an element of the allocation, counted from its beginning, is one of the operand's. */
 bool gpb_problem_owns(const gpb_problem *p, enum gpb_operand x, int64_t at);
 

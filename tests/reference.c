@@ -22,14 +22,15 @@ static bool is_complex(const gpb_call *g) { return gpb_type_of(g->type)->kind ==
 static bool is_single(const gpb_call *g) { return g->type == GPB_TYPE_s || g->type == GPB_TYPE_c; }
 static int parts_of(const gpb_call *g) { return is_complex(g) ? 2 : 1; }
 
-static double read_part(const gpb_call *g, const void *element, int part)
+double gpb_reference_value(const gpb_call *g, const void *element, int part)
 {
     return is_single(g) ? (double)((const float *)element)[part] : ((const double *)element)[part];
 }
 
 static number read_number(const gpb_call *g, const void *element)
 {
-    return (number){ { read_part(g, element, 0), is_complex(g) ? read_part(g, element, 1) : 0 } };
+    return (number){ { gpb_reference_value(g, element, 0),
+                       is_complex(g) ? gpb_reference_value(g, element, 1) : 0 } };
 }
 
 /* The element `at` of a buffer. */
@@ -124,40 +125,59 @@ static sum dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, int part)
 
 static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_PARTS(x) }; }
 
-/* Adds one part of alpha times a sum, of which both parts are there. */
-static void add_scaled(sum *to, const gpb_call *g, const sum of[2], int part)
+/* Adds one part of alpha times A B, of which both parts are there. */
+static void add_scaled(sum *to, const gpb_call *g, const gpb_reference_element of[2], int part)
 {
     const number alpha = scalar(g->alpha);
     for (int x = 0; x < parts_of(g); x++) {
         const double factor = x && !part ? -alpha.part[x] : alpha.part[x];
-        const sum *s = &of[is_complex(g) ? part ^ x : 0];
-        const double size = to->size + fabs(factor) * s->size;
-        add_product(to, factor, s->head);
-        to->tail += factor * s->tail;
+        const gpb_reference_element *e = &of[is_complex(g) ? part ^ x : 0];
+        const double size = to->size + fabs(factor) * e->product;
+        add_product(to, factor, e->value);
+        to->tail += factor * e->rest;
         to->size = size;
     }
+}
+
+/* What a sum is as an element. Singles need no rest. */
+static gpb_reference_element element_of(const gpb_call *g, const sum *s)
+{
+    const double rest = is_single(g) || !isfinite(s->tail) ? 0 : s->tail;
+    return (gpb_reference_element){ .value = s->head, .product = s->size, .rest = rest };
+}
+
+void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2])
+{
+    for (int part = 0; part < parts_of(g); part++) {
+        const sum s = dot(g, i, j, l, part);
+        sums[part] = element_of(g, &s);
+    }
+}
+
+gpb_reference_element gpb_reference_scaled(const gpb_call *g, const gpb_reference_element sums[2],
+                                           const void *before, int part)
+{
+    sum total = { 0, 0, 0 };
+    if (gpb_call_multiplies(g)) add_scaled(&total, g, sums, part);
+    const double product = total.size;
+    total.size = 0;
+    if (g->beta != 0) {
+        const number old = read_number(g, before);
+        if (is_complex(g)) add_complex(&total, scalar(g->beta), old, part);
+        else add_product(&total, scalar(g->beta).part[0], old.part[0]);
+    }
+    gpb_reference_element e = element_of(g, &total);
+    e.product = product;
+    e.old = total.size;
+    return e;
 }
 
 gpb_reference_element gpb_reference_part(const gpb_call *g, const void *c_before, int64_t i, int64_t j,
                                          int64_t l, int part)
 {
-    sum total = { 0, 0, 0 };
-    if (gpb_call_multiplies(g)) {                                 /* k = 0: not even a NaN in alpha counts */
-        sum both[2] = { dot(g, i, j, l, 0) };
-        if (is_complex(g)) both[1] = dot(g, i, j, l, 1);
-        add_scaled(&total, g, both, part);
-    }
-    gpb_reference_element e = { .product = total.size };
-    total.size = 0;
-    if (g->beta != 0) {
-        const number old = read_number(g, element(g, c_before, place_of(g, i, j, l)));
-        if (is_complex(g)) add_complex(&total, scalar(g->beta), old, part);
-        else add_product(&total, scalar(g->beta).part[0], old.part[0]);
-        e.old = total.size;
-    }
-    e.value = total.head;
-    e.rest = is_single(g) || !isfinite(total.tail) ? 0 : total.tail;
-    return e;
+    gpb_reference_element sums[2];
+    if (gpb_call_multiplies(g)) gpb_reference_sums(g, i, j, l, sums); /* else not even a NaN in A counts */
+    return gpb_reference_scaled(g, sums, c_before ? element(g, c_before, place_of(g, i, j, l)) : NULL, part);
 }
 
 gpb_reference_element gpb_reference_at(const gpb_call *g, const void *c_before, int64_t i, int64_t j,
@@ -188,7 +208,8 @@ double gpb_reference_bound(enum gpb_math math, const gpb_call *g, gpb_reference_
 double gpb_reference_error(enum gpb_math math, const gpb_call *g, gpb_reference_element e, const void *result,
                            int part)
 {
-    const double value = read_part(g, result, part), largest = is_single(g) ? (double)FLT_MAX : DBL_MAX;
+    const double value = gpb_reference_value(g, result, part);
+    const double largest = is_single(g) ? (double)FLT_MAX : DBL_MAX;
     if (isnan(e.value)) return isnan(value) ? 0 : INFINITY;
     if (isinf(e.value)) return value == e.value ? 0 : INFINITY;
     /* sums that may leave the range of the type on their way may end in an infinity, or in NaN */
@@ -243,7 +264,7 @@ double gpb_reference_check(enum gpb_math math, const gpb_call *g, const void *c_
 static bool are_finite(const gpb_call *g, const void *first, int64_t count)
 {
     double sum = 0;                                               /* NaN if one of them is not finite */
-    for (int64_t x = 0; x < count * parts_of(g); x++) sum += read_part(g, first, (int)x) * 0;
+    for (int64_t x = 0; x < count * parts_of(g); x++) sum += gpb_reference_value(g, first, (int)x) * 0;
     return sum == 0;
 }
 

@@ -26,10 +26,20 @@ gpb_reference_element gpb_reference_at(const gpb_call *call, const void *c_befor
 gpb_reference_element gpb_reference_part(const gpb_call *call, const void *c_before, int64_t i, int64_t j,
                                          int64_t l, int part);
 
+/* The same in two steps, for tests that ask for many alpha and beta: both parts of A B at that place, and one
+   part of alpha times these plus beta times `before`, the element of C from before (not read if beta ==
+   0). */
+void gpb_reference_sums(const gpb_call *call, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2]);
+gpb_reference_element gpb_reference_scaled(const gpb_call *call, const gpb_reference_element sums[2],
+                                           const void *before, int part);
+
 /* How far a result may be from e: (k + 4) u product + 2 u old, where u is 2^-24 for s and 2^-53 for d. A part
    of a complex element has 2 k terms, and its beta C has two: (2 k + 4) u product + 3 u old. TF32 may be off
    by 2^-9 product more. */
 double gpb_reference_bound(enum gpb_math math, const gpb_call *call, gpb_reference_element e);
+
+/* A part of an element of the call's type. */
+double gpb_reference_value(const gpb_call *call, const void *element, int part);
 
 /* The error of that part of a result (in an element of the call's type) in units of the bound: right if at
    most 1. INFINITY if a NaN or an infinity is lost or invented. */

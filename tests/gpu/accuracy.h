@@ -9,7 +9,14 @@
 #include <stdint.h>
 
 enum accuracy_guard { GUARD_CLEAN, GUARD_MARKED, GUARD_EITHER };
-enum accuracy_result { RESULT_BOUNDED, RESULT_FEW, RESULT_ROUNDING, RESULT_EXACT, RESULT_LIMIT, RESULT_HOSTILE };
+enum accuracy_result {
+    RESULT_BOUNDED,
+    RESULT_FEW,
+    RESULT_ROUNDING,
+    RESULT_EXACT,
+    RESULT_LIMIT,
+    RESULT_HOSTILE
+};
 /* One element of a row, from the row, the place in k, k, the row's random number and the element's own. */
 typedef struct accuracy_pattern {
     float (*of)(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number);

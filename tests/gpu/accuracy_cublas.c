@@ -7,14 +7,17 @@
 #include "tests/gpu/accuracy.h"
 
 static void *handle;
-static int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+static int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
+                    const float *, float *, int);
 
 bool accuracy_cublas_open(void)
 {
-    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so.13",
+    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12",
+                                         "/usr/local/cuda/lib64/libcublas.so.13",
                                          "/usr/local/cuda/lib64/libcublas.so.12" };
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
     int (*create)(void **) = (int (*)(void **))dlsym(library, "cublasCreate_v2");
     sgemm = (__typeof__(sgemm))dlsym(library, "cublasSgemm_v2");

@@ -32,7 +32,8 @@ static float gauss(uint64_t bits) { return pool[bits % POOL] * (1 + (float)(bits
 static float unit(uint64_t bits) { return ((float)(bits >> 40) + 0.5f) * 0x1p-24f; }       /* (0, 1) */
 static float sign(uint64_t bits) { return bits & 1 ? -1 : 1; }
 
-#define PATTERN(name) static float name(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number)
+#define PATTERN(name) \
+    static float name(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number)
 #define UNUSED (void)row, (void)p, (void)k, (void)row_bits, (void)bits, (void)number
 
 PATTERN(normal) { UNUSED; return gauss(bits); }
@@ -73,13 +74,16 @@ PATTERN(identity) { UNUSED; return ldexpf(gauss(bits), -number) + (p == row % k 
 PATTERN(band) { UNUSED; return llabs(p - row % k) <= number / 2 ? gauss(bits) : 0; }
 PATTERN(triangle) { UNUSED; return p <= row ? gauss(bits) : 0; }
 
-/* ---- chosen, not drawn. A row's spikes lie at every eighth place (from 0 on in op(A), from 4 on in op(B)), where the other operand has zeros:
-   they make the row's scale, and nothing else. */
+/* ---- chosen, not drawn. A row's spikes lie at every eighth place (from 0 on in op(A), from 4 on in op(B)),
+   where the other operand has zeros: they make the row's scale, and nothing else. */
 enum { SPIKES = 8 };
 static float above(uint64_t bits) { return 1 + unit(bits); }               /* [1, 2) */
 static bool is_spike(int64_t p, bool of_b) { return p % SPIKES == (of_b ? SPIKES / 2 : 0); }
 /* A spike of 2^up, the zero that faces the other's, or small. */
-static float hide(int64_t p, bool of_b, int up, float small) { return is_spike(p, of_b) ? ldexpf(1, up) : is_spike(p, !of_b) ? 0 : small; }
+static float hide(int64_t p, bool of_b, int up, float small)
+{
+    return is_spike(p, of_b) ? ldexpf(1, up) : is_spike(p, !of_b) ? 0 : small;
+}
 
 /* Spikes of 2^number hide normal numbers; of 2^number above what has scale 2^(-60 or 60). */
 PATTERN(hidden_a) { UNUSED; return hide(p, false, number, gauss(bits)); }
@@ -88,9 +92,18 @@ PATTERN(low_a) { UNUSED; return hide(p, false, -60, ldexpf(above(bits), -60 - nu
 PATTERN(low_b) { UNUSED; return hide(p, true, -60, ldexpf(above(bits), -60 - number)); }
 PATTERN(high_a) { UNUSED; return hide(p, false, 60, ldexpf(above(bits), 60 - number)); }
 PATTERN(high_b) { UNUSED; return hide(p, true, 60, ldexpf(above(bits), 60 - number)); }
-/* 2^-38 of the spikes, an FP16 subnormal without error, once in 16, facing the other's spikes; else what hardly counts beside the product. */
-PATTERN(subnormal_a) { UNUSED; return p % 16 == 4 ? 1 : is_spike(p, true) ? 0 : hide(p, false, 38, ldexpf(above(bits), 14)); }
-PATTERN(subnormal_b) { UNUSED; return p % 16 == 4 ? 0x1p24f : is_spike(p, true) || is_spike(p, false) ? 0 : above(bits); }
+/* 2^-38 of the spikes, an FP16 subnormal without error, once in 16, facing the other's spikes; else what
+   hardly counts beside the product. */
+PATTERN(subnormal_a)
+{
+    UNUSED;
+    return p % 16 == 4 ? 1 : is_spike(p, true) ? 0 : hide(p, false, 38, ldexpf(above(bits), 14));
+}
+PATTERN(subnormal_b)
+{
+    UNUSED;
+    return p % 16 == 4 ? 0x1p24f : is_spike(p, true) || is_spike(p, false) ? 0 : above(bits);
+}
 /* What the guards just let pass: high misses as much as it may, half a unit of 2^-24. */
 static float least_small(int64_t k)
 {
@@ -99,11 +112,13 @@ static float least_small(int64_t k)
 }
 PATTERN(small_a) { UNUSED; return hide(p, false, 0, number ? sign(bits) * least_small(k) : least_small(k)); }
 PATTERN(small_b) { UNUSED; return hide(p, true, 0, number ? sign(bits) * least_small(k) : least_small(k)); }
-/* Both slices are rounded down as far as can be, and low times low is as large as can be; number 1: beside neighbours that are exact and cancel. */
+/* Both slices are rounded down as far as can be, and low times low is as large as can be; number 1: beside
+   neighbours that are exact and cancel. */
 static float worst(uint64_t bits) { return 1 + (float)(4093 - 4 * (int)(bits >> 20 & 15)) * 0x1p-23f; }
 PATTERN(worst_a) { UNUSED; return number == 1 && p % 2 ? 1 : worst(bits); }
 PATTERN(worst_b) { UNUSED; return number == 1 && p % 2 ? -1 : worst(bits); }
-/* Sums that are cut off in one direction, for `number` k, against as many of the other sign that are exact. */
+/* Sums that are cut off in one direction, for `number` k, against as many of the other sign that are
+   exact. */
 PATTERN(one_sided_a) { UNUSED; return p / number % 2 ? 1.5f : above(bits); }
 PATTERN(one_sided_b) { UNUSED; return p / number % 2 ? -1.5f : above(bits); }
 /* Only `number` neighbours of a row count; only they and their like, of 32 blocks. */
@@ -115,11 +130,17 @@ PATTERN(binades) { UNUSED; return sign(bits) * ldexpf(1, -(int)((bits >> 20) % (
 PATTERN(counts)
 {
     UNUSED;
-    return p == k / 3 || p == 2 * k / 3 ? (float)((1 << number) + 1 + (int)(bits >> 20) % 176 * 2) : (float)(bits >> 20 & 1);
+    return p == k / 3 || p == 2 * k / 3 ? (float)((1 << number) + 1 + (int)(bits >> 20) % 176 * 2)
+                                        : (float)(bits >> 20 & 1);
 }
-/* What accuracy_search found. 1 + 2^-11 is cut into 1 and 2^-11, whose product with itself is left out, where one element in 16 has 24 bits, so
-   that the guards do not ask for it; and mantissas of 13 bits times 2 - 2^-10, which lose most where sums are cut. */
-PATTERN(tie) { UNUSED; return (number ? sign(bits) : 1) * ldexpf(p % 16 == 3 ? above(bits) : 1 + 0x1p-11f, -(int)(p % 4)); }
+/* What accuracy_search found. 1 + 2^-11 is cut into 1 and 2^-11, whose product with itself is left out, where
+   one element in 16 has 24 bits, so that the guards do not ask for it; and mantissas of 13 bits times 2 -
+   2^-10, which lose most where sums are cut. */
+PATTERN(tie)
+{
+    UNUSED;
+    return (number ? sign(bits) : 1) * ldexpf(p % 16 == 3 ? above(bits) : 1 + 0x1p-11f, -(int)(p % 4));
+}
 PATTERN(cut_most_a) { UNUSED; return p % 2 ? 1 + 3 * 0x1p-12f : p % 4 ? 2 + 0x1p-9f : 1 + 0x1p-10f; }
 PATTERN(cut_most_b) { UNUSED; return p % 4 ? 2 - 0x1p-10f : 1.25f; }
 enum { FOUND_K = 64 };
@@ -129,12 +150,24 @@ static const struct { found a, b; } founds[] = {
 #include "tests/gpu/accuracy_found.def"
 #undef FOUND
 };
-static float found_element(found f, uint64_t bits) { return f.x * (f.drawn & 1 ? sign(bits) : 1) * (f.drawn & 2 ? above(bits) : 1); }
+static float found_element(found f, uint64_t bits)
+{
+    return f.x * (f.drawn & 1 ? sign(bits) : 1) * (f.drawn & 2 ? above(bits) : 1);
+}
 PATTERN(found_a) { UNUSED; return found_element(founds[number * FOUND_K + p % FOUND_K].a, bits); }
 PATTERN(found_b) { UNUSED; return found_element(founds[number * FOUND_K + p % FOUND_K].b, bits); }
-/* Each row at a scale of its own, spread over the exponents that slices take; small ones are hidden behind large. */
-PATTERN(scales_a) { UNUSED; return ldexpf(hide(p, false, number, gauss(bits)), (int)(row % 5 - 2) * (60 - number) / 2); }
-PATTERN(scales_b) { UNUSED; return ldexpf(hide(p, true, number, gauss(bits)), (int)(2 - row % 5) * (60 - number) / 2); }
+/* Each row at a scale of its own, spread over the exponents that slices take; small ones are hidden behind
+   large. */
+PATTERN(scales_a)
+{
+    UNUSED;
+    return ldexpf(hide(p, false, number, gauss(bits)), (int)(row % 5 - 2) * (60 - number) / 2);
+}
+PATTERN(scales_b)
+{
+    UNUSED;
+    return ldexpf(hide(p, true, number, gauss(bits)), (int)(2 - row % 5) * (60 - number) / 2);
+}
 PATTERN(sparse) { UNUSED; return bits >> 20 & (uint64_t)(number - 1) ? 0 : gauss(bits); }
 
 const accuracy_data accuracy_datas[] = {

@@ -14,7 +14,8 @@ typedef float floats __attribute__((vector_size(16), aligned(4)));
 typedef double doubles __attribute__((vector_size(32)));
 typedef int64_t masks __attribute__((vector_size(32)));
 
-int64_t accuracy_place(int64_t size, int side, int x)      /* evenly spread, at changing places in a tile, the last included */
+int64_t accuracy_place(int64_t size, int side,
+                       int x) /* evenly spread, at changing places in a tile, the last included */
 {
     return side == 1 ? size - 1 : (size - 1) * x / (side - 1);
 }
@@ -40,8 +41,8 @@ void accuracy_parallel(void (*work)(int64_t, void *), int64_t count, void *what)
 }
 
 /* a times COLUMNS columns: sums of products and of their absolute values. */
-static inline __attribute__((always_inline)) void dots_body(int64_t k, const float *a, const float *const *b, double *value,
-                                                            double *product)
+static inline __attribute__((always_inline)) void dots_body(int64_t k, const float *a, const float *const *b,
+                                                            double *value, double *product)
 {
     const masks positive = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
     doubles sum[COLUMNS] = { { 0 } }, all[COLUMNS] = { { 0 } };
@@ -56,12 +57,19 @@ static inline __attribute__((always_inline)) void dots_body(int64_t k, const flo
     }
     for (int c = 0; c < COLUMNS; c++) {
         value[c] = product[c] = 0;
-        for (int x = 0; x < WIDTH; x++) value[c] += sum[c][x], product[c] += all[c][x];
-        for (int64_t q = p; q < k; q++) value[c] += (double)a[q] * (double)b[c][q], product[c] += fabs((double)a[q] * (double)b[c][q]);
+        for (int x = 0; x < WIDTH; x++) {
+            value[c] += sum[c][x];
+            product[c] += all[c][x];
+        }
+        for (int64_t q = p; q < k; q++) {
+            value[c] += (double)a[q] * (double)b[c][q];
+            product[c] += fabs((double)a[q] * (double)b[c][q]);
+        }
     }
 }
 
-__attribute__((target("avx2,fma"))) static void dots_avx2(int64_t k, const float *a, const float *const *b, double *value, double *product)
+__attribute__((target("avx2,fma"))) static void dots_avx2(int64_t k, const float *a, const float *const *b,
+                                                          double *value, double *product)
 {
     dots_body(k, a, b, value, product);
 }
@@ -79,10 +87,13 @@ static void truth_row(int64_t x, void *what)
     const float *a = t->a + accuracy_place(t->m, t->side, (int)x) * t->k, *b[COLUMNS];
     for (int y = 0; y < t->side; y += COLUMNS) {
         double value[COLUMNS], product[COLUMNS];
-        for (int c = 0; c < COLUMNS; c++) b[c] = t->b + accuracy_place(t->n, t->side, y + c < t->side ? y + c : y) * t->k;
+        for (int c = 0; c < COLUMNS; c++)
+            b[c] = t->b + accuracy_place(t->n, t->side, y + c < t->side ? y + c : y) * t->k;
         dots(t->k, a, b, value, product);
-        for (int c = 0; c < COLUMNS && y + c < t->side; c++)
-            t->value[x + (int64_t)(y + c) * t->side] = value[c], t->product[x + (int64_t)(y + c) * t->side] = product[c];
+        for (int c = 0; c < COLUMNS && y + c < t->side; c++) {
+            t->value[x + (int64_t)(y + c) * t->side] = value[c];
+            t->product[x + (int64_t)(y + c) * t->side] = product[c];
+        }
     }
 }
 

@@ -12,14 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
-/* An element, of every row alike: its exponent, which mantissa, which sign. MANTISSAS and SIGNS: drawn by row and place. */
+/* An element, of every row alike: its exponent, which mantissa, which sign. MANTISSAS and SIGNS: drawn by row
+   and place. */
 enum { PAIRS = 8, MOST_K = 4096, DEEPEST = 40, RESTARTS = 6 };
-static const float mantissas[] = { 1, 1.5f, 1.25f, 2 - 0x1p-10f, 1 + 0x1p-10f, 1 + 0x1p-11f, 1 + 0x1p-12f, 1 + 4093 * 0x1p-23f, 1 + 4095 * 0x1p-23f,
-                                   1 + 3 * 0x1p-12f, 1 + 0x1p-23f, 2 - 0x1p-23f, 2 - 0x1p-12f };
+static const float mantissas[] = { 1,
+                                   1.5f,
+                                   1.25f,
+                                   2 - 0x1p-10f,
+                                   1 + 0x1p-10f,
+                                   1 + 0x1p-11f,
+                                   1 + 0x1p-12f,
+                                   1 + 4093 * 0x1p-23f,
+                                   1 + 4095 * 0x1p-23f,
+                                   1 + 3 * 0x1p-12f,
+                                   1 + 0x1p-23f,
+                                   2 - 0x1p-23f,
+                                   2 - 0x1p-12f };
 enum { MANTISSAS = sizeof mantissas / sizeof *mantissas, DRAWN = MANTISSAS, SIGNS = 2 };
-typedef struct gene { signed char exponent, mantissa, sign; } gene;        /* exponent > 0: the element is 0 */
+typedef struct gene {
+    signed char exponent, mantissa, sign;
+} gene; /* exponent > 0: the element is 0 */
 typedef struct genome { gene a[MOST_K], b[MOST_K]; } genome;
 
 static uint64_t state;
@@ -34,7 +48,8 @@ static uint64_t draw(uint64_t below)
 static float element(gene g)
 {
     if (g.exponent > 0) return 0;
-    const float mantissa = g.mantissa == DRAWN ? 1 + (float)draw(1 << 23) * 0x1p-23f : mantissas[(int)g.mantissa];
+    const float mantissa = g.mantissa == DRAWN ? 1 + (float)draw(1 << 23) * 0x1p-23f
+                                               : mantissas[(int)g.mantissa];
     const bool minus = g.sign == SIGNS ? draw(2) != 0 : g.sign == 1;
     return ldexpf(minus ? -mantissa : mantissa, g.exponent);
 }
@@ -44,23 +59,28 @@ static void change(gene *row, int k)
 {
     const int step = 1 << draw(6), first = (int)draw((uint64_t)step), what = (int)draw(4);
     int from = (int)draw((uint64_t)k), to = (int)draw((uint64_t)k) + 1;
-    const gene is = { (signed char)(1 - (int)draw(DEEPEST)), (signed char)draw(MANTISSAS + 1), (signed char)draw(SIGNS + 1) };
+    const gene is = { (signed char)(1 - (int)draw(DEEPEST)), (signed char)draw(MANTISSAS + 1),
+                      (signed char)draw(SIGNS + 1) };
     const int nudge = (int)draw(5) - 2;
-    if (draw(2)) from = 0, to = k;
+    if (draw(2)) {
+        from = 0;
+        to = k;
+    }
     if (draw(4) == 0) to = from + 1;
     for (int p = from; p < to; p++) {
         if (to != from + 1 && p % step != first) continue;
         if (what == 0) row[p] = is;
         else if (what == 1) row[p].mantissa = is.mantissa;
         else if (what == 2) row[p].sign = is.sign;
-        else if (row[p].exponent <= 0) row[p].exponent = (signed char)fmax(-DEEPEST, fmin(0, row[p].exponent + nudge));
+        else if (row[p].exponent <= 0)
+            row[p].exponent = (signed char)fmax(-DEEPEST, fmin(0, row[p].exponent + nudge));
     }
 }
 
 typedef struct search {
     const char *kernel, *math;
     bool by_rms;
-    problem p;
+    placed p;
     double worst;                          /* so far */
     genome best;
 } search;
@@ -70,18 +90,22 @@ typedef struct errors { double bound, rms; } errors;
 static errors errors_of(search *s, const char *kernel, const char *math, float *c)
 {
     errors e = { 0, 0 };
-    const double steps = s->p.k + 4;
-    set_option("MATH", math), set_option("KERNEL", kernel);
-    problem_call(&s->p, 1, 0);
-    operand_get(&s->p.c, c);
+    const float *a = operand_floats(&s->p.x[GPB_A]), *b = operand_floats(&s->p.x[GPB_B]);
+    const double steps = s->p.of.k + 4;
+    set_option("MATH", math);
+    set_option("KERNEL", kernel);
+    placed_call(&s->p, 1, 0);
+    operand_get(&s->p.x[GPB_C], c);
     for (int i = 0; i < PAIRS; i++)
         for (int j = 0; j < PAIRS; j++) {
             double value = 0, product = 0;
-            for (int p = 0; p < s->p.k; p++) {
-                const double x = (double)s->p.a.image[i * s->p.k + p] * (double)s->p.b.image[j * s->p.k + p];
-                value += x, product += fabs(x);
+            for (int p = 0; p < s->p.of.k; p++) {
+                const double x = (double)a[i * s->p.of.k + p] * (double)b[j * s->p.of.k + p];
+                value += x;
+                product += fabs(x);
             }
-            const double off = fabs((double)c[i + j * PAIRS] - value), granted = strcmp(math, "tf32") ? 0 : 0x1p-9;
+            const double off = fabs((double)c[i + j * PAIRS] - value);
+            const double granted = strcmp(math, "tf32") ? 0 : 0x1p-9;
             e.bound = fmax(e.bound, off / (product * (steps * 0x1p-24 + granted) + steps * 0x1p-149));
             if (product > 0) e.rms += off / product * 0x1p24 * (off / product * 0x1p24) / (PAIRS * PAIRS);
         }
@@ -89,17 +113,20 @@ static errors errors_of(search *s, const char *kernel, const char *math, float *
     return e;
 }
 
-/* How bad it is. What was left to FMAs is not looked at, for theirs are the worst sums of all: there is nothing to be found. */
+/* How bad it is. What was left to FMAs is not looked at, for theirs are the worst sums of all: there is
+   nothing to be found. */
 static double judge(search *s, const genome *x)
 {
     for (int i = 0; i < PAIRS; i++)
-        for (int p = 0; p < s->p.k; p++) {
-            s->p.a.image[i * s->p.k + p] = element(x->a[p]);
-            s->p.b.image[i * s->p.k + p] = element(x->b[p]);
+        for (int p = 0; p < s->p.of.k; p++) {
+            operand_floats(&s->p.x[GPB_A])[i * s->p.of.k + p] = element(x->a[p]);
+            operand_floats(&s->p.x[GPB_B])[i * s->p.of.k + p] = element(x->b[p]);
         }
-    operand_put(&s->p.a), operand_put(&s->p.b);
+    operand_put(&s->p.x[GPB_A]);
+    operand_put(&s->p.x[GPB_B]);
     float c[PAIRS * PAIRS], chains[PAIRS * PAIRS];
-    const errors ours = errors_of(s, s->kernel, s->math, c), theirs = errors_of(s, "warp_strided", "ieee", chains);
+    const errors ours = errors_of(s, s->kernel, s->math, c);
+    const errors theirs = errors_of(s, "warp_strided", "ieee", chains);
     if (!memcmp(c, chains, sizeof c)) return 0;
     return s->by_rms ? ours.rms / fmax(theirs.rms, 0.1) : ours.bound;
 }
@@ -120,13 +147,20 @@ static void run(search *s, int steps)
     for (int restart = 0; restart < RESTARTS; restart++) {
         double value = -1;
         for (int step = 0; step < steps / RESTARTS; step++) {
-            if (step == 0) begin(&next, s->p.k);
+            if (step == 0) begin(&next, s->p.of.k);
             else next = here;
-            for (uint64_t changes = 1 + draw(3); changes && step; changes--) change(draw(2) ? next.a : next.b, s->p.k);
+            for (uint64_t changes = 1 + draw(3); changes && step; changes--)
+                change(draw(2) ? next.a : next.b, s->p.of.k);
             const double now = judge(s, &next);
-            if (now >= value) value = now, here = next;
+            if (now >= value) {
+                value = now;
+                here = next;
+            }
         }
-        if (value > s->worst) s->worst = value, s->best = here;
+        if (value > s->worst) {
+            s->worst = value;
+            s->best = here;
+        }
     }
 }
 
@@ -136,8 +170,12 @@ static void show(const char *name, const gene *row, int k)
     for (int p = 0, count; p < k; p += count) {
         for (count = 1; p + count < k && !memcmp(&row[p], &row[p + count], sizeof *row); count++) {}
         if (row[p].exponent > 0) printf(" %dx0", count);
-        else printf(" %dx%s%a*2^%d", count, row[p].sign == SIGNS ? "+-" : row[p].sign ? "-" : "", row[p].mantissa == DRAWN ? 0. :
-                    (double)mantissas[(int)row[p].mantissa], row[p].exponent);
+        else
+            printf(" %dx%s%a*2^%d", count,
+                   row[p].sign == SIGNS ? "+-"
+                       : row[p].sign    ? "-"
+                                        : "",
+                   row[p].mantissa == DRAWN ? 0. : (double)mantissas[(int)row[p].mantissa], row[p].exponent);
     }
     printf("\n");
 }
@@ -147,21 +185,35 @@ static bool look(const char *kernel, const char *math, bool by_rms, int k, int s
 {
     static search s;
     s = (search){ .kernel = kernel, .math = math, .by_rms = by_rms };
-    s.p = (problem){ .m = PAIRS, .n = PAIRS, .k = k, .transa = 'T', .transb = 'N', .lda = k, .ldb = k, .ldc = PAIRS };
-    s.p.a = operand_make(PLACE_DEVICE, PAIRS * k, 0), s.p.b = operand_make(PLACE_DEVICE, PAIRS * k, 0);
-    s.p.c = operand_make(PLACE_DEVICE, PAIRS * PAIRS, 0);
+    s.p = (placed){
+        .of = { .m = PAIRS, .n = PAIRS, .k = k, .transa = 'T', .transb = 'N', .ld = { k, k, PAIRS } }
+    };
+    s.p.x[GPB_A] = operand_make(PLACE_DEVICE, GPB_TYPE_s, PAIRS * k, 0);
+    s.p.x[GPB_B] = operand_make(PLACE_DEVICE, GPB_TYPE_s, PAIRS * k, 0);
+    s.p.x[GPB_C] = operand_make(PLACE_DEVICE, GPB_TYPE_s, PAIRS * PAIRS, 0);
     run(&s, steps);
-    printf("%-14s k %5d: %s %.3f\n", kernel, k, by_rms ? "rms, of one chain of FMAs' or 0.1 u:" : "of the bound:", s.worst);
-    if (steps > 1000 || (!by_rms && s.worst > 1)) show("a", s.best.a, k), show("b", s.best.b, k);
+    printf("%-14s k %5d: %s %.3f\n", kernel, k,
+           by_rms ? "rms, of one chain of FMAs' or 0.1 u:" : "of the bound:", s.worst);
+    if (steps > 1000 || (!by_rms && s.worst > 1)) {
+        show("a", s.best.a, k);
+        show("b", s.best.b, k);
+    }
     fflush(stdout);
-    operand_free(&s.p.a), operand_free(&s.p.b), operand_free(&s.p.c);
+    operand_free(&s.p.x[GPB_A]);
+    operand_free(&s.p.x[GPB_B]);
+    operand_free(&s.p.x[GPB_C]);
     return by_rms || s.worst <= 1;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *kernel, *image, *math; } all[] = { { "fp16x3", "sgemm_split", "fp32" }, { "bf16x6", "sgemm_split", "fp32" },
-        { "fp16x3_mma", "sgemm_mma", "fp32" }, { "tf32x3_thin", "sgemm_direct", "fp32" }, { "fp16x1", "sgemm_split", "tf32" } };
+    static const struct {
+        const char *kernel, *image, *math;
+    } all[] = { { "fp16x3", "sgemm_split", "fp32" },
+                { "bf16x6", "sgemm_split", "fp32" },
+                { "fp16x3_mma", "sgemm_mma", "fp32" },
+                { "tf32x3_thin", "sgemm_direct", "fp32" },
+                { "fp16x1", "sgemm_split", "tf32" } };
     static const int depths[] = { 64, 256 };
     const int only = argc > 2 ? atoi(argv[2]) : 0, steps = argc > 3 ? atoi(argv[3]) : 300;
     bool right = only <= MOST_K;
@@ -173,7 +225,8 @@ int main(int argc, char **argv)
             if ((argc > 1 && strcmp(argv[1], all[i].kernel)) || !kernel_runs(all[i].image)) continue;
             state = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
             right = look(all[i].kernel, all[i].math, false, only ? only : depths[d], steps) && right;
-            if (!strcmp(all[i].math, "fp32")) look(all[i].kernel, all[i].math, true, only ? only : depths[d], steps);
+            if (!strcmp(all[i].math, "fp32"))
+                look(all[i].kernel, all[i].math, true, only ? only : depths[d], steps);
         }
     printf("%s\n", right ? "PASSED" : "FAILED");
     return !right;

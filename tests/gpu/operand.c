@@ -57,8 +57,16 @@ bool gpu_open(void)
 #define NEED(name) if (!(cuda.name = (__typeof__(cuda.name))dlsym(library, #name))) must(-1, #name)
 #define MAY(name) cuda.name = (__typeof__(cuda.name))dlsym(library, #name)
     NEED(cuInit); NEED(cuDeviceGet); NEED(cuDeviceGetAttribute); NEED(cuDevicePrimaryCtxRetain);
-    NEED(cuCtxPushCurrent_v2); NEED(cuCtxPopCurrent_v2); NEED(cuMemAlloc_v2); NEED(cuMemFree_v2); NEED(cuMemGetInfo_v2);
-    NEED(cuMemHostAlloc); NEED(cuMemFreeHost); NEED(cuMemcpyHtoDAsync_v2); NEED(cuMemcpyDtoHAsync_v2); NEED(cuStreamCreate);
+    NEED(cuCtxPushCurrent_v2);
+    NEED(cuCtxPopCurrent_v2);
+    NEED(cuMemAlloc_v2);
+    NEED(cuMemFree_v2);
+    NEED(cuMemGetInfo_v2);
+    NEED(cuMemHostAlloc);
+    NEED(cuMemFreeHost);
+    NEED(cuMemcpyHtoDAsync_v2);
+    NEED(cuMemcpyDtoHAsync_v2);
+    NEED(cuStreamCreate);
     NEED(cuStreamSynchronize);
     MAY(cuCtxGetCurrent); MAY(cuMemAllocManaged);
     int device, error = cuda.cuInit(0);
@@ -114,7 +122,8 @@ size_t device_free(size_t *total)
 
 bool place_exists(enum place place) { return place != PLACE_MANAGED || cuda.cuMemAllocManaged; }
 
-/* Memory whose last byte is the last before an unmapped page; base and length recovered by page arithmetic. */
+/* Memory whose last byte is the last before an unmapped page; base and length recovered by page
+   arithmetic. */
 static size_t page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 static size_t mapped(size_t bytes) { return (bytes + page() - 1) / page() * page() + page(); }
 
@@ -136,27 +145,32 @@ void crash_at_once(void)
     signal(SIGBUS, SIG_DFL);
 }
 
-operand operand_make(enum place place, int64_t count, int64_t offset)
+static size_t bytes_of(const operand *o) { return (size_t)(o->offset + o->count) * gpb_type_bytes(o->type); }
+
+/* An empty operand has room for one element. */
+static size_t room_of(const operand *o) { return bytes_of(o) ? bytes_of(o) : gpb_type_bytes(o->type); }
+
+operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_t offset)
 {
     crash_at_once();
-    operand o = { .place = place, .offset = offset, .count = count };
-    size_t bytes = 4 * (size_t)(count + offset);
-    if (!bytes) bytes = 4;
+    operand o = { .place = place, .type = type, .offset = offset, .count = count };
+    const size_t bytes = room_of(&o);
     address at = 0;
     switch (place) {
     case PLACE_PAGEABLE: o.base = guarded(bytes); break;
     case PLACE_PINNED: MUST(cuMemHostAlloc(&o.base, bytes, 0)); break;
-    case PLACE_DEVICE: MUST(cuMemAlloc_v2(&at, bytes)); o.base = (void *)(uintptr_t)at; break;
-    default: MUST(cuMemAllocManaged(&at, bytes, 1)); o.base = (void *)(uintptr_t)at; break;
+    case PLACE_DEVICE: MUST(cuMemAlloc_v2(&at, bytes)); break;
+    default: MUST(cuMemAllocManaged(&at, bytes, 1)); break;
     }
-    o.address = (float *)o.base + offset;
+    if (at) o.base = (void *)(uintptr_t)at;
+    o.address = (char *)o.base + offset * (int64_t)gpb_type_bytes(type);
     o.image = malloc(bytes);
     if (!o.image) must(-1, "malloc");
     return o;
 }
 
-/* Device memory is reached by the driver alone; the rest is the host's too. Where another process holds all of it for a while, the driver
-   may lack what it needs for itself. */
+/* Device memory is reached by the driver alone; the rest is the host's too. Where another process holds all
+   of it for a while, the driver may lack what it needs for itself. */
 #define PATIENTLY(call) do { \
     int error; \
     for (int tries = 0; (error = cuda.call) == OUT_OF_MEMORY && tries < 1000; tries++) usleep(10000); \
@@ -165,7 +179,7 @@ operand operand_make(enum place place, int64_t count, int64_t offset)
 
 void operand_put(operand *o)
 {
-    size_t bytes = 4 * (size_t)(o->offset + o->count);
+    const size_t bytes = bytes_of(o);
     if (o->place != PLACE_DEVICE) memcpy(o->base, o->image, bytes);
     else if (bytes) {
         if (!stream) PATIENTLY(cuStreamCreate(&stream, 0));
@@ -174,9 +188,9 @@ void operand_put(operand *o)
     }
 }
 
-void operand_get(const operand *o, float *whole)
+void operand_get(const operand *o, void *whole)
 {
-    size_t bytes = 4 * (size_t)(o->offset + o->count);
+    const size_t bytes = bytes_of(o);
     if (o->place != PLACE_DEVICE) memcpy(whole, o->base, bytes);
     else if (bytes) {
         if (!stream) PATIENTLY(cuStreamCreate(&stream, 0));
@@ -187,9 +201,8 @@ void operand_get(const operand *o, float *whole)
 
 void operand_free(operand *o)
 {
-    size_t bytes = 4 * (size_t)(o->count + o->offset);
     free(o->image);
-    if (o->place == PLACE_PAGEABLE) unguard(o->base, bytes ? bytes : 4);
+    if (o->place == PLACE_PAGEABLE) unguard(o->base, room_of(o));
     else if (o->place == PLACE_PINNED) MUST(cuMemFreeHost(o->base));
     else MUST(cuMemFree_v2((uintptr_t)o->base));
     *o = (operand){ 0 };

@@ -9,13 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/type.h"
+
 enum place { PLACE_PAGEABLE, PLACE_PINNED, PLACE_DEVICE, PLACE_MANAGED, PLACES };
 extern const char *const place_names[PLACES];
 
 typedef struct operand {
     enum place place;
-    float *address;      /* the address for the BLAS call: `offset` floats into the allocation */
-    float *image;        /* host copy of the whole allocation, offset + count floats */
+    enum gpb_type type;  /* of its elements */
+    void *address;       /* the address for the BLAS call: `offset` elements into the allocation */
+    void *image;         /* host copy of the whole allocation, offset + count elements */
     int64_t offset, count;
     void *base;          /* the allocation itself */
 } operand;
@@ -42,11 +45,13 @@ size_t device_free(size_t *total);
    library and the driver held, so that test would wait for ever. operand_make calls this, too. */
 void crash_at_once(void);
 
-/* count floats, the first of them `offset` floats into the allocation. The contents are undefined. Aborts the
-   test if there is no memory. */
-operand operand_make(enum place place, int64_t count, int64_t offset);
+/* count elements, the first of them `offset` elements into the allocation. The contents are undefined. Aborts
+   the test if there is no memory. */
+operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_t offset);
 void operand_put(operand *o);                          /* image -> memory */
-void operand_get(const operand *o, float *whole);      /* memory -> whole[offset + count] */
+void operand_get(const operand *o, void *whole);       /* memory -> whole[offset + count] */
 void operand_free(operand *o);
+/* The image of floats. */
+static inline float *operand_floats(const operand *o) { return o->image; }
 
 #endif

@@ -35,7 +35,8 @@ static void let_go(hog *h, int i)
 {
     if (h->piece[i]) device_give(h->piece[i]);
     h->held -= h->size[i];
-    h->piece[i] = NULL, h->size[i] = 0;
+    h->piece[i] = NULL;
+    h->size[i] = 0;
 }
 
 /* All that is free but `leave`, as far as the driver gives it. Returns how often it did not. */
@@ -51,13 +52,16 @@ static int take(hog *h, size_t leave)
     return refused;
 }
 
-/* The next call but a few of some function is refused. Of those that tests call, too: what operand.c is patient with. */
+/* The next call but a few of some function is refused. Of those that tests call, too: what operand.c is
+   patient with. */
 static void sabotage(hog *h)
 {
-    static const char *const functions[] = { "cuMemAlloc", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpy2DAsync", "cuLaunchKernel",
-                                             "cuLaunchKernelEx", "cuEventRecord", "cuStreamWaitEvent" };
+    static const char *const functions[] = { "cuMemAlloc",      "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
+                                             "cuMemcpy2DAsync", "cuLaunchKernel",    "cuLaunchKernelEx",
+                                             "cuEventRecord",   "cuStreamWaitEvent" };
     char rule[80];
-    snprintf(rule, sizeof rule, "%s:%d:2", functions[gpb_reference_draw(&h->random, sizeof functions / sizeof *functions)],
+    snprintf(rule, sizeof rule, "%s:%d:2",
+             functions[gpb_reference_draw(&h->random, sizeof functions / sizeof *functions)],
              1 + (int)gpb_reference_draw(&h->random, 30));
     fail(rule);
 }
@@ -75,14 +79,16 @@ static bool press(const char *who, int stop, int most_ms)
             if (all || gpb_reference_draw(&h.random, 3) == 0) let_go(&h, i);
         device_free(&h.total);
         const size_t little = h.total / 256, leave[] = { 0, little, little, h.total / 16 };
-        if (!all) refused += take(&h, gpb_reference_draw(&h.random, 1 + leave[gpb_reference_draw(&h.random, 4)]));
+        if (!all)
+            refused += take(&h, gpb_reference_draw(&h.random, 1 + leave[gpb_reference_draw(&h.random, 4)]));
         if (h.held > most) most = h.held;
         full += device_free(&h.total) < little;
         if (fail) sabotage(&h);
     }
     for (int i = 0; i < PIECES; i++) let_go(&h, i);
-    printf("%s: device memory held up to %zu of %zu MiB, changed %d times, less than %zu KiB left in %d, %d refused\n", who, most >> 20,
-           h.total >> 20, times, h.total / 256 >> 10, full, refused);
+    printf("%s: device memory held up to %zu of %zu MiB, changed %d times, less than %zu KiB left in %d, %d "
+           "refused\n",
+           who, most >> 20, h.total >> 20, times, h.total / 256 >> 10, full, refused);
     return times > 0 && most > h.total / 4;
 }
 
@@ -91,7 +97,8 @@ void pressure_start(void)
     int ends[2];
     char *const arguments[] = { "soak", PRESSURE_ARGUMENT, NULL };
     posix_spawn_file_actions_t actions;
-    if (pipe2(ends, O_CLOEXEC) || posix_spawn_file_actions_init(&actions) || posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+    if (pipe2(ends, O_CLOEXEC) || posix_spawn_file_actions_init(&actions)
+        || posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
         || posix_spawn(&process, "/proc/self/exe", &actions, NULL, arguments, environ)) {
         perror("the second process");
         exit(1);
@@ -125,7 +132,8 @@ static void *press_beside(void *unused)
 void pressure_begin(void)
 {
     if (write(to_process, "", 1) != 1
-        || (pressure_is_fake() && (pipe2(to_thread, O_CLOEXEC) || pthread_create(&thread, NULL, press_beside, NULL)))) {
+        || (pressure_is_fake()
+            && (pipe2(to_thread, O_CLOEXEC) || pthread_create(&thread, NULL, press_beside, NULL)))) {
         perror("pressure");
         exit(1);
     }

@@ -21,18 +21,28 @@
 #include "include/gpublas.h"
 #include "tests/doors.h"
 #include "tests/gpu/pressure.h"
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
 enum { THREADS = 16, CANARIES = 32, HUNG_S = 120, FIRST = 8, AFTERWARDS = 64 };
 
-/* Sizes up to `most` of a class, drawn with its weight; now and then, by one thread, `huge`: more than MEMORY holds. Then floats. */
+/* Sizes up to `most` of a class, drawn with its weight; now and then, by one thread, `huge`: more than MEMORY
+   holds. Then floats. */
 static const struct scale {
     int most[4], huge[3];
     const char *memory;
     int64_t budget, numbers, pool, c, c_huge, c_elsewhere;
 } scales[] = {
     { { 16, 48, 128, 224 }, { 700, 600, 200 }, "2M", 2 << 20, 1 << 20, 1 << 17, 1 << 17, 1 << 19, 1 << 15 },
-    { { 200, 800, 2000, 6000 }, { 12000, 12000, 3000 }, "768M", 768 << 20, 150000000, 40000000, 37000000, 147000000, 4 << 20 } };
+    { { 200, 800, 2000, 6000 },
+      { 12000, 12000, 3000 },
+      "768M",
+      768 << 20,
+      150000000,
+      40000000,
+      37000000,
+      147000000,
+      4 << 20 }
+};
 static const int weights[] = { 40, 80, 97, 100 };
 static const struct scale *scale;
 
@@ -72,9 +82,9 @@ typedef struct task {
     int64_t count;                       /* floats of C, with CANARIES on both sides */
 } task;
 
-static int64_t span(int64_t cols, int64_t ld, int64_t rows, int64_t batch, int64_t stride)
+static int64_t span(const gpb_call *g, enum gpb_operand x)
 {
-    return (batch - 1) * stride + (cols - 1) * ld + rows;
+    return (g->batch - 1) * g->x[x].stride + (gpb_call_cols(g, x) - 1) * g->x[x].ld + gpb_call_rows(g, x);
 }
 
 static int64_t draw_ld(worker *w, int64_t least)
@@ -89,40 +99,70 @@ static enum place draw_window(worker *w, int64_t count, const void **address, co
     static const enum place places[] = { PLACE_PINNED, PLACE_DEVICE };
     const uint64_t kind = draw(w, 12);
     const enum place place = kind < 2 && count <= scale->pool ? places[kind] : PLACE_PAGEABLE;
-    const int64_t room = place == PLACE_PAGEABLE ? scale->numbers : scale->pool, at = (int64_t)draw(w, (uint64_t)(room - count + 1));
+    const int64_t room = place == PLACE_PAGEABLE ? scale->numbers : scale->pool;
+    const int64_t at = (int64_t)draw(w, (uint64_t)(room - count + 1));
     *seen = numbers + at;
-    *address = place == PLACE_PAGEABLE ? numbers + at : pools[place].address + at;
+    *address = place == PLACE_PAGEABLE ? numbers + at : (float *)pools[place].address + at;
     return place;
+}
+
+static void draw_sizes(worker *w, int64_t size[3], bool huge)
+{
+    const int kind = (int)draw(w, 100);
+    const int of = kind < weights[0] ? 0 : kind < weights[1] ? 1 : kind < weights[2] ? 2 : 3;
+    for (int i = 0; i < 3; i++)
+        size[i] = huge ? scale->huge[i] : 1 + (int64_t)draw(w, draw(w, 8) ? (uint64_t)scale->most[of] : 8);
+}
+
+static gpb_call draw_product(worker *w, const gpb_test_door *door, bool huge)
+{
+    static const float alphas[] = { 1, 1, -1, 0.5f, 2 }, betas[] = { 0, 1, 0.5f };
+    int64_t size[3];
+    draw_sizes(w, size, huge);
+    gpb_call g = {
+        .symbol = door->name, .type = GPB_TYPE_s, .m = size[0], .n = size[1], .k = size[2], .batch = 1
+    };
+    if (gpb_test_row_of(door->routine)->members != GPB_MEMBERS_ONE && !huge)
+        g.batch = 1 + (int64_t)draw(w, 5);
+    g.alpha = (double)alphas[draw(w, 5)];
+    g.beta = (double)betas[draw(w, 3)];
+    g.x[GPB_A].trans = "NTC"[draw(w, 3)];
+    g.x[GPB_B].trans = "NTC"[draw(w, 3)];
+    g.x[GPB_C].trans = 'N';
+    g.x[GPB_C].uplo = 'G';
+    if (gpb_test_has_triangle(door->routine)) {
+        g.x[GPB_C].uplo = "UL"[draw(w, 2)];
+        g.m = g.n;
+    }
+    return g;
+}
+
+static void draw_layout(worker *w, gpb_call *g)
+{
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
+        const int64_t gap = x == GPB_A ? 0 : x == GPB_B ? 3 : (int64_t)draw(w, 9);
+        g->x[x].ld = draw_ld(w, gpb_call_rows(g, x));
+        g->x[x].stride = x == GPB_C || draw(w, 4) ? g->x[x].ld * gpb_call_cols(g, x) + gap : 0;
+    }
 }
 
 /* False: larger than the memory that is there for it. */
 static bool draw_call(worker *w, task *t, bool huge)
 {
-    static const float alphas[] = { 1, 1, -1, 0.5f, 2 }, betas[] = { 0, 1, 0.5f };
-    const int kind = (int)draw(w, 100), of = kind < weights[0] ? 0 : kind < weights[1] ? 1 : kind < weights[2] ? 2 : 3;
-    int64_t size[3];
-    for (int i = 0; i < 3; i++) size[i] = huge ? scale->huge[i] : 1 + (int64_t)draw(w, draw(w, 8) ? (uint64_t)scale->most[of] : 8);
     t->door = &gpb_test_doors[draw(w, GPB_TEST_DOORS)];
     gpb_call *g = &t->call;
-    *g = (gpb_call){ .symbol = t->door->name, .type = GPB_TYPE_s, .x[GPB_A].trans = "NTC"[draw(w, 3)], .x[GPB_B].trans = "NTC"[draw(w, 3)], .x[GPB_C].uplo = 'G',
-                     .m = size[0], .n = size[1], .k = size[2], .batch = gpb_test_row_of(t->door->routine)->members != GPB_MEMBERS_ONE && !huge ? 1 + (int64_t)draw(w, 5) : 1 };
-    g->alpha = (double)alphas[draw(w, 5)], g->beta = (double)betas[draw(w, 3)];
-    if (gpb_test_has_triangle(t->door->routine)) g->x[GPB_C].uplo = "UL"[draw(w, 2)], g->m = g->n;
-    g->x[GPB_A].ld = draw_ld(w, gpb_call_rows(g, GPB_A)),
-        g->x[GPB_B].ld = draw_ld(w, gpb_call_rows(g, GPB_B)), g->x[GPB_C].ld = draw_ld(w, g->m);
-    g->x[GPB_A].stride = draw(w, 4) ? g->x[GPB_A].ld * gpb_call_cols(g, GPB_A) : 0,
-        g->x[GPB_B].stride = draw(w, 4) ? g->x[GPB_B].ld * gpb_call_cols(g, GPB_B) + 3 : 0;
-    g->x[GPB_C].stride = g->x[GPB_C].ld * g->n + (int64_t)draw(w, 9);
-    const int64_t of_a = span(gpb_call_cols(g, GPB_A), g->x[GPB_A].ld, gpb_call_rows(g, GPB_A), g->batch,
-                              g->x[GPB_A].stride);
-    const int64_t of_b = span(gpb_call_cols(g, GPB_B), g->x[GPB_B].ld, gpb_call_rows(g, GPB_B), g->batch,
-                              g->x[GPB_B].stride);
-    t->count = span(g->n, g->x[GPB_C].ld, g->m, g->batch, g->x[GPB_C].stride) + 2 * CANARIES;
-    if (of_a > scale->numbers || of_b > scale->numbers || t->count + 16 > (huge ? scale->c_huge : scale->c)) return false;
+    *g = draw_product(w, t->door, huge);
+    draw_layout(w, g);
+    const int64_t of_a = span(g, GPB_A), of_b = span(g, GPB_B);
+    t->count = span(g, GPB_C) + 2 * CANARIES;
+    if (of_a > scale->numbers || of_b > scale->numbers) return false;
+    if (t->count + 16 > (huge ? scale->c_huge : scale->c)) return false;
     const void *a, *b;
     t->at[0] = draw_window(w, of_a, &g->x[GPB_A].base, &a);
     t->at[1] = draw_window(w, of_b, &g->x[GPB_B].base, &b);
-    t->seen = *g, t->seen.x[GPB_A].base = a, t->seen.x[GPB_B].base = b;
+    t->seen = *g;
+    t->seen.x[GPB_A].base = a;
+    t->seen.x[GPB_B].base = b;
     return true;
 }
 
@@ -131,8 +171,9 @@ static void place_c(worker *w, task *t)
 {
     const int64_t apart = (int64_t)draw(w, 4);       /* misaligned */
     const uint64_t kind = draw(w, 8);
-    t->at[2] = t->count + apart <= scale->c_elsewhere && kind < 2 ? (kind ? PLACE_DEVICE : PLACE_PINNED) : PLACE_PAGEABLE;
-    float *at = (t->at[2] == PLACE_PINNED ? w->elsewhere[PLACE_PINNED].address : w->c) + apart;
+    t->at[2] = t->count + apart <= scale->c_elsewhere && kind < 2 ? (kind ? PLACE_DEVICE : PLACE_PINNED)
+                                                                  : PLACE_PAGEABLE;
+    float *at = (t->at[2] == PLACE_PINNED ? (float *)w->elsewhere[PLACE_PINNED].address : w->c) + apart;
     t->before = numbers + draw(w, (uint64_t)(scale->numbers - t->count + 1));
     memcpy(at, t->before, (size_t)t->count * sizeof *at);
     gpb_call *g = &t->seen;
@@ -146,7 +187,10 @@ static void place_c(worker *w, task *t)
         }
     t->call.x[GPB_C].base = g->x[GPB_C].base;
     if (t->at[2] == PLACE_DEVICE) {
-        operand view = { .place = PLACE_DEVICE, .base = w->elsewhere[PLACE_DEVICE].address + apart, .image = at, .count = t->count };
+        operand view = { .place = PLACE_DEVICE,
+                         .base = (float *)w->elsewhere[PLACE_DEVICE].address + apart,
+                         .image = at,
+                         .count = t->count };
         operand_put(&view);
         t->call.x[GPB_C].base = (float *)view.base + CANARIES;
     }
@@ -162,20 +206,26 @@ static double judge(worker *w, task *t)
         operand_get(&(operand){ .place = PLACE_DEVICE, .base = (float *)t->call.x[GPB_C].base - CANARIES,
                                 .count = t->count }, at);
     if (memcmp(at, t->before, CANARIES * sizeof *at)) return INFINITY;
-    const int64_t columns = g->n * g->batch, wanted = columns > LEAST ? columns : LEAST, affordable = LEAST + PRODUCTS / g->k;
-    return gpb_test_row_of(t->door->routine)->sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
-                                wanted < affordable ? wanted : affordable, &w->random);
+    const int64_t columns = g->n * g->batch;
+    const int64_t wanted = columns > LEAST ? columns : LEAST;
+    const int64_t affordable = LEAST + PRODUCTS / g->k;
+    return gpb_test_row_of(t->door->routine)
+        ->sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
+                 wanted < affordable ? wanted : affordable, &w->random);
 }
 
 static void describe(worker *w, const task *t)
 {
     const gpb_call *g = &t->call;
-    snprintf(w->what, sizeof w->what, "%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld strides "
-             "%lld %lld %lld, A %s B %s C %s", g->symbol, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n, (long long)g->k,
-             (long long)g->x[GPB_A].ld, (long long)g->x[GPB_B].ld, (long long)g->x[GPB_C].ld,
-                 (double)g->alpha, (double)g->beta, (long long)g->batch, (long long)g->x[GPB_A].stride,
-             (long long)g->x[GPB_B].stride, (long long)g->x[GPB_C].stride, place_names[t->at[0]],
-                 place_names[t->at[1]], place_names[t->at[2]]);
+    snprintf(
+        w->what, sizeof w->what,
+        "%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g batch=%lld strides "
+        "%lld %lld %lld, A %s B %s C %s",
+        g->symbol, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n,
+        (long long)g->k, (long long)g->x[GPB_A].ld, (long long)g->x[GPB_B].ld, (long long)g->x[GPB_C].ld,
+        (double)g->alpha, (double)g->beta, (long long)g->batch, (long long)g->x[GPB_A].stride,
+        (long long)g->x[GPB_B].stride, (long long)g->x[GPB_C].stride, place_names[t->at[0]],
+        place_names[t->at[1]], place_names[t->at[2]]);
 }
 
 /* Every other thread has a context of its own current while it calls. */
@@ -201,7 +251,8 @@ static void one(worker *w)
     calls++;
     if (worst <= 1 && kept) return;
     wrong++;
-    printf("WRONG, thread %d: %s: %g of the bound%s\n", w->number, w->what, worst, kept ? "" : "; the current context is another");
+    printf("WRONG, thread %d: %s: %g of the bound%s\n", w->number, w->what, worst,
+           kept ? "" : "; the current context is another");
 }
 
 static void *work(void *of)
@@ -215,7 +266,8 @@ static void *work(void *of)
 
 static float *memory(int64_t count)
 {
-    float *map = mmap(NULL, (size_t)count * sizeof *map, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float *map = mmap(NULL, (size_t)count * sizeof *map, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                      -1, 0);
     if (map != MAP_FAILED) return map;
     perror("mmap");
     exit(1);
@@ -228,7 +280,7 @@ static void set_up(uint64_t seed)
     gpb_reference_fill(numbers, (size_t)scale->numbers, seed);
     mprotect(numbers, (size_t)scale->numbers * sizeof *numbers, PROT_READ);
     for (enum place p = PLACE_PINNED; p < PLACE_MANAGED; p++) {
-        pools[p] = operand_make(p, scale->pool, 0);
+        pools[p] = operand_make(p, GPB_TYPE_s, scale->pool, 0);
         memcpy(pools[p].image, numbers, (size_t)scale->pool * sizeof *numbers);
         operand_put(&pools[p]);
     }
@@ -237,7 +289,8 @@ static void set_up(uint64_t seed)
         const int64_t count = i ? scale->c : scale->c_huge;
         *w = (worker){ .number = i, .random = seed * THREADS + (uint64_t)i, .c = memory(count) };
         memset(w->c, 0, (size_t)count * sizeof *w->c);
-        for (enum place p = PLACE_PINNED; p < PLACE_MANAGED; p++) w->elsewhere[p] = operand_make(p, scale->c_elsewhere, 0);
+        for (enum place p = PLACE_PINNED; p < PLACE_MANAGED; p++)
+            w->elsewhere[p] = operand_make(p, GPB_TYPE_s, scale->c_elsewhere, 0);
     }
 }
 
@@ -266,14 +319,16 @@ static void watch(void)
         printf("HUNG, more than %d s\n", HUNG_S);
         for (int j = 0; j < THREADS; j++) {
             const int64_t its = workers[j].since;
-            printf("  thread %d: %s %lld s: %s\n", j, its ? "in" : "after", (long long)(its ? now - its : 0), workers[j].what);
+            printf("  thread %d: %s %lld s: %s\n", j, its ? "in" : "after", (long long)(its ? now - its : 0),
+                   workers[j].what);
         }
         fflush(stdout);
         _exit(1);
     }
 }
 
-/* Threads until that second, or until too much is wrong. Returns by how many MiB the process has grown since a fifth of the time. */
+/* Threads until that second, or until too much is wrong. Returns by how many MiB the process has grown since
+   a fifth of the time. */
 static int64_t soak(int64_t begin, int64_t end)
 {
     int64_t early = 0, told = begin;
@@ -286,22 +341,23 @@ static int64_t soak(int64_t begin, int64_t end)
         if (now_s() < told + 60) continue;
         told = now_s();
         const gpublas_stats_t s = stats();
-        printf("%5lld s: calls %llu, on the GPU %llu, failed there %llu, wrong %llu, resident %lld MiB\n", (long long)(told - begin),
-               (unsigned long long)s.calls, (unsigned long long)s.gpu_calls, (unsigned long long)s.failed_calls,
-               (unsigned long long)wrong, (long long)resident_mib());
+        printf("%5lld s: calls %llu, on the GPU %llu, failed there %llu, wrong %llu, resident %lld MiB\n",
+               (long long)(told - begin), (unsigned long long)s.calls, (unsigned long long)s.gpu_calls,
+               (unsigned long long)s.failed_calls, (unsigned long long)wrong, (long long)resident_mib());
     }
     const int64_t late = resident_mib();
     over = true;
     for (int i = 0; i < THREADS; i++)
-        for (struct timespec soon = { 0, 0 }; pthread_timedjoin_np(workers[i].thread, NULL, &soon); soon.tv_sec++) {
+        for (struct timespec soon = { 0, 0 }; pthread_timedjoin_np(workers[i].thread, NULL, &soon);
+             soon.tv_sec++) {
             watch();
             clock_gettime(CLOCK_REALTIME, &soon);
         }
     return early ? late - early : 0;
 }
 
-/* Bytes of device memory, more than the library may keep, that are gone since `before` bytes were free; a process that has ended may still
-   be on its way out. */
+/* Bytes of device memory, more than the library may keep, that are gone since `before` bytes were free; a
+   process that has ended may still be on its way out. */
 static int64_t lost(size_t before)
 {
     size_t total;
@@ -325,6 +381,61 @@ __attribute__((format(printf, 2, 3))) static void expect(bool good, const char *
     failures += !good;
 }
 
+/* Calls of one thread when the pressure is over: how many of them were on the GPU. A GPU that is lost is seen
+   soon. */
+static int call_again(const gpublas_stats_t *s)
+{
+    int again = 0;
+    for (int i = 0; i < AFTERWARDS && i < again + FIRST; i++) {
+        one(&workers[0]);
+        const int on_gpu = (int)(gpu_calls() - (int64_t)s->gpu_calls);
+        if (on_gpu == again) printf("not on the GPU: %s\n", workers[0].what);
+        again = on_gpu;
+    }
+    return again;
+}
+
+static void report(const gpublas_stats_t *s, const char *limit, uint64_t seed, int64_t seconds)
+{
+    int64_t longest = 0;
+    for (int i = 0; i < THREADS; i++)
+        if (workers[i].longest > longest) longest = workers[i].longest;
+    printf("longest call %lld s\n", (long long)longest);
+    printf("soak %s %llu: %d threads, %lld s: calls %llu, on the GPU %llu (%.0f GFLOP), by the host %llu, "
+           "begun on "
+           "the GPU and finished by the host %llu\n",
+           limit, (unsigned long long)seed, THREADS, (long long)seconds, (unsigned long long)s->calls,
+           (unsigned long long)s->gpu_calls, 1e-9 * s->gpu_flops,
+           (unsigned long long)(s->host_calls - s->failed_calls), (unsigned long long)s->failed_calls);
+    expect(s->calls == calls && s->gpu_calls + s->host_calls == s->calls, "every call counted once");
+}
+
+/* The soak itself, and what is left of it afterwards. */
+static gpublas_stats_t try_all(int64_t begin, int64_t end, const char *limit, uint64_t seed)
+{
+    for (int i = 0; i < FIRST; i++) one(&workers[0]);
+    const bool started = gpu_calls() > 0;
+    size_t total;
+    const size_t before = device_free(&total);
+    pressure_begin();
+    const int64_t grown = soak(begin, end), most_grown = 64 + (scale->c >> 18);
+    const bool pressed = pressure_end();
+    const gpublas_stats_t s = stats();
+    report(&s, limit, seed, now_s() - begin);
+    const int again = call_again(&s);
+    const int64_t gone = lost(before);
+    expect(started && s.gpu_calls > FIRST, "calls on the GPU");
+    expect(wrong == 0, "%llu of %llu wrong", (unsigned long long)wrong, (unsigned long long)calls);
+    expect(again == AFTERWARDS, "%d of %d calls afterwards on the GPU", again, AFTERWARDS);
+    expect(pressed, "device memory was held and freed all along");
+    expect(!pressure_is_fake() || (s.failed_calls > 0 && s.host_calls > s.failed_calls),
+           "some calls failed, for want of memory or later");
+    expect(grown <= most_grown, "the process grew by %lld MiB since a fifth of the time (allowed: %lld)",
+           (long long)grown, (long long)most_grown);
+    expect(gone <= 0, "no device memory lost (beyond what may be kept: %lld bytes)", (long long)gone);
+    return s;
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -338,41 +449,9 @@ int main(int argc, char **argv)
     set_option("MEMORY", scale->memory);
     set_option("OFFLOAD", "always");
     set_up(seed);
-    for (int i = 0; i < FIRST; i++) one(&workers[0]);
-    const bool started = gpu_calls() > 0;
-    size_t total;
-    const size_t before = device_free(&total);
-    pressure_begin();
-    const int64_t grown = soak(begin, end), most_grown = 64 + (scale->c >> 18);
-    const bool pressed = pressure_end();
-    const gpublas_stats_t s = stats();
-    const uint64_t on_host = s.host_calls - s.failed_calls;
-    int64_t longest = 0;
-    for (int i = 0; i < THREADS; i++)
-        if (workers[i].longest > longest) longest = workers[i].longest;
-    printf("longest call %lld s\n", (long long)longest);
-    printf("soak %s %llu: %d threads, %lld s: calls %llu, on the GPU %llu (%.0f GFLOP), by the host %llu, begun on the GPU and "
-           "finished by the host %llu\n", argv[1], (unsigned long long)seed, THREADS, (long long)(now_s() - begin),
-           (unsigned long long)s.calls, (unsigned long long)s.gpu_calls, 1e-9 * s.gpu_flops, (unsigned long long)on_host,
-           (unsigned long long)s.failed_calls);
-    expect(s.calls == calls && s.gpu_calls + s.host_calls == s.calls, "every call counted once");
-    int again = 0;
-    for (int i = 0; i < AFTERWARDS && i < again + FIRST; i++) {      /* a GPU that is lost is seen soon */
-        one(&workers[0]);
-        const int on_gpu = (int)(gpu_calls() - (int64_t)s.gpu_calls);
-        if (on_gpu == again) printf("not on the GPU: %s\n", workers[0].what);
-        again = on_gpu;
-    }
-    const int64_t gone = lost(before);
-    expect(started && s.gpu_calls > FIRST, "calls on the GPU");
-    expect(wrong == 0, "%llu of %llu wrong", (unsigned long long)wrong, (unsigned long long)calls);
-    expect(again == AFTERWARDS, "%d of %d calls afterwards on the GPU", again, AFTERWARDS);
-    expect(pressed, "device memory was held and freed all along");
-    expect(!pressure_is_fake() || (s.failed_calls > 0 && on_host > 0), "some calls failed, for want of memory or later");
-    expect(grown <= most_grown, "the process grew by %lld MiB since a fifth of the time (allowed: %lld)", (long long)grown,
-           (long long)most_grown);
-    expect(gone <= 0, "no device memory lost (beyond what may be kept: %lld bytes)", (long long)gone);
-    printf("log %llu,%d,%llu,%llu,%llu,%llu\n", (unsigned long long)seed, atoi(argv[1]), (unsigned long long)calls,
-           (unsigned long long)s.gpu_calls, (unsigned long long)s.failed_calls, (unsigned long long)(failures && !wrong ? 1 : wrong));
+    const gpublas_stats_t s = try_all(begin, end, argv[1], seed);
+    printf("log %llu,%d,%llu,%llu,%llu,%llu\n", (unsigned long long)seed, atoi(argv[1]),
+           (unsigned long long)calls, (unsigned long long)s.gpu_calls, (unsigned long long)s.failed_calls,
+           (unsigned long long)(failures && !wrong ? 1 : wrong));
     return failures > 0;
 }

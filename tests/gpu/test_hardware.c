@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/split.h"
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 #include "tests/gpu/trace.h"
 
 /* What there is to know. */
@@ -24,36 +24,57 @@ typedef struct answers {
     int clamped;              /* 2^-17, a subnormal of FP16, counts as 2^-14 */
 } answers;
 
-static const struct kernel { const char *name, *image; bool fp16; answers expected, before_hopper; } kernels[] = {
-    { "fp16x3",      "sgemm_split",  true,  { 16, 25, true, true, true, true, true }, { 0 } },
-    { "bf16x6",      "sgemm_split",  false, { 16, 25, true, true, true, true, false }, { 0 } },
+static const struct kernel {
+    const char *name, *image;
+    bool fp16;
+    answers expected, before_hopper;
+} kernels[] = {
+    { "fp16x3", "sgemm_split", true, { 16, 25, true, true, true, true, true }, { 0 } },
+    { "bf16x6", "sgemm_split", false, { 16, 25, true, true, true, true, false }, { 0 } },
     { "tf32x3_thin", "sgemm_direct", false, { 8, 25, true, true, true, true, false }, { 0 } },
-    { "fp16x3_mma",  "sgemm_mma",    true,  { 16, 25, true, true, true, true, true }, { 8, 24, true, true, true, true, true } },
+    { "fp16x3_mma",
+      "sgemm_mma",
+      true,
+      { 16, 25, true, true, true, true, true },
+      { 8, 24, true, true, true, true, true } },
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct term { int p; float a, b; } term;       /* at place p of k */
 
-/* Rows must have elements that count, and a scale that is theirs: from FREE on, 64 in each operand, of 2^0, face zeros. */
+/* Rows must have elements that count, and a scale that is theirs: from FREE on, 64 in each operand, of 2^0,
+   face zeros. */
 enum { FREE = 32, SHORT = FREE + 2 * GPB_SPLIT_LEAST_K, LONG = 16384 };
 
 /* The row times the column; NaN, said aloud, if another kernel than this did it. */
 static double ask(const char *kernel, int k, int count, const term *terms)
 {
-    problem p = { .m = 1, .n = 1, .k = k, .transa = 'T', .transb = 'N', .lda = k, .ldb = k, .ldc = 1 };
+    placed p = { .of = { .m = 1, .n = 1, .k = k, .transa = 'T', .transb = 'N', .ld = { k, k, 1 } } };
     float c[1];
     char ran[64];
-    p.a = operand_make(PLACE_DEVICE, k, 0), p.b = operand_make(PLACE_DEVICE, k, 0), p.c = operand_make(PLACE_DEVICE, 1, 0);
-    memset(p.a.image, 0, 4 * (size_t)k), memset(p.b.image, 0, 4 * (size_t)k), p.c.image[0] = NAN;
-    for (int x = FREE; x < SHORT; x++) (x % 2 ? p.a : p.b).image[x] = 1;
-    for (int x = 0; x < count; x++) p.a.image[terms[x].p] = terms[x].a, p.b.image[terms[x].p] = terms[x].b;
-    operand_put(&p.a), operand_put(&p.b), operand_put(&p.c);
+    p.x[GPB_A] = operand_make(PLACE_DEVICE, GPB_TYPE_s, k, 0);
+    p.x[GPB_B] = operand_make(PLACE_DEVICE, GPB_TYPE_s, k, 0);
+    p.x[GPB_C] = operand_make(PLACE_DEVICE, GPB_TYPE_s, 1, 0);
+    memset(p.x[GPB_A].image, 0, 4 * (size_t)k);
+    memset(p.x[GPB_B].image, 0, 4 * (size_t)k);
+    operand_floats(&p.x[GPB_C])[0] = NAN;
+    float *a = operand_floats(&p.x[GPB_A]), *b = operand_floats(&p.x[GPB_B]);
+    for (int x = FREE; x < SHORT; x++) (x % 2 ? a : b)[x] = 1;
+    for (int x = 0; x < count; x++) {
+        a[terms[x].p] = terms[x].a;
+        b[terms[x].p] = terms[x].b;
+    }
+    operand_put(&p.x[GPB_A]);
+    operand_put(&p.x[GPB_B]);
+    operand_put(&p.x[GPB_C]);
     set_option("KERNEL", kernel);
     trace_begin();
-    problem_call(&p, 1, 0);
+    placed_call(&p, 1, 0);
     trace_value(trace_end(), "kernel", ran, sizeof ran);
-    operand_get(&p.c, c);
-    operand_free(&p.a), operand_free(&p.b), operand_free(&p.c);
+    operand_get(&p.x[GPB_C], c);
+    operand_free(&p.x[GPB_A]);
+    operand_free(&p.x[GPB_B]);
+    operand_free(&p.x[GPB_C]);
     if (!strcmp(ran, kernel)) return (double)c[0];
     printf("%s: the trace says kernel=%s\n", kernel, ran);
     return NAN;
@@ -63,7 +84,9 @@ static double ask(const char *kernel, int k, int count, const term *terms)
 static double left_of(const char *kernel, int k, float a, float b, double number, int exponent)
 {
     const int down = exponent / 2;
-    const term terms[] = { { 0, a, b }, { 2, ldexpf((float)number, down), ldexpf(1, exponent - down) }, { 1, a, -b } };
+    const term terms[] = { { 0, a, b },
+                           { 2, ldexpf((float)number, down), ldexpf(1, exponent - down) },
+                           { 1, a, -b } };
     return ask(kernel, k, 3, terms);
 }
 
@@ -104,12 +127,14 @@ static answers ask_all(const struct kernel *x)
     answers is = { .bits = ask_bits(x->name) };
     const double unit = ldexp(1, -is.bits);
     is.terms = ask_terms(x->name, is.bits);
-    is.to_zero = left_of(x->name, SHORT, 1, 1, 1.75, -is.bits) == unit && left_of(x->name, SHORT, 1, 1, -1.75, -is.bits) == -unit;
+    is.to_zero = left_of(x->name, SHORT, 1, 1, 1.75, -is.bits) == unit
+        && left_of(x->name, SHORT, 1, 1, -1.75, -is.bits) == -unit;
     is.result_to_zero = ask_result(x->name);
     is.with_sum = ask_with_sum(x->name, is.terms, is.bits);
     is.plain = left_of(x->name, SHORT, 1.5f, 1.5f, 1, -is.bits) == unit;
     if (!x->fp16) return is;
-    /* rows are scaled to 2^14: 2^-31 is FP16's 2^-17. Where it is not 2^-14 that counts, sums are cut at 2^-31 - bits. */
+    /* rows are scaled to 2^14: 2^-31 is FP16's 2^-17. Where it is not 2^-14 that counts, sums are cut at
+       2^-31 - bits. */
     is.clamped = left_of(x->name, LONG, 0x1p-31f, 1, 1, -28 - is.bits) == ldexp(1, -28 - is.bits) &&
                  left_of(x->name, LONG, 0x1p-31f, 1, 1, -29 - is.bits) == 0;
     return is;
@@ -117,9 +142,13 @@ static answers ask_all(const struct kernel *x)
 
 static void show(const char *who, const answers *is, bool fp16)
 {
-    printf("%-22s %2d products at once, %d bits, cut %s, results %s, sum before %s, 1.5 x 1.5 as %s%s\n", who, is->terms, is->bits,
-           is->to_zero ? "towards zero" : "OTHERWISE", is->result_to_zero ? "towards zero" : "ROUNDED", is->with_sum ? "with them" : "APART",
-           is->plain ? "2^0" : "2^1", !fp16 ? "" : is->clamped ? ", 2^-17 as 2^-14" : ", 2^-17 as ITSELF");
+    printf("%-22s %2d products at once, %d bits, cut %s, results %s, sum before %s, 1.5 x 1.5 as %s%s\n", who,
+           is->terms, is->bits, is->to_zero ? "towards zero" : "OTHERWISE",
+           is->result_to_zero ? "towards zero" : "ROUNDED", is->with_sum ? "with them" : "APART",
+           is->plain ? "2^0" : "2^1",
+           !fp16             ? ""
+               : is->clamped ? ", 2^-17 as 2^-14"
+                             : ", 2^-17 as ITSELF");
 }
 
 int main(void)
@@ -130,13 +159,15 @@ int main(void)
     set_option("OFFLOAD", "always");
     for (int i = 0; i < KERNELS; i++) {
         if (!kernel_runs(kernels[i].image)) continue;
-        const answers *expected = gpu_arch() < 90 ? &kernels[i].before_hopper : &kernels[i].expected, is = ask_all(&kernels[i]);
+        const answers *expected = gpu_arch() < 90 ? &kernels[i].before_hopper : &kernels[i].expected;
+        const answers is = ask_all(&kernels[i]);
         asked++;
         show(kernels[i].name, &is, kernels[i].fp16);
         if (!memcmp(&is, expected, sizeof is)) continue;
         show("  expected", expected, kernels[i].fp16);
         wrong++;
     }
-    printf("%d kernels asked, %d otherwise than expected\n%s\n", asked, wrong, asked && !wrong ? "PASSED" : "FAILED");
+    printf("%d kernels asked, %d otherwise than expected\n%s\n", asked, wrong,
+           asked && !wrong ? "PASSED" : "FAILED");
     return !asked || wrong;
 }

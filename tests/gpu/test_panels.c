@@ -12,20 +12,20 @@
 #include <stdlib.h>
 
 #include "include/gpublas.h"
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
 static bool is_large(void) { return getenv("GPB_TEST_LARGE") != NULL; }
 
 /* Bytes that the call sent to the GPU. */
-static int64_t run(problem p, float alpha, float beta)
+static int64_t run(placed p, float alpha, float beta)
 {
     gpublas_stats_t before, after;
-    problem_make(&p);
+    placed_make(&p);
     gpublas_stats(&before, sizeof before);
-    assert_true(problem_try(&p, alpha, beta, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, alpha, beta, GPB_MATH_FFMA));
     gpublas_stats(&after, sizeof after);
     assert_int_equal(after.gpu_calls, before.gpu_calls + 1);
-    problem_free(&p);
+    placed_free(&p);
     return (int64_t)(after.bytes_to_gpu - before.bytes_to_gpu);
 }
 
@@ -36,19 +36,29 @@ static void test_shapes(void **state)
     static const int small[][3] = {
         { 700, 700, 700 }, { 1500, 40, 900 }, { 40, 1500, 900 }, { 50, 60, 20000 }, { 1200, 1200, 16 }
     };
-    static const int large[][3] = {
-        { 6132, 6132, 6132 }, { 60000, 300, 1000 }, { 300, 60000, 1000 }, { 200, 200, 300000 }, { 12000, 9000, 100 }
-    };
+    static const int large[][3] = { { 6132, 6132, 6132 },
+                                    { 60000, 300, 1000 },
+                                    { 300, 60000, 1000 },
+                                    { 200, 200, 300000 },
+                                    { 12000, 9000, 100 } };
     static const char *const kernels[] = { "tile_2d", "padded", "warp_tile", NULL };
     for (int i = 0; i < 20; i++) {
         const int *s = is_large() ? large[i % 5] : small[i % 5];
         set_option("KERNEL", kernels[i % 4]);
-        problem p = { .m = s[0], .n = s[1], .k = s[2], .transa = "NT"[i & 1], .transb = "NT"[i >> 1 & 1], .row_major = i >> 2 & 1,
-                      .pad = i % 3, .at = { i == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, i == 12 ? PLACE_PINNED : PLACE_PAGEABLE,
-                                            i == 13 || i == 14 ? PLACE_DEVICE : PLACE_PAGEABLE } };
-        int64_t sent = run(p, i & 1 ? 1 : -0.5f, i & 2 ? 0 : 1.5f), once = (int64_t)p.m * p.k + (int64_t)p.k * p.n;
-        if (!(i & 2)) once += (int64_t)p.m * p.n;
-        if (i % 5 == 0) assert_true(sent > 4 * once);    /* no two of A, B, C fit: panels of something went twice */
+        placed p = { .of = { .m = s[0],
+                             .n = s[1],
+                             .k = s[2],
+                             .transa = "NT"[i & 1],
+                             .transb = "NT"[i >> 1 & 1],
+                             .row_major = i >> 2 & 1,
+                             .pad = i % 3 },
+                     .at = { i == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, i == 12 ? PLACE_PINNED : PLACE_PAGEABLE,
+                             i == 13 || i == 14 ? PLACE_DEVICE : PLACE_PAGEABLE } };
+        int64_t sent = run(p, i & 1 ? 1 : -0.5f, i & 2 ? 0 : 1.5f);
+        int64_t once = (int64_t)p.of.m * p.of.k + (int64_t)p.of.k * p.of.n;
+        if (!(i & 2)) once += (int64_t)p.of.m * p.of.n;
+        if (i % 5 == 0)
+            assert_true(sent > 4 * once);    /* no two of A, B, C fit: panels of something went twice */
     }
     set_option("KERNEL", NULL);
 }
@@ -57,55 +67,69 @@ static void test_shapes(void **state)
 static void test_data(void **state)
 {
     (void)state;
-    for (int fill = 0; fill < FILLS; fill++) {
-        problem p = { .m = 300, .n = 200, .k = 4000, .transa = 'N', .transb = 'N', .fill = (enum fill)fill };
+    for (int i = 0; i < PLACED_FILLS; i++) {
+        placed p = {
+            .of = { .m = 300, .n = 200, .k = 4000, .transa = 'N', .transb = 'N', .fill = placed_fills[i] }
+        };
         run(p, 1, 0);
         run(p, 2, 1);
     }
 }
 
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float,
-                               float *, int, int, int);
+void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
+                               int, int, float, float *, int, int, int);
 
-/* A batch in more groups than C has buffers, each of more loads than are on their way at once: none may be computed before the last group
-   in its buffer is home. A and B, on the device, hold nobody up. Integers: each sum is exact. */
+/* A batch in more groups than C has buffers, each of more loads than are on their way at once: none may be
+   computed before the last group in its buffer is home. A and B, on the device, hold nobody up. Integers:
+   each sum is exact. */
 static void test_groups(void **state)
 {
     (void)state;
     enum { N = 33, K = 5, BATCH = 1500 };
-    operand a = operand_make(PLACE_DEVICE, BATCH * N * K, 0), b = operand_make(PLACE_DEVICE, BATCH * N * K, 0);
+    operand a = operand_make(PLACE_DEVICE, GPB_TYPE_s, BATCH * N * K, 0);
+    operand b = operand_make(PLACE_DEVICE, GPB_TYPE_s, BATCH * N * K, 0);
     float *c = malloc(BATCH * N * N * sizeof *c);
     assert_non_null(c);
-    for (int i = 0; i < BATCH * N * K; i++) a.image[i] = (float)(i % 13 - 6), b.image[i] = (float)(i % 11 - 5);
-    operand_put(&a), operand_put(&b);
+    float *in_a = operand_floats(&a), *in_b = operand_floats(&b);
+    for (int i = 0; i < BATCH * N * K; i++) {
+        in_a[i] = (float)(i % 13 - 6);
+        in_b[i] = (float)(i % 11 - 5);
+    }
+    operand_put(&a);
+    operand_put(&b);
     for (int beta = 0; beta < 2; beta++) {
         int wrong = 0;
         for (int i = 0; i < BATCH * N * N; i++) c[i] = (float)(i % 7);
-        cblas_sgemm_batch_strided(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, a.address, N, N * K, b.address, K, K * N, (float)beta, c, N,
-                                  N * N, BATCH);
+        cblas_sgemm_batch_strided(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, a.address, N, N * K,
+                                  b.address, K, K * N, (float)beta, c, N, N * N, BATCH);
         for (int i = 0; i < BATCH * N * N; i++) {
             const int l = i / (N * N), row = i % N, col = i / N % N;
             float sum = (float)(beta * (i % 7));
-            for (int p = 0; p < K; p++) sum += a.image[l * N * K + row + p * N] * b.image[l * N * K + p + col * K];
+            for (int p = 0; p < K; p++) sum += in_a[l * N * K + row + p * N] * in_b[l * N * K + p + col * K];
             wrong += c[i] != sum;
         }
         assert_int_equal(wrong, 0);
     }
     free(c);
-    operand_free(&a), operand_free(&b);
+    operand_free(&a);
+    operand_free(&b);
 }
 
-void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                   float beta, float *c, int ldc);
+void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a,
+                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
-/* Triangles in panels: some of these are crossed by the diagonal, some lie beyond it. Integers: each sum is exact. */
+/* Triangles in panels: some of these are crossed by the diagonal, some lie beyond it. Integers: each sum is
+   exact. */
 static void test_triangles(void **state)
 {
     (void)state;
     enum { N = 900, K = 30 };
     float *a = malloc(N * K * sizeof *a), *b = malloc(K * N * sizeof *b), *c = malloc(N * N * sizeof *c);
     assert_true(a && b && c);
-    for (int i = 0; i < N * K; i++) a[i] = (float)(i % 13 - 6), b[i] = (float)(i % 11 - 5);
+    for (int i = 0; i < N * K; i++) {
+        a[i] = (float)(i % 13 - 6);
+        b[i] = (float)(i % 11 - 5);
+    }
     for (int upper = 0; upper < 2; upper++) {
         int wrong = 0;
         for (int i = 0; i < N * N; i++) c[i] = (float)(i % 7);
@@ -121,11 +145,14 @@ static void test_triangles(void **state)
         }
         assert_int_equal(wrong, 0);
     }
-    free(a), free(b), free(c);
+    free(a);
+    free(b);
+    free(c);
 }
 
-/* Threads whose small calls never cease, and one that wants nearly all of the memory: it gets it, time and again. Without an order there came a
-   call, sooner or later, that did not end while others called; nor would this test. */
+/* Threads whose small calls never cease, and one that wants nearly all of the memory: it gets it, time and
+   again. Without an order there came a call, sooner or later, that did not end while others called; nor would
+   this test. */
 enum { OTHERS = 15, ENOUGH = 30 };
 static atomic_bool over;
 
@@ -134,7 +161,8 @@ static void *small_calls(void *unused)
     enum { N = 200, K = 20 };
     float *memory = calloc(N * K + K * N + N * N, sizeof *memory);
     while (memory && !over)
-        cblas_sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, memory, N, memory + N * K, K, 0, memory + 2 * N * K, N);
+        cblas_sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, K, 1, memory, N, memory + N * K, K, 0,
+                    memory + 2 * N * K, N);
     free(memory);
     return unused;
 }
@@ -143,15 +171,21 @@ static void test_order(void **state)
 {
     (void)state;
     pthread_t threads[OTHERS];
-    problem p = { .m = 700, .n = 600, .k = 200, .transa = 'N', .transb = 'N' };
-    if (is_large()) p.m = 3000, p.n = 3000, p.k = 1000;
-    problem_make(&p), problem_fill_c(&p, 0);
-    for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, small_calls, NULL), 0);
-    for (int i = 0; i < ENOUGH; i++) problem_call(&p, 1, 0);
+    placed p = { .of = { .m = 700, .n = 600, .k = 200, .transa = 'N', .transb = 'N' } };
+    if (is_large()) {
+        p.of.m = 3000;
+        p.of.n = 3000;
+        p.of.k = 1000;
+    }
+    placed_make(&p);
+    placed_fill_c(&p, 0);
+    for (int i = 0; i < OTHERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, small_calls, NULL), 0);
+    for (int i = 0; i < ENOUGH; i++) placed_call(&p, 1, 0);
     over = true;
     for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_true(problem_check(&p, 1, 0, GPB_MATH_FFMA));
-    problem_free(&p);
+    assert_true(placed_check(&p, 1, 0, GPB_MATH_FFMA));
+    placed_free(&p);
 }
 
 int main(void)
@@ -159,7 +193,8 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data), cmocka_unit_test(test_groups), cmocka_unit_test(test_triangles),
-                                       cmocka_unit_test(test_order) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data),
+                                        cmocka_unit_test(test_groups), cmocka_unit_test(test_triangles),
+                                        cmocka_unit_test(test_order) };
     return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
 }

@@ -12,36 +12,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
 enum { THREADS = 8 };
 typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, cut; } kernel;
-#define MATH(math) (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
-/* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three parts. */
+#define MATH(math) \
+    (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
+/* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three
+   parts. */
 static const kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                                                  \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
 #include "kernels/gemm.def"
 #undef KERNEL
-    { NULL, NULL, "fp32", "0", false, false }, { NULL, NULL, "ieee", "0", false, false }, { NULL, NULL, "ieee", "7", false, false },
+    { NULL, NULL, "fp32", "0", false, false },
+    { NULL, NULL, "ieee", "0", false, false },
+    { NULL, NULL, "ieee", "7", false, false },
     { NULL, NULL, "tf32", "0", false, false },
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct shape { int m, n, k; char ta, tb; enum place at; } shape;
-static const shape small[] = {
-    { 130, 66, 97, 'N', 'N', PLACE_DEVICE }, { 33, 17, 1031, 'T', 'N', PLACE_DEVICE }, { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
-    { 20, 9, 2061, 'T', 'N', PLACE_DEVICE }
-};
+static const shape small[] = { { 130, 66, 97, 'N', 'N', PLACE_DEVICE },
+                               { 33, 17, 1031, 'T', 'N', PLACE_DEVICE },
+                               { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
+                               { 20, 9, 2061, 'T', 'N', PLACE_DEVICE } };
 /* The last is for what may share k out among blocks; others would only take long over it. */
 static const shape large[] = {
-    { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE }, { 4097, 130, 515, 'N', 'T', PLACE_DEVICE }, { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },
-    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },  { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE }, { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE },
+    { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE },   { 4097, 130, 515, 'N', 'T', PLACE_DEVICE },
+    { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },
+    { 1537, 130, 300, 'N', 'N', PLACE_PAGEABLE },  { 3, 2000, 3001, 'N', 'N', PLACE_DEVICE },
     { 2500, 2100, 2300, 'N', 'T', PLACE_PAGEABLE }
 };
 enum { SMALL = sizeof small / sizeof(shape), LARGE = sizeof large / sizeof(shape) };
 
-static problem problems[2][LARGE];         /* by `is large`: A, B, and what C is before each call */
+static placed problems[2][LARGE];         /* by `is large`: A, B, and what C is before each call */
 static float betas[2][LARGE];
 static const kernel *current;
 static float beta, *first;                 /* of the problem at work: its beta and the first answer */
@@ -49,17 +54,17 @@ static float beta, *first;                 /* of the problem at work: its beta a
 static int repeats(void) { return getenv("GPB_TEST_FEW") ? 5 : 100; }
 
 /* C anew, the call, and its bits against the first answer's. */
-static bool repeat(problem *p, float *c)
+static bool repeat(placed *p, float *c)
 {
-    operand_put(&p->c);
-    problem_call(p, 0.7f, beta);
-    operand_get(&p->c, c);
-    return !memcmp(c, first, 4 * (size_t)(p->c.offset + p->c.count));
+    operand_put(&p->x[GPB_C]);
+    placed_call(p, 0.7f, beta);
+    operand_get(&p->x[GPB_C], c);
+    return !memcmp(c, first, 4 * (size_t)(p->x[GPB_C].offset + p->x[GPB_C].count));
 }
 
-static float *room(const problem *p)
+static float *room(const placed *p)
 {
-    float *c = malloc(4 * (size_t)(p->c.offset + p->c.count));
+    float *c = malloc(4 * (size_t)(p->x[GPB_C].offset + p->x[GPB_C].count));
     if (!c) abort();
     return c;
 }
@@ -68,19 +73,21 @@ static float *room(const problem *p)
 static void *caller(void *of)
 {
     gpu_make_current(true);
-    const problem *shared = of;
-    problem mine = *shared;
-    mine.c = operand_make(shared->c.place, shared->c.count, shared->c.offset);
-    memcpy(mine.c.image, shared->c.image, 4 * (size_t)(shared->c.offset + shared->c.count));
+    const placed *shared = of;
+    placed mine = *shared;
+    mine.x[GPB_C] = operand_make(shared->x[GPB_C].place, GPB_TYPE_s, shared->x[GPB_C].count,
+                                 shared->x[GPB_C].offset);
+    memcpy(mine.x[GPB_C].image, shared->x[GPB_C].image,
+           4 * (size_t)(shared->x[GPB_C].offset + shared->x[GPB_C].count));
     float *c = room(shared);
     bool same = true;
     for (int i = 0; i < repeats() / THREADS + 1; i++) same = repeat(&mine, c) && same;
     free(c);
-    operand_free(&mine.c);
+    operand_free(&mine.x[GPB_C]);
     return same ? NULL : of;
 }
 
-static int from_threads(problem *p)
+static int from_threads(placed *p)
 {
     pthread_t threads[THREADS];
     int wrong = 0;
@@ -93,7 +100,7 @@ static int from_threads(problem *p)
     return wrong;
 }
 
-static int try_problem(problem *p)
+static int try_problem(placed *p)
 {
     first = room(p);
     float *c = room(p);
@@ -104,9 +111,11 @@ static int try_problem(problem *p)
     int threads = from_threads(p);
     assert_true(gpu_calls() > before + repeats());
     if (wrong || threads)
-        printf("%s %s, %d x %d x %d: %d of %d repeats and %d of %d threads differ\n", current->name ? current->name : "the choice",
-               current->math, p->m, p->n, p->k, wrong, repeats(), threads, THREADS);
-    free(first), free(c);
+        printf("%s %s, %d x %d x %d: %d of %d repeats and %d of %d threads differ\n",
+               current->name ? current->name : "the choice", current->math, p->of.m, p->of.n, p->of.k, wrong,
+               repeats(), threads, THREADS);
+    free(first);
+    free(c);
     return wrong + threads;
 }
 
@@ -120,7 +129,8 @@ static void test_kernel(void **state)
     for (int pass = 0; pass < (current->cut ? 2 : 1); pass++) {
         set_option("SPLITS", pass ? "3" : current->splits);
         for (int i = 0; i < (size ? LARGE : SMALL); i++) {
-            if (size && i == LARGE - 1 && current->name && strcmp(current->image, "sgemm_ffma") != 0) continue;
+            if (size && i == LARGE - 1 && current->name && strcmp(current->image, "sgemm_ffma") != 0)
+                continue;
             beta = betas[size][i];
             wrong += try_problem(&problems[size][i]);
         }
@@ -128,28 +138,31 @@ static void test_kernel(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void make(problem *p, const shape *s, float *its_beta)
+static void make(placed *p, const shape *s, float *its_beta)
 {
-    *p = (problem){ .m = s->m, .n = s->n, .k = s->k, .transa = s->ta, .transb = s->tb, .pad = 1, .offset = 1,
-                    .at = { s->at, s->at, s->at } };
+    *p = (placed){
+        .of = { .m = s->m, .n = s->n, .k = s->k, .transa = s->ta, .transb = s->tb, .pad = 1, .offset = 1 },
+        .at = { s->at, s->at, s->at }
+    };
     *its_beta = s->k % 2 ? 0 : 1.3f;
-    problem_make(p);
-    problem_fill_c(p, *its_beta);
+    placed_make(p);
+    placed_fill_c(p, *its_beta);
 }
 
 static int make_problems(void **state)
 {
     (void)state;
     for (int i = 0; i < SMALL; i++) make(&problems[0][i], &small[i], &betas[0][i]);
-    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++) make(&problems[1][i], &large[i], &betas[1][i]);
+    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++)
+        make(&problems[1][i], &large[i], &betas[1][i]);
     return 0;
 }
 
 static int free_problems(void **state)
 {
     (void)state;
-    for (int i = 0; i < SMALL; i++) problem_free(&problems[0][i]);
-    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++) problem_free(&problems[1][i]);
+    for (int i = 0; i < SMALL; i++) placed_free(&problems[0][i]);
+    for (int i = 0; i < LARGE && getenv("GPB_TEST_LARGE"); i++) placed_free(&problems[1][i]);
     return 0;
 }
 
@@ -161,7 +174,7 @@ int main(void)
     size_t count = 0;
     for (int i = 0; i < KERNELS; i++)
         if (!kernels[i].name || kernel_runs(kernels[i].image))
-            tests[count++] = (struct CMUnitTest){ kernels[i].name ? kernels[i].name : "library", test_kernel, NULL, NULL,
-                                                  (void *)&kernels[i] };
+            tests[count++] = (struct CMUnitTest){ kernels[i].name ? kernels[i].name : "library", test_kernel,
+                                                  NULL, NULL, (void *)&kernels[i] };
     return _cmocka_run_group_tests("repeat", tests, count, make_problems, free_problems);
 }

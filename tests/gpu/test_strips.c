@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
-/* A matrix as it is stored, in sparse pages: what lies between its columns was never written, and takes no memory. */
+/* A matrix as it is stored, in sparse pages: what lies between its columns was never written, and takes no
+   memory. */
 typedef struct matrix {
     int64_t rows, cols, ld;
     size_t bytes;
@@ -31,22 +32,35 @@ static matrix matrix_make(int64_t rows, int64_t cols, int64_t pad)
 
 static void matrix_free(matrix *x) { munmap(x->at, x->bytes); }
 
-/* Small integers that tell places apart: no shift by a few, by a tile or by a strip leaves them as they are. */
-static int number(int64_t i, int salt) { return (int)((uint64_t)(i * 4 + salt) * 0x9e3779b97f4a7c15u >> 61) - 4; }
+/* Small integers that tell places apart: no shift by a few, by a tile or by a strip leaves them as they
+   are. */
+static int number(int64_t i, int salt)
+{
+    return (int)((uint64_t)(i * 4 + salt) * 0x9e3779b97f4a7c15u >> 61) - 4;
+}
 
-/* A few rows of op(A), or columns of op(B), far from the first have but SHORT elements: slices leave their blocks of C to another kernel. */
+/* A few rows of op(A), or columns of op(B), far from the first have but SHORT elements: slices leave their
+   blocks of C to another kernel. */
 enum { SHORT = 8 };
 static int64_t thin_from;                /* INT64_MAX: none have */
 static bool is_thin(int64_t at) { return at >= thin_from && at - thin_from < 100; }
 
-/* Element (i, p) of op(A), and (p, j) of op(B): of C then sums over p alone are left, the same for all of it, or for all of a kind. */
-static int of_a(int64_t i, int64_t p) { return p >= SHORT && is_thin(i) ? 0 : number(i, 0) * number(p, 1) + number(i, 2) * number(p, 3); }
-static int of_b(int64_t p, int64_t j) { return p >= SHORT && is_thin(j) ? 0 : number(p, 4) * number(j, 5) + number(p, 6) * number(j, 7); }
+/* Element (i, p) of op(A), and (p, j) of op(B): of C then sums over p alone are left, the same for all of it,
+   or for all of a kind. */
+static int of_a(int64_t i, int64_t p)
+{
+    return p >= SHORT && is_thin(i) ? 0 : number(i, 0) * number(p, 1) + number(i, 2) * number(p, 3);
+}
+static int of_b(int64_t p, int64_t j)
+{
+    return p >= SHORT && is_thin(j) ? 0 : number(p, 4) * number(j, 5) + number(p, 6) * number(j, 7);
+}
 
 static void fill(matrix *x, bool transposed, int (*of)(int64_t, int64_t))
 {
     for (int64_t j = 0; j < x->cols; j++)
-        for (int64_t i = 0; i < x->rows; i++) x->at[i + j * x->ld] = (float)(transposed ? of(j, i) : of(i, j));
+        for (int64_t i = 0; i < x->rows; i++)
+            x->at[i + j * x->ld] = (float)(transposed ? of(j, i) : of(i, j));
 }
 
 /* Results that are not alpha A B + beta C, C having been full of sevens. */
@@ -72,21 +86,29 @@ static void try(int m, int n, int k, const char *trans, int64_t pad, int alpha, 
 {
     const bool ta = trans[0] == 'T', tb = trans[1] == 'T';
     crash_at_once();
-    matrix a = matrix_make(ta ? k : m, ta ? m : k, pad), b = matrix_make(tb ? n : k, tb ? k : n, pad), c = matrix_make(m, n, pad);
-    fill(&a, ta, of_a), fill(&b, tb, of_b);
+    matrix a = matrix_make(ta ? k : m, ta ? m : k, pad);
+    matrix b = matrix_make(tb ? n : k, tb ? k : n, pad);
+    matrix c = matrix_make(m, n, pad);
+    fill(&a, ta, of_a);
+    fill(&b, tb, of_b);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++) c.at[i + j * c.ld] = 7;
     const int64_t before = gpu_calls();
-    cblas_sgemm(COLUMN_MAJOR, ta ? TRANS : NO_TRANS, tb ? TRANS : NO_TRANS, m, n, k, (float)alpha, a.at, (int)a.ld, b.at, (int)b.ld,
-                (float)beta, c.at, (int)c.ld);
+    cblas_sgemm(COLUMN_MAJOR, ta ? TRANS : NO_TRANS, tb ? TRANS : NO_TRANS, m, n, k, (float)alpha, a.at,
+                (int)a.ld, b.at, (int)b.ld, (float)beta, c.at, (int)c.ld);
     const int64_t wrong = count_wrong(&c, k, alpha, beta);
-    if (wrong) fprintf(stderr, "%d x %d x %d %s, ld + %lld: %lld results are wrong\n", m, n, k, trans, (long long)pad, (long long)wrong);
+    if (wrong)
+        fprintf(stderr, "%d x %d x %d %s, ld + %lld: %lld results are wrong\n", m, n, k, trans,
+                (long long)pad, (long long)wrong);
     assert_int_equal(wrong, 0);
     assert_int_equal(gpu_calls(), before + 1);
-    matrix_free(&a), matrix_free(&b), matrix_free(&c);
+    matrix_free(&a);
+    matrix_free(&b);
+    matrix_free(&c);
 }
 
-/* By FMAs, and by slices, whose strips are cut one by one; of so little k that all of C is left to others, or with a few such rows or columns. */
+/* By FMAs, and by slices, whose strips are cut one by one; of so little k that all of C is left to others, or
+   with a few such rows or columns. */
 static void test_strips(void **state)
 {
     (void)state;

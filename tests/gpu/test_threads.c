@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
 enum { THREADS = 16 };
 
-static problem shared;                   /* A and B that all threads read at once */
+static placed shared;                    /* A and B that all threads read at once */
 
 static int rounds(void) { return getenv("GPB_TEST_LARGE") ? 60 : 12; }
 
@@ -24,17 +24,23 @@ static void *caller(void *number)
 {
     int t = *(int *)number;
     gpu_make_current(true);
-    problem p = { .m = 40 + 17 * t, .n = 150 - 5 * t, .k = 30 + 11 * t, .transa = "NT"[t & 1], .transb = "NT"[t >> 1 & 1],
-                  .row_major = t >> 2 & 1, .pad = t % 3, .offset = t % 4,
-                  .at = { t % PLACE_MANAGED, t / 3 % PLACE_MANAGED, t / 5 % PLACE_MANAGED } };
-    problem q = shared;
-    problem_make(&p);
-    q.c = operand_make(PLACE_PAGEABLE, shared.c.count, shared.c.offset);
+    placed p = { .of = { .m = 40 + 17 * t,
+                         .n = 150 - 5 * t,
+                         .k = 30 + 11 * t,
+                         .transa = "NT"[t & 1],
+                         .transb = "NT"[t >> 1 & 1],
+                         .row_major = t >> 2 & 1,
+                         .pad = t % 3,
+                         .offset = t % 4 },
+                 .at = { t % PLACE_MANAGED, t / 3 % PLACE_MANAGED, t / 5 % PLACE_MANAGED } };
+    placed q = shared;
+    placed_make(&p);
+    q.x[GPB_C] = operand_make(PLACE_PAGEABLE, GPB_TYPE_s, shared.x[GPB_C].count, shared.x[GPB_C].offset);
     bool right = true;
     for (int i = 0; i < rounds() && right; i++)
-        right = problem_try(&p, 1, i & 1 ? 0.5f : 0, GPB_MATH_FFMA) && problem_try(&q, 1, 0, GPB_MATH_FFMA);
-    operand_free(&q.c);
-    problem_free(&p);
+        right = placed_try(&p, 1, i & 1 ? 0.5f : 0, GPB_MATH_FFMA) && placed_try(&q, 1, 0, GPB_MATH_FFMA);
+    operand_free(&q.x[GPB_C]);
+    placed_free(&p);
     return right ? NULL : number;
 }
 
@@ -59,12 +65,12 @@ static void run_threads(int count, void *(*what)(void *))
 static void test_threads(void **state)
 {
     (void)state;
-    shared = (problem){ .m = 130, .n = 70, .k = 90, .transa = 'N', .transb = 'T', .pad = 1 };
-    problem_make(&shared);
+    shared = (placed){ .of = { .m = 130, .n = 70, .k = 90, .transa = 'N', .transb = 'T', .pad = 1 } };
+    placed_make(&shared);
     int64_t before = gpu_calls();
     run_threads(THREADS, caller);
     assert_int_equal(gpu_calls(), before + 2 * THREADS * rounds());
-    problem_free(&shared);
+    placed_free(&shared);
 }
 
 /* Every other thread's call is large (gpu/lanes.h): these take turns. */
@@ -72,11 +78,13 @@ static void *large_or_small(void *number)
 {
     const bool large = *(int *)number % 2;
     gpu_make_current(true);
-    problem p = { .m = large ? 2100 : 130, .n = large ? 2100 : 70, .k = 8, .transa = 'N', .transb = 'N' };
-    problem_make(&p);
+    placed p = {
+        .of = { .m = large ? 2100 : 130, .n = large ? 2100 : 70, .k = 8, .transa = 'N', .transb = 'N' }
+    };
+    placed_make(&p);
     bool right = true;
-    for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = problem_try(&p, 1, 0, GPB_MATH_FFMA);
-    problem_free(&p);
+    for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = placed_try(&p, 1, 0, GPB_MATH_FFMA);
+    placed_free(&p);
     return right ? NULL : number;
 }
 
@@ -91,16 +99,16 @@ static void test_turns(void **state)
 static void test_fork(void **state)
 {
     (void)state;
-    problem p = { .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 };
-    problem_make(&p);
+    placed p = { .of = { .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 } };
+    placed_make(&p);
     int64_t before = gpu_calls();
-    assert_true(problem_try(&p, 1, 0, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, 1, 0, GPB_MATH_FFMA));
     assert_int_equal(gpu_calls(), before + 1);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         before = gpu_calls();
-        bool right = problem_try(&p, 1, 0, GPB_MATH_FFMA) && problem_try(&p, 0.5f, 2, GPB_MATH_FFMA);
+        bool right = placed_try(&p, 1, 0, GPB_MATH_FFMA) && placed_try(&p, 0.5f, 2, GPB_MATH_FFMA);
         _exit(!right ? 1 : gpu_calls() != before ? 2 : 0);
     }
     int status = -1;
@@ -108,15 +116,16 @@ static void test_fork(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);       /* 1: wrong answer, 2: the child used the GPU */
     before = gpu_calls();
-    assert_true(problem_try(&p, 1, 1, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, 1, 1, GPB_MATH_FFMA));
     assert_int_equal(gpu_calls(), before + 1);
-    problem_free(&p);
+    placed_free(&p);
 }
 
 int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads), cmocka_unit_test(test_turns), cmocka_unit_test(test_fork) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads), cmocka_unit_test(test_turns),
+                                        cmocka_unit_test(test_fork) };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

@@ -8,15 +8,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/gpu/problem.h"
+#include "tests/gpu/placed.h"
 
 static int file = -1, home = -1;
 
 void trace_begin(void)
 {
-    if (file < 0) file = memfd_create("trace", 0), home = dup(STDERR_FILENO);
+    if (file < 0) {
+        file = memfd_create("trace", 0);
+        home = dup(STDERR_FILENO);
+    }
     fflush(stderr);
-    if (file < 0 || home < 0 || ftruncate(file, 0) || lseek(file, 0, SEEK_SET) || dup2(file, STDERR_FILENO) < 0) {
+    if (file < 0 || home < 0 || ftruncate(file, 0) || lseek(file, 0, SEEK_SET)
+        || dup2(file, STDERR_FILENO) < 0) {
         perror("trace");
         exit(1);
     }
