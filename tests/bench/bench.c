@@ -71,9 +71,9 @@ FILE *bench_csv(const char *path, const char *columns)
 
 void sample_draw(sample *s, int m, int n, int k, const float *a, const float *b)
 {
-    const gpb_call g = { .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
-                         .x[GPB_C].uplo = 'G', .m = m, .n = n, .k = k, .x[GPB_A].ld = m, .x[GPB_B].ld = k,
-                         .x[GPB_C].ld = m, .alpha = 1, .x[GPB_A].base = a, .x[GPB_B].base = b, .batch = 1 };
+    gpb_problem p = { .m = m, .n = n, .k = k };
+    gpb_problem_lay_out(&p);
+    const gpb_call g = gpb_problem_call(&p, 1, 0, a, b, NULL);
     for (int x = 0; x < SAMPLES; x++) {
         int64_t i = random() % m, j = random() % n;
         s->at[x] = i + j * m;
@@ -92,6 +92,13 @@ sample_error sample_judge(const sample *s)
         whole += s->exact[x].value * s->exact[x].value;
     }
     return (sample_error){ worst * 0x1p24, sqrt(square / whole) };
+}
+
+double sgemm_flops(int m, int n, int k)
+{
+    const gpb_problem p = { .m = m, .n = n, .k = k };
+    const gpb_call g = gpb_problem_call(&p, 1, 0, NULL, NULL, NULL);
+    return gpb_test_flops(p.routine, &g);
 }
 
 enum { DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES, SHAPES, SEED, SUSTAINED, LEAST,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "tests/reference.h"
+#include "tests/problem.h"
 
 typedef struct bench_options {
     const char *library;        /* libgpublas.so */
@@ -67,5 +67,8 @@ typedef struct sample_error {
 
 void sample_draw(sample *s, int m, int n, int k, const float *a, const float *b);
 sample_error sample_judge(const sample *s);
+
+/* Floating-point operations of an SGEMM of that size. */
+double sgemm_flops(int m, int n, int k);
 
 #endif

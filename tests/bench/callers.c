@@ -131,7 +131,7 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
         return false;
     }
     const bool always = who[w] == GPUBLAS_ALWAYS, bad = !(r->worst <= 1) || (always && r->on_gpu < 1);
-    const double rate = r->calls ? 2.0 * q.n * q.n * q.n * r->calls / r->seconds : 0;
+    const double rate = r->calls ? sgemm_flops(q.n, q.n, q.n) * r->calls / r->seconds : 0;
     on->faults += bad;
     printf("%-15s %2d callers of %4d: %9.1f GFLOP/s, %.2f of one, %d..%d calls each", on->workers[w].who->name, q.callers, q.n, 1e-9 * rate,
            one > 0 ? rate / one : 1, r->least, r->most);
@@ -157,7 +157,7 @@ static void throughput(run *on, int n)
         for (int w = 0; w < WHO; w++) {
             if (who[w] == HOST && n == LARGE) continue;      /* 2 s a call where 16 want the same cores */
             if (!ask_one(on, w, (ask){ .n = n, .callers = counts[i] }, &r, one[w], 0)) continue;
-            if (i == 0) one[w] = 2.0 * cut(on, n) * cut(on, n) * cut(on, n) * r.calls / r.seconds;
+            if (i == 0) one[w] = sgemm_flops(cut(on, n), cut(on, n), cut(on, n)) * r.calls / r.seconds;
         }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands as programs have them, beside the pattern of problem.c: what the guards of the kernels find in them costs time. */
+/* Operands as programs have them, beside the pattern of gpu_problem.c: what the guards of the kernels find in them costs time. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -58,16 +58,16 @@ const int data_kind_count = sizeof data_kinds / sizeof *data_kinds;
 
 const char *data_name(const data_kind *kind) { return kind ? kind->name : "normal"; }
 
-void data_fill(const problem *p, bool is_b, float *to)
+void data_fill(const gpu_problem *p, bool is_b, float *to)
 {
     draw *const one = is_b ? p->data->b : p->data->a;
-    const bool down = is_b ? p->tb == 'T' : p->ta == 'N';      /* neighbours in memory are neighbours in i, not in q */
-    const int ld = is_b ? p->ldb : p->lda, cols = down ? p->k : is_b ? p->n : p->m;
+    const bool down = is_b ? p->of.transb == 'T' : p->of.transa == 'N';      /* neighbours in memory are neighbours in i, not in q */
+    const int ld = is_b ? p->of.ld[GPB_B] : p->of.ld[GPB_A], cols = down ? p->of.k : is_b ? p->of.n : p->of.m;
     const size_t apart = is_b ? 12345677 : 0;                  /* B is not A again */
     if (!first) first = make_normals(FIRST, 1), second = make_normals(SECOND, 2);
     for (int x = 0; x < cols; x++)
         for (int y = 0; y < ld; y++) {
             const size_t at = (size_t)x * (size_t)ld + (size_t)y;
-            to[at] = one(at + apart, down ? y : x, down ? x : y, p->k);
+            to[at] = one(at + apart, down ? y : x, down ? x : y, p->of.k);
         }
 }

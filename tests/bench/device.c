@@ -17,20 +17,21 @@ enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, LONG = 512, MOST_ON_END 
 #define ALONE 0.15
 #define BY_EVENTS 0.05
 
-static problem problems[MOST_PROBLEMS];
+static gpu_problem problems[MOST_PROBLEMS];
 static int count;
 
-static int odd_ld(int rows) { return rows | 1; }
-
-static void add(const char *suite, int m, int n, int k, const char *pair, const bench_options *options)
+/* NULL: not with these options. */
+static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair, const bench_options *options)
 {
-    bool odd = !strcmp(suite, "odd");
-    int rows_a = pair[0] == 'N' ? m : k, rows_b = pair[1] == 'N' ? k : n;
-    if (m > options->largest || n > options->largest || count == MOST_PROBLEMS) return;
-    if (!strcmp(suite, "squares") && options->largest < k) return;
-    problems[count++] = (problem){ suite, m, n, k, pair[0], pair[1], odd ? odd_ld(rows_a) : rows_a, odd ? odd_ld(rows_b) : rows_b,
-                                   odd ? odd_ld(m) : m, 1, STRIDED, odd,
-                                   !strcmp(suite, "beta"), NULL };
+    const bool odd = !strcmp(suite, "odd");
+    if (m > options->largest || n > options->largest || count == MOST_PROBLEMS) return NULL;
+    if (!strcmp(suite, "squares") && options->largest < k) return NULL;
+    gpu_problem *p = &problems[count++];
+    *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
+    p->of = (gpb_problem){ .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1], .offset = odd };
+    gpb_problem_lay_out(&p->of);
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS && odd; x++) p->of.ld[x] |= 1;
+    return p;
 }
 
 static void add_pairs(const char *suite, int m, int n, int k, const bench_options *options)
@@ -71,10 +72,12 @@ static void batched(const bench_options *options)
 {
     static const struct { int batch, n; } table[] = { { 1000, 64 }, { 256, 128 }, { 64, 512 } };
     for (int i = 0; i < 3; i++)
-        for (enum batch_how how = STRIDED; how <= SHUFFLED; how++) {
-            int before = count;
-            add("batched", table[i].n, table[i].n, table[i].n, "NN", options);
-            if (count > before) problems[count - 1].batch = table[i].batch, problems[count - 1].how = how;
+        for (int how = 0; how < 3; how++) {
+            gpu_problem *p = add("batched", table[i].n, table[i].n, table[i].n, "NN", options);
+            if (!p) continue;
+            p->of.batch = table[i].batch;
+            p->of.routine = how == 0 ? GPB_TEST_gemm_batch_strided : GPB_TEST_gemm_batch;
+            p->shuffled = how == 2;
         }
 }
 
@@ -89,9 +92,8 @@ static void beta(const bench_options *options)
 
 static void add_data(const data_kind *kind, int n, int k, const bench_options *options)
 {
-    const int before = count;
-    add("data", n, n, k, "NN", options);
-    if (count > before) problems[before].data = kind;
+    gpu_problem *p = add("data", n, n, k, "NN", options);
+    if (p) p->data = kind;
 }
 
 /* Squares of each kind of data; half zeros also where k is short, for slices want a least number of elements that are not zero. */
@@ -128,7 +130,7 @@ static bool listed(const char *list, const char *name)
     return !list;
 }
 
-static bool wanted(const bench_options *options, size_t mode, const problem *p)
+static bool wanted(const bench_options *options, size_t mode, const gpu_problem *p)
 {
     return listed(options->modes, modes[mode].name) && (options->modes || listed(modes[mode].suites, p->suite));
 }
@@ -144,7 +146,7 @@ typedef struct result {
 } result;
 
 static spread nothing(void) { return (spread){ NAN, NAN, NAN, 0 }; }
-static bool is_sustained(const problem *p) { return !strcmp(p->suite, "sustained"); }
+static bool is_sustained(const gpu_problem *p) { return !strcmp(p->suite, "sustained"); }
 
 /* What cuBLAS needs by itself does not depend on our mode: a problem's figures are kept for the next mode of ours with the same of its. */
 static struct kept_alone { int math; double alone, events; reading now; } kept[MOST_PROBLEMS];
@@ -159,7 +161,7 @@ static int rounds_in(double seconds, double once)
 
 /* As many rounds as `seconds` allow, least_calls at least; who goes first alternates. Short calls go in runs of a few: the first finds the
    rival's code in the caches, as no program's calls do. */
-static void by_turns(result *r, const problem *p, double once, double seconds)
+static void by_turns(result *r, const gpu_problem *p, double once, double seconds)
 {
     static double t[2][MOST_CALLS];
     const int rivals = cublas.handle ? 2 : 1, rounds = rounds_in(seconds, once), run = once < SHORT ? RUN : 1;
@@ -177,7 +179,7 @@ static void by_turns(result *r, const problem *p, double once, double seconds)
     if (rivals > 1) r->cublas = spread_of(t[GPU_CUBLAS], rounds);
 }
 
-static double median_alone(const problem *p, double once, double seconds, bool events)
+static double median_alone(const gpu_problem *p, double once, double seconds, bool events)
 {
     static double t[MOST_CALLS];
     const int rounds = rounds_in(seconds, once);
@@ -185,7 +187,7 @@ static double median_alone(const problem *p, double once, double seconds, bool e
     return spread_of(t, rounds).median;
 }
 
-static struct kept_alone alone(const problem *p, int math, double once, double seconds)
+static struct kept_alone alone(const gpu_problem *p, int math, double once, double seconds)
 {
     struct kept_alone k = { math, NAN, NAN, METER_EMPTY };
     meter_begin();
@@ -196,7 +198,7 @@ static struct kept_alone alone(const problem *p, int math, double once, double s
 }
 
 /* One contender's calls, nothing between them, for so long. */
-static spread on_end(enum gpu_who who, const problem *p, double seconds, reading *now)
+static spread on_end(enum gpu_who who, const gpu_problem *p, double seconds, reading *now)
 {
     static double t[MOST_ON_END];
     const double start = seconds_now();
@@ -208,7 +210,7 @@ static spread on_end(enum gpu_who who, const problem *p, double seconds, reading
     return spread_of(t, (int)(calls < MOST_ON_END ? calls : MOST_ON_END));
 }
 
-static void measure_sustained(result *r, const problem *p, double seconds)
+static void measure_sustained(result *r, const gpu_problem *p, double seconds)
 {
     const uint64_t before = gpu_calls();
     r->ours = on_end(GPU_OURS, p, seconds, &r->now);
@@ -217,7 +219,7 @@ static void measure_sustained(result *r, const problem *p, double seconds)
     r->alone = r->cublas.median;
 }
 
-static void judge(result *r, const problem *p)
+static void judge(result *r, const gpu_problem *p)
 {
     gpu_truth(p);
     r->entries = gpu_truth_entries();
@@ -226,7 +228,7 @@ static void judge(result *r, const problem *p)
     r->cublas_error = cublas.handle ? gpu_judged(GPU_CUBLAS, p) : (gpu_error){ NAN, NAN };
 }
 
-static result measured(const problem *p, int math, double seconds, double sustained_seconds)
+static result measured(const gpu_problem *p, int math, double seconds, double sustained_seconds)
 {
     result r = { .ours = nothing(), .cublas = nothing(), .alone = NAN, .events = NAN, .now = METER_EMPTY, .cublas_now = METER_EMPTY };
     gpu_prepare(p);
@@ -251,27 +253,27 @@ static double rival(const result *r) { return fmin(r->cublas.median, r->alone); 
 /* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not exceed; FP16X3 kernels have a third
    of it or less on dense normal numbers, if their sums leave the tensor cores as often as they are to. The rest is chance: what two samples
    of so many entries may differ by. */
-static bool is_right(const result *r, const problem *p, double slack)
+static bool is_right(const result *r, const gpu_problem *p, double slack)
 {
-    const bool in_slices = !p->data && p->k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
+    const bool in_slices = !p->data && p->of.k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
     const double chance = 1.1 + 3 / sqrt(2.0 * r->entries), share = in_slices ? 0.45 : 1;
-    return r->error.worst <= p->k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
+    return r->error.worst <= p->of.k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
 }
 
-static const char *how_name(const problem *p)
+static const char *how_name(const gpu_problem *p)
 {
-    static const char *const names[] = { "strided", "array", "shuffled" };
-    return p->batch > 1 ? names[p->how] : "one";
+    if (p->of.batch == 1) return "one";
+    return p->of.routine == GPB_TEST_gemm_batch_strided ? "strided" : p->shuffled ? "shuffled" : "array";
 }
 
 #define COLUMNS "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,cublas_ms_least," \
     "cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u,cublas_error_u,data,cublas_alone_ms,rms_u,cublas_rms_u," \
     "chain_rms_u,entries,sm_mhz,watts,celsius,held,cublas_sm_mhz,cublas_watts"
 
-static void write_csv(FILE *csv, const char *gpu, const char *mode, const problem *p, const result *r)
+static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_problem *p, const result *r)
 {
-    double flops = problem_flops(p);
-    fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->m, p->n, p->k, p->ta, p->tb, p->batch,
+    double flops = gpu_flops(p);
+    fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.batch,
             how_name(p), r->ours.count);
     fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least, 1e3 * r->ours.most,
             1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most, 1e3 * r->events);
@@ -284,19 +286,19 @@ static void write_csv(FILE *csv, const char *gpu, const char *mode, const proble
     fputc('\n', csv);
 }
 
-static void print_row(const char *mode, const problem *p, const result *r, bool right)
+static void print_row(const char *mode, const gpu_problem *p, const result *r, bool right)
 {
-    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f %5.0f %s%s%s\n", p->suite, mode, p->m,
-           p->n, p->k, p->ta, p->tb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median,
-           1e-12 * problem_flops(p) / r->ours.median, 1e-12 * problem_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel,
+    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f %5.0f %s%s%s\n", p->suite, mode, p->of.m,
+           p->of.n, p->of.k, p->of.transa, p->of.transb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median,
+           1e-12 * gpu_flops(p) / r->ours.median, 1e-12 * gpu_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel,
            r->error.worst, r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
            right ? "" : " WRONG", r->on_gpu ? "" : " NOT ON THE GPU");
 }
 
 /* Geometric mean and least of ours/cuBLAS, a line for each suite and mode. */
-static struct summary { const char *suite, *mode; double logs, least; const problem *at; int cases, below; } sums[24];
+static struct summary { const char *suite, *mode; double logs, least; const gpu_problem *at; int cases, below; } sums[24];
 
-static void sum_up(const char *mode, const problem *p, double ratio)
+static void sum_up(const char *mode, const gpu_problem *p, double ratio)
 {
     struct summary *s = sums;
     while (s->suite && (strcmp(s->suite, p->suite) || s->mode != mode)) s++;
@@ -310,7 +312,7 @@ static void summary(void)
     printf("\n%-9s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
     for (struct summary *s = sums; s->suite; s++)
         printf("%-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases, exp(s->logs / s->cases), s->least,
-               s->below, s->at->m, s->at->n, s->at->k, s->at->ta, s->at->tb);
+               s->below, s->at->of.m, s->at->of.n, s->at->of.k, s->at->of.transa, s->at->of.transb);
 }
 
 /* For the picture: what the arithmetic units could do at the highest clock. */
@@ -323,7 +325,7 @@ static void write_peaks(FILE *csv)
     if (cuda.arch == 90) fprintf(csv, "# peak FP16 tensor cores, three products: %.1f TFLOP/s\n", 4096 * clocks / 3);
 }
 
-const problem *device_problems(const bench_options *options, int *made)
+const gpu_problem *device_problems(const bench_options *options, int *made)
 {
     for (size_t s = 0; s < sizeof suites / sizeof *suites; s++)
         if (listed(options->suites, suites[s].name)) suites[s].make(options);
@@ -353,7 +355,7 @@ static int run_mode(const bench_options *options, size_t x, const char *gpu, FIL
     gpu_option("MATH", modes[x].name);
     if (cublas.handle) must(cublas.set_math(cublas.handle, modes[x].cublas), "cublasSetMathMode");
     for (int i = 0; i < count; i++) {
-        const problem *p = &problems[i];
+        const gpu_problem *p = &problems[i];
         if (!wanted(options, x, p)) continue;
         const double each = (end - seconds_now()) / left--;
         const result r = measured(p, modes[x].cublas, fmax(each, 0), options->sustained);

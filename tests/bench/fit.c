@@ -26,13 +26,13 @@ typedef struct trial {
     int calls;
 } trial;
 
-static problem shapes[MOST_SHAPES];
+static gpu_problem shapes[MOST_SHAPES];
 static int hopeless[256];                                     /* random shapes in a row on which a kernel was far from the best */
 
 static double uniform(void) { return (double)random() / 2147483648.0; }
 
 /* Log-uniform in 1 .. largest; a quarter of the shapes of round numbers, as people have them; half aligned. */
-static void draw(problem *p, int largest)
+static void draw(gpu_problem *p, int largest)
 {
     int size[3];
     bool rounded = uniform() < 0.25, aligned = uniform() < 0.5;
@@ -41,26 +41,29 @@ static void draw(problem *p, int largest)
             size[x] = (int)pow(largest + 1, uniform());
             if (rounded && size[x] > 32) size[x] = (size[x] + 32) / 64 * 64;
         }
-    } while (2.0 * size[0] * size[1] * size[2] > MOST_FLOPS);
-    char ta = uniform() < 0.5 ? 'N' : 'T', tb = uniform() < 0.5 ? 'N' : 'T';
-    int rows[3] = { ta == 'N' ? size[0] : size[2], tb == 'N' ? size[2] : size[1], size[0] }, ld[3];
-    for (int x = 0; x < 3; x++) ld[x] = aligned ? (rows[x] + 63) / 64 * 64 : rows[x] | 1;
-    *p = (problem){ "fit", size[0], size[1], size[2], ta, tb, ld[0], ld[1], ld[2], 1, STRIDED, !aligned, 0, NULL };
+    } while (sgemm_flops(size[0], size[1], size[2]) > MOST_FLOPS);
+    *p = (gpu_problem){ .suite = "fit" };
+    p->of = (gpb_problem){ .m = size[0], .n = size[1], .k = size[2], .batch = 1, .offset = !aligned };
+    p->of.transa = uniform() < 0.5 ? 'N' : 'T';
+    p->of.transb = uniform() < 0.5 ? 'N' : 'T';
+    gpb_problem_lay_out(&p->of);
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++)
+        p->of.ld[x] = aligned ? (p->of.ld[x] + 63) / 64 * 64 : p->of.ld[x] | 1;
 }
 
-static int64_t tiles(const problem *p, const gpu_kernel *q)
+static int64_t tiles(const gpu_problem *p, const gpu_kernel *q)
 {
-    return ((int64_t)p->m + q->bm - 1) / q->bm * (((int64_t)p->n + q->bn - 1) / q->bn) * p->batch;
+    return ((int64_t)p->of.m + q->bm - 1) / q->bm * (((int64_t)p->of.n + q->bn - 1) / q->bn) * p->of.batch;
 }
 
 /* Numbers of parts that are worth a trial: some slices each (128 of k for FP16X3: dispatch/kernel_pick.c), and no more than three parts for
    each place on the device. */
-static bool worthwhile(const problem *p, const gpu_kernel *q, int splits)
+static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
     const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
-    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->k
-           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->m * p->n * p->batch * splits <= MOST_PARTS_BYTES;
+    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
+           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MOST_PARTS_BYTES;
 }
 
 /* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
@@ -71,7 +74,7 @@ static int next(int parts)
     return parts + last;
 }
 
-static int add_trials(const problem *p, const bench_options *options, trial *trials)
+static int add_trials(const gpu_problem *p, const bench_options *options, trial *trials)
 {
     static const char *const modes[] = { "fp32", "ieee", "tf32" };
     int count = 0;
@@ -98,7 +101,7 @@ static void prepare(const trial *t)
 
 /* A few calls one after the other, the first not timed: it may load an image, grow memory, and finds another kernel's code in the caches.
    INFINITY, for good, if our library left one to the host. */
-static double visit(const problem *p, trial *t, size_t *set)
+static double visit(const gpu_problem *p, trial *t, size_t *set)
 {
     const uint64_t before = gpu_calls();
     double best = INFINITY;
@@ -124,7 +127,7 @@ static double least(const trial *t)
 static bool counts(const trial *t) { return t->kernel && t->kernel->math != GPB_MATH_TF32; }
 
 /* Every trial, then in rounds the ones that are not far from the best. */
-static void measure(const problem *p, trial *trials, int count, double seconds)
+static void measure(const gpu_problem *p, trial *trials, int count, double seconds)
 {
     double best = INFINITY, start = seconds_now(), per_kernel[256];
     size_t set = 0;
@@ -146,7 +149,7 @@ static void measure(const problem *p, trial *trials, int count, double seconds)
         }
 }
 
-static void report(FILE *csv, const problem *p, trial *trials, int count, const char *const chosen[3])
+static void report(FILE *csv, const gpu_problem *p, trial *trials, int count, const char *const chosen[3])
 {
     int first = 0;                                            /* of the library's own choices, in the order of `chosen` */
     while (trials[first].kernel) first++;
@@ -154,8 +157,8 @@ static void report(FILE *csv, const problem *p, trial *trials, int count, const 
         spread s = spread_of(trials[i].seconds, trials[i].calls);
         if (isinf(s.most)) continue;
         const char *name = trials[i].kernel ? trials[i].kernel->name : trials[i].is_cublas ? "-" : chosen[i - first];
-        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->m, p->n, p->k, p->ta, p->tb, p->lda, p->ldb, p->ldc,
-                p->shift, p->batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
+        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C],
+                p->of.offset, p->of.batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
     }
     fflush(csv);
 }
@@ -179,10 +182,10 @@ static int make_shapes(const bench_options *options)
     srandom((unsigned)options->seed);
     if (options->suites) {
         int all;
-        const problem *made = device_problems(options, &all);
+        const gpu_problem *made = device_problems(options, &all);
         count = 0;
         for (int i = 0; i < all; i++)
-            if (made[i].how == STRIDED && made[i].beta == 0 && !made[i].data) shapes[count++] = made[i];
+            if (made[i].of.routine != GPB_TEST_gemm_batch && made[i].beta == 0 && !made[i].data) shapes[count++] = made[i];
     } else {
         for (int i = 0; i < count; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
     }
@@ -205,7 +208,7 @@ int bench_fit(const bench_options *options)
     double start = seconds_now(), logs = 0;
     int done = 0, judged = 0;
     for (; done < wanted && seconds_now() - start < options->seconds; done++) {
-        const problem *p = &shapes[done];
+        const gpu_problem *p = &shapes[done];
         char names[3][64];
         static const char *const modes[] = { "fp32", "ieee", "tf32" };
         for (int x = 0; x < 3; x++) {

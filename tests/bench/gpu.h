@@ -10,6 +10,7 @@
 
 #include "include/gpublas.h"
 #include "kernels/names.h"
+#include "tests/problem.h"
 
 typedef unsigned long long gpu_address;
 
@@ -80,53 +81,50 @@ extern const gpu_kernel gpu_kernels[];
 extern const int gpu_kernel_count;
 bool gpu_runs(const gpu_kernel *kernel);                      /* on this device */
 
-/* One GEMM, or a batch of them: column-major, members `stride_*` floats apart. */
-typedef struct problem {
+/* A problem (tests/problem.h) on the device: column-major, members of a batch side by side. */
+typedef struct gpu_problem {
     const char *suite;
-    int m, n, k;
-    char ta, tb;                                              /* N or T */
-    int lda, ldb, ldc, batch;
-    enum batch_how { STRIDED, ARRAY, SHUFFLED } how;          /* of a batch: by strides, by arrays of pointers, by such in no order */
-    int shift;                                                /* floats from an aligned base */
+    gpb_problem of;
+    bool shuffled;                                            /* a batch by arrays of pointers, in no order */
     float beta;
     const struct data_kind *data;                             /* what A and B hold; NULL: the pattern */
-} problem;
+} gpu_problem;
 
 /* Other data: see data.c. */
 typedef struct data_kind { const char *name; float (*a)(size_t, int, int, int), (*b)(size_t, int, int, int); } data_kind;
 extern const data_kind data_kinds[];
 extern const int data_kind_count;
 const char *data_name(const data_kind *kind);                 /* "normal": the pattern */
-void data_fill(const problem *p, bool is_b, float *to);       /* all of op(A) or op(B) as it lies in memory */
+void data_fill(const gpu_problem *p, bool is_b, float *to);       /* all of op(A) or op(B) as it lies in memory */
 
-double problem_flops(const problem *p);
+double gpu_flops(const gpu_problem *p);
 /* Sets of operands to go round: more than three times what the level-2 cache holds. */
-size_t problem_sets(const problem *p);
+size_t gpu_sets(const gpu_problem *p);
 /* The problems of some suites of --device. */
 struct bench_options;
-const problem *device_problems(const struct bench_options *options, int *count);
+const gpu_problem *device_problems(const struct bench_options *options, int *count);
 /* Device memory for the largest of some problems, A and B filled with the pattern. */
-void gpu_operands(const problem *all, int count);
+void gpu_operands(const gpu_problem *all, int count);
 /* Before a problem's first call: if its data are not the pattern, they are put there. */
-void gpu_prepare(const problem *p);
+void gpu_prepare(const gpu_problem *p);
 /* Of the first set of operands: elements of op(A) and op(B) of a member, and where a column of C begins. */
-float gpu_element_a(const problem *p, int member, int i, int q);
-float gpu_element_b(const problem *p, int member, int q, int j);
-gpu_address gpu_place_c(const problem *p, int member, int column);
+float gpu_element_a(const gpu_problem *p, int member, int i, int q);
+float gpu_element_b(const gpu_problem *p, int member, int q, int j);
+gpu_address gpu_place_c(const gpu_problem *p, int member, int column);
 
 enum gpu_who { GPU_OURS, GPU_CUBLAS };
 /* One call on that set of operands; ours is complete when it returns, cuBLAS's is not. */
-void gpu_multiply(enum gpu_who who, const problem *p, size_t set);
+void gpu_multiply(enum gpu_who who, const gpu_problem *p, size_t set);
 /* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
-double gpu_timed(enum gpu_who who, const problem *p, size_t set, bool events);
+double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events);
 /* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong altogether. */
 typedef struct gpu_error { double worst, rms; } gpu_error;
 /* Chooses entries of C and finds what they should be: for those that follow. */
-void gpu_truth(const problem *p);
+void gpu_truth(const gpu_problem *p);
 int gpu_truth_entries(void);
 gpu_error gpu_truth_chain(void);                              /* of one chain of FP32 FMAs */
-gpu_error gpu_judged(enum gpu_who who, const problem *p);     /* of one call; the entries are poisoned before */
+gpu_error gpu_judged(enum gpu_who who, const gpu_problem *p);     /* of one call; the entries are poisoned before */
 /* What our library says in its trace about one call: the kernel, and "/splits" if it cut k. */
-const char *gpu_choice(const problem *p, char *text, size_t size);
+const char *gpu_choice(const gpu_problem *p, char *text, size_t size);
 
 #endif

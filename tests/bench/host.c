@@ -205,30 +205,27 @@ void check_draw(check *c, const gpb_call *g, int count)
         float *at = (float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
         c->old[x] = *at;
     }
-    for (int x = 0; x < c->count && g->beta == 0; x++) ((float *)g->x[GPB_C].base)[c->i[x] + c->j[x] * g->x[GPB_C].ld] = NAN;
+    for (int x = 0; x < c->count && g->beta == 0; x++)
+        gpb_poison(g->type, (float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld, 1);
 }
 
 double check_worst(const check *c, const gpb_call *g)
 {
     double worst = 0;
-    gpb_call product = *g;
-    product.beta = 0;
     for (int x = 0; x < c->count; x++) {
-        gpb_reference_element e = gpb_reference_at(&product, NULL, c->i[x], c->j[x], 0);
-        double old = g->beta == 0 ? 0 : g->beta * (double)c->old[x],
-            got = (double)((float *)g->x[GPB_C].base)[c->i[x] + c->j[x] * g->x[GPB_C].ld];
-        e.value += old;
-        e.old = fabs(old);
-        double error = fabs(got - e.value) / gpb_reference_bound(GPB_MATH_FFMA, g, e);
-        if (isnan(error)) return INFINITY;
-        worst = fmax(worst, error);
+        gpb_reference_element sums[2];
+        gpb_reference_sums(g, c->i[x], c->j[x], 0, sums);
+        const gpb_reference_element e = gpb_reference_scaled(g, sums, &c->old[x], 0);
+        const float *got = (const float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
+        if (isnan(*got)) return INFINITY;
+        worst = fmax(worst, gpb_reference_error(GPB_MATH_FFMA, g, e, got, 0));
     }
     return worst;
 }
 
 /* ---- what it could be ---- */
 
-double host_flops(const gpb_call *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k; }
+double host_flops(const gpb_call *g) { return gpb_test_flops(GPB_TEST_gemm, g); }
 
 /* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. With a >= b seconds for A and B alone, t^2 / 4ab of C is
    unlocked after t seconds up to 2b, (t - b) / a after that. What is not unlocked at t is still to be computed or to come home: the least
@@ -236,8 +233,8 @@ double host_flops(const gpb_call *g) { return 2.0 * (double)g->m * (double)g->n 
 double host_ideal(const gpb_call *g, int cores)
 {
     const double link = 50e9, rate = 200e12;
-    const double bytes_a = 4.0 * (double)g->m * (double)g->k, bytes_b = 4.0 * (double)g->k * (double)g->n;
-    const double bytes_c = 4.0 * (double)g->m * (double)g->n, in = bytes_a + bytes_b + (g->beta == 0 ? 0 : bytes_c);
+    const double bytes_a = gpb_test_bytes(GPB_TEST_gemm, g, GPB_A), bytes_b = gpb_test_bytes(GPB_TEST_gemm, g, GPB_B);
+    const double bytes_c = gpb_test_bytes_written(GPB_TEST_gemm, g), in = gpb_test_bytes_read(GPB_TEST_gemm, g);
     const double t_in = in / link, t_out = bytes_c / link, t_c = host_flops(g) / rate, x = fmax(t_c, t_out);
     const double stretch = t_in / (bytes_a + bytes_b);       /* C's panels arrive with those of A and B */
     const double a = stretch * fmax(bytes_a, bytes_b), b = stretch * fmin(bytes_a, bytes_b);

@@ -85,7 +85,7 @@ static double timed(const gpu_kernel *who, shape s, size_t set)
     return 1e-3 * ms;
 }
 
-static double flops(shape s) { return 2.0 * s.m * s.n * s.k; }
+static double flops(shape s) { return sgemm_flops(s.m, s.n, s.k); }
 
 /* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is up. */
 static spread measured(const gpu_kernel *who, shape s, bool hurry)

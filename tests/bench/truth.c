@@ -19,21 +19,21 @@ static struct entry { double value, product, chain; } entries[ROWS][COLUMNS];
 static int least(double a, double b) { return (int)fmin(a, b); }
 
 /* The last row and the last column, where edges go wrong, and the first row, where the data may be odd (data.c), are always among them. */
-static void choose(const problem *p)
+static void choose(const gpu_problem *p)
 {
-    const double budget = fmax(LEAST_ENTRIES, fmin(ENTRIES, (double)PRODUCTS / p->k));
-    const int width = (int)fmax(1, least(p->n, PATCH_FLOATS / p->ldc));
-    column_count = least(COLUMNS, fmin(PATCHES * width, fmax(budget / least(p->m, COLUMNS), 2)));
-    row_count = least(ROWS, fmin(p->m, budget / column_count));
+    const double budget = fmax(LEAST_ENTRIES, fmin(ENTRIES, (double)PRODUCTS / p->of.k));
+    const int width = (int)fmax(1, least(p->of.n, PATCH_FLOATS / p->of.ld[GPB_C]));
+    column_count = least(COLUMNS, fmin(PATCHES * width, fmax(budget / least(p->of.m, COLUMNS), 2)));
+    row_count = least(ROWS, fmin(p->of.m, budget / column_count));
     for (int x = 0; x < PATCHES; x++)
-        patches[x] = (struct patch){ x ? (int)(random() % p->batch) : p->batch - 1, x ? (int)(random() % (p->n - width + 1)) : p->n - width,
+        patches[x] = (struct patch){ x ? (int)(random() % p->of.batch) : p->of.batch - 1, x ? (int)(random() % (p->of.n - width + 1)) : p->of.n - width,
                                      width };
     for (int x = 0; x < column_count; x++) {
         const struct patch *in = &patches[x % PATCHES];
         columns[x].patch = x % PATCHES;
         columns[x].j = in->column + (x ? (int)(random() % width) : width - 1);
     }
-    for (int x = 0; x < row_count; x++) rows[x] = x == 0 ? p->m - 1 : x == 1 ? 0 : (int)(random() % p->m);
+    for (int x = 0; x < row_count; x++) rows[x] = x == 0 ? p->of.m - 1 : x == 1 ? 0 : (int)(random() % p->of.m);
 }
 
 /* A row of entries: the columns' sums side by side. y: the columns' elements, those of one q side by side. */
@@ -50,22 +50,22 @@ static void compute(struct entry *to, const float *x, const float *y, int k, flo
     for (int j = 0; j < COLUMNS; j++) to[j] = (struct entry){ value[j], product[j], (double)(float)(chain[j] + (double)beta) - (double)beta };
 }
 
-void gpu_truth(const problem *p)
+void gpu_truth(const gpu_problem *p)
 {
-    float *y = bench_memory(sizeof *y * COLUMNS * (size_t)p->k), *x = bench_memory(sizeof *x * (size_t)p->k);
+    float *y = bench_memory(sizeof *y * COLUMNS * (size_t)p->of.k), *x = bench_memory(sizeof *x * (size_t)p->of.k);
     choose(p);
-    const int passes = p->batch > 1 ? PATCHES : 1;             /* a row of A is another in each member */
+    const int passes = p->of.batch > 1 ? PATCHES : 1;             /* a row of A is another in each member */
     for (int patch = 0; patch < passes; patch++) {
         const int member = patches[patch].member;
-        for (int q = 0; q < p->k; q++)
+        for (int q = 0; q < p->of.k; q++)
             for (int j = 0; j < COLUMNS; j++) {
                 const bool is_here = j < column_count && (passes == 1 || columns[j].patch == patch);
                 y[(size_t)q * COLUMNS + (size_t)j] = is_here ? gpu_element_b(p, member, q, columns[j].j) : 0;
             }
         for (int i = 0; i < row_count; i++) {
             struct entry all[COLUMNS];
-            for (int q = 0; q < p->k; q++) x[q] = gpu_element_a(p, member, rows[i], q);
-            compute(all, x, y, p->k, p->beta);
+            for (int q = 0; q < p->of.k; q++) x[q] = gpu_element_a(p, member, rows[i], q);
+            compute(all, x, y, p->of.k, p->beta);
             for (int j = 0; j < column_count; j++)
                 if (passes == 1 || columns[j].patch == patch) entries[i][j] = all[j];
         }
@@ -93,13 +93,13 @@ gpu_error gpu_truth_chain(void)
     return mean(sum);
 }
 
-gpu_error gpu_judged(enum gpu_who who, const problem *p)
+gpu_error gpu_judged(enum gpu_who who, const gpu_problem *p)
 {
     const float before = p->beta == 0 ? NAN : 1;              /* of C; poison where it is not to be read */
     float *c[PATCHES];
     gpu_error sum = { 0, 0 };
     for (int x = 0; x < PATCHES; x++) {
-        const size_t floats = (size_t)(patches[x].width - 1) * (size_t)p->ldc + (size_t)p->m;
+        const size_t floats = (size_t)(patches[x].width - 1) * (size_t)p->of.ld[GPB_C] + (size_t)p->of.m;
         c[x] = bench_memory(4 * floats);
         for (size_t y = 0; y < floats; y++) c[x][y] = before;
         MUST(cuMemcpyHtoD_v2(gpu_place_c(p, patches[x].member, patches[x].column), c[x], 4 * floats));
@@ -107,12 +107,12 @@ gpu_error gpu_judged(enum gpu_who who, const problem *p)
     gpu_multiply(who, p, 0);
     MUST(cuStreamSynchronize(NULL));
     for (int x = 0; x < PATCHES; x++) {
-        const size_t floats = (size_t)(patches[x].width - 1) * (size_t)p->ldc + (size_t)p->m;
+        const size_t floats = (size_t)(patches[x].width - 1) * (size_t)p->of.ld[GPB_C] + (size_t)p->of.m;
         MUST(cuMemcpyDtoH_v2(c[x], gpu_place_c(p, patches[x].member, patches[x].column), 4 * floats));
         for (int j = 0; j < column_count; j++)
             for (int i = 0; i < row_count && columns[j].patch == x; i++)
                 add(&sum, &entries[i][j],
-                    (double)c[x][rows[i] + (int64_t)(columns[j].j - patches[x].column) * p->ldc] - (double)p->beta);
+                    (double)c[x][rows[i] + (int64_t)(columns[j].j - patches[x].column) * p->of.ld[GPB_C]] - (double)p->beta);
         free(c[x]);
     }
     return mean(sum);
