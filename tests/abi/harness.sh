@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Sourced by every tests/abi/test_*.sh: the library under test, the software libcuda, a scratch folder, and the words ok, fail, skip.
-# Usage of each test: test_x.sh <libgpublas.so> <folder with the fake libcuda.so.1> [its own arguments]. Exit 0 pass, 1 fail, 77 skip.
+# Sourced by every tests/abi/test_*.sh: finds the library under test and the software libcuda, makes a scratch
+# folder, and defines ok, fail, skip. Usage of each test: test_x.sh <libgpublas.so> <folder with the fake
+# libcuda.so.1> [its own arguments]. Exits with 0 (pass), 1 (fail) or 77 (skip).
 set -u
 export LC_ALL=C OPENBLAS_NUM_THREADS=1 BLIS_NUM_THREADS=1 OMP_NUM_THREADS=1
 for name in $(compgen -e GPUBLAS_); do unset "$name"; done
@@ -22,7 +23,7 @@ fail() { printf 'FAIL  %s\n' "$*"; failures=$((failures + 1)); }
 skip() { printf 'SKIP  %s\n' "$*"; exit 77; }
 finish() { exit $((failures > 0)); }
 
-# need <file> ...: skip unless they are there; ci/setup installs what holds them.
+# need <file> ...: skips unless the files are there. ci/setup installs what has them.
 need() { local file; for file; do [ -e "$file" ] || skip "no $file (ci/setup installs it)"; done; }
 
 # expect <what> <wanted> <found>
@@ -36,18 +37,20 @@ host_folder() {
     case $1 in netlib) echo "$debian/blas" ;; openblas) echo "$debian/openblas-pthread" ;; blis) echo "$debian/blis-pthread" ;; esac
 }
 
-# on_host <netlib|openblas|blis> <command>: run it in front of that BLAS, without us.
+# on_host <netlib|openblas|blis> <command>: runs it in front of that BLAS, without us.
 on_host() { local folder; folder=$(host_folder "$1"); shift; LD_LIBRARY_PATH=$folder "$@"; }
 
-# preloaded <netlib|openblas|blis> <command>: the same with us in front and every call offloaded to the fake GPU.
-# More to preload goes in the variable `beside`.
+# preloaded <netlib|openblas|blis> <command>: the same with us in front, and every call offloaded to the fake
+# GPU. More to preload goes into the variable `beside`.
 preloaded() {
     local folder; folder=$(host_folder "$1"); shift
     env GPUBLAS_OFFLOAD="${offload:-always}" LD_LIBRARY_PATH="$folder:$fake" LD_PRELOAD="$library${beside:+:$beside}" "$@"
 }
 
-# traced <file> [text]: how many calls the trace in that file shows on the GPU (whose line has that text in it).
+# traced <file> [text]: how many calls the trace in that file shows on the GPU, of those whose line has the
+# text.
 traced() { grep '^gpublas: .* route=gpu ' "$1" | grep -cF -- "${2:-}"; }
 
-# known <what> <wanted> <found>: a fault that is known and not mended yet: told, but no failure. Mended, it is to become an expect.
+# known <what> <wanted> <found>: a fault that is known and not repaired yet. It is printed but is no failure.
+# Once it is repaired, use expect.
 known() { if [ "$2" = "$3" ]; then ok "$1: $3 (no longer a known fault)"; else printf 'KNOWN %s: wanted %s, found %s\n' "$1" "'$2'" "'$3'"; fi; }

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# LAPACK's single-precision suite in the current folder, several testers at once, the longest first.
-# Usage: lapack_suite.sh <folder of Debian's liblapack-test> <testers at once> <library to preload into them>
-# Leaves their outputs, and says: "<tests run> <numerical errors> <other errors>", the same counts as lapack_testing.py's.
+# LAPACK's single-precision suite in the current folder, several testers at once, the longest first. Usage:
+# lapack_suite.sh <folder of Debian's liblapack-test> <testers at once> <library to preload into them>. Leaves
+# their outputs, and prints "<tests run> <numerical errors> <other errors>", the same counts as
+# lapack_testing.py's.
 set -u
 from=$1 jobs=$2 preload=$3
 ln -sf "$from"/x*s "$from"/*.in .
 
-# xlintsts reads 16 lines of sizes, then a line a group of routines: SLS, half of its calls, goes alone, the others in two parts.
+# xlintsts reads 16 lines of sizes, then a line a group of routines. SLS is half of its calls and runs alone;
+# the others run in two parts.
 part() { { sed -n 1,16p stest.in; sed -n '17,$p' stest.in | grep -E "$2"; } > "$1.in"; }
 part stest_ls '^SLS'
 part stest_qx '^(S[TX]Q|STS|SHH|SQ[TX])'
@@ -40,7 +42,7 @@ xeigtsts lse.in slse.out
 xlintstrfs stest_rfp.in stest_rfp.out
 END
 
-# A line of success tells how many tests ran, one of failure how many of them failed.
+# A line of success says how many tests ran, one of failure how many of them failed.
 cat s*.out | awk '
     /run\)/ { for (i = 3; i <= NF; i++) if ($i == "run)") run += $(i - 2) }
     /out of/ { for (i = 2; i <= NF; i++) if ($i == "out") failed += $(i - 1) }

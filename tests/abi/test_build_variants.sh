@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The same sources built other ways, named by the arguments after the second (none: all four), warnings being errors; then that build's own
-# tests that need no GPU, and the programs of semantics on its fake GPU. Kernels are not compiled again. What each is run for:
+# Builds the same sources in other ways, named by the arguments after the second (none: all four), with
+# warnings as errors. Then runs that build's own tests that need no GPU, and the programs of semantics on its
+# fake GPU. Kernels are not compiled again. What each is for:
 #   clang    another reading of C, optimized as users have it: all tests, with fewer repeats (GPB_TEST_FEW)
-#   address  AddressSanitizer and UBSan: all tests, with fewer repeats where these only repeat; the embedded BLAS
-#   thread   ThreadSanitizer: what has threads, beside a GPU that works by itself (FAKECUDA_ENGINE) where a test has both; fewer repeats
-#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built and not run
-# How exact sums are (test_accuracy_tensor_64 and _128) is arithmetic of the software libcuda: the main build's question alone.
+#   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
+#   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
+#            by itself (FAKECUDA_ENGINE)
+#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built, not run
+# How exact sums are (test_accuracy_tensor_64 and _128) is arithmetic of the software libcuda, so only the
+# main build tests it.
 . "$(dirname "$0")/harness.sh"
 source=$(realpath "$here/../..") main_build=$(dirname "$library")
 images=$main_build/images
@@ -17,12 +20,12 @@ cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
 
-# The programs of the tests that the build in that folder has, without those in C++, which no C compiler changes.
+# The test programs of the build in that folder, except those in C++, which no C compiler changes.
 test_programs() {
     ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy.*/test_accuracy/' | sort -u
 }
 
-# tests <name> <folder> <tests> <but for those> [few]: run them; with `few`, fewer repeats
+# tests <name> <folder> <tests> <except those> [few]: runs them; with `few`, with fewer repeats
 tests() {
     if env ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure > ctest.log 2>&1
     then ok "$1: $(grep 'tests passed' ctest.log)"
@@ -74,7 +77,7 @@ variant() {
     if [ "$name" != no_cuda ]; then
         build storm $compiler -std=c11 -D_GNU_SOURCE -O1 -g $compile "$programs/storm.c" "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lpthread
         export LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always
-        # What dl_iterate_phdr hands out is guarded by a lock of ld.so's own, which ThreadSanitizer does not see.
+        # dl_iterate_phdr's data is guarded by a lock inside ld.so, which ThreadSanitizer does not see.
         printf 'race:%s\n' note_names note_object > unseen
         TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
         timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Programs that use CUDA themselves: managed memory, graphs, several GPUs, device memory of their own. programs/cuda.c.
+# Programs that use CUDA themselves: managed memory, graphs, several GPUs, device memory of their own.
+# programs/cuda.c.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 build cuda gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/cuda.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl "$fake/libcuda.so.1" || finish
 export GPUBLAS_CALIBRATION=off
 
-# uses <what> <checks>: they are right, nothing is said but calls
+# uses <what> <checks>: the checks are right, and nothing but calls is printed
 uses() {
     GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./cuda "$1" > cuda.out 2> cuda.err
     expect "$1: exit, checks right, lines that are no calls" "0 $2 0" "$? $(grep -c ^right cuda.out) $(grep -vc '^gpublas: sgemm_ ' cuda.err)"
@@ -21,7 +22,8 @@ expect 'calls on the GPU beside a graph' 3 "$(traced cuda.err)"
 for seed in 1 2 3; do FAKECUDA_DEVICES=2 FAKECUDA_SEED=$seed GPUBLAS_DEVICES=0 uses elsewhere 1; done
 uses pitch 1
 expect 'on the GPU' 1 "$(traced cuda.err)"
-# Which GPU is ours: the one that the program uses; one in exclusive mode only if it is the program's already, or the user says so.
+# Which GPU we use: the program's. One in exclusive mode only if it is the program's already, or the user says
+# so.
 gpu() { # <what> <checks> <wanted GPU, or none>
     GPUBLAS_VERBOSE=2 preloaded openblas timeout 60 ./cuda "$1" > gpu.out 2> gpu.err
     expect "$1, devices ${GPUBLAS_DEVICES:-auto}, mode ${FAKECUDA_MODE:-0}: exit, checks right, GPU" "0 $2 $3" \
@@ -59,7 +61,8 @@ expect 'a GPU that is given up: exit, checks right, warnings, pinned memory that
        "$? $(grep -c ^right lost.out) $(wc -l < lost.err) $(($(grep -c '^cuMemHostRegister ' lost.log) - $(grep -c '^cuMemHostUnregister ' lost.log)))"
 FAKECUDA_LOG=$PWD/hold.log FAKECUDA_MEMORY=128M uses hold 4
 expect 'on the GPU' 2 "$(traced cuda.err)"
-# cuMemFree waits for the program's kernels, of which one may wait for us: once is the program's own.
+# cuMemFree waits for the program's kernels, and one of these may wait for us. So it is called once, by the
+# program itself.
 expect 'memory beside a context of the program'"'"'s: taken from the pool, given back, freed' '2 1 1' \
        "$(grep -c '^cuMemAllocAsync ' hold.log) $(grep -c '^cuMemFreeAsync ' hold.log) $(grep -c '^cuMemFree ' hold.log)"
 finish

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The embedded BLAS serving everything (GPUBLAS_HOST_BLAS=embedded, no GPU): netlib's 24 testers, Level 3 again with wider sizes, its
-# error messages, and test_embedded.c. The testers' own libblas.so.3 stays in the process; nothing calls it.
+# The embedded BLAS serves everything (GPUBLAS_HOST_BLAS=embedded, no GPU): netlib's 24 testers, Level 3 again
+# with wider sizes, its error messages, and test_embedded.c. The testers' own libblas.so.3 stays in the
+# process, but nothing calls it.
 . "$(dirname "$0")/harness.sh"
 testers=$debian/blas
 need "$testers/xblat3s"
@@ -12,8 +13,8 @@ build netlib_variables.so gcc -shared -fPIC netlib_variables.c || finish
 
 embedded() { env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library:$PWD/../netlib_variables.so" "$@"; }
 
-# check <program> <input> <lines of success>: exactly these, at Levels 2 and 3 the end reached, and no word of failure. Exit codes say
-# nothing.
+# check <program> <input> <lines of success>: exactly that many lines, at Levels 2 and 3 the end is reached,
+# and no word of failure. Exit codes say nothing.
 check() {
     local passed name; name=$1$([ "$(dirname "$2")" != "$PWD" ] || echo ' wide')
     mkdir -p run && rm -f run/* && cd run || exit 1
@@ -42,7 +43,7 @@ for p in s d c z; do
     check "x${p}cblat3" "$PWD/wide_c.in" $((3 * routines))
 done
 
-# Values: 64-bit names, batches, one-triangle products, scaling, what must not be read. Linked with nothing but us.
+# Values: 64-bit names, batches, one-triangle products, scaling, what must not be read. Linked with us alone.
 build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
 export GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never
 if ./values > values.out; then ok "$(tail -1 values.out)"; else fail values; cat values.out; fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fork: children compute on the host, right and without hanging, and the parent keeps the GPU. Its pinned memory is there in a
-# child, and empty. Other libraries' fork handlers may take locks under which BLAS is called, and call it themselves; so may libcuda fork while it
-# starts. GPB_TEST_LARGE=1: 10,000 forks.
+# Forks: children compute on the host, right and without hanging, and the parent keeps the GPU. In a child its
+# pinned memory is there, but empty. Other libraries' fork handlers may take locks under which BLAS is called,
+# and may call BLAS themselves; and libcuda may fork while it starts. GPB_TEST_LARGE=1: 10,000 forks.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
 for host in netlib openblas blis; do
@@ -19,7 +19,7 @@ done
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 build liblocking.so gcc $flags -shared -fPIC -DLOCKING "$programs/atfork.c" -L"$debian/blas" -lblas -lpthread || finish
 build atfork gcc $flags "$programs/atfork.c" -L. -llocking -L"$debian/blas" -lblas -Wl,-rpath,"$PWD" || finish
-# median: of many forks, for on two busy cores any one may take long
+# the median of many forks, because on two busy cores any one may take long
 beside_handlers() {   # <what> <forks> <milliseconds that half of them may take> [free]
     preloaded netlib timeout 120 ./atfork "$2" ${4:-} > atfork.out 2> atfork.err
     expect "$1: exit" 0 $?
@@ -40,7 +40,7 @@ fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./at
 expect 'libcuda forks while it starts: exit' 0 $?
 took=$(sed -n 's/.*starting the GPU took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
 if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
-# A library that needs a pipe: who opens it waits there, with libraries half mapped.
+# A library that needs a pipe: a thread that opens it waits there, with libraries half mapped.
 build halfway gcc $flags "$programs/halfway.c" -L"$debian/blas" -lblas -lpthread || finish
 echo 'int pipe_is_open = 1;' > pipe.c
 build libpipe.so gcc -shared -fPIC pipe.c || finish

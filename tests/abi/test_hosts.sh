@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Which BLAS stands behind us: the order of discovery, no second one in a process that has one, never ourselves, never one with 64-bit integers.
+# Which BLAS is behind us: the order of the search, no second one in a process that has one, never ourselves,
+# never one with 64-bit integers.
 . "$(dirname "$0")/harness.sh"
 need "$debian/blas/libblas.so.3" "$debian/openblas-pthread/libblas.so.3" "$debian/blis-pthread/libblas.so.3" \
      "$debian/openblas64-pthread/libblas64.so.3" "$debian/blas64/xblat3s"
@@ -10,8 +11,8 @@ build semantics gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/semantics.c" -L"$debia
 on_host netlib ./netlib > plain.out
 export GPUBLAS_OFFLOAD=never
 
-# hosts <stderr>: the BLAS libraries of the process that are not us, as netlib, openblas, blis (OpenBLAS's libblas.so.3 needs its
-# libopenblas.so.0: one BLAS in two files)
+# hosts <stderr>: the BLAS libraries of the process other than us, as netlib, openblas, blis. (OpenBLAS's
+# libblas.so.3 needs its libopenblas.so.0: one BLAS in two files.)
 hosts() {
     local path; sed -n 's/^blas: //p' "$1" | while read -r path; do
         path=$(realpath "$path")
@@ -20,7 +21,7 @@ hosts() {
 }
 right() { if [ "$2" = 0 ] && cmp plain.out "$1.out"; then ok "$1: all calls right"; else fail "$1: exit $2"; head -5 "$1.err"; fi; }
 
-# 1 the option; a path that is none warns and the search goes on
+# 1 the option; a path without a BLAS is warned of, and the search goes on
 for host in netlib openblas blis; do
     GPUBLAS_HOST_BLAS=$(host_folder $host)/libblas.so.3 ./linked tell > option.out 2> option.err; right option $?
     expect "GPUBLAS_HOST_BLAS=$host" $host "$(hosts option.err)"
@@ -41,14 +42,15 @@ for line in {l.split()[-1] for l in open("/proc/self/maps") if "blas.so" in l or
     expect "NumPy's own $host" $host "$(hosts local.err)"
 done
 
-# 3 found by name, where the process has none: OpenBLAS before BLIS before the reference, whatever libblas.so.3 is; all names from one
+# 3 found by name if the process has none: OpenBLAS before BLIS before the reference, whatever libblas.so.3
+# is; all names come from one
 for host in openblas blis netlib; do
     LD_LIBRARY_PATH=$(host_folder $host) GPUBLAS_VERBOSE=2 ./linked > by_name.out 2> by_name.err; right by_name $?
     sed -n 's/^gpublas: the host.s .* is in /blas: /p' by_name.err > by_name.used
     expect "libblas.so.3 is $host: used" openblas "$(hosts by_name.used)"
 done
 
-# 4 what is found is ourselves, under every name it may have: no recursion
+# 4 the library found is ourselves, under every name that it may have: no recursion
 mkdir ourselves copies
 for name in libblas.so.3 libblas.so libcblas.so.3 libopenblas.so.0 libopenblas.so libblis.so.4 libblis.so libmkl_rt.so.2 libmkl_rt.so.1 libmkl_rt.so libflexiblas.so.3 \
             libatlas.so.3 libblas.so.4 libopenblasp.so.0 libopenblaso.so.0 libblis-mt.so.4 libgslcblas.so.0; do
@@ -66,7 +68,7 @@ for offload in never always; do
     expect "GPUBLAS_HOST_BLAS is a copy of us, $offload: exit" 0 $?
 done
 
-# 5 a BLAS with 64-bit integers under the plain names: stand aside, say so once
+# 5 a BLAS with 64-bit integers under the plain names: we stand aside and say so once
 echo 'int RowMajorStrg = 0, CBLAS_CallFromC = 0;' > netlib_variables.c
 build netlib_variables.so gcc -shared -fPIC netlib_variables.c
 aside() {   # <program> <input> <lines of success>
@@ -82,7 +84,8 @@ aside xscblat3 sin3 18
 aside xblat3d dblat3.in 12
 aside xblat3s sblat3.in 12 1
 
-# 6 a host of the other width: all of netlib's 32-bit testers on a host with 64-bit integers, 64-bit names on one with 32-bit ones
+# 6 a host of the other width: all of netlib's 32-bit testers on a host with 64-bit integers, 64-bit names on
+# one with 32-bit integers
 wide=$debian/openblas64-pthread/libblas64.so.3
 mkdir widened
 for p in s d c z; do
@@ -107,8 +110,8 @@ for host in "$debian/blas/libblas.so.3" "$wide"; do
     done
 done
 
-# 7 callers of both widths in one process: each gets the library it would have found without us, whoever came first; the one whose caller
-# brings none gets what is there, and no second BLAS
+# 7 callers of both widths in one process: each gets the library that it would have found without us,
+# whichever came first; a caller that brings none gets the one that is there, and no second BLAS
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 ours="$library -Wl,-rpath,$(dirname "$library")"
 build narrow_user.so gcc $flags -shared -fPIC -DUSER=int "$programs/widths.c" -L"$debian/blas" -lblas -Wl,-rpath,"$debian/blas" || finish
@@ -135,7 +138,8 @@ for wheel in "$here"/../../build/venv/lib/python3*/site-packages/numpy.libs/libs
     [ ! -e "$wheel" ] || of_widths "a 32-bit caller beside NumPy's wheel" openblas env OPENBLAS_NUM_THREADS=2 ./widths_calls "$(realpath "$wheel")"
 done
 
-# 8 hosts that say nothing by their names: plain names of 64 bits (libmwblas.so); finishing on one what a GPU began, for a caller of 32 bits
+# 8 hosts whose names do not tell: plain names with 64-bit integers (libmwblas.so); the end of what a GPU
+# began on one, for a caller with 32-bit integers
 build libmwblas.so gcc $flags -shared -fPIC -DWIDE "$programs/mimic.c" -Wl,-soname,libmwblas.so || finish
 build libwheel.so gcc $flags -shared -fPIC -DWHEEL "$programs/mimic.c" -Wl,-soname,libwheel.so || finish
 build wide_program gcc $flags -DUSER=int64_t -DCALLS -DNO_DOT "$programs/widths.c" -L. -lmwblas -Wl,-rpath,"$PWD" || finish
@@ -154,7 +158,8 @@ expect 'a 32-bit call repaired by a 64-bit host: exit, sizes that are none' '0 0
 if grep -q 'result replaces it' mimic.err; then ok 'VERIFY repaired it'; else fail 'VERIFY repaired nothing'; tail -3 mimic.err; fi
 export GPUBLAS_OFFLOAD=never
 
-# 9 libraries that forward to us are no hosts: any, FlexiBLAS, and libblastrampoline, which may forward to us later
+# 9 libraries that forward to us are no hosts: any such library, FlexiBLAS, and libblastrampoline, which may
+# forward to us later
 build libforwarder.so gcc $flags -shared -fPIC -DFORWARDER "$programs/mimic.c" || finish
 build libflexi.so gcc $flags -shared -fPIC -DFORWARDER -DFLEXI "$programs/mimic.c" || finish
 build liblate.so gcc $flags -shared -fPIC -DFORWARDER -DLATE "$programs/mimic.c" || finish

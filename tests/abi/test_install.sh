@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The installed tree: pkg-config, find_package(gpublas), FindBLAS told of us, and the exported names. The build folder is the library's.
+# The installed tree: pkg-config, find_package(gpublas), FindBLAS with our name, and the exported names. The
+# build folder is the library's.
 . "$(dirname "$0")/harness.sh"
 root=$(realpath "$here/../..")
 prefix=$scratch/prefix
@@ -44,7 +45,7 @@ cp version.c version.cpp
 build version_c gcc version.c $(pkg-config --cflags --libs gpublas) && expect 'C' "$(pkg-config --modversion gpublas)" "$(./version_c)"
 build version_cpp g++ version.cpp $(pkg-config --cflags --libs gpublas) && expect 'C++' "$(pkg-config --modversion gpublas)" "$(./version_cpp)"
 
-# What it exports and needs, and what it says when run
+# What it exports and needs, and what it prints when it is run
 if "$root/ci/exports" "$installed"; then ok 'exports and needs'; else fail 'exports and needs'; fi
 "$installed" > doctor.out 2> doctor.err; expect 'the doctor: exit' 0 $?
 expect 'the doctor: its verdict comes first, stderr, lines' '1 0 yes' \

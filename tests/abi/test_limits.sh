@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# No byte outside the operands is touched, and sizes beyond 32 bits are right (programs/bounds.c), on every route; and whatever the process or the GPU
-# is short of, the answers are right and at most one line is said (programs/limits.c).
+# No byte outside the operands is touched, and sizes beyond 32 bits are right (programs/bounds.c), on every
+# route. Whatever the process or the GPU is short of, the answers are right and at most one line is printed
+# (programs/limits.c).
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
@@ -52,7 +53,7 @@ FAKECUDA_ARCH=60 short 'a GPU older than the kernels' 1 preloaded openblas ./fai
 FAKECUDA_START_MS=500 short 'a slow start' 0 preloaded openblas ./failures
 short 'no libcuda' 0 env GPUBLAS_OFFLOAD=always LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/openblas-pthread" ./failures
 
-# Name spaces of our own, where this user may have them: no /proc, nothing writable.
+# Name spaces of our own, if this user may have them: no /proc, nothing writable.
 inside() { unshare -m bash -c "$1"; }
 if inside 'mount -t tmpfs none /proc' 2> /dev/null; then
     for offload in always auto never; do

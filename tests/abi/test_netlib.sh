@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# netlib's own testers (Debian's libblas-test), all 24, in front of one host BLAS: third argument netlib, openblas or blis.
-# Their exit code is always 0 and an inaccurate routine says SUSPECT, not FAIL: what counts is that every line of success is there.
+# netlib's own testers (Debian's libblas-test), all 24, in front of one host BLAS: the third argument is
+# netlib, openblas or blis. Their exit code is always 0, and for an inaccurate routine they print SUSPECT, not
+# FAIL. So what counts is that every line of success is there.
 . "$(dirname "$0")/harness.sh"
 host=${3:?netlib, openblas or blis}
 testers=$debian/blas
@@ -13,7 +14,7 @@ if [ "$host" != netlib ]; then
     build netlib_variables.so gcc -shared -fPIC netlib_variables.c && beside=$PWD/netlib_variables.so
 fi
 
-# run <program> <input> <name>: both its outputs into <name>.result, stderr into <name>.trace
+# run <program> <input> <name>: both its outputs go to <name>.result, stderr to <name>.trace
 run() {
     mkdir -p "$3"
     if [ "$2" = - ]; then set -- "$1" /dev/null "$3"; fi
@@ -51,7 +52,7 @@ for p in s d c z; do
     done
 done
 
-# Wider: sizes across the tiles' edges, alpha = -1 as well; stock's largest is 9.
+# Wider: sizes across the tiles' edges, and alpha = -1 as well. The largest size of the original is 9.
 widen='s/^6  *NUMBER OF VALUES OF N/9 NUMBER OF VALUES OF N/; s/^0 1 2 3 5 9/0 1 3 7 16 31 33 64 65/
        s/^3  *NUMBER OF VALUES OF ALPHA/4 NUMBER OF VALUES OF ALPHA/; s/^0.0 1.0 0.7 /0.0 1.0 0.7 -1.0 /'
 sed "$widen" "$testers/sblat3.in" > wide.in
@@ -59,7 +60,7 @@ sed "$widen" "$testers/sin3" > wide_c.in
 run xblat3s "$PWD/wide.in" wide;         judge wide 6 1
 run xscblat3 "$PWD/wide_c.in" wide_c;    judge wide_c 6 2
 
-# With a threshold of 1e-6 the tester reports its worst ratio: the limit is 16; as accurate as a CPU's BLAS means 4.
+# With a threshold of 1e-6 the tester prints its worst ratio. The limit is 16; a CPU's BLAS has at most 4.
 sed 's/^16.0 /1.0E-6 /; /^SSYMM\|^STRMM\|^STRSM\|^SSYRK\|^SSYR2K/s/ T PUT/ F PUT/' wide.in > ratio.in
 run xblat3s "$PWD/ratio.in" ratio
 ratio=$(sed -n 's/.*MAXIMUM TEST RATIO *\([0-9.]*\).*/\1/p' ratio.result | sort -n | tail -1)

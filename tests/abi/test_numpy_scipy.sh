@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# NumPy's and SciPy's linear-algebra suites as Debian ships them: the same counts as without us. Those of Debian 12 are written down here,
-# as measured without us. If the suites say something else with us, they run without us as well and that counts, because other versions and
-# other machines skip other tests.
+# NumPy's and SciPy's linear-algebra suites as Debian ships them: the same counts as without us. Those of
+# Debian 12 are written down here, as measured without us. If the suites print other counts with us, they also
+# run without us, and those counts are the right ones, because other versions and other machines skip other
+# tests.
 . "$(dirname "$0")/harness.sh"
 need /usr/bin/pytest-3 "$debian/openblas-pthread/libblas.so.3"
 "$python" -c 'import numpy, scipy, hypothesis, pooch' || skip 'no numpy, scipy, hypothesis or pooch (ci/setup installs them)'
@@ -26,7 +27,7 @@ suite numpy.linalg '414 passed, 1 skipped, 2 xfailed' numpy.linalg
 suite numpy.core '1413 passed, 17 skipped, 2 xfailed' numpy.core.tests.test_multiarray numpy.core.tests.test_einsum
 suite scipy.linalg '3574 passed, 7 skipped, 3 xfailed, 2 xpassed' scipy.linalg
 
-# Their calls reach us: pytest catches stderr, so the shortest suite shows it with nothing caught.
+# Their calls reach us. pytest catches stderr, so the shortest suite shows it with nothing caught.
 GPUBLAS_VERBOSE=1 preloaded openblas "$python" -m pytest -s -q -p no:cacheprovider --pyargs scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas > trace.out 2> trace.err
 for door in sgemm_ dgemm_ cgemm_ zgemm_; do
     calls=$(grep -c "^gpublas: $door " trace.err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the library reads of the world, by libFuzzer under AddressSanitizer and UBSan: options and calibration files. CI: 200,000 inputs;
-# GPB_TEST_LARGE=1: an hour. A crash leaves its input in the log.
+# What the library reads from outside: options and calibration files, by libFuzzer under AddressSanitizer and
+# UBSan. CI: 200,000 inputs; GPB_TEST_LARGE=1: an hour. A crash leaves its input in the log.
 . "$(dirname "$0")/harness.sh"
 source=$(realpath "$here/../..")
 need /usr/bin/clang

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The process that a BLAS lives in is as it was after every call, on every route; it ends as it would; and what is merely started with us in front
-# is unharmed. programs/process.c, programs/launch.c.
+# After every call, on every route, the process around a BLAS is as it was; it ends as it would; and programs
+# that are merely started with us in front are unharmed. programs/process.c, programs/launch.c.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
@@ -26,10 +26,11 @@ GPUBLAS_HOST_BLAS=embedded checks 8 'state of the process, no libcuda, embedded'
 FAKECUDA_FAIL=cuMemcpyHtoDAsync:1+:2 preloaded openblas ./process state 8 > checks.out 2> checks.err
 expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
 checks 3 'the current CUDA context' preloaded openblas ./process context 10
-# POSIX allows no siglongjmp out of a call; where only the host computes, it does no harm of ours.
+# POSIX allows no siglongjmp out of a call. If only the host computes, we add no harm.
 offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process interrupts 8
 
-# Faults that the program serves, in whichever thread; and the report of a crash, which is whole and names the thread that called.
+# Faults that the program serves, in any thread; and the report of a crash, which is complete and names the
+# calling thread.
 export GPUBLAS_THREADS=6
 for how in barrier demand truncated userfault; do
     preloaded openblas timeout 60 ./faults $how 3 > faults.out 2> faults.err; code=$?
@@ -64,7 +65,7 @@ END
 fi
 unset GPUBLAS_THREADS
 
-# Its way to end, other threads being in the midst of their calls.
+# Its ways to end, while other threads are in the middle of their calls.
 for how in return exit quick_exit signal atexit once; do
     codes='' lines=0
     for i in $(seq 25); do
@@ -78,8 +79,9 @@ done
 expect 'warnings of a GPU that is gone because the process ends' 0 "$said"
 FAKECUDA_LOG=$scratch/driver.log preloaded openblas ./process once
 expect 'no driver call after the driver has ended' 0 "$(sed '1,/^kernel /d' driver.log | grep -vc ^kernel)"
-# main returns while four threads multiply, or the GPU is starting: the driver ends when nothing of ours is queued or being copied, and no call
-# goes to a host BLAS that ends as well. (FAKECUDA_LEAVE: what libcuda takes away then.)
+# main returns while four threads multiply, or while the GPU is starting. The driver ends when nothing of ours
+# is queued or being copied, and no call goes to a host BLAS that ends as well. (FAKECUDA_LEAVE: what libcuda
+# takes away then.)
 for engine in 0 1; do
     for how in 'calls 200' 'start 200'; do
         codes=''
@@ -114,7 +116,8 @@ for command in 'sh -c "env true && echo fine"' 'env sh -c "echo fine"' 'xargs ec
     expect "$command" "$wanted" "$? $(grep -v "$library" with.out | sed 's/ (0x.*//') $(cat with.err)"
 done
 
-# Nothing is loaded from the working directory, and a program with more rights than its user hears neither our options nor our user's files.
+# Nothing is loaded from the working directory. A program with more rights than its user sees neither our
+# options nor our user's files.
 mkdir -p evil && cd evil || exit 1
 gcc -shared -fPIC -x c -o libcuda.so.1 - <<< '#include <fcntl.h>
 __attribute__((constructor)) static void come(void) { open("/tmp/gpublas-evil", O_CREAT | O_RDWR, 0666); }' || exit 1

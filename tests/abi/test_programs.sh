@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Real programs, unmodified: each gives byte for byte the stdout that it gives without us, and is seen to come through our door.
+# Real programs, unmodified: each gives byte for byte the stdout that it gives without us, and comes through
+# our door.
 . "$(dirname "$0")/harness.sh"
 venv=${VENV:-$here/../../build/venv}/bin/python
 need "$debian/openblas-pthread/libblas.so.3" /usr/bin/gfortran /usr/bin/octave-cli /usr/bin/R /usr/include/eigen3/Eigen/Dense /usr/include/armadillo "$venv"
 
-# same <name> <door> <route> <command ...>: stdout as without us, and at least one call through that door that took that route
+# same <name> <door> <route> <command ...>: stdout as without us, and at least one call through that door that
+# took that route
 same() {
     local name=$1 door=$2 route=$3 calls; shift 3
     on_host openblas "$@" > "$name.plain" 2> "$name.err" || { fail "$name fails without us"; head -5 "$name.err"; return; }
@@ -32,7 +34,7 @@ build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fort
 build armadillo g++ -O2 -DNDEBUG "$programs/armadillo.cpp" -larmadillo && same armadillo sgemm_ gpu ./armadillo
 build eigen g++ -O2 -DEIGEN_USE_BLAS -I/usr/include/eigen3 "$programs/eigen.cpp" -L"$debian/openblas-pthread" -lblas && same eigen sgemm_ gpu ./eigen
 
-# Linked with us alone, no BLAS named: the output is that of the same program linked with netlib's.
+# Linked with us alone, with no BLAS named: the output is that of the same program linked with netlib's.
 build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm
 build linked_plain gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" -L"$debian/blas" -lblas -lm
 on_host netlib ./linked_plain > linked.plain

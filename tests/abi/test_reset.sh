@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A program that resets its GPU (cudaDeviceReset) between calls, or beside them: all of ours there is gone, under handles that stay what they
-# were. programs/reset.c. FAKECUDA_STALE: who uses something of before a reset dies.
+# A program that resets its GPU (cudaDeviceReset) between calls, or beside them. All that was ours there is
+# gone, but the handles stay the same. programs/reset.c. FAKECUDA_STALE: a process that uses something from
+# before a reset dies.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 build reset gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/reset.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
 
-# resets <name> <what the program is to do ...>: right, nothing said but for one failure; and the routes, one a line
+# resets <name> <what the program is to do ...>: right, with nothing printed but one failure; and the routes,
+# one a line
 resets() {
     local name=$1; shift
     GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./reset "$@" > reset.out 2> reset.err

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What no public suite catches: tests/programs/semantics.c plain, then preloaded, in front of three hosts; extensions.c linked with us alone.
+# What no public suite tests: tests/programs/semantics.c plain, then preloaded, in front of three hosts;
+# extensions.c linked with us alone.
 . "$(dirname "$0")/harness.sh"
 need "$debian/blas/libblas.so.3" "$debian/openblas-pthread/libblas.so.3" "$debian/blis-pthread/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
@@ -14,7 +15,7 @@ judge() {
     else fail "$1: exit $3, $right of $2 checks right"; grep -v '^right ' "$1.out"; head -5 "$1.err"; fi
 }
 
-# The host decides illegal calls: its numbers and texts stay as they are without us.
+# The host handles illegal calls, so its numbers and texts stay as they are without us.
 for host in netlib openblas blis; do
     on_host $host ./semantics > plain.out 2> plain.err;                                            judge plain 44 $?
     preloaded $host ./semantics strict > "$host.out" 2> "$host.err";                               judge $host 53 $?

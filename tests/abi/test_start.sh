@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The GPU starts behind the calls: they go to the host meanwhile, none waits, a fork and an exit in the midst are clean; and what was
-# measured is saved for the next process, unless somebody else could have written it.
+# The GPU starts in the background. Meanwhile calls go to the host, none waits, and forks and exits are clean.
+# What was measured is saved for the next process, and read unless somebody else could have written it.
 . "$(dirname "$0")/harness.sh"
 need "$debian/blas/libblas.so.3"
 build start gcc -std=c11 -O2 -I"$here/../.." "$programs/start.c" -L"$debian/blas" -lblas || finish
@@ -10,10 +10,11 @@ build constructor.so gcc -std=c11 -D_GNU_SOURCE -O2 -shared -fPIC -DLIBRARY=3700
 build small.so gcc -std=c11 -D_GNU_SOURCE -O2 -shared -fPIC -DLIBRARY=300 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas || finish
 export GPUBLAS_CALIBRATION=off FAKECUDA_START_MS=300
 
-# A driver that hangs, for a program that insists (it waits 30 s): beside all the rest.
+# A driver that hangs, for a program that insists (it waits 30 s), in parallel with all the rest.
 (FAKECUDA_START_MS=600000 GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./wait 100 3 > always.out 2> always.trace; echo $? > always.exit) &
 
-# run <mode> <name> [file]: the calls of that program, decided by the library; it ends when the file has been replaced
+# run <mode> <name> [file]: the calls of that program, decided by the library; it ends when the file has been
+# replaced
 run() { offload=auto GPUBLAS_VERBOSE=2 preloaded netlib timeout 120 ./start "$1" ${3:-} > "$2.out" 2> "$2.trace"; }
 why() { if grep -q " why=\"$2\"" "$1.trace"; then ok "$1: a call for which '$2'"; else fail "$1: no call for which '$2'"; fi; }
 
@@ -26,12 +27,12 @@ FAKECUDA_START_MS=3000 run exit exit; expect 'ended while it starts: exit' 0 $?
 expect 'and the start was not done' 0 "$(grep -c 'starting the GPU took' exit.trace)"
 FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1:2 run exit refused; expect 'ended while a start fails: exit' 0 $?
 
-# A program that records a CUDA graph meanwhile: neither the start nor a call spoils it for it.
+# A program that records a CUDA graph meanwhile: neither the start nor a call spoils it.
 FAKECUDA_CAPTURE=1 run gpu capture; expect 'while the program records a graph: exit' 0 $?
 grep fakecuda: capture.trace
 expect 'measured all the same' 1 "$(grep -c 'calibration: measured' capture.trace)"
 
-# A driver that fails while the machine is measured: what cannot be had is done without.
+# A driver that fails while the machine is measured: the library does without what it cannot have.
 export FAKECUDA_START_MS=0
 for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMemcpyDtoHAsync:{1,30}:700 cuStreamSynchronize:\*:999 cuMemsetD8Async:1:700 \
             cuLaunchKernel:{1,\*}:719 cuModuleLoadData:\*:209 cuMemFreeHost:1:2 cuPointerGetAttributes:\*:201; do
@@ -39,7 +40,8 @@ for rule in cuMemHostAlloc:{1,\*}:2 cuMemAlloc:{1,\*}:2 cuStreamCreate:1:2 cuMem
     if [ "$(grep -c 'the GPU failed' failing.trace)" -gt 1 ]; then fail "$rule: warnings"; grep 'the GPU failed' failing.trace; fi
 done
 
-# Nothing that hangs keeps a call: the driver; the dynamic linker, held by who opens a library whose constructor multiplies; the home folder.
+# Nothing that hangs keeps a call: the driver; the dynamic linker, while a thread opens a library whose
+# constructor multiplies; the home folder.
 GPUBLAS_VERBOSE=2 FAKECUDA_START_MS=600000 offload=auto preloaded openblas timeout 120 ./wait 2200 5 > hang.out 2> hang.trace
 expect 'a driver that hangs: exit (124: so does the program)' 0 $?
 why hang 'starting the GPU takes too long'

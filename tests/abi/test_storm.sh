@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Threads, forks and cancelled threads by the dozen and the thousand (programs/storm.c), Python's three ways to start processes, and a constructor
-# that waits for a computing thread. Every product right, nothing hangs, nothing is said. GPB_TEST_LARGE=1: ten times as much.
+# Threads, forks and cancelled threads by the dozen and the thousand (programs/storm.c), Python's three ways
+# to start processes, and a constructor that waits for a computing thread. Every product is right, nothing
+# hangs, nothing is printed. GPB_TEST_LARGE=1: ten times as much.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 build storm gcc $flags "$programs/storm.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 times=$((${GPB_TEST_LARGE:-0} ? 10 : 1))
 
-# BLIS is no host here: by itself, it hangs after a fork in the midst of another thread's call. So does OpenBLAS 0.3.21 (blas_memory_alloc's lock;
-# 3 of 114 runs of `storm fork 100` without us): it is the host of forks only where the parent's calls are on the GPU.
+# BLIS is no host here, because it hangs even without us after a fork in the middle of another thread's call.
+# So does OpenBLAS 0.3.21 (blas_memory_alloc's lock; 3 of 114 runs of `storm fork 100` without us). It is the
+# host for forks only if the parent's calls are on the GPU.
 storm() {   # <host> <offload> <what> <count>
     local offload=$2
     preloaded "$1" ./storm "$3" "$4" > storm.out 2> storm.err
@@ -60,7 +62,8 @@ for method in fork forkserver spawn; do
     done
 done
 
-# R's mclapply: children that multiply, by sgemm_ and by R's own dgemm_, forked before and after R has used the GPU
+# R's mclapply: children that multiply, by sgemm_ and by R's own dgemm_, forked before and after R has used
+# the GPU
 build right.so gcc $flags -shared -fPIC "$programs/right.c" -L"$debian/openblas-pthread" -lblas || finish
 cat > mclapply.R <<'R'
 library(parallel)
@@ -78,7 +81,7 @@ for state in cold warm; do
     if [ "$(traced R.err)" -ge 1 ]; then ok "$(traced R.err) of its products on the GPU"; else fail 'none of its products was on the GPU'; fi
 done
 
-# A constructor that waits for a thread that multiplies: what the thread needs must not be what dlopen holds meanwhile.
+# A constructor that waits for a thread that multiplies. The thread must not need what dlopen holds meanwhile.
 build constructor gcc $flags -DPROGRAM "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
 build constructor.so gcc $flags -shared -fPIC "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 for offload in never always auto; do

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# valgrind's memcheck on 64 threads' calls (programs/storm.c) and on cancelled threads: no invalid access, no use of what was never written, nothing
-# lost at exit, on each route. netlib is the host: valgrind does not know OpenBLAS's AVX-512. What is "possibly lost" is the thread-local storage of a
-# worker that is still there.
+# valgrind's memcheck on 64 threads' calls (programs/storm.c) and on cancelled threads: no invalid access, no
+# use of uninitialised memory, nothing lost at exit, on each route. netlib is the host, because valgrind does
+# not know OpenBLAS's AVX-512. The "possibly lost" blocks are the thread-local storage of workers that still
+# run.
 . "$(dirname "$0")/harness.sh"
 need /usr/bin/valgrind "$debian/blas/libblas.so.3"
 build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/storm.c" -L"$debian/blas" -lblas -lpthread || finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# GPUBLAS_VERIFY=1 on a GPU that computes wrongly now and then (FAKECUDA_WRONG): every answer is right, one warning, the operands kept if asked; and no
-# alarm on a GPU that is right.
+# GPUBLAS_VERIFY=1 on a GPU that computes wrongly now and then (FAKECUDA_WRONG): every answer is right, there
+# is one warning, and the operands are kept if asked. On a GPU that is right there is no alarm.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3" "$(dirname "$library")/fuzz"
 build failures gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/failures.c" -L"$debian/openblas-pthread" -lblas -lm || finish
@@ -9,14 +9,14 @@ export LD_LIBRARY_PATH=$debian/openblas-pthread:$fake
 fuzz() { GPUBLAS_OFFLOAD=always "$(dirname "$library")/fuzz" "$@" > fuzz.out 2> fuzz.err; }
 mended() { sed -n 's/.*mended by GPUBLAS_VERIFY \([0-9]*\).*/\1/p' fuzz.out; }
 
-# Small calls, each element looked at.
+# Small calls, with each element checked.
 FAKECUDA_WRONG=50 fuzz 1 20000; expect 'a wrong GPU: the fuzzer sees it' 1 $?
 FAKECUDA_WRONG=50 GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a wrong GPU, verified: exit, warnings' '0 1' "$? $(wc -l < fuzz.err)"
 grep WRONG fuzz.out
 if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"; else fail "only $(mended) calls were mended"; fi
 GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
 
-# Larger ones, by projections of 32 columns; panels; a triangle; kernels of less accuracy, which are no alarm.
+# Larger ones, by projections of 32 columns; panels; a triangle; less accurate kernels, which raise no alarm.
 seen=0      # it looks at an eleventh of C
 for seed in 1 2 3 4 5 6; do FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out || seen=$((seen + 1)); done
 if [ $seen -gt 0 ]; then ok "a wrong GPU, large: seen, $seen times of 6"; else fail 'a wrong GPU, large: never seen'; fi
@@ -54,7 +54,8 @@ FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > trian
 FAKECUDA_WRONG=1 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out 2> triangle.err
 expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' "$(cat triangle.out) $(wc -l < triangle.err)"
 
-# The operands of what was wrong: a few files, this user's alone, that say what they hold; nowhere else, and not through a link.
+# The operands of a wrong call: a few files, readable by this user alone, that say what they hold. They are
+# written nowhere else, and not through a link.
 mkdir dumps
 FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz 1 5000
 expect 'dumps: exit, files, rights' '0 4 600' "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
