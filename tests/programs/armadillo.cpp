@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Armadillo: fmat products are sgemm_. Integer-valued operands: exact on any BLAS.
+// Armadillo: fmat products are sgemm_. The operands are integers, so products are exact on any BLAS.
 #include <armadillo>
 #include <cstdio>
 
@@ -9,5 +9,6 @@ int main()
     for (arma::uword i = 0; i < a.n_elem; i++) a(i) = float(int(i % 7) - 3);
     for (arma::uword i = 0; i < b.n_elem; i++) b(i) = float(int(i % 5) - 2);
     arma::fmat c = a * b, d = b.t() * a.t();
-    std::printf("armadillo %g %g %d\n", double(c(3, 4)), double(arma::accu(c)), int(arma::approx_equal(c, d.t(), "absdiff", 0)));
+    const int same = arma::approx_equal(c, d.t(), "absdiff", 0);
+    std::printf("armadillo %g %g %d\n", double(c(3, 4)), double(arma::accu(c)), same);
 }

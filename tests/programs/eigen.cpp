@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eigen with EIGEN_USE_BLAS, whose products are sgemm_ with beta = 1. Integer-valued operands: exact on any BLAS.
+// Eigen with EIGEN_USE_BLAS, whose products are sgemm_ with beta = 1. The operands are integers, so products
+// are exact on any BLAS.
 #include <Eigen/Dense>
 #include <cstdio>
 
