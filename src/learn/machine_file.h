@@ -17,11 +17,7 @@ size_t gpb_machine_file_print(gpb_machine *machine, const char *key, char *text,
    line is valid. */
 bool gpb_machine_file_parse(gpb_machine *machine, const char *key, const char *text, size_t length);
 
-/* Reads the file's text, which the caller frees. The file must be regular, belong to the effective user, be
-   writable by nobody else, and have fewer than GPB_MACHINE_FILE_BYTES bytes; else NULL. */
-char *gpb_machine_file_read(const char *path, size_t *length);
-/* Writes the file so that a reader finds either the old or the new one. Makes the path's last folder if need
-   be. Returns NULL, or what failed. */
+/* Prints the machine into that file (gpb_file_replace). Returns NULL, or what failed. */
 const char *gpb_machine_file_save(gpb_machine *machine, const char *key, const char *path);
 
 #endif

@@ -10,6 +10,7 @@
 #include "include/gpublas.h"
 #include "src/gpu/device.h"
 #include "src/gpu/gpu.h"
+#include "src/learn/file.h"
 #include "src/learn/machine_file.h"
 #include "src/service/clock.h"
 #include "src/service/cores.h"
@@ -51,7 +52,7 @@ static size_t length;
 static void *read_file(void *unused)
 {
     char path[4096];
-    if (gpb_option_calibration(path, sizeof path)) text = gpb_machine_file_read(path, &length);
+    if (gpb_option_calibration(path, sizeof path)) text = gpb_file_read(path, GPB_MACHINE_FILE_BYTES, &length);
     atomic_store(&reading, READ);
     return unused;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/learn/file.h"
 #include "src/learn/machine_file.h"
 
 static const char key[] = "Some CPU @ 3 GHz, 16 cores, NVIDIA H200, CUDA 13000, libgpublas 0.1.0";
@@ -158,7 +159,7 @@ static void mutations(void **state)
 static bool load(const char *wanted, const char *path)
 {
     size_t length;
-    char *read = gpb_machine_file_read(path, &length);
+    char *read = gpb_file_read(path, GPB_MACHINE_FILE_BYTES, &length);
     const bool good = read && gpb_machine_file_parse(&again, wanted, read, length);
     free(read);
     return good;

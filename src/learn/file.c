@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of ours; see file.h. */
+#include "src/learn/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static size_t read_file(int file, char *text, size_t size)
+{
+    size_t used = 0;
+    for (ssize_t count; used < size && (count = read(file, text + used, size - used)) != 0;) {
+        if (count > 0) used += (size_t)count;
+        else if (errno != EINTR) return 0;
+    }
+    return used;
+}
+
+char *gpb_file_read(const char *path, size_t bytes, size_t *length)
+{
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const bool regular = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+    const bool safe = regular && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH));
+    const bool good = safe && (size_t)about.st_size < bytes;
+    char *text = good ? malloc(bytes) : NULL;
+    *length = text ? read_file(file, text, bytes) : 0;
+    if (file >= 0) close(file);
+    if (*length > 0 && *length < bytes) return text;
+    free(text);
+    return NULL;
+}
+
+static bool write_file(int file, const char *text, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t count = write(file, text + done, length - done);
+        if (count > 0) done += (size_t)count;
+        else if (count == 0 || errno != EINTR) return false;
+    }
+    return true;
+}
+
+/* Makes the path's folder unless it exists, and the folder around it: ~/.cache/gpublas. */
+static void make_folders(const char *path)
+{
+    char folder[4096];
+    const char *last = strrchr(path, '/');
+    if (!last || last == path || (size_t)(last - path) >= sizeof folder) return;
+    memcpy(folder, path, (size_t)(last - path));
+    folder[last - path] = 0;
+    if (mkdir(folder, 0700) == 0 || errno != ENOENT) return;
+    char *above = strrchr(folder, '/');
+    if (!above || above == folder) return;
+    *above = 0;
+    mkdir(folder, 0700);
+    *above = '/';
+    mkdir(folder, 0700);
+}
+
+const char *gpb_file_replace(const char *path, const char *text, size_t length)
+{
+    char temporary[4096];
+    /* A new name each time, so that the file of a killed process does not block another. */
+    const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (named < 0 || (size_t)named >= sizeof temporary) return "its path is too long";
+    make_folders(path);
+    const int file = mkostemp(temporary, O_CLOEXEC);
+    if (file < 0) return "cannot be created";
+    bool written = write_file(file, text, length);
+    written &= close(file) == 0;
+    const char *failure = !written ? "cannot be written" : rename(temporary, path) ? "cannot be renamed" : NULL;
+    if (failure) unlink(temporary);
+    return failure;
+}
