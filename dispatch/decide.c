@@ -18,9 +18,6 @@
 #define HOPELESS_GPU 2
 #define HOPELESS_HOST 4
 #define WORTH_A_TRY_S 5e-4       /* but the host is always tried if it should take no longer than this */
-/* Seconds that a program loses to a start behind its calls: 17 ms a step instead of 9 for 0.35 s, and the end
-   of the start (a training loop on 16 cores and an H200: evidence/host-threads.md). */
-#define START_LOST_S 0.3
 
 /* A C of this size is in no cache when the program looks at it. src/copy/copy2d.c copies it 1.4 to 1.5 times
    as fast if it need not read lines in order to write them (2 cores of a Sapphire Rapids; at 16 MiB it is
@@ -130,22 +127,14 @@ static double longest_wait(const gpb_plan *plan, bool must)
     return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
-/* True if enough has been saved to pay for the start and one of two things holds. Either the savings are half
-   the program's time, so the start is soon paid back, or the program has run so long that it loses less than
-   5 % if it ends now. */
-static bool pays(double credit_s, const gpb_facts *facts)
-{
-    return credit_s >= facts->now.start_s
-           && (credit_s >= 0.5 * facts->now.age_s || 0.05 * facts->now.age_s + 0.02 >= START_LOST_S);
-}
-
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
     plan = on_host(plan, facts->now.starting ? "starting the GPU"
                    : "too little work so far to start the GPU");
     plan.waits = true;
-    plan.starts = !facts->now.starting && pays(facts->now.credit_s + saved, facts);
+    plan.starts = !facts->now.starting
+                  && facts->now.credit_s + saved >= gpb_start_price(&facts->now.history, facts->now.start_cost_s);
     if (plan.starts) plan.why = "starting the GPU";
     return plan;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "dispatch/call.h"
+#include "dispatch/start.h"
 
 /* PINNED: host memory that the driver knows as page-locked over the operand's whole extent; it is copied
    without staging. ELSEWHERE: memory of another GPU or another context, or a pointer array of several kinds.
@@ -57,7 +58,9 @@ typedef struct gpb_now {
     bool starting;               /* a start is in progress */
     double credit_s;             /* what the GPU would have saved so far on calls that went to the host
                                     because of start_s alone */
-    double age_s;                /* time since the library was loaded, in which that was saved */
+    double start_cost_s;         /* what starting the GPU costs the program: the host's work lost meanwhile,
+                                    and time at the program's end */
+    gpb_history history;         /* earlier runs of this program */
 } gpb_now;
 
 /* Where an operand lives. Written by src/gpu/place.c. */

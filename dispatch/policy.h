@@ -3,7 +3,8 @@
 #ifndef GPB_POLICY_H
 #define GPB_POLICY_H
 
-enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER };
+/* EAGER: as AUTO for every call, but the GPU is started when the library is loaded. */
+enum gpb_offload_when { GPB_OFFLOAD_AUTO, GPB_OFFLOAD_ALWAYS, GPB_OFFLOAD_NEVER, GPB_OFFLOAD_EAGER };
 enum gpb_math_policy { GPB_POLICY_FP32, GPB_POLICY_IEEE, GPB_POLICY_TF32 };
 
 typedef struct gpb_policy {

@@ -98,12 +98,23 @@ void gpb_gpu_note_device(void)
 
 /* The program or a library in it uses a context on the device. So it has memory there and the right to use
    it. */
-static bool is_active(CUdevice device)
+static bool is_active(const gpb_driver *open, CUdevice device)
 {
     unsigned flags;
     int active = 0;
-    return driver->cuDevicePrimaryCtxGetState && !driver->cuDevicePrimaryCtxGetState(device, &flags, &active)
-           && active;
+    return open->cuDevicePrimaryCtxGetState && !open->cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
+}
+
+/* Before the program has called cuInit, the driver refuses to count. */
+bool gpb_gpu_in_use(void)
+{
+    int count = 0;
+    bool in_use = false;
+    CUdevice device;
+    const gpb_driver *open = gpb_driver_get();
+    if (!open || open->cuDeviceGetCount(&count)) return false;
+    for (int i = 0; i < count && !in_use; i++) in_use = !open->cuDeviceGet(&device, i) && is_active(open, device);
+    return in_use;
 }
 
 /* The device where the program computes. A rank that has chosen its GPU does not want its work on the first
@@ -115,7 +126,7 @@ static int programs_own(int count)
     for (int ordinal = count - 1; ordinal >= 0; ordinal--) {
         if (driver->cuDeviceGet(&device, ordinal)) continue;
         if (atomic_load(&noted) == device + 1) return ordinal;
-        if (is_active(device)) active = ordinal;
+        if (is_active(driver, device)) active = ordinal;
     }
     return active;
 }
@@ -171,7 +182,7 @@ static CUresult start_device(gpb_device *device, int ordinal, bool named)
     if (!result)
         result = driver->cuDeviceGetAttribute(&device->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                                               device->handle);
-    const bool active = !result && is_active(device->handle);
+    const bool active = !result && is_active(driver, device->handle);
     if (!result && !is_free(device->handle, active, named)) result = CUDA_ERROR_NOT_PERMITTED;
     if (!result) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->handle);
     if (result) return result;

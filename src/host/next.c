@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "src/host/adapt.h"
+#include "src/host/host_threads.h"
 #include "src/host/objects.h"
 #include "src/host/probe.h"
 #include "src/service/linker.h"
@@ -125,37 +126,15 @@ static void *search(enum gpb_symbol symbol)
 
 static _Atomic(void *) found[GPB_SYMBOLS];
 
-typedef int get_threads(void);           /* BLIS returns 64 bits, of which the lower 32 are read */
-static _Atomic(get_threads *) host_threads;
-
-static int one_thread(void) { return 1; }
-
-/* Finds the host's own function that says how many threads it multiplies with, in the library of its GEMM. */
-static void note_threads(const gpb_symbol_row *row, void *address)
+static void note_threads(const gpb_symbol_row *row, const void *address)
 {
-    static const char *const names[] = {
-        "openblas_get_num_threads", "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
-        "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads", "bli_thread_get_num_threads" };
+    const bool embedded = address == row->embedded;
     if (strncmp(row->stem, "sgemm", 5) != 0) return;
-    if (address == row->embedded && row->language == GPB_LANGUAGE_C) {
-        /* The embedded C function calls the Fortran name. */
+    /* The embedded C function calls the Fortran name. */
+    if (embedded && row->language == GPB_LANGUAGE_C)
         gpb_next(row->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_);
-        return;
-    }
-    union { void *address; get_threads *call; } get = { NULL };
-    if (address == row->embedded) get.call = one_thread;
-    void *handle = get.call ? NULL : gpb_objects_holding(address);
-    for (size_t i = 0; i < sizeof names / sizeof *names && handle && !get.address; i++)
-        get.address = gpb_probe_lookup(handle, names[i]);
-    if (handle) dlclose(handle);
-    if (get.call) atomic_store(&host_threads, get.call);
-}
-
-int gpb_next_threads(void)
-{
-    get_threads *get = atomic_load_explicit(&host_threads, memory_order_acquire);
-    const int count = get ? get() : 0;
-    return get && count < 1 ? 1 : count;
+    else
+        gpb_host_threads_find(embedded ? NULL : address);
 }
 
 void *gpb_next(enum gpb_symbol symbol)

@@ -10,8 +10,5 @@
 void *gpb_next(enum gpb_symbol symbol);
 /* The file of that function, as text for people; "embedded" if it is our own. */
 const char *gpb_next_file(enum gpb_symbol symbol);
-/* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or no call has gone to
-   it yet. */
-int gpb_next_threads(void);
 
 #endif

@@ -77,9 +77,15 @@ static void *settle(unsigned number, const void *caller)
     return settle(number, caller);
 }
 
+static void (*_Atomic on_first)(void);
+
+void gpb_symbol_on_first(void (*first)(void)) { atomic_store(&on_first, first); }
+
 void *gpb_symbol_bind(unsigned number, const void *caller)
 {
     const int before = errno;                           /* the caller's, to which this is a BLAS call */
+    void (*first)(void) = atomic_exchange(&on_first, NULL);
+    if (first) first();
     void *target = settle(number, caller);
     errno = before;
     return target;

@@ -27,6 +27,8 @@ extern const gpb_symbol_row gpb_symbol_rows[GPB_SYMBOLS];
 /* For trampoline.S, at the first call of a name: fills the slot and returns the target. caller: the address
    that the call returns to. */
 void *gpb_symbol_bind(unsigned number, const void *caller);
+/* Calls `first` when the first of all names is called, in the thread that calls it. */
+void gpb_symbol_on_first(void (*first)(void));
 /* A plain name, such as sgemm_ or cblas_sgemm. In an ILP64 build of a BLAS the same name takes 64-bit
    integers. */
 bool gpb_symbol_plain(enum gpb_symbol symbol);

@@ -7,6 +7,7 @@
 
 #include "src/copy/crew.h"
 #include "src/gpu/gpu.h"
+#include "src/learn/history.h"
 #include "src/service/cores.h"
 #include "src/service/linker.h"
 #include "src/service/option.h"
@@ -18,6 +19,7 @@ static void in_child(void)
     gpb_cores_in_child();
     gpb_crew_in_child();
     gpb_gpu_in_child();
+    gpb_history_keep_nothing();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

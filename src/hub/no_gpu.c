@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements gpu.h, place.h, ready.h, compute.h and verify.h for a build without CUDA (-DGPUBLAS_CUDA=OFF),
+/* Implements gpu.h, place.h, ready.h, history.h, compute.h and verify.h for a build without CUDA (-DGPUBLAS_CUDA=OFF),
    where there never is a GPU. */
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
+#include "src/learn/history.h"
 #include "src/learn/ready.h"
 #include "src/hub/verify.h"
 
@@ -14,8 +15,14 @@ bool gpb_gpu_start(void) { return false; }
 void gpb_ready_begin(void) { }
 bool gpb_ready_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
 bool gpb_ready_is_near(void) { return false; }
-double gpb_ready_left_s(void) { return 0; }
+double gpb_ready_left_s(bool active) { return (void)active, 0; }
+double gpb_ready_cost_s(bool active) { return (void)active, 0; }
+void gpb_history_begin(void) { }
+void gpb_history_keep_nothing(void) { }
+void gpb_history_note(double saved_s) { (void)saved_s; }
+gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 bool gpb_gpu_started(void) { return false; }
+bool gpb_gpu_in_use(void) { return false; }
 void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return false; }
 bool gpb_gpu_lost(void) { return false; }

@@ -8,7 +8,7 @@
 #include "dispatch/decide.h"
 #include "src/copy/crew.h"
 #include "src/copy/contention.h"
-#include "src/host/next.h"
+#include "src/host/host_threads.h"
 #include "src/service/cores.h"
 
 gpb_machine gpb_machine_here;
@@ -82,7 +82,7 @@ static void count_too_few(int threads)
 
 static int host_threads(void)
 {
-    const int said = gpb_next_threads();
+    const int said = gpb_host_threads();
     return said ? said : gpb_cores();
 }
 

@@ -81,7 +81,93 @@ sed -i 's/^machine .*/machine another/' deep/down/file; known another-machine me
 printf 'x' >> deep/down/file; known longer measured deep/down/file
 rm deep/down/file; mkfifo deep/down/file; known a-pipe measured deep/down/file
 export GPUBLAS_CALIBRATION=/dev/null/file; known nowhere measured
-expect 'nothing left over' 'file real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
+expect 'nothing left over' 'file file.programs real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
+# What is kept of programs: made by a first run, and believed only if nobody else can have written it.
+mkdir history
+export GPUBLAS_CALIBRATION=$PWD/history/file
+programs=history/file.programs
+run gpu run1; expect 'a first run: exit' 0 $?
+why run1 'too little work so far to start the GPU'
+expect 'is remembered, by a hash' '1 600' "$(grep -c '^program ' $programs) $(stat -c %a $programs)"
+if grep -qa start $programs && ! grep -q '^start_us [1-9]' $programs; then fail "$programs tells what was run, or not what a start took"; fi
+run calls calls; run fork forks                    # other arguments are other programs
+expect 'three programs' 3 "$(grep -c '^program ' $programs)"
+# remembered <total> <late>: what the file says of all of them, in microseconds
+remembered() { sed -E "s/^(program [0-9]+ [0-9]+) .*/\1 2 $1 $2/" saved.programs > $programs; }
+cp $programs saved.programs; chmod 600 saved.programs
+saved='started: this program saved 5.0 s in earlier runs'
+remembered 5000000 100; run calls loses
+expect 'a program whose saving comes before a start is over: exit, not started' '0 0' "$? $(grep -c 'starting the GPU took' loses.trace)"
+remembered 5000000 4000000; cp $programs saved.programs; run gpu profits
+expect 'a program that profited: exit, started' '0 1' "$? $(grep -c "$saved" profits.trace)"
+refused() { run gpu "$1"; expect "$1: exit, started by it" '0 0' "$? $(grep -c "$saved" "$1.trace")"; }
+for fault in writable corrupt huge a-link a-pipe a-folder; do
+    rm -rf $programs; cp saved.programs $programs
+    case $fault in
+        writable) chmod o+w $programs ;;
+        corrupt) sed -i 's/^end/und/' $programs ;;
+        huge) head -c 40000 /dev/zero >> $programs ;;
+        a-link) mv $programs history/other; ln -s other $programs ;;
+        a-pipe) rm $programs; mkfifo $programs ;;
+        a-folder) rm $programs; mkdir $programs ;;
+    esac
+    refused "$fault-programs"
+done
+rm -rf $programs; cp saved.programs $programs
+FAKECUDA_START_MS=10000 run calls slow
+expect 'whose start takes 10 s: exit, started, calls on the GPU' '0 1 0' "$? $(grep -c "$saved" slow.trace) $(grep -c 'route=gpu' slow.trace)"
+cp saved.programs $programs
+FAKECUDA_FAIL=cuInit:1:999 run calls fails; expect 'whose start fails: exit, started' '0 1' "$? $(grep -c "$saved" fails.trace)"
+run fork forked; expect 'that forks while it starts: exit, started' '0 1' "$? $(grep -c "$saved" forked.trace)"
+GPUBLAS_CALIBRATION=off refused forgotten
+
+# The host computes with one thread fewer while the GPU starts, and as before afterwards, unless the program has said another number since.
+cat > host.c << 'END'
+#include <stdio.h>
+static int threads = 64;
+int openblas_get_num_threads(void) { return threads; }
+int openblas_get_parallel(void) { return PARALLEL; }
+void openblas_set_num_threads(int count) { fprintf(stderr, "host: set %d\n", threads = count); }
+int isamax_(const int *n, const float *x, const int *incx)
+{
+    int at = 0;
+    for (int i = 1; i < *n; i++) if (x[i * *incx] > x[at * *incx]) at = i;
+    return *n < 1 ? 0 : at + 1;
+}
+void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *a, const int *lda,
+            const float *b, const int *ldb, const float *beta, float *c, const int *ldc)
+{
+    static int calls;
+    fprintf(stderr, "host: multiplies with %d\n", threads);
+    if (calls++ > 0 && threads == 63 && CHANGES) threads = 5;
+    for (int j = 0; j < *n; j++)
+        for (int i = 0; i < *m; i++) {
+            float sum = 0;
+            for (int l = 0; l < *k; l++) sum += a[i + l * *lda] * b[l + j * *ldb];
+            c[i + j * *ldc] = sum;
+        }
+}
+END
+# spared <name> <1: has threads of its own> <1: the number is changed meanwhile>
+spared() {
+    build $1.so gcc -O3 -march=native -shared -fPIC -DPARALLEL=$2 -DCHANGES=$3 host.c || return
+    GPUBLAS_HOST_BLAS=$PWD/$1.so FAKECUDA_START_MS=300 run gpu $1; expect "$1: exit" 0 $?
+    grep '^host: ' $1.trace | uniq > $1.numbers
+}
+spared own-threads 1 0
+expect 'a host with threads of its own: before, while the GPU starts, between calls' 'multiplies with 64;set 63;multiplies with 63;set 64;' \
+    "$(head -4 own-threads.numbers | sed 's/host: //' | tr '\n' ';')"
+expect 'and at last' 'host: set 64' "$(grep set own-threads.numbers | tail -1)"
+spared other-threads 2 0
+expect 'a host with threads of OpenMP is let be' 'host: multiplies with 64' "$(cat other-threads.numbers)"
+spared changed 1 1
+expect 'what the program sets meanwhile stays' 0 "$(grep -c 'set 64' changed.numbers)"
+
+# eager: at once, before any call
+GPUBLAS_VERBOSE=2 offload=eager preloaded netlib timeout 60 ./start gpu > eager.out 2> eager.trace; expect 'eager: exit' 0 $?
+expect 'eager: calls before the start' 0 "$(grep -c 'too little work so far' eager.trace)"
+FAKECUDA_START_MS=600000 offload=eager preloaded netlib timeout 60 ./start calls > eager.out 2>&1; expect 'eager, a driver that hangs: exit' 0 $?
+
 unset GPUBLAS_CALIBRATION; export XDG_CACHE_HOME=$PWD/cache; known by-default measured cache/gpublas/calibration
 if [ -f cache/gpublas/calibration ]; then ok 'in the user'"'"'s cache folder'; else fail 'no file in the user'"'"'s cache folder'; fi
 

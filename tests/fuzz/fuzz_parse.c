@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* For libFuzzer (clang -fsanitize=fuzzer): what the library reads of the world. The first byte says what the rest is: a calibration file, an
-   option and its value, or a name of the environment that is no option. */
+   option and its value, a name of the environment that is no option, or a history of programs. */
 #include <stdlib.h>
 #include <string.h>
 
 /* Its statics are looked at, too. */
 #include "src/service/option.c"
+#include "src/learn/history_file.h"
 #include "src/learn/machine_file.h"
 
 #define KEY "GPU of a name, driver 1"
@@ -40,6 +41,22 @@ static void calibration(const char *text, size_t length)
     demand(machine.dma_mbs == again.dma_mbs && machine.core_mbs == again.core_mbs && machine.launch_ns == again.launch_ns);
 }
 
+/* The same of a history of programs. */
+static void history(const char *text, size_t length)
+{
+    static gpb_history_file kept, again;
+    static char page[GPB_HISTORY_FILE_BYTES];
+    memset(&kept, 0, sizeof kept);
+    if (!gpb_history_file_parse(&kept, text, length)) {
+        demand(kept.programs == 0 && kept.start_s[0] == 0);
+        return;
+    }
+    files++;
+    demand(kept.programs <= GPB_HISTORY_PROGRAMS);
+    const size_t printed = gpb_history_file_print(&kept, page, sizeof page);
+    demand(printed > 0 && gpb_history_file_parse(&again, page, printed) && again.programs == kept.programs);
+}
+
 /* name=value: a good value can be asked for, and set again to what is then said; a bad one leaves the option as it was. */
 static void option(const char *name, size_t length)
 {
@@ -63,8 +80,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     const char *rest = (const char *)data + 1;
-    if (data[0] % 3 == 0) calibration(rest, size - 1);
-    else if (data[0] % 3 == 1) option(rest, size - 1);
-    else warn_unknown(rest, size - 1);
+    switch (data[0] % 4) {
+    case 0: calibration(rest, size - 1); break;
+    case 1: option(rest, size - 1); break;
+    case 2: warn_unknown(rest, size - 1); break;
+    default: history(rest, size - 1);
+    }
     return 0;
 }

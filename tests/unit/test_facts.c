@@ -64,7 +64,7 @@ void gpb_log_debug(const char *format, ...) { (void)format; }
 const char *gpb_driver_error(CUresult result) { return result ? "an error" : "none"; }
 int gpb_cores(void) { return 8; }
 int gpb_crew_size(void) { return workers; }
-int gpb_next_threads(void) { return threads; }
+int gpb_host_threads(void) { return threads; }
 
 enum { N = 64, BYTES = 4 * N * N };
 static float *pageable, *pinned, *managed;

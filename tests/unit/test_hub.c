@@ -74,7 +74,14 @@ bool gpb_ready_await(bool measured, double most_s)
     return true;
 }
 bool gpb_ready_is_near(void) { return false; }
-double gpb_ready_left_s(void) { return 0; }
+double gpb_ready_left_s(bool active) { return (void)active, 0; }
+double gpb_ready_cost_s(bool active) { return (void)active, 0.2; }
+void gpb_history_begin(void) { }
+void gpb_history_keep_nothing(void) { }
+void gpb_history_note(double saved_s) { (void)saved_s; }
+gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
+void gpb_symbol_on_first(void (*first)(void)) { (void)first; }
+bool gpb_gpu_in_use(void) { return false; }
 bool gpb_gpu_started(void) { return true; }
 void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return true; }
@@ -82,7 +89,9 @@ const char *gpb_gpu_why(void) { return ""; }
 bool gpb_place_surely_host(const gpb_call *call, bool libcuda) { return call && libcuda; }
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now) { return call && now; }
 bool gpb_place_unreachable(const gpb_call *call) { return !call; }
-int gpb_next_threads(void) { return here.threads; }
+int gpb_host_threads(void) { return here.threads; }
+bool gpb_host_threads_leave_core(int cores) { return cores < 0; }
+void gpb_host_threads_take_core(void) { }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 int gpb_crew_size(void) { return 13; }

@@ -89,7 +89,8 @@ static void bad_values_warn_once(void **state)
     };
     assert_int_equal(with(bad, defaults), 1);
     assert_string_equal(
-        heard, "gpublas: warning: GPUBLAS_OFFLOAD=sometimes is not one of auto|always|never; using auto\n"
+        heard, "gpublas: warning: GPUBLAS_OFFLOAD=sometimes is not one of auto|always|never|eager; "
+               "using auto\n"
                "gpublas: warning: GPUBLAS_MEMORY=4X is not a number of bytes; using 0\n"
                "gpublas: warning: GPUBLAS_VERBOSE=3 is not in 0..2; using 0\n");
 }

@@ -247,6 +247,7 @@ static void start_must_pay(void **state)
     double saved = warm.host_s - warm.gpu_s;
     assert_true(warm.gpu && !warm.waits && saved > 0);
     cold.now.start_s = saved * 2.5;
+    cold.now.start_cost_s = saved * 2.5;
     for (int calls = 1; calls <= 3; calls++) {
         /* The third fills the credit, but goes to the host as well. */
         gpb_plan plan = ask(call, cold, (gpb_policy){ 0 });

@@ -245,21 +245,20 @@ static void contended(void **state)
     assert_true(!ask(facts).gpu && ask(facts).missed_s == 0);
 }
 
-/* The GPU is started once the start is paid for, and if its time is soon won back or is short against the
-   program's age. */
+/* The start must have been paid for by what was missed, this call included; a history moves the price. */
 static void starts(void **state)
 {
     (void)state;
     gpb_facts facts = h200;
     facts.now.start_s = 0.5;
-    const struct {
-        double credit_s, age_s;
-        bool starts;
-    } cases[] = { { 0.4, 0.5, false }, { 0.51, 1, true },   { 0.51, 1.1, false }, { 2, 4, true },
-                  { 2, 5, false },     { 0.51, 5.7, true }, { 0.4, 60, false } };
+    facts.now.start_cost_s = 0.2;
+    const double saved_s = ask(facts).host_s - ask(facts).gpu_s;
+    const struct { double credit_s; gpb_history history; bool starts; } cases[] = {
+        { 0.19 - saved_s, { 0 }, false }, { 0.21 - saved_s, { 0 }, true }, { 0, { 2, 3, 2 }, true },
+        { 0.4, { 2, 0.3, 0.1 }, false }, { 0.6, { 2, 0.3, 0.1 }, true } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         facts.now.credit_s = cases[i].credit_s;
-        facts.now.age_s = cases[i].age_s;
+        facts.now.history = cases[i].history;
         assert_true(ask(facts).waits && ask(facts).starts == cases[i].starts);
     }
 }

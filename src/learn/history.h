@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the GPU could have saved in earlier runs of this program, and in this one. Kept beside the calibration,
+   in a file of its own, because it is read before it is known which GPU there is. */
+#ifndef GPB_HISTORY_H
+#define GPB_HISTORY_H
+
+#include <stdbool.h>
+
+#include "dispatch/start.h"
+
+/* The program's first sign of BLAS. Reads the file in a thread of its own, because a home folder may hang.
+   A program that is known to gain by it has the GPU started then. */
+void gpb_history_begin(void);
+/* Earlier runs of this program; all zero until the file is read. */
+gpb_history gpb_history_known(void);
+/* The GPU saved that on a call, or would have if it had been started. */
+void gpb_history_note(double saved_s);
+/* What starting the GPU takes, seconds, or 0 if it is not known. active: the program uses a GPU already. */
+double gpb_history_start_s(bool active);
+/* The GPU was started, and that took so long. */
+void gpb_history_started(bool active, double seconds);
+/* Nothing is kept of this process. It is a forked child, or it uses CUDA itself. Such a program sets
+   CUDA_VISIBLE_DEVICES before its first use, so a start at its first sign of BLAS would come too early; and
+   beside a context of its own a start is cheap. */
+void gpb_history_keep_nothing(void);
+
+#endif

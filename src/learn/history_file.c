@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of what is kept of programs; see history_file.h. It has whole numbers only:
+
+       gpublas programs 1
+       start_us <microseconds without a context> <with one>
+       program <hash, two numbers of 32 bits> <runs> <total, microseconds> <late, microseconds>
+       end */
+#include "src/learn/history_file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/learn/lines.h"
+
+#define TITLE "gpublas programs 1"
+#define MAX_US INT64_C(1000000000000)    /* eleven days; what is more is no time */
+
+static int64_t microseconds(double seconds) { return (int64_t)(1e6 * seconds + 0.5); }
+
+size_t gpb_history_file_print(const gpb_history_file *kept, char *text, size_t size)
+{
+    gpb_lines_page to = { text, 0, size };
+    gpb_lines_put(&to, TITLE "\nstart_us %" PRId64 " %" PRId64 "\n", microseconds(kept->start_s[0]),
+                  microseconds(kept->start_s[1]));
+    for (int i = 0; i < kept->programs; i++) {
+        const struct gpb_history_row *row = &kept->row[i];
+        gpb_lines_put(&to, "program %" PRIu32 " %" PRIu32 " %d %" PRId64 " %" PRId64 "\n",
+                      (uint32_t)(row->program >> 32), (uint32_t)row->program, row->runs.runs,
+                      microseconds(row->runs.total_s), microseconds(row->runs.late_s));
+    }
+    gpb_lines_put(&to, "end\n");
+    return gpb_lines_length(&to);
+}
+
+static bool read_start(gpb_history_file *kept, const char *line)
+{
+    int64_t number[2];
+    const char *rest = gpb_lines_after(line, "start_us");
+    if (!rest || !gpb_lines_numbers(rest, number, 2) || number[0] > MAX_US || number[1] > MAX_US) return false;
+    for (int i = 0; i < 2; i++) kept->start_s[i] = (double)number[i] / 1e6;
+    return true;
+}
+
+static bool read_program(gpb_history_file *kept, const char *line)
+{
+    int64_t number[5];
+    const char *rest = gpb_lines_after(line, "program");
+    if (!rest || !gpb_lines_numbers(rest, number, 5) || kept->programs == GPB_HISTORY_PROGRAMS) return false;
+    if (number[0] > UINT32_MAX || number[1] > UINT32_MAX || number[2] < 1 || number[2] > GPB_START_MAX_RUNS)
+        return false;
+    if (number[3] > MAX_US || number[4] > number[3]) return false;
+    kept->row[kept->programs++] = (struct gpb_history_row){
+        (uint64_t)number[0] << 32 | (uint64_t)number[1],
+        { (int)number[2], (double)number[3] / 1e6, (double)number[4] / 1e6 } };
+    return true;
+}
+
+static bool read_all(gpb_history_file *kept, char *text)
+{
+    char *line = gpb_lines_next(&text);
+    if (!line || strcmp(line, TITLE) != 0) return false;
+    while ((line = gpb_lines_next(&text)) && strcmp(line, "end") != 0)
+        if (!read_start(kept, line) && !read_program(kept, line)) return false;
+    return line && !*text;
+}
+
+bool gpb_history_file_parse(gpb_history_file *kept, const char *text, size_t length)
+{
+    gpb_history_file *read = calloc(1, sizeof *read);
+    char *copy = strndup(text, length);
+    const bool good = read && copy && strlen(copy) == length && read_all(read, copy);
+    if (good) *kept = *read;
+    free(copy);
+    free(read);
+    return good;
+}
+
+static int place_of(const gpb_history_file *kept, uint64_t program)
+{
+    int i = 0;
+    while (i < kept->programs && kept->row[i].program != program) i++;
+    return i;
+}
+
+gpb_history gpb_history_file_find(const gpb_history_file *kept, uint64_t program)
+{
+    const int at = place_of(kept, program);
+    return at < kept->programs ? kept->row[at].runs : (gpb_history){ 0 };
+}
+
+void gpb_history_file_put(gpb_history_file *kept, uint64_t program, gpb_history runs)
+{
+    int at = place_of(kept, program);
+    if (at == kept->programs && at < GPB_HISTORY_PROGRAMS) kept->programs++;
+    if (at == GPB_HISTORY_PROGRAMS) at--;
+    memmove(&kept->row[1], &kept->row[0], (size_t)at * sizeof *kept->row);
+    kept->row[0] = (struct gpb_history_row){ program, runs };
+}
