@@ -102,7 +102,8 @@ static bool is_active(const gpb_driver *open, CUdevice device)
 {
     unsigned flags;
     int active = 0;
-    return open->cuDevicePrimaryCtxGetState && !open->cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
+    return open->cuDevicePrimaryCtxGetState && !open->cuDevicePrimaryCtxGetState(device, &flags, &active)
+           && active;
 }
 
 /* Before the program has called cuInit, the driver refuses to count. */
@@ -113,7 +114,8 @@ bool gpb_gpu_in_use(void)
     CUdevice device;
     const gpb_driver *open = gpb_driver_get();
     if (!open || open->cuDeviceGetCount(&count)) return false;
-    for (int i = 0; i < count && !in_use; i++) in_use = !open->cuDeviceGet(&device, i) && is_active(open, device);
+    for (int i = 0; i < count && !in_use; i++)
+        in_use = !open->cuDeviceGet(&device, i) && is_active(open, device);
     return in_use;
 }
 

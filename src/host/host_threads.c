@@ -20,10 +20,14 @@ static atomic_int lowered;               /* 0, or the number that gpb_host_threa
 static int one_thread(void) { return 1; }
 
 /* OpenBLAS is told to use fewer threads only if it has threads of its own (1). Then the number is a plain
-   variable. A build with OpenMP frees and makes buffers when it is set, perhaps beside another thread's call. */
+   variable. A build with OpenMP frees and makes buffers when it is set, perhaps beside another thread's
+   call. */
 static bool has_own_threads(void *handle, const char *parallel)
 {
-    union { void *address; get_threads *call; } kind = { parallel ? gpb_probe_lookup(handle, parallel) : NULL };
+    union {
+        void *address;
+        get_threads *call;
+    } kind = { parallel ? gpb_probe_lookup(handle, parallel) : NULL };
     return kind.address && kind.call() == 1;
 }
 
@@ -63,7 +67,8 @@ bool gpb_host_threads_leave_core(int cores)
     set_threads *set = atomic_load_explicit(&set_here, memory_order_acquire);
     const int threads = set ? gpb_host_threads() : 0;
     int none = 0;
-    if (threads < 2 || threads < cores || !atomic_compare_exchange_strong(&lowered, &none, threads - 1)) return false;
+    if (threads < 2 || threads < cores || !atomic_compare_exchange_strong(&lowered, &none, threads - 1))
+        return false;
     set(threads - 1);
     return true;
 }

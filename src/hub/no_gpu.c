@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements gpu.h, place.h, ready.h, history.h, compute.h and verify.h for a build without CUDA (-DGPUBLAS_CUDA=OFF),
-   where there never is a GPU. */
+/* Implements gpu.h, place.h, ready.h, history.h, compute.h and verify.h for a build without CUDA
+   (-DGPUBLAS_CUDA=OFF), where there never is a GPU. */
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/learn/history.h"

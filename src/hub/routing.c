@@ -77,9 +77,9 @@ static int callers(bool large)
    Counted only while there is a GPU that could take them. */
 static atomic_int on_host;
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
-/* This thread's call leaves a core to the thread that starts the GPU. Otherwise all of the host's threads wait
-   for the one that shares its core: beside products of 4096 on 16 cores a start lost 139 ms of the host's work
-   and took 526 ms, with a core left 35 and 348 (H200). */
+/* This thread's call leaves a core to the thread that starts the GPU. Otherwise all of the host's threads
+   wait for the one that shares its core: beside products of 4096 on 16 cores a start lost 139 ms of the
+   host's work and took 526 ms, with a core left 35 and 348 (H200). */
 static _Thread_local bool left_core __attribute__((tls_model("initial-exec")));
 
 static double multiplications(const gpb_call *g)
@@ -147,7 +147,7 @@ static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
     gpb_place_facts(call, libcuda, facts);
     gpb_machine_facts(call, facts);
     facts->now.starting = gpb_ready_is_near();
-    const bool others = libcuda && !gpb_gpu_started() && !gpb_ready_is_near();      /* libcuda is the program's */
+    const bool others = libcuda && !gpb_gpu_started() && !gpb_ready_is_near(); /* libcuda is the program's */
     const bool active = others && gpb_gpu_in_use();
     if (others) gpb_history_keep_nothing();
     facts->now.start_s = gpb_ready_left_s(active);
@@ -175,7 +175,8 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->now.start_s == 0 || waited
             || !gpb_ready_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) {
-            if (saved_s > 0 && (plan.waits || plan.gpu) && !gpb_facts_on_gpu(facts)) gpb_history_note(saved_s);
+            if (saved_s > 0 && (plan.waits || plan.gpu) && !gpb_facts_on_gpu(facts))
+                gpb_history_note(saved_s);
             return plan;
         }
     }

@@ -74,7 +74,8 @@ const char *gpb_file_replace(const char *path, const char *text, size_t length)
     if (file < 0) return "cannot be created";
     bool written = write_file(file, text, length);
     written &= close(file) == 0;
-    const char *failure = !written ? "cannot be written" : rename(temporary, path) ? "cannot be renamed" : NULL;
+    const char *failure = written ? NULL : "cannot be written";
+    if (!failure && rename(temporary, path)) failure = "cannot be renamed";
     if (failure) unlink(temporary);
     return failure;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The history of this program; see history.h. A program is known by a hash of its executable and its
-   arguments. Its run is saved when what the GPU could have saved has doubled, because a program may be killed,
-   and once more at its end. */
+   arguments. Its run is saved when what the GPU could have saved has doubled, because a program may be
+   killed, and once more at its end. */
 #include "src/learn/history.h"
 
 #include <fcntl.h>
@@ -165,7 +165,10 @@ void gpb_history_begin(void)
 
 gpb_history gpb_history_known(void) { return atomic_load(&read_once) ? known : (gpb_history){ 0 }; }
 
-double gpb_history_start_s(bool active) { return atomic_load_explicit(&start_s[active], memory_order_relaxed); }
+double gpb_history_start_s(bool active)
+{
+    return atomic_load_explicit(&start_s[active], memory_order_relaxed);
+}
 
 /* The mean of this start and what was known, because a start beside busy cores takes half as long again. */
 void gpb_history_started(bool active, double seconds)
@@ -179,7 +182,8 @@ void gpb_history_note(double saved_s)
 {
     if (atomic_load(&unkept)) return;
     const int64_t ns = (int64_t)(1e9 * saved_s), total = atomic_fetch_add(&total_ns, ns) + ns;
-    if (gpb_clock_s() >= atomic_load(&first_sign_s) + gpb_ready_start_s(false)) atomic_fetch_add(&late_ns, ns);
+    if (gpb_clock_s() >= atomic_load(&first_sign_s) + gpb_ready_start_s(false))
+        atomic_fetch_add(&late_ns, ns);
     int64_t next = atomic_load(&next_ns);
     if (total >= next && atomic_compare_exchange_strong(&next_ns, &next, 2 * total)) begin_to_save();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the GPU could have saved in earlier runs of this program, and in this one. Kept beside the calibration,
-   in a file of its own, because it is read before it is known which GPU there is. */
+/* What the GPU could have saved in earlier runs of this program, and in this one. Kept beside the
+   calibration, in a file of its own, because it is read before it is known which GPU there is. */
 #ifndef GPB_HISTORY_H
 #define GPB_HISTORY_H
 

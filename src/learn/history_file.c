@@ -37,7 +37,8 @@ static bool read_start(gpb_history_file *kept, const char *line)
 {
     int64_t number[2];
     const char *rest = gpb_lines_after(line, "start_us");
-    if (!rest || !gpb_lines_numbers(rest, number, 2) || number[0] > MAX_US || number[1] > MAX_US) return false;
+    if (!rest || !gpb_lines_numbers(rest, number, 2) || number[0] > MAX_US || number[1] > MAX_US)
+        return false;
     for (int i = 0; i < 2; i++) kept->start_s[i] = (double)number[i] / 1e6;
     return true;
 }

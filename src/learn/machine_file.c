@@ -40,7 +40,8 @@ static void put_table(gpb_lines_page *to, const char *name, int which, const gpb
 {
     for (int class = 0; class < GPB_LEARN_CLASSES; class++) {
         const gpb_learn_cell cell = atomic_load_explicit(&learnt->cell[class], memory_order_relaxed);
-        if (cell.seen >= 2) gpb_lines_put(to, "%s %d %d %d %" PRIu32 "\n", name, which, class, cell.seen, cell.ratio);
+        if (cell.seen >= 2)
+            gpb_lines_put(to, "%s %d %d %d %" PRIu32 "\n", name, which, class, cell.seen, cell.ratio);
     }
 }
 

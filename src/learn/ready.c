@@ -23,8 +23,9 @@ enum readiness { UNREADY, GETTING_READY, READY };      /* GETTING_READY: a threa
                                                           of the GPUs to the last measurement */
 
 #define CALIBRATION_S 0.02
-/* A start beside the host BLAS on all of 16 cores loses 35 to 140 ms of its work, and the context takes 90 ms at
-   the program's end. In a process with a context only modules and pinned memory are left to make (H200). */
+/* A start beside the host BLAS on all of 16 cores loses 35 to 140 ms of its work, and the context takes 90 ms
+   at the program's end. In a process with a context only modules and pinned memory are left to make
+   (H200). */
 #define COST_S 0.2
 #define ACTIVE_COST_S 0.03
 #define ACTIVE_START_S 0.05

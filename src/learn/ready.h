@@ -15,8 +15,8 @@ bool gpb_ready_await(bool measured, double most_s);
 /* That thread is at work. */
 bool gpb_ready_is_near(void);
 /* Seconds that getting ready takes, as measured in earlier processes or else as expected; and what it costs
-   the program: work of the host that is lost meanwhile, and time at the program's end. active: the program has
-   a context already. */
+   the program: work of the host that is lost meanwhile, and time at the program's end. active: the program
+   has a context already. */
 double gpb_ready_start_s(bool active);
 double gpb_ready_cost_s(bool active);
 /* Seconds until the GPU is ready; 0 if there is nothing to wait for. */

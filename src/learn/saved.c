@@ -52,7 +52,8 @@ static size_t length;
 static void *read_file(void *unused)
 {
     char path[4096];
-    if (gpb_option_calibration(path, sizeof path)) text = gpb_file_read(path, GPB_MACHINE_FILE_BYTES, &length);
+    if (gpb_option_calibration(path, sizeof path))
+        text = gpb_file_read(path, GPB_MACHINE_FILE_BYTES, &length);
     atomic_store(&reading, READ);
     return unused;
 }

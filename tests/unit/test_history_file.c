@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of what is kept of programs: what is printed is read again, nothing else is believed, and the oldest
-   program goes when there are too many. usage: test_history_file */
+/* The text of what is kept of programs: what is printed is read again, nothing else is believed, and the
+   oldest program goes when there are too many. usage: test_history_file */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,12 +66,22 @@ static void nothing_else_is_believed(void **state)
 {
     (void)state;
     assert_true(is_read(HEAD "end\n") && is_read(HEAD "start_us 1 2\nprogram 1 2 1 30 20\nend\n"));
-    static const char *const bad[] = {
-        "", HEAD, HEAD "end", HEAD "end\n\n", "gpublas programs 2\nend\n", HEAD "start_us 1\nend\n",
-        HEAD "start_us 1 9999999999999\nend\n", HEAD "program 1 2 1 30\nend\n", HEAD "program 1 2 1 30 20 1\nend\n",
-        HEAD "program 1 2 0 30 20\nend\n", HEAD "program 1 2 1001 30 20\nend\n", HEAD "program 1 2 1 20 30\nend\n",
-        HEAD "program 4294967296 2 1 30 20\nend\n", HEAD "program -1 2 1 30 20\nend\n",
-        HEAD "program 1 2 1 99999999999999 20\nend\n", HEAD "other 1\nend\n" };
+    static const char *const bad[] = { "",
+                                       HEAD,
+                                       HEAD "end",
+                                       HEAD "end\n\n",
+                                       "gpublas programs 2\nend\n",
+                                       HEAD "start_us 1\nend\n",
+                                       HEAD "start_us 1 9999999999999\nend\n",
+                                       HEAD "program 1 2 1 30\nend\n",
+                                       HEAD "program 1 2 1 30 20 1\nend\n",
+                                       HEAD "program 1 2 0 30 20\nend\n",
+                                       HEAD "program 1 2 1001 30 20\nend\n",
+                                       HEAD "program 1 2 1 20 30\nend\n",
+                                       HEAD "program 4294967296 2 1 30 20\nend\n",
+                                       HEAD "program -1 2 1 30 20\nend\n",
+                                       HEAD "program 1 2 1 99999999999999 20\nend\n",
+                                       HEAD "other 1\nend\n" };
     fill(3);
     again = kept;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(is_read(bad[i]));
@@ -111,6 +121,7 @@ static void mutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(comes_back), cmocka_unit_test(oldest_goes),
-                                        cmocka_unit_test(nothing_else_is_believed), cmocka_unit_test(mutations) };
+                                        cmocka_unit_test(nothing_else_is_believed),
+                                        cmocka_unit_test(mutations) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

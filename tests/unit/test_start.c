@@ -16,8 +16,8 @@
 #include "dispatch/numbers.h"
 #include "tests/unit/random.h"
 
-/* An H200 and 16 cores. START_S: what a start takes; COST_S: what it is charged; LOST and END_S: the share of the
-   host's work that it really costs meanwhile, and its time at the program's end. */
+/* An H200 and 16 cores. START_S: what a start takes; COST_S: what it is charged; LOST and END_S: the share of
+   the host's work that it really costs meanwhile, and its time at the program's end. */
 #define START_S 0.35
 #define COST_S 0.2
 #define LOST 0.3
@@ -41,13 +41,15 @@ typedef struct program {
 static gpb_call square(int64_t n)
 {
     static const float memory[1];
+    const gpb_matrix operand = { .base = (void *)memory, .ld = n, .trans = 'N', .uplo = 'G' };
     return (gpb_call){ .symbol = "sgemm_", .width = 32, .type = GPB_TYPE_s, .m = n, .n = n, .k = n,
-                       .alpha = 1, .batch = 1,
-                       .x = { { .base = memory, .ld = n, .trans = 'N' }, { .base = memory, .ld = n, .trans = 'N' },
-                              { .base = (void *)memory, .ld = n, .trans = 'N', .uplo = 'G' } } };
+                       .alpha = 1, .batch = 1, .x = { operand, operand, operand } };
 }
 
-static double chance(double from, double to) { return from + (to - from) * (double)below(1 << 20) / (1 << 20); }
+static double chance(double from, double to)
+{
+    return from + (to - from) * (double)below(1 << 20) / (1 << 20);
+}
 
 /* From 10 ms to 100 s on the host, log-uniform, of at most MOST_CALLS calls. */
 static program any_program(void)
@@ -126,8 +128,8 @@ static double mean(const score *s) { return exp(s->logs / s->count); }
 
 static void print(const char *what, const score *s)
 {
-    printf("%-40s worst %.2f, %.3f s; mean %.3f; started %d of %d\n", what, s->worst_ratio, s->worst_s, mean(s),
-           s->started, s->count);
+    printf("%-40s worst %.2f, %.3f s; mean %.3f; started %d of %d\n", what, s->worst_ratio, s->worst_s,
+           mean(s), s->started, s->count);
 }
 
 /* The first run pays at most twice for what it buys: what it missed before the start, one call, and the start
@@ -153,7 +155,8 @@ static void against_hindsight(void **state)
         gpb_history history = { 0 };
         for (int again = 0; again < RUNS; again++) {
             if (again == 3) p.calls = 1 + (int)below(2 * p.calls);
-            const run none = play(&p, NEVER, &(gpb_history){ 0 }), once = play(&p, AT_ONCE, &(gpb_history){ 0 });
+            const run none = play(&p, NEVER, &(gpb_history){ 0 }),
+                      once = play(&p, AT_ONCE, &(gpb_history){ 0 });
             const double best_s = min(none.seconds, once.seconds);
             const run r = play(&p, DECIDED, &history);
             add(&scores[again], best_s, &r);
@@ -167,7 +170,8 @@ static void against_hindsight(void **state)
     print("never started", &never);
     for (int again = 0; again < RUNS; again++) {
         print(limits[again].run, &scores[again]);
-        assert_true(mean(&scores[again]) <= limits[again].mean && scores[again].worst_s <= limits[again].worst_s);
+        assert_true(mean(&scores[again]) <= limits[again].mean
+                    && scores[again].worst_s <= limits[again].worst_s);
     }
 }
 
@@ -181,7 +185,7 @@ static void prices(void **state)
     assert_true(history.runs == 1 && gpb_start_price(&history, COST_S) == 0);
     history = gpb_start_remember(history, 0.1, 0);       /* a short run: 1.55 and 1.25 s on the average */
     assert_true(history.runs == 2 && history.total_s == 1.55 && gpb_start_price(&history, COST_S) == 0);
-    for (int i = 0; i < 5; i++) history = gpb_start_remember(history, 0.21, 0);      /* stops just after a start */
+    for (int i = 0; i < 5; i++) history = gpb_start_remember(history, 0.21, 0); /* stops just after a start */
     assert_true(gpb_start_price(&history, COST_S) > COST_S + 0.21);
     for (int i = 0; i < 2 * GPB_START_MAX_RUNS; i++) history = gpb_start_remember(history, 1, 1);
     assert_true(history.runs == GPB_START_MAX_RUNS && gpb_start_price(&history, COST_S) == 0);
