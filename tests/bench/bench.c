@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench: our SGEMM and the ladder of kernels against cuBLAS, or SGEMM on host memory against its rivals. See --help. */
+/* bench: our SGEMM and the ladder of kernels against cuBLAS, or SGEMM on host memory against its rivals. See
+   --help. */
 #include "tests/bench/bench.h"
 
 #include <argp.h>
@@ -101,29 +102,43 @@ double sgemm_flops(int m, int n, int k)
     return gpb_test_flops(p.routine, &g);
 }
 
-enum { DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES, SHAPES, SEED, SUSTAINED, LEAST,
-       PLAIN_BLAS, WORKER, CONTENDER, PROGRAM };
+enum {
+    DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES,
+    SHAPES, SEED, SUSTAINED, LEAST, PLAIN_BLAS, WORKER, CONTENDER, PROGRAM
+};
 
 static const struct argp_option arguments[] = {
     { "device", DEVICE, 0, 0, "Operands on the GPU: what the library does by itself, against cuBLAS", 0 },
     { "fit", FIT, 0, 0, "Every kernel and number of parts of k on random shapes: for tests/bench/fit.py", 0 },
-    { "end-to-end", END_TO_END, 0, 0, "Host operands: this library, the host BLAS, NVBLAS, and cuBLAS between copies", 0 },
+    { "end-to-end", END_TO_END, 0, 0,
+      "Host operands: this library, the host BLAS, NVBLAS, and cuBLAS between copies", 0 },
     { "out-of-core", OUT_OF_CORE, 0, 0, "The same for 40000 x 40000 x 8192 with 4 GiB of device memory", 0 },
-    { "never-slower", NEVER_SLOWER, 0, 0, "Random shapes: the library's choice against host and GPU, with 1, 4 and 16 host threads", 0 },
-    { "processes", PROCESSES, 0, 0, "Whole programs, from start to exit, without and with the library preloaded", 0 },
+    { "never-slower", NEVER_SLOWER, 0, 0,
+      "Random shapes: the library's choice against host and GPU, with 1, 4 and 16 host threads", 0 },
+    { "processes", PROCESSES, 0, 0,
+      "Whole programs, from start to exit, without and with the library preloaded", 0 },
     { "callers", CALLERS, 0, 0, "1 to 16 threads that call at once; small calls beside large ones", 0 },
     { "overhead", OVERHEAD, 0, 0, "What a call pays that goes to the host BLAS; what a plan costs", 0 },
     { "library", 'l', "PATH", 0, "The libgpublas.so to bench (default: the one of this build)", 0 },
-    { "host-blas", 'b', "PATH", 0, "The host BLAS to compare with, and behind us (default: libopenblas.so.0)", 0 },
-    { "plain-blas", PLAIN_BLAS, "PATH", 0, "The BLAS behind NVBLAS: plain names, 32-bit integers (default: libopenblas.so.0)", 0 },
+    { "host-blas", 'b', "PATH", 0, "The host BLAS to compare with, and behind us (default: libopenblas.so.0)",
+      0 },
+    { "plain-blas", PLAIN_BLAS, "PATH", 0,
+      "The BLAS behind NVBLAS: plain names, 32-bit integers (default: libopenblas.so.0)", 0 },
     { "nvblas", 'n', "PATH", 0, "NVBLAS (default: libnvblas.so of CUDA 13 or 12, if found)", 0 },
     { "csv", 'o', "FILE", 0, "Write the figures to FILE as well", 0 },
     { "kernel", 'k', "NAME", 0, "This kernel alone (fit: or several, with commas)", 0 },
-    { "seconds", 's', "S", 0, "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
-    { "suites", SUITES, "LIST", 0, "Device: some of squares,odd,shapes,batched,beta,data,sustained; fit: their shapes instead of random ones", 0 },
-    { "modes", MODES, "LIST", 0, "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and on end: fp32)", 0 },
-    { "sustained", SUSTAINED, "S", 0, "Device: seconds on end for each contender on a square (default: 2)", 0 },
-    { "least", LEAST, "N", 0, "Device: calls of each contender at least, however long they take (default: 7)", 0 },
+    { "seconds", 's', "S", 0,
+      "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
+    { "suites", SUITES, "LIST", 0,
+      "Device: some of squares,odd,shapes,batched,beta,data,sustained; fit: their shapes instead of random "
+      "ones", 0 },
+    { "modes", MODES, "LIST", 0,
+      "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and "
+      "on end: fp32)", 0 },
+    { "sustained", SUSTAINED, "S", 0, "Device: seconds on end for each contender on a square (default: 2)",
+      0 },
+    { "least", LEAST, "N", 0, "Device: calls of each contender at least, however long they take (default: 7)",
+      0 },
     { "shapes", SHAPES, "N", 0, "Fit, never-slower: this many shapes (default: 200, 300)", 0 },
     { "seed", SEED, "N", 0, "Fit, never-slower: other shapes (default: 1)", 0 },
     { "largest", 'm', "N", 0, "Leave out shapes with a side above N", 0 },
@@ -170,11 +185,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = { arguments, parse, NULL,
-        "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed call at a time; or what an option says.",
-        NULL, NULL, NULL };
-    command c = { { .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0", .plain_blas = "libopenblas.so.0", .seconds = 120,
-                    .sustained = 2, .least = 7, .seed = 1, .largest = 1 << 20 }, bench_ladder };
+    static const char about[] =
+        "Times every kernel of the ladder and cuBLAS, operands on the GPU, one completed "
+        "call at a time; or what an option says.";
+    static const struct argp argp = { arguments, parse, NULL, about, NULL, NULL, NULL };
+    command c = { .run = bench_ladder };
+    c.options = (bench_options){ .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0",
+                                 .plain_blas = "libopenblas.so.0", .seconds = 120, .sustained = 2, .least = 7,
+                                 .seed = 1, .largest = 1 << 20 };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);
 }

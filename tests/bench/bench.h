@@ -13,14 +13,16 @@
 typedef struct bench_options {
     const char *library;        /* libgpublas.so */
     const char *host_blas;      /* host memory: the host BLAS to compare with, and that ours falls back to */
-    const char *plain_blas;     /* the BLAS behind NVBLAS, which knows none but plain names with 32-bit integers */
+    const char *plain_blas; /* the BLAS behind NVBLAS, which knows only plain names with 32-bit integers */
     const char *nvblas;         /* libnvblas.so; NULL: looked for, "": none */
     const char *csv;            /* where to write the CSV, or NULL */
     const char *only;           /* ladder: this kernel alone, or NULL */
-    const char *suites, *modes; /* device: names with commas between them, NULL: all; fit: of suites, NULL: random shapes */
+    const char *suites, *modes; /* device: names with commas between them, NULL: all; fit: of suites, NULL:
+                                   random shapes */
     int least;                  /* device: calls of each contender at least, however long they take */
     double sustained;           /* device: seconds on end for each contender on a square */
-    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; the others: all of it, about */
+    double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; the
+                                   others: all of it, about */
     int shapes, seed;           /* fit, never-slower: how many random shapes at most; which ones */
     int largest;                /* shapes with a side above this are left out, or cut down */
     const char *worker, *contender;      /* a child: of that mode, for that contender */

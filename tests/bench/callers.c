@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* --callers: threads of one process that call at once. (a) 1 to 16 of them, each with its own operands: what all get done, against one
-   alone; (b) small calls alone, and beside 15 threads of large ones: how long they take. */
+/* --callers: threads of one process that call at once. (a) 1 to 16 of them, each with its own operands: what
+   all get done, against one alone; (b) small calls alone, and beside 15 threads of large ones: how long they
+   take. */
 #include "tests/bench/bench.h"
 
 #include <limits.h>
@@ -67,7 +68,8 @@ static void tell(const ask *q, caller *callers, answer *r)
     r->small_calls = small->calls;
     int kept = small->calls < MOST_CALLS ? small->calls : MOST_CALLS;
     const spread s = spread_of(small->seconds, kept);
-    r->median = s.median, r->slowest = s.most;
+    r->median = s.median;
+    r->slowest = s.most;
     r->p95 = small->seconds[(int)(0.95 * (kept - 1) + 0.5)];      /* sorted by now */
 }
 
@@ -84,7 +86,8 @@ static void serve(const bench_options *options, const void *asked, void *answere
     if (!from.in.at) {
         const gpb_call most = host_call(q->room_n, q->room_n, q->room_n, 0);
         const room one = room_of(&most);
-        from = memory_make((room){ one.in * (size_t)q->room_callers, one.out * (size_t)q->room_callers }, false);
+        from = memory_make((room){ one.in * (size_t)q->room_callers, one.out * (size_t)q->room_callers },
+                           false);
         contender_warm(&from, q->room_n < MIDDLE ? q->room_n : MIDDLE);
     }
     const uint64_t calls = contender_calls(), gpu_calls = contender_gpu_calls();
@@ -103,7 +106,8 @@ static void serve(const bench_options *options, const void *asked, void *answere
     pthread_barrier_destroy(&start);
     tell(q, callers, r);
     r->pinned = (double)pinned_bytes();
-    if (contender_calls() > calls) r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
+    if (contender_calls() > calls)
+        r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
 }
 
 const worker_mode callers_mode = { "callers", sizeof(ask), sizeof(answer), serve };
@@ -113,17 +117,26 @@ const worker_mode callers_mode = { "callers", sizeof(ask), sizeof(answer), serve
 static const enum contender_id who[] = { GPUBLAS_ALWAYS, GPUBLAS_AUTO, HOST };
 enum { WHO = sizeof who / sizeof *who };
 
-typedef struct run { const bench_options *options; FILE *csv; worker workers[WHO]; double start; int left, faults; } run;
+typedef struct run {
+    const bench_options *options;
+    FILE *csv;
+    worker workers[WHO];
+    double start;
+    int left, faults;
+} run;
 
 static int cut(const run *on, int n) { return n < on->options->largest ? n : on->options->largest; }
 
-/* False: no answer. one: what one caller alone gets done, flops a second; alone: the median of a small call alone. 0: this is it. */
+/* False: no answer. one: what one caller alone gets done, flops a second; alone: the median of a small call
+   alone. 0: this is it. */
 static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
 {
     const double left = on->options->seconds - (seconds_now() - on->start);
-    q.n = cut(on, q.n), q.small = cut(on, q.small);
+    q.n = cut(on, q.n);
+    q.small = cut(on, q.small);
     q.seconds = fmax(0.02, 0.8 * left / (on->left > 0 ? on->left : 1));
-    q.room_n = cut(on, LARGE), q.room_callers = MOST_THREADS;
+    q.room_n = cut(on, LARGE);
+    q.room_callers = MOST_THREADS;
     on->left--;
     worker_settle();
     if (!worker_ask(&on->workers[w], &q, sizeof q, r, sizeof *r)) {
@@ -133,16 +146,18 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
     const bool always = who[w] == GPUBLAS_ALWAYS, bad = !(r->worst <= 1) || (always && r->on_gpu < 1);
     const double rate = r->calls ? sgemm_flops(q.n, q.n, q.n) * r->calls / r->seconds : 0;
     on->faults += bad;
-    printf("%-15s %2d callers of %4d: %9.1f GFLOP/s, %.2f of one, %d..%d calls each", on->workers[w].who->name, q.callers, q.n, 1e-9 * rate,
-           one > 0 ? rate / one : 1, r->least, r->most);
+    printf("%-15s %2d callers of %4d: %9.1f GFLOP/s, %.2f of one, %d..%d calls each",
+           on->workers[w].who->name, q.callers, q.n, 1e-9 * rate, one > 0 ? rate / one : 1, r->least,
+           r->most);
     if (q.small)
         printf("; beside them %d: %.3f ms, p95 %.3f, %.2f of alone", q.small, 1e3 * r->median, 1e3 * r->p95,
                alone > 0 ? r->median / alone : 1);
     printf(", %.0f MiB pinned%s\n", r->pinned / (1 << 20), bad ? "  WRONG, or not on the GPU" : "");
     if (on->csv)
-        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n", on->workers[w].who->name, q.n,
-                q.callers, q.small, r->seconds, r->calls, r->least, 1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls,
-                1e3 * r->median, 1e3 * r->p95, 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst,
+        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n",
+                on->workers[w].who->name, q.n, q.callers, q.small, r->seconds, r->calls, r->least,
+                1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls, 1e3 * r->median, 1e3 * r->p95,
+                1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst,
                 r->pinned / (1 << 20));
     fflush(NULL);
     return true;
@@ -166,17 +181,23 @@ static void latency(run *on)
 {
     for (int w = 0; w < WHO; w++) {
         answer alone, beside;
-        if (who[w] == HOST || !ask_one(on, w, (ask){ .n = LARGE, .callers = 0, .small = SMALL }, &alone, 0, 0)) continue;
+        if (who[w] == HOST
+            || !ask_one(on, w, (ask){ .n = LARGE, .callers = 0, .small = SMALL }, &alone, 0, 0))
+            continue;
         ask_one(on, w, (ask){ .n = LARGE, .callers = 15, .small = SMALL }, &beside, 0, alone.median);
     }
 }
 
 int bench_callers(const bench_options *options)
 {
-    run on = { .options = options, .start = seconds_now(), .left = (5 * WHO) + 5 * (WHO - 1) + 2 * (WHO - 1) };
-    on.csv = bench_csv(options->csv, "contender,n,callers,small,seconds,calls,least_calls,gflops,of_one,most_calls,small_calls,"
-                                     "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib");
-    for (int w = 0; w < WHO; w++) on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0, 0, NULL });
+    run on = { .options = options, .start = seconds_now(),
+               .left = (5 * WHO) + 5 * (WHO - 1) + 2 * (WHO - 1) };
+    on.csv = bench_csv(
+        options->csv,
+        "contender,n,callers,small,seconds,calls,least_calls,gflops,of_one,most_calls,small_calls,"
+        "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib");
+    for (int w = 0; w < WHO; w++)
+        on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0, 0, NULL });
     latency(&on);
     throughput(&on, MIDDLE);
     throughput(&on, LARGE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The contender copy_cublas: what a program does that is written for CUDA in a minute. Buffers on the device are kept, copies are the
-   driver's own from where the operands lie, nothing overlaps. */
+/* The contender copy_cublas: what a program does that is written for CUDA in a minute. Buffers on the device
+   are kept, copies are the driver's own from where the operands lie, nothing overlaps. */
 #include <stdlib.h>
 
 #include <cuda.h>
@@ -40,11 +40,19 @@ static void copy(gpu_address device, block b, bool up)
     }
     CUDA_MEMCPY2D copy = { .WidthInBytes = width, .Height = height };
     if (up) {
-        copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = b.host, copy.srcPitch = 4 * (size_t)b.ld;
-        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = device, copy.dstPitch = width;
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = b.host;
+        copy.srcPitch = 4 * (size_t)b.ld;
+        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.dstDevice = device;
+        copy.dstPitch = width;
     } else {
-        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE, copy.srcDevice = device, copy.srcPitch = width;
-        copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = b.host, copy.dstPitch = 4 * (size_t)b.ld;
+        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.srcDevice = device;
+        copy.srcPitch = width;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+        copy.dstHost = b.host;
+        copy.dstPitch = 4 * (size_t)b.ld;
     }
     MUST(cuMemcpy2DAsync_v2(&copy, NULL));
     MUST(cuStreamSynchronize(NULL));
@@ -66,8 +74,9 @@ void copy_call(const gpb_call *g)
     copy(at_b, b, true);
     if (g->beta != 0) copy(at_c, c, true);
     must(cublas.sgemm(cublas.handle, g->x[GPB_A].trans != 'N', g->x[GPB_B].trans != 'N', (int)g->m, (int)g->n,
-                      (int)g->k, &alpha,
-                      (const float *)(uintptr_t)at_a, (int)a.rows, (const float *)(uintptr_t)at_b, (int)b.rows, &beta,
-                      (float *)(uintptr_t)at_c, (int)c.rows), "cublasSgemm");
+                      (int)g->k, &alpha, (const float *)(uintptr_t)at_a, (int)a.rows,
+                      (const float *)(uintptr_t)at_b, (int)b.rows, &beta, (float *)(uintptr_t)at_c,
+                      (int)c.rows),
+         "cublasSgemm");
     copy(at_c, c, false);
 }

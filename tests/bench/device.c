@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --device: the exported names on operands in device memory, as a user calls them, against cuBLAS in the same run. Ours and cuBLAS
-   by turns, on rotating operands, one completed call at a time by the host's clock; cuBLAS also by itself, for beside ours it finds a
-   card that we have heated: the better of the two is what we are compared with. Squares also on end, one contender after the other. */
+/* --device: the exported names on operands in device memory, as a user calls them, against cuBLAS in the same
+   run. Ours and cuBLAS by turns, on rotating operands, one completed call at a time by the host's clock;
+   cuBLAS also by itself, for beside ours it finds a card that we have heated: the better of the two is what
+   we are compared with. Squares also on end, one contender after the other. */
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 #include "tests/bench/meter.h"
@@ -12,7 +13,8 @@
 
 enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, LONG = 512, MOST_ON_END = 1 << 17 };
 #define SHORT 1e-3                                            /* seconds */
-/* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's name and first calls. */
+/* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's
+   name and first calls. */
 #define BY_TURNS 0.55
 #define ALONE 0.15
 #define BY_EVENTS 0.05
@@ -21,14 +23,16 @@ static gpu_problem problems[MOST_PROBLEMS];
 static int count;
 
 /* NULL: not with these options. */
-static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair, const bench_options *options)
+static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair,
+                        const bench_options *options)
 {
     const bool odd = !strcmp(suite, "odd");
     if (m > options->largest || n > options->largest || count == MOST_PROBLEMS) return NULL;
     if (!strcmp(suite, "squares") && options->largest < k) return NULL;
     gpu_problem *p = &problems[count++];
     *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
-    p->of = (gpb_problem){ .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1], .offset = odd };
+    p->of = (gpb_problem){ .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1],
+                           .offset = odd };
     gpb_problem_lay_out(&p->of);
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS && odd; x++) p->of.ld[x] |= 1;
     return p;
@@ -42,7 +46,8 @@ static void add_pairs(const char *suite, int m, int n, int k, const bench_option
 
 static void squares(const bench_options *options)
 {
-    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2) add_pairs("squares", n, n, n, options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2)
+        add_pairs("squares", n, n, n, options);
 }
 
 static void odd(const bench_options *options)
@@ -55,12 +60,14 @@ static void odd(const bench_options *options)
 static void shapes(const bench_options *options)
 {
     static const struct { int m, n, k; } table[] = {
-        { 64, 64, 65536 }, { 128, 128, 16384 }, { 16, 16384, 4096 }, { 16384, 16, 4096 }, { 8192, 8192, 16 }, { 8192, 8192, 64 },
-        { 1000, 50, 100000 }, { 32, 32, 1000000 }, { 768, 3072, 512 }, { 50257, 64, 768 }, { 12288, 128, 12288 },
+        { 64, 64, 65536 },    { 128, 128, 16384 },  { 16, 16384, 4096 }, { 16384, 16, 4096 },
+        { 8192, 8192, 16 },   { 8192, 8192, 64 },   { 1000, 50, 100000 }, { 32, 32, 1000000 },
+        { 768, 3072, 512 },   { 50257, 64, 768 },   { 12288, 128, 12288 },
         { 256, 256, 256 }, { 128, 128, 128 }, { 64, 64, 64 },
     };
     static const int thin[] = { 1, 2, 3, 4, 8, 16 };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) add_pairs("shapes", table[i].m, table[i].n, table[i].k, options);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        add_pairs("shapes", table[i].m, table[i].n, table[i].k, options);
     for (int i = 0; i < 6; i++)
         for (int n = 4096; n <= 8192; n *= 2) {
             add_pairs("thin", thin[i], n, n, options);
@@ -84,7 +91,8 @@ static void batched(const bench_options *options)
 /* C that is read: beta is 1. */
 static void beta(const bench_options *options)
 {
-    for (int n = options->largest < 512 ? options->largest : 512; n <= 8192; n *= 2) add("beta", n, n, n, "NN", options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 8192; n *= 2)
+        add("beta", n, n, n, "NN", options);
     add("beta", 4095, 4095, 4095, "NN", options);
     add("beta", 8192, 8192, 64, "NN", options);
     add("beta", 8192, 8192, 16, "NN", options);
@@ -96,7 +104,8 @@ static void add_data(const data_kind *kind, int n, int k, const bench_options *o
     if (p) p->data = kind;
 }
 
-/* Squares of each kind of data; half zeros also where k is short, for slices want a least number of elements that are not zero. */
+/* Squares of each kind of data; half zeros also where k is short, for slices want a least number of elements
+   that are not zero. */
 static void data(const bench_options *options)
 {
     static const int depths[] = { 64, 96, 128, 160, 256 };
@@ -104,13 +113,15 @@ static void data(const bench_options *options)
     for (int side = n; side <= 8192; side *= 2)
         for (int i = 0; i < data_kind_count; i++) add_data(&data_kinds[i], side, side, options);
     for (int i = 0; i < data_kind_count; i++)
-        for (int x = 0; x < 5 && !strcmp(data_kinds[i].name, "half_zeros"); x++) add_data(&data_kinds[i], n, depths[x], options);
+        for (int x = 0; x < 5 && !strcmp(data_kinds[i].name, "half_zeros"); x++)
+            add_data(&data_kinds[i], n, depths[x], options);
 }
 
 /* Two seconds of nothing else. */
 static void sustained(const bench_options *options)
 {
-    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2) add("sustained", n, n, n, "NN", options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2)
+        add("sustained", n, n, n, "NN", options);
 }
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
@@ -118,8 +129,16 @@ static const struct { const char *name; void (*make)(const bench_options *); } s
     { "beta", beta }, { "data", data }, { "sustained", sustained },
 };
 /* suites: the only ones, unless the command line names modes; "thin" is among the shapes. */
-static const struct { const char *name; int cublas; double slack; const char *suites; } modes[] = {
-    { "fp32", 0, 0, NULL }, { "ieee", 0, 0, "squares,odd,shapes,thin,batched,beta" }, { "tf32", 3, 0x1p15, "squares" } };
+static const struct {
+    const char *name;
+    int cublas;
+    double slack;
+    const char *suites;
+} modes[] = {
+    { "fp32", 0, 0, NULL },
+    { "ieee", 0, 0, "squares,odd,shapes,thin,batched,beta" },
+    { "tf32", 3, 0x1p15, "squares" },
+};
 enum { MODES = sizeof modes / sizeof *modes };
 
 static bool listed(const char *list, const char *name)
@@ -132,13 +151,15 @@ static bool listed(const char *list, const char *name)
 
 static bool wanted(const bench_options *options, size_t mode, const gpu_problem *p)
 {
-    return listed(options->modes, modes[mode].name) && (options->modes || listed(modes[mode].suites, p->suite));
+    return listed(options->modes, modes[mode].name)
+        && (options->modes || listed(modes[mode].suites, p->suite));
 }
 
 typedef struct result {
     spread ours, cublas;                                      /* by turns; on end in the suite of that name */
-    double alone, events;                                     /* medians of cuBLAS by itself, by the host's clock and by events */
-    reading now, cublas_now;                                  /* the card by turns, and with cuBLAS by itself */
+    double alone, events;       /* medians of cuBLAS by itself, by the host's clock and by events */
+    reading now;                /* the card by turns, and with cuBLAS by itself */
+    reading cublas_now;
     gpu_error error, cublas_error, chain;
     int entries;
     bool on_gpu;
@@ -148,7 +169,8 @@ typedef struct result {
 static spread nothing(void) { return (spread){ NAN, NAN, NAN, 0 }; }
 static bool is_sustained(const gpu_problem *p) { return !strcmp(p->suite, "sustained"); }
 
-/* What cuBLAS needs by itself does not depend on our mode: a problem's figures are kept for the next mode of ours with the same of its. */
+/* What cuBLAS needs by itself does not depend on our mode: a problem's figures are kept for the next mode of
+   ours with the same of its. */
 static struct kept_alone { int math; double alone, events; reading now; } kept[MOST_PROBLEMS];
 
 static int least_calls;
@@ -159,8 +181,8 @@ static int rounds_in(double seconds, double once)
     return wanted < least_calls ? least_calls : wanted > MOST_CALLS ? MOST_CALLS : (int)wanted;
 }
 
-/* As many rounds as `seconds` allow, least_calls at least; who goes first alternates. Short calls go in runs of a few: the first finds the
-   rival's code in the caches, as no program's calls do. */
+/* As many rounds as `seconds` allow, least_calls at least; who goes first alternates. Short calls go in runs
+   of a few: the first finds the rival's code in the caches, as no program's calls do. */
 static void by_turns(result *r, const gpu_problem *p, double once, double seconds)
 {
     static double t[2][MOST_CALLS];
@@ -171,7 +193,8 @@ static void by_turns(result *r, const gpu_problem *p, double once, double second
     for (int x = 0; x < rounds; x += run)
         for (int y = 0; y < rivals; y++) {
             int who = (x / run + y) % rivals;
-            for (int z = x; z < x + run && z < rounds; z++) t[who][z] = gpu_timed((enum gpu_who)who, p, set++, false);
+            for (int z = x; z < x + run && z < rounds; z++)
+                t[who][z] = gpu_timed((enum gpu_who)who, p, set++, false);
         }
     r->now = meter_end();
     r->on_gpu = gpu_calls() >= before + (uint64_t)rounds;
@@ -230,11 +253,13 @@ static void judge(result *r, const gpu_problem *p)
 
 static result measured(const gpu_problem *p, int math, double seconds, double sustained_seconds)
 {
-    result r = { .ours = nothing(), .cublas = nothing(), .alone = NAN, .events = NAN, .now = METER_EMPTY, .cublas_now = METER_EMPTY };
+    result r = { .ours = nothing(), .cublas = nothing(), .alone = NAN, .events = NAN, .now = METER_EMPTY,
+                 .cublas_now = METER_EMPTY };
     gpu_prepare(p);
     judge(&r, p);
     gpu_choice(p, r.kernel, sizeof r.kernel);
-    const double once = gpu_timed(GPU_OURS, p, 1, false), theirs = cublas.handle ? gpu_timed(GPU_CUBLAS, p, 1, false) : 0;
+    const double once = gpu_timed(GPU_OURS, p, 1, false);
+    const double theirs = cublas.handle ? gpu_timed(GPU_CUBLAS, p, 1, false) : 0;
     if (is_sustained(p)) {
         measure_sustained(&r, p, sustained_seconds);
         return r;
@@ -243,21 +268,24 @@ static result measured(const gpu_problem *p, int math, double seconds, double su
     if (!cublas.handle) return r;
     struct kept_alone *k = &kept[p - problems];
     if (isnan(k->alone) || k->alone == 0 || k->math != math) *k = alone(p, math, theirs, ALONE * seconds);
-    r.alone = k->alone, r.events = k->events, r.cublas_now = k->now;
+    r.alone = k->alone;
+    r.events = k->events;
+    r.cublas_now = k->now;
     return r;
 }
 
 /* What we are compared with. */
 static double rival(const result *r) { return fmin(r->cublas.median, r->alone); }
 
-/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not exceed; FP16X3 kernels have a third
-   of it or less on dense normal numbers, if their sums leave the tensor cores as often as they are to. The rest is chance: what two samples
-   of so many entries may differ by. */
+/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not
+   exceed; FP16X3 kernels have a third of it or less on dense normal numbers, if their sums leave the tensor
+   cores as often as they are to. The rest is chance: what two samples of so many entries may differ by. */
 static bool is_right(const result *r, const gpu_problem *p, double slack)
 {
     const bool in_slices = !p->data && p->of.k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
     const double chance = 1.1 + 3 / sqrt(2.0 * r->entries), share = in_slices ? 0.45 : 1;
-    return r->error.worst <= p->of.k + 4 + slack && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
+    return r->error.worst <= p->of.k + 4 + slack
+        && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
 }
 
 static const char *how_name(const gpu_problem *p)
@@ -266,21 +294,24 @@ static const char *how_name(const gpu_problem *p)
     return p->of.routine == GPB_TEST_gemm_batch_strided ? "strided" : p->shuffled ? "shuffled" : "array";
 }
 
-#define COLUMNS "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,cublas_ms_least," \
-    "cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u,cublas_error_u,data,cublas_alone_ms,rms_u,cublas_rms_u," \
-    "chain_rms_u,entries,sm_mhz,watts,celsius,held,cublas_sm_mhz,cublas_watts"
+#define COLUMNS                                                                                  \
+    "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,"    \
+    "cublas_ms_least,cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u," \
+    "cublas_error_u,data,cublas_alone_ms,rms_u,cublas_rms_u,chain_rms_u,entries,sm_mhz,watts,"   \
+    "celsius,held,cublas_sm_mhz,cublas_watts"
 
 static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_problem *p, const result *r)
 {
     double flops = gpu_flops(p);
-    fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.batch,
-            how_name(p), r->ours.count);
-    fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least, 1e3 * r->ours.most,
-            1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most, 1e3 * r->events);
-    fprintf(csv, "%.4f,%.3f,%.3f,%s,%.3f,%.3f,", rival(r) / r->ours.median, 1e-12 * flops / r->ours.median, 1e-12 * flops / rival(r),
-            r->kernel, r->error.worst, r->cublas_error.worst);
-    fprintf(csv, "%s,%.6f,%.4f,%.4f,%.4f,%d", data_name(p->data), 1e3 * r->alone, r->error.rms, r->cublas_error.rms, r->chain.rms,
-            r->entries);
+    fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->of.m, p->of.n, p->of.k,
+            p->of.transa, p->of.transb, p->of.batch, how_name(p), r->ours.count);
+    fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least,
+            1e3 * r->ours.most, 1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most,
+            1e3 * r->events);
+    fprintf(csv, "%.4f,%.3f,%.3f,%s,%.3f,%.3f,", rival(r) / r->ours.median, 1e-12 * flops / r->ours.median,
+            1e-12 * flops / rival(r), r->kernel, r->error.worst, r->cublas_error.worst);
+    fprintf(csv, "%s,%.6f,%.4f,%.4f,%.4f,%d", data_name(p->data), 1e3 * r->alone, r->error.rms,
+            r->cublas_error.rms, r->chain.rms, r->entries);
     meter_print(csv, &r->now);
     meter_print_short(csv, &r->cublas_now);
     fputc('\n', csv);
@@ -288,31 +319,44 @@ static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_pr
 
 static void print_row(const char *mode, const gpu_problem *p, const result *r, bool right)
 {
-    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f %5.0f %s%s%s\n", p->suite, mode, p->of.m,
-           p->of.n, p->of.k, p->of.transa, p->of.transb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median,
-           1e-12 * gpu_flops(p) / r->ours.median, 1e-12 * gpu_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel,
-           r->error.worst, r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
+    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f "
+           "%5.0f %s%s%s\n",
+           p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb,
+           p->data ? p->data->name : how_name(p), 1e3 * r->ours.median, 1e-12 * gpu_flops(p) / r->ours.median,
+           1e-12 * gpu_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel, r->error.worst,
+           r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
            right ? "" : " WRONG", r->on_gpu ? "" : " NOT ON THE GPU");
 }
 
 /* Geometric mean and least of ours/cuBLAS, a line for each suite and mode. */
-static struct summary { const char *suite, *mode; double logs, least; const gpu_problem *at; int cases, below; } sums[24];
+static struct summary {
+    const char *suite, *mode;
+    double logs, least;
+    const gpu_problem *at;
+    int cases, below;
+} sums[24];
 
 static void sum_up(const char *mode, const gpu_problem *p, double ratio)
 {
     struct summary *s = sums;
     while (s->suite && (strcmp(s->suite, p->suite) || s->mode != mode)) s++;
     if (!s->suite) *s = (struct summary){ p->suite, mode, 0, INFINITY, p, 0, 0 };
-    s->logs += log(ratio), s->cases++, s->below += ratio < 1;
-    if (ratio < s->least) s->least = ratio, s->at = p;
+    s->logs += log(ratio);
+    s->cases++;
+    s->below += ratio < 1;
+    if (ratio < s->least) {
+        s->least = ratio;
+        s->at = p;
+    }
 }
 
 static void summary(void)
 {
     printf("\n%-9s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
     for (struct summary *s = sums; s->suite; s++)
-        printf("%-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases, exp(s->logs / s->cases), s->least,
-               s->below, s->at->of.m, s->at->of.n, s->at->of.k, s->at->of.transa, s->at->of.transb);
+        printf("%-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases,
+               exp(s->logs / s->cases), s->least, s->below, s->at->of.m, s->at->of.n, s->at->of.k,
+               s->at->of.transa, s->at->of.transb);
 }
 
 /* For the picture: what the arithmetic units could do at the highest clock. */
@@ -322,7 +366,8 @@ static void write_peaks(FILE *csv)
     if (cuda.cuDeviceGetAttribute(&khz, 13, 0)) return;       /* CU_DEVICE_ATTRIBUTE_CLOCK_RATE */
     const double clocks = 1e-9 * khz * cuda.sms, lanes = cuda.arch == 75 || cuda.arch == 80 ? 64 : 128;
     fprintf(csv, "# peak FP32 FMA: %.1f TFLOP/s\n", 2 * lanes * clocks);
-    if (cuda.arch == 90) fprintf(csv, "# peak FP16 tensor cores, three products: %.1f TFLOP/s\n", 4096 * clocks / 3);
+    if (cuda.arch == 90)
+        fprintf(csv, "# peak FP16 tensor cores, three products: %.1f TFLOP/s\n", 4096 * clocks / 3);
 }
 
 const gpu_problem *device_problems(const bench_options *options, int *made)
@@ -334,7 +379,7 @@ const gpu_problem *device_problems(const bench_options *options, int *made)
 }
 
 static int left;                                              /* rows of all modes that are still to come, */
-static double end;                                            /* and when they are to be done, but for the seconds on end among them */
+static double end; /* and when they are to be done, but for the seconds on end among them */
 
 static void count_rows(const bench_options *options)
 {
@@ -392,8 +437,9 @@ int bench_device(const bench_options *options)
     if (csv) write_peaks(csv);
     const double start = seconds_now();
     count_rows(options);
-    printf("%s: median ms, TFLOP/s, those of cuBLAS's better figure, ratio, kernel/splits, max |e|/(|A||B|) in 2^-24: ours, cuBLAS's; rms: "
-           "ours, a chain of FMAs; SM MHz, watts, what held the clock\n", gpu);
+    printf("%s: median ms, TFLOP/s, those of cuBLAS's better figure, ratio, kernel/splits, max |e|/(|A||B|) "
+           "in 2^-24: ours, cuBLAS's; rms: ours, a chain of FMAs; SM MHz, watts, what held the clock\n",
+           gpu);
     for (size_t x = 0; x < MODES; x++)
         if (listed(options->modes, modes[x].name)) faults += run_mode(options, x, gpu, csv);
     summary();

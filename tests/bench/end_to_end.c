@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* End to end: one SGEMM on host memory, as an unmodified program calls it, by each contender in a process of its own, by turns.
+/* End to end: one SGEMM on host memory, as an unmodified program calls it, by each contender in a process of
+   its own, by turns.
    --out-of-core: the same for one product that is far larger than the device memory that it may use. */
 #include "tests/bench/bench.h"
 
@@ -11,11 +12,12 @@
 #include "tests/bench/worker.h"
 
 enum { MOST_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
-#define LONG_FLOPS 4e12          /* by the host: 16384 takes 7.5 s (evidence/machine.md): once, and not warmed up */
+#define LONG_FLOPS 4e12 /* by the host: 16384 takes 7.5 s (evidence/machine.md): once, and not warmed up */
 #define MOST_SECONDS 0.4         /* of calls of a case by one contender, unless three take longer */
 #define PATIENCE 3.0             /* seconds after which three are too many */
 
-/* Where operands lie. fresh: never seen before; again: where those of the last call were; pinned: page-locked by the program. */
+/* Where operands lie. fresh: never seen before; again: where those of the last call were; pinned: page-locked
+   by the program. */
 enum where { FRESH, AGAIN, PINNED };
 static const char *const places[] = { "fresh", "again", "pinned" };
 
@@ -42,7 +44,8 @@ static memory pinned_memory(room r)
 
 static double first_call;        /* the process's first, GPU start and all: 0 as yet */
 
-/* By `auto` the GPU is started by calls that are worth it: here before the first is timed. --processes has what that costs. */
+/* By `auto` the GPU is started by calls that are worth it: here before the first is timed. --processes has
+   what that costs. */
 static memory *memory_for(const ask *q)
 {
     static memory ordinary, pinned;
@@ -60,12 +63,19 @@ static gpb_call call_of(const ask *q)
 {
     gpb_call g = host_call(q->m, q->n, q->k, q->beta);
     g.row_major = q->row_major;
-    if (q->inside) g.x[GPB_A].ld *= TWICE, g.x[GPB_B].ld *= TWICE, g.x[GPB_C].ld *= TWICE;
+    if (q->inside) {
+        g.x[GPB_A].ld *= TWICE;
+        g.x[GPB_B].ld *= TWICE;
+        g.x[GPB_C].ld *= TWICE;
+    }
     return g;
 }
 
 /* Writing memory anew takes longer than a call. */
-static bool goes_on(const ask *q, double spent, double begun) { return spent < q->seconds && seconds_now() - begun < 2 * q->seconds; }
+static bool goes_on(const ask *q, double spent, double begun)
+{
+    return spent < q->seconds && seconds_now() - begun < 2 * q->seconds;
+}
 
 static void serve(const bench_options *options, const void *asked, void *answered)
 {
@@ -90,7 +100,8 @@ static void serve(const bench_options *options, const void *asked, void *answere
         check_draw(&drawn, &g, CHECKED);
         spent += seconds[count++] = contender_timed(&g);
     } while (!q->once && count < MOST_CALLS && (count < 3 ? spent < PATIENCE : goes_on(q, spent, begun)));
-    if (contender_calls() > calls) r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
+    if (contender_calls() > calls)
+        r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
     r->seconds = spread_of(seconds, count);
     r->worst = check_worst(&drawn, &g);
     r->first = first_call;
@@ -104,26 +115,33 @@ const worker_mode end_to_end_mode = { "end-to-end", sizeof(ask), sizeof(answer),
 #define OURS (ID(GPUBLAS_AUTO) | ID(GPUBLAS_ALWAYS))
 #define RIVALS (ID(NVBLAS) | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS))
 
-/* Sizes up to `most`; who: a bit each. The host BLAS is not asked again for what makes no difference to it. Those with cores come last:
-   they need processes of their own. */
-static const struct group { enum where where; bool row_major, inside; double beta; int cores, most; unsigned who; } groups[] = {
-    { FRESH,  false, false, 0, 0, 16384, OURS | RIVALS | ID(HOST) },
-    { FRESH,  false, false, 1, 0, 16384, OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
-    { FRESH,  false, false, 1, 0, 8192,  ID(NVBLAS) | ID(HOST) },
-    { FRESH,  true,  false, 0, 0, 16384, OURS },
-    { FRESH,  true,  false, 1, 0, 16384, OURS },
-    { AGAIN,  false, false, 0, 0, 8192,  OURS | RIVALS },
-    { FRESH,  false, true,  0, 0, 8192,  OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
-    { FRESH,  false, true,  1, 0, 8192,  OURS },
-    { PINNED, false, false, 0, 0, 8192,  OURS | RIVALS },
-    { PINNED, false, false, 1, 0, 8192,  OURS | ID(COPY_CUBLAS) },
-    { FRESH,  false, false, 0, 4, 8192,  OURS },
-    { FRESH,  false, false, 0, 4, 4096,  ID(HOST) },
+/* Sizes up to `most`; who: a bit each. The host BLAS is not asked again for what makes no difference to it.
+   Those with cores come last: they need processes of their own. */
+static const struct group {
+    enum where where;
+    bool row_major, inside;
+    double beta;
+    int cores, most;
+    unsigned who;
+} groups[] = {
+    { FRESH, false, false, 0, 0, 16384, OURS | RIVALS | ID(HOST) },
+    { FRESH, false, false, 1, 0, 16384, OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
+    { FRESH, false, false, 1, 0, 8192, ID(NVBLAS) | ID(HOST) },
+    { FRESH, true, false, 0, 0, 16384, OURS },
+    { FRESH, true, false, 1, 0, 16384, OURS },
+    { AGAIN, false, false, 0, 0, 8192, OURS | RIVALS },
+    { FRESH, false, true, 0, 0, 8192, OURS | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS) },
+    { FRESH, false, true, 1, 0, 8192, OURS },
+    { PINNED, false, false, 0, 0, 8192, OURS | RIVALS },
+    { PINNED, false, false, 1, 0, 8192, OURS | ID(COPY_CUBLAS) },
+    { FRESH, false, false, 0, 4, 8192, OURS },
+    { FRESH, false, false, 0, 4, 4096, ID(HOST) },
 };
 static const int sizes[] = { 512, 1024, 2048, 3135, 4096, 6000, 8192, 16384 };
 enum { GROUPS = sizeof groups / sizeof *groups, SIZES = sizeof sizes / sizeof *sizes };
 
-/* Floats for two calls' operands: while one call is at work the other's leave the caches. Pinned memory is dear: for one. */
+/* Floats for two calls' operands: while one call is at work the other's leave the caches. Pinned memory is
+   dear: for one. */
 static room room_for(const bench_options *options, int most, enum where where)
 {
     int64_t n = sizes[0];
@@ -135,20 +153,24 @@ static room room_for(const bench_options *options, int most, enum where where)
     return where == PINNED ? one : (room){ 2 * one.in, 2 * one.out };
 }
 
-static void write_row(FILE *csv, const contender *who, const ask *q, const worker_setting *setting, const answer *r)
+static void write_row(FILE *csv, const contender *who, const ask *q, const worker_setting *setting,
+                      const answer *r)
 {
     const gpb_call g = call_of(q);
     const double ideal = host_ideal(&g, setting->cores);
     if (!csv) return;
-    fprintf(csv, "%s,%d,%d,%d,%g,%s,%s,%s,%d,%s,%d,", who->name, (int)q->m, (int)q->n, (int)q->k, q->beta, q->row_major ? "row" : "column",
-            places[q->where], q->inside ? "inside" : "packed", setting->cores, setting->memory ? setting->memory : "all", r->seconds.count);
-    fprintf(csv, "%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.6f,%.4f,%.3f\n", 1e3 * r->seconds.median, 1e3 * r->seconds.least, 1e3 * r->seconds.most,
-            1e-9 * host_flops(&g) / r->seconds.median, r->worst, r->on_gpu, 1e3 * ideal, ideal / r->seconds.median, 1e3 * r->first);
+    fprintf(csv, "%s,%d,%d,%d,%g,%s,%s,%s,%d,%s,%d,", who->name, (int)q->m, (int)q->n, (int)q->k, q->beta,
+            q->row_major ? "row" : "column", places[q->where], q->inside ? "inside" : "packed",
+            setting->cores, setting->memory ? setting->memory : "all", r->seconds.count);
+    fprintf(csv, "%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.6f,%.4f,%.3f\n", 1e3 * r->seconds.median,
+            1e3 * r->seconds.least, 1e3 * r->seconds.most, 1e-9 * host_flops(&g) / r->seconds.median,
+            r->worst, r->on_gpu, 1e3 * ideal, ideal / r->seconds.median, 1e3 * r->first);
     fflush(csv);
 }
 
-static const char columns[] = "contender,m,n,k,beta,order,memory,layout,cores,device_memory,calls,ms_median,ms_least,ms_most,gflops,"
-                              "error_of_bound,on_gpu,ideal_ms,of_ideal,first_call_ms";
+static const char columns[] =
+    "contender,m,n,k,beta,order,memory,layout,cores,device_memory,calls,ms_median,ms_least,ms_most,gflops,"
+    "error_of_bound,on_gpu,ideal_ms,of_ideal,first_call_ms";
 
 /* One question to one contender; the faults of its answer. */
 static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE *csv)
@@ -164,9 +186,11 @@ static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE 
         return 0;
     }
     const gpb_call g = call_of(q);
-    const bool always = w->who->offload && !strcmp(w->who->offload, "always"), bad = !(r.worst <= 1) || (always && r.on_gpu < 1);
+    const bool always = w->who->offload && !strcmp(w->who->offload, "always");
+    const bool bad = !(r.worst <= 1) || (always && r.on_gpu < 1);
     write_row(csv, w->who, q, setting, &r);
-    printf(" %9.3f%s%2.0f", 1e3 * r.seconds.median, bad ? "!" : " ", fmin(99, 100 * host_ideal(&g, setting->cores) / r.seconds.median));
+    printf(" %9.3f%s%2.0f", 1e3 * r.seconds.median, bad ? "!" : " ",
+           fmin(99, 100 * host_ideal(&g, setting->cores) / r.seconds.median));
     fflush(stdout);
     return bad;
 }
@@ -188,12 +212,17 @@ static void all_sizes(run *on, const struct group *group, worker *workers)
                 printf("%13s", "");
                 continue;
             }
-            ask q = { n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where, { 0, 0 } };
-            const double share = (on->options->seconds - (seconds_now() - on->start)) / (on->left > 0 ? on->left-- : 1);
+            ask q = { n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where,
+                      { 0, 0 } };
+            const double share = (on->options->seconds - (seconds_now() - on->start))
+                / (on->left > 0 ? on->left-- : 1);
             const gpb_call g = call_of(&q);
-            q.seconds = fmax(0, fmin(MOST_SECONDS, 0.6 * share));      /* the rest: warming up, writing memory anew, the answer */
             q.once = id == HOST && host_flops(&g) > LONG_FLOPS;
-            q.room = room_for(on->options, group->cores || group->where == PINNED ? group->most : sizes[SIZES - 1], group->where);
+            /* the rest: warming up, writing memory anew, the answer */
+            q.seconds = fmax(0, fmin(MOST_SECONDS, 0.6 * share));
+            q.room = room_for(on->options,
+                              group->cores || group->where == PINNED ? group->most : sizes[SIZES - 1],
+                              group->where);
             on->faults += ask_one(&workers[id], &q, &setting, on->csv);
         }
         printf("\n");
@@ -205,7 +234,9 @@ int bench_end_to_end(const bench_options *options)
     run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
     worker workers[CONTENDERS] = { { 0 } };
     int cores = -1;
-    printf("SGEMM n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s", options->host_blas, "");
+    printf(
+        "SGEMM n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s",
+        options->host_blas, "");
     for (int id = 0; id < CONTENDERS; id++)
         if (id != GPUBLAS_NEVER) printf(" %12.12s", contenders_of(options)[id].name);
     printf("\n");
@@ -214,7 +245,8 @@ int bench_end_to_end(const bench_options *options)
         for (int id = 0; id < CONTENDERS && groups[i].cores != cores; id++) {
             worker_end(&workers[id]);
             if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
-            workers[id] = worker_start(options, "end-to-end", (enum contender_id)id, (worker_setting){ 0, groups[i].cores, NULL });
+            workers[id] = worker_start(options, "end-to-end", (enum contender_id)id,
+                                       (worker_setting){ 0, groups[i].cores, NULL });
         }
         cores = groups[i].cores;
         all_sizes(&on, &groups[i], workers);
@@ -225,23 +257,28 @@ int bench_end_to_end(const bench_options *options)
     return on.faults != 0;
 }
 
-/* One after the other, each with all of the memory to itself: nine gigabytes of operands. The host BLAS once (22 s at 1.2 TFLOP/s). */
+/* One after the other, each with all of the memory to itself: nine gigabytes of operands. The host BLAS once
+   (22 s at 1.2 TFLOP/s). */
 int bench_out_of_core(const bench_options *options)
 {
-    static const enum contender_id who[] = { GPUBLAS_ALWAYS, GPUBLAS_AUTO, NVBLAS_TUNED, NVBLAS, COPY_CUBLAS, HOST };
+    static const enum contender_id who[] = { GPUBLAS_ALWAYS, GPUBLAS_AUTO, NVBLAS_TUNED, NVBLAS, COPY_CUBLAS,
+                                             HOST };
     run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
     const int64_t side = options->largest < 40000 ? options->largest : 40000, k = side / 5 * 1024 / 1000;
-    const double cap = fmax(4294967296.0 * (double)side * (double)side / 1.6e9, 2 << 20);      /* 4 GiB, or as much less as C is less */
+    /* 4 GiB, or as much less as C is less */
+    const double cap = fmax(4294967296.0 * (double)side * (double)side / 1.6e9, 2 << 20);
     char memory[32];
     snprintf(memory, sizeof memory, "%.0fM", floor(cap / (1 << 20)));
     ask q = { side, side, k > 0 ? k : 1, 0, 1.5, false, false, false, FRESH, { 0, 0 } };
     const gpb_call g = call_of(&q);
     q.room = room_of(&g);
-    printf("%d x %d x %d, device memory %s (copy_cublas: all of it): ms, per cent of the ideal (%.3f ms); !: wrong\n", (int)q.m, (int)q.n,
-           (int)q.k, memory, 1e3 * host_ideal(&g, 0));
+    printf("%d x %d x %d, device memory %s (copy_cublas: all of it): ms, per cent of the ideal (%.3f ms); !: "
+           "wrong\n",
+           (int)q.m, (int)q.n, (int)q.k, memory, 1e3 * host_ideal(&g, 0));
     for (size_t i = 0; i < sizeof who / sizeof *who; i++) {
         const worker_setting setting = { 0, 0, contenders_of(options)[who[i]].offload ? memory : NULL };
-        if (i > 1 && seconds_now() - on.start > options->seconds) break;      /* a rival's call has no bound that is known */
+        if (i > 1 && seconds_now() - on.start > options->seconds)
+            break; /* a rival's call has no bound that is known */
         worker w = worker_start(options, "end-to-end", who[i], setting);
         q.once = who[i] == HOST && host_flops(&g) > LONG_FLOPS;
         printf("%-16s", w.who->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* --fit: every kernel, k cut into various numbers of parts, on random shapes: what the cost model is fitted to and judged by
-   (tests/bench/fit.py). Through the exported cblas_sgemm on device operands, so all that a user pays is in it. Beside them, as kernel
-   "chosen:<mode>", what the library does by itself, and cuBLAS. */
+/* --fit: every kernel, k cut into various numbers of parts, on random shapes: what the cost model is fitted
+   to and judged by (tests/bench/fit.py). Through the exported cblas_sgemm on device operands, so all that a
+   user pays is in it. Beside them, as kernel "chosen:<mode>", what the library does by itself, and cuBLAS. */
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 
@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SHAPES = 2000, MOST_TRIALS = 4096, MOST_ROUNDS = 6, TIMED = 2, LARGEST = 16384, MOST_PARTS = 512, HOPELESS = 25 };
+enum {
+    MOST_SHAPES = 2000, MOST_TRIALS = 4096, MOST_ROUNDS = 6, TIMED = 2, LARGEST = 16384, MOST_PARTS = 512,
+    HOPELESS = 25
+};
 #define MOST_FLOPS 0x1p39
 #define MOST_PARTS_BYTES (INT64_C(1) << 28)                   /* of partial sums */
-#define SLOW 2.0                                              /* this much slower than the best: visited once */
-#define NEAR 1.2                                              /* no slower than this: visited in every round */
-#define PATIENCE 0.05                                         /* seconds: a call that took longer is not repeated */
+#define SLOW 2.0 /* this much slower than the best: visited once */
+#define NEAR 1.2 /* no slower than this: visited in every round */
+#define PATIENCE 0.05 /* seconds: a call that took longer is not repeated */
 
 /* How a call may be computed. splits 0: by the library's own word. */
 typedef struct trial {
@@ -27,11 +30,12 @@ typedef struct trial {
 } trial;
 
 static gpu_problem shapes[MOST_SHAPES];
-static int hopeless[256];                                     /* random shapes in a row on which a kernel was far from the best */
+static int hopeless[256]; /* random shapes in a row on which a kernel was far from the best */
 
 static double uniform(void) { return (double)random() / 2147483648.0; }
 
-/* Log-uniform in 1 .. largest; a quarter of the shapes of round numbers, as people have them; half aligned. */
+/* Log-uniform in 1 .. largest; a quarter of the shapes of round numbers, as people have them; half
+   aligned. */
 static void draw(gpu_problem *p, int largest)
 {
     int size[3];
@@ -56,14 +60,15 @@ static int64_t tiles(const gpu_problem *p, const gpu_kernel *q)
     return ((int64_t)p->of.m + q->bm - 1) / q->bm * (((int64_t)p->of.n + q->bn - 1) / q->bn) * p->of.batch;
 }
 
-/* Numbers of parts that are worth a trial: some slices each (128 of k for FP16X3: dispatch/kernel_pick.c), and no more than three parts for
-   each place on the device. */
+/* Numbers of parts that are worth a trial: some slices each (128 of k for FP16X3: dispatch/kernel_pick.c),
+   and no more than three parts for each place on the device. */
 static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
     const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
     return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
-           && tiles(p, q) * splits <= 6 * cuda.sms && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MOST_PARTS_BYTES;
+        && tiles(p, q) * splits <= 6 * cuda.sms
+        && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MOST_PARTS_BYTES;
 }
 
 /* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
@@ -80,9 +85,12 @@ static int add_trials(const gpu_problem *p, const bench_options *options, trial 
     int count = 0;
     for (int i = 0; i < gpu_kernel_count; i++) {
         const gpu_kernel *q = &gpu_kernels[i];
-        if (!gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites) || (options->only && !strstr(options->only, q->name))) continue;
+        if (!gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites)
+            || (options->only && !strstr(options->only, q->name)))
+            continue;
         for (int parts = 1; parts <= MOST_PARTS && count < MOST_TRIALS - 4; parts = next(parts))
-            if (worthwhile(p, q, parts)) trials[count++] = (trial){ .kernel = q, .mode = "forced", .splits = parts };
+            if (worthwhile(p, q, parts))
+                trials[count++] = (trial){ .kernel = q, .mode = "forced", .splits = parts };
     }
     for (int x = 0; x < 3; x++) trials[count++] = (trial){ .mode = modes[x] };
     if (cublas.handle) trials[count++] = (trial){ .mode = "cublas", .is_cublas = true };
@@ -93,14 +101,15 @@ static void prepare(const trial *t)
 {
     char splits[16];
     if (t->is_cublas) return;
-    snprintf(splits, sizeof splits, "%d", t->splits > 1 ? t->splits : 0);      /* 1 would keep FFMA kernels from sharing out k */
+    snprintf(splits, sizeof splits, "%d",
+             t->splits > 1 ? t->splits : 0); /* 1 would keep FFMA kernels from sharing out k */
     gpu_option("KERNEL", t->kernel ? t->kernel->name : NULL);
     gpu_option("SPLITS", splits);
     gpu_option("MATH", t->kernel ? "fp32" : t->mode);
 }
 
-/* A few calls one after the other, the first not timed: it may load an image, grow memory, and finds another kernel's code in the caches.
-   INFINITY, for good, if our library left one to the host. */
+/* A few calls one after the other, the first not timed: it may load an image, grow memory, and finds another
+   kernel's code in the caches. INFINITY, for good, if our library left one to the host. */
 static double visit(const gpu_problem *p, trial *t, size_t *set)
 {
     const uint64_t before = gpu_calls();
@@ -109,7 +118,10 @@ static double visit(const gpu_problem *p, trial *t, size_t *set)
     for (int x = 0; x <= TIMED; x++) {
         double seconds = gpu_timed(t->is_cublas ? GPU_CUBLAS : GPU_OURS, p, (*set)++, false);
         bool slow = seconds > PATIENCE;
-        if (x > 0 || slow) t->seconds[t->calls++] = seconds, best = fmin(best, seconds);
+        if (x > 0 || slow) {
+            t->seconds[t->calls++] = seconds;
+            best = fmin(best, seconds);
+        }
         if (slow) break;
     }
     if (t->is_cublas || gpu_calls() > before) return best;
@@ -151,14 +163,17 @@ static void measure(const gpu_problem *p, trial *trials, int count, double secon
 
 static void report(FILE *csv, const gpu_problem *p, trial *trials, int count, const char *const chosen[3])
 {
-    int first = 0;                                            /* of the library's own choices, in the order of `chosen` */
+    int first = 0; /* of the library's own choices, in the order of `chosen` */
     while (trials[first].kernel) first++;
     for (int i = 0; i < count; i++) {
         spread s = spread_of(trials[i].seconds, trials[i].calls);
         if (isinf(s.most)) continue;
-        const char *name = trials[i].kernel ? trials[i].kernel->name : trials[i].is_cublas ? "-" : chosen[i - first];
-        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C],
-                p->of.offset, p->of.batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
+        const char *name = trials[i].kernel ? trials[i].kernel->name
+            : trials[i].is_cublas           ? "-"
+                                            : chosen[i - first];
+        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->of.m, p->of.n, p->of.k,
+                p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C], p->of.offset,
+                p->of.batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
     }
     fflush(csv);
 }
@@ -185,9 +200,11 @@ static int make_shapes(const bench_options *options)
         const gpu_problem *made = device_problems(options, &all);
         count = 0;
         for (int i = 0; i < all; i++)
-            if (made[i].of.routine != GPB_TEST_gemm_batch && made[i].beta == 0 && !made[i].data) shapes[count++] = made[i];
+            if (made[i].of.routine != GPB_TEST_gemm_batch && made[i].beta == 0 && !made[i].data)
+                shapes[count++] = made[i];
     } else {
-        for (int i = 0; i < count; i++) draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
+        for (int i = 0; i < count; i++)
+            draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
     }
     return count;
 }
@@ -223,10 +240,11 @@ int bench_fit(const bench_options *options)
     }
     if (judged) {
         spread all = spread_of(regrets, judged);
-        printf("%s: %d shapes, %.0f s; the library's choice (fp32) against the best of its kernels: geometric mean %.1f %%, median "
-               "%.1f %%, 95th percentile %.1f %%, worst %.1f %%; %d shapes left to the host\n", gpu, judged, seconds_now() - start,
-               100 * exp(logs / judged) - 100, 100 * all.median - 100, 100 * regrets[judged * 95 / 100] - 100, 100 * all.most - 100,
-               done - judged);
+        printf("%s: %d shapes, %.0f s; the library's choice (fp32) against the best of its kernels: "
+               "geometric mean %.1f %%, median "
+               "%.1f %%, 95th percentile %.1f %%, worst %.1f %%; %d shapes left to the host\n",
+               gpu, judged, seconds_now() - start, 100 * exp(logs / judged) - 100, 100 * all.median - 100,
+               100 * regrets[judged * 95 / 100] - 100, 100 * all.most - 100, done - judged);
     }
     fclose(csv);
     return 0;

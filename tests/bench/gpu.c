@@ -13,7 +13,7 @@ struct gpu_cublas cublas;
 struct gpu_ours ours;
 
 const gpu_kernel gpu_kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                                  \
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, step, #image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk },
 #include "kernels/gemm.def"
 #undef KERNEL
@@ -30,8 +30,17 @@ bool gpu_open(char *name, int size)
         return false;
     }
 #define LOAD(f) cuda.f = (__typeof__(cuda.f))bench_symbol(library, #f)
-    LOAD(cuInit); LOAD(cuDeviceGet); LOAD(cuDeviceGetName); LOAD(cuDeviceGetAttribute); LOAD(cuDevicePrimaryCtxRetain);
-    LOAD(cuCtxPushCurrent_v2); LOAD(cuMemAlloc_v2); LOAD(cuMemFree_v2); LOAD(cuMemHostAlloc); LOAD(cuMemcpyHtoD_v2); LOAD(cuMemcpyDtoH_v2);
+    LOAD(cuInit);
+    LOAD(cuDeviceGet);
+    LOAD(cuDeviceGetName);
+    LOAD(cuDeviceGetAttribute);
+    LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuCtxPushCurrent_v2);
+    LOAD(cuMemAlloc_v2);
+    LOAD(cuMemFree_v2);
+    LOAD(cuMemHostAlloc);
+    LOAD(cuMemcpyHtoD_v2);
+    LOAD(cuMemcpyDtoH_v2);
     LOAD(cuMemcpy2DAsync_v2); LOAD(cuStreamSynchronize);
     LOAD(cuEventCreate); LOAD(cuEventRecord); LOAD(cuEventSynchronize);
     cuda.cuEventElapsedTime = (__typeof__(cuda.cuEventElapsedTime))dlsym(library, "cuEventElapsedTime");
@@ -41,10 +50,11 @@ bool gpu_open(char *name, int size)
         return false;
     }
     MUST(cuDeviceGetName(name, size, device));
-    MUST(cuDeviceGetAttribute(&major, 75, device));           /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
+    MUST(cuDeviceGetAttribute(&major, 75, device)); /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
     MUST(cuDeviceGetAttribute(&minor, 76, device));
     MUST(cuDeviceGetAttribute(&cuda.sms, 16, device));        /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
-    if (cuda.cuDeviceGetAttribute(&cuda.l2, 38, device)) cuda.l2 = 64 << 20;      /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
+    if (cuda.cuDeviceGetAttribute(&cuda.l2, 38, device))
+        cuda.l2 = 64 << 20; /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
     cuda.arch = 10 * major + minor;
     MUST(cuDevicePrimaryCtxRetain(&context, device));
     MUST(cuCtxPushCurrent_v2(context));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benches on a GPU share: the driver and cuBLAS, both by dlopen (cuBLAS is only ever a reference, and may be missing), our
-   library's exported names, and operands: stretches of device memory that hold a pattern of normal random numbers. */
+/* What the benches on a GPU share: the driver and cuBLAS, both by dlopen (cuBLAS is only ever a reference,
+   and may be missing), our library's exported names, and operands: stretches of device memory that hold a
+   pattern of normal random numbers. */
 #ifndef GPB_BENCH_GPU_H
 #define GPB_BENCH_GPU_H
 
@@ -31,7 +32,7 @@ extern struct gpu_driver {
     int (*cuEventCreate)(void **, unsigned);
     int (*cuEventRecord)(void *, void *);
     int (*cuEventSynchronize)(void *);
-    int (*cuEventElapsedTime)(float *, void *, void *);       /* the software libcuda of the tests has none: NULL */
+    int (*cuEventElapsedTime)(float *, void *, void *); /* the software libcuda of the tests has none: NULL */
     int (*cuDeviceGetPCIBusId)(char *, int, int);             /* or NULL */
     int arch, sms, l2;                                        /* of the device: 90, multiprocessors, bytes */
 } cuda;
@@ -41,18 +42,22 @@ extern struct gpu_cublas {
     void *handle;
     int (*create)(void **);
     int (*set_math)(void *, int);
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
-    int (*strided)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int, long long,
-                   const float *, float *, int, long long, int);
-    int (*batched)(void *, int, int, int, int, int, const float *, const float *const *, int, const float *const *, int, const float *,
-                   float *const *, int, int);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
+                 const float *, float *, int);
+    int (*strided)(void *, int, int, int, int, int, const float *, const float *, int, long long,
+                   const float *, int, long long, const float *, float *, int, long long, int);
+    int (*batched)(void *, int, int, int, int, int, const float *, const float *const *, int,
+                   const float *const *, int, const float *, float *const *, int, int);
 } cublas;
 
 extern struct gpu_ours {
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*strided)(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int, float, float *, int, int, int);
-    void (*batched)(int, const int *, const int *, const int *, const int *, const int *, const float *, const float **, const int *,
-                    const float **, const int *, const float *, float **, const int *, int, const int *);
+    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
+                  int);
+    void (*strided)(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int,
+                    float, float *, int, int, int);
+    void (*batched)(int, const int *, const int *, const int *, const int *, const int *, const float *,
+                    const float **, const int *, const float **, const int *, const float *, float **,
+                    const int *, int, const int *);
     int (*set_option)(const char *, const char *);
     int (*stats)(gpublas_stats_t *, size_t);
 } ours;
@@ -91,11 +96,14 @@ typedef struct gpu_problem {
 } gpu_problem;
 
 /* Other data: see data.c. */
-typedef struct data_kind { const char *name; float (*a)(size_t, int, int, int), (*b)(size_t, int, int, int); } data_kind;
+typedef struct data_kind {
+    const char *name;
+    float (*a)(size_t, int, int, int), (*b)(size_t, int, int, int);
+} data_kind;
 extern const data_kind data_kinds[];
 extern const int data_kind_count;
 const char *data_name(const data_kind *kind);                 /* "normal": the pattern */
-void data_fill(const gpu_problem *p, bool is_b, float *to);       /* all of op(A) or op(B) as it lies in memory */
+void data_fill(const gpu_problem *p, bool is_b, float *to); /* all of op(A) or op(B) as it lies in memory */
 
 double gpu_flops(const gpu_problem *p);
 /* Sets of operands to go round: more than three times what the level-2 cache holds. */
@@ -117,13 +125,15 @@ enum gpu_who { GPU_OURS, GPU_CUBLAS };
 void gpu_multiply(enum gpu_who who, const gpu_problem *p, size_t set);
 /* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
 double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events);
-/* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong altogether. */
+/* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong
+   altogether. */
 typedef struct gpu_error { double worst, rms; } gpu_error;
 /* Chooses entries of C and finds what they should be: for those that follow. */
 void gpu_truth(const gpu_problem *p);
 int gpu_truth_entries(void);
 gpu_error gpu_truth_chain(void);                              /* of one chain of FP32 FMAs */
-gpu_error gpu_judged(enum gpu_who who, const gpu_problem *p);     /* of one call; the entries are poisoned before */
+gpu_error gpu_judged(enum gpu_who who,
+                     const gpu_problem *p); /* of one call; the entries are poisoned before */
 /* What our library says in its trace about one call: the kernel, and "/splits" if it cut k. */
 const char *gpu_choice(const gpu_problem *p, char *text, size_t size);
 

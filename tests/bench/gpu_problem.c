@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Problems on the device: their operands, one call, its time, its error, its kernel; see gpu.h.
-   A and B hold one pattern of normal random numbers again and again, so that the host knows every element without a copy of them all.
-   The pattern's length is a prime: no column looks like its neighbour. */
+   A and B hold one pattern of normal random numbers again and again, so that the host knows every element
+   without a copy of them all. The pattern's length is a prime: no column looks like its neighbour. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,9 +14,15 @@
 
 enum { PATTERN = 16777213, MOST_SETS = 64 };
 
-typedef struct stretch { gpu_address device; size_t floats, first; } stretch;      /* element x is pattern[(first + x) % PATTERN] */
+typedef struct stretch {
+    gpu_address device;
+    size_t floats, first;
+} stretch;      /* element x is pattern[(first + x) % PATTERN] */
 static stretch filled[2], others[2], c;                       /* A and B of the pattern, and of other data */
-static struct { float *image; gpu_problem of; } kept[2];          /* one set of the other data, and the problem that it was made for */
+static struct {
+    float *image;
+    gpu_problem of;
+} kept[2]; /* one set of the other data, and the problem that it was made for */
 static float *pattern;
 static struct { const float **a, **b; float **c; gpu_address device; size_t entries; } pointers;
 
@@ -40,7 +46,10 @@ size_t gpu_sets(const gpu_problem *p)
     return count < MOST_SETS ? count : MOST_SETS;
 }
 
-static enum gpb_test_members members_of(const gpu_problem *p) { return gpb_test_row_of(p->of.routine)->members; }
+static enum gpb_test_members members_of(const gpu_problem *p)
+{
+    return gpb_test_row_of(p->of.routine)->members;
+}
 static bool is_by_arrays(const gpu_problem *p) { return members_of(p) == GPB_MEMBERS_ARRAYS; }
 
 static void make_pattern(void)
@@ -87,13 +96,18 @@ void gpu_operands(const gpu_problem *all, int count)
         others[x] = stretch_make(most[x][1] + 256, 0, false);
     }
     c = stretch_make(most_c + 256, 0, false);
-    pointers.a = bench_memory(8 * entries + 8), pointers.b = bench_memory(8 * entries + 8), pointers.c = bench_memory(8 * entries + 8);
+    pointers.a = bench_memory(8 * entries + 8);
+    pointers.b = bench_memory(8 * entries + 8);
+    pointers.c = bench_memory(8 * entries + 8);
     pointers.entries = entries;
     if (entries) MUST(cuMemAlloc_v2(&pointers.device, 3 * 8 * entries));
 }
 
 /* Where a set's operand begins, in floats. */
-static size_t begins(const gpu_problem *p, size_t set, size_t each) { return set * (size_t)p->of.batch * each + (size_t)p->of.offset; }
+static size_t begins(const gpu_problem *p, size_t set, size_t each)
+{
+    return set * (size_t)p->of.batch * each + (size_t)p->of.offset;
+}
 
 static float *address(stretch s, size_t x) { return (float *)(uintptr_t)(s.device + 4 * x); }
 static stretch operand(const gpu_problem *p, bool is_b) { return p->data ? others[is_b] : filled[is_b]; }
@@ -102,8 +116,11 @@ static stretch operand(const gpu_problem *p, bool is_b) { return p->data ? other
 static bool same(const gpu_problem *x, const gpu_problem *y, bool is_b)
 {
     if (!x->data || !y->data || x->of.k != y->of.k) return false;
-    return is_b ? x->data->b == y->data->b && x->of.n == y->of.n && x->of.transb == y->of.transb && x->of.ld[GPB_B] == y->of.ld[GPB_B]
-                : x->data->a == y->data->a && x->of.m == y->of.m && x->of.transa == y->of.transa && x->of.ld[GPB_A] == y->of.ld[GPB_A];
+    const enum gpb_operand o = is_b ? GPB_B : GPB_A;
+    if (x->of.ld[o] != y->of.ld[o] || gpb_problem_lead(&x->of, o) != gpb_problem_lead(&y->of, o))
+        return false;
+    if (is_b) return x->data->b == y->data->b && x->of.n == y->of.n && x->of.transb == y->of.transb;
+    return x->data->a == y->data->a && x->of.m == y->of.m && x->of.transa == y->of.transa;
 }
 
 void gpu_prepare(const gpu_problem *p)
@@ -120,14 +137,16 @@ void gpu_prepare(const gpu_problem *p)
     }
 }
 
-/* cuBLAS reads the arrays of pointers on the device, ours on the host: both are there before the clock starts. */
+/* cuBLAS reads the arrays of pointers on the device, ours on the host: both are there before the clock
+   starts. */
 static void make_pointers(const gpu_problem *p)
 {
     static gpu_problem made;
     if (!memcmp(&made, p, sizeof made)) return;
     memcpy(&made, p, sizeof made);                            /* padding too */
     size_t count = gpu_sets(p) * (size_t)p->of.batch;
-    const size_t batch = (size_t)p->of.batch, step = p->shuffled ? 7 : 1;      /* no multiple of 7 among the batches */
+    const size_t batch = (size_t)p->of.batch;
+    const size_t step = p->shuffled ? 7 : 1;                  /* no multiple of 7 among the batches */
     for (size_t at = 0; at < count; at++) {
         const size_t x = at / batch * batch + at % batch * step % batch;
         pointers.a[at] = address(filled[0], x * stride_of(p, GPB_A) + (size_t)p->of.offset);
@@ -162,8 +181,8 @@ static void by_ours(const gpu_problem *p, size_t set)
     const int lda = of->ld[GPB_A], ldb = of->ld[GPB_B], ldc = of->ld[GPB_C];
     switch (members_of(p)) {
     case GPB_MEMBERS_ARRAYS:
-        ours.batched(102, &ta, &tb, &of->m, &of->n, &of->k, &one, pointers.a + at.first, &lda, pointers.b + at.first, &ldb,
-                     &p->beta, pointers.c + at.first, &ldc, 1, &of->batch);
+        ours.batched(102, &ta, &tb, &of->m, &of->n, &of->k, &one, pointers.a + at.first, &lda,
+                     pointers.b + at.first, &ldb, &p->beta, pointers.c + at.first, &ldc, 1, &of->batch);
         break;
     case GPB_MEMBERS_STRIDED:
         ours.strided(102, ta, tb, of->m, of->n, of->k, 1, at.a, lda, (int)stride_of(p, GPB_A), at.b, ldb,
@@ -178,18 +197,21 @@ static int cublas_strided(const gpu_problem *p, const arguments *at, int ta, int
     static const float one = 1;
     const gpb_problem *of = &p->of;
     const long long stride_a = (long long)stride_of(p, GPB_A), stride_b = (long long)stride_of(p, GPB_B);
-    return cublas.strided(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at->a, of->ld[GPB_A], stride_a, at->b,
-                          of->ld[GPB_B], stride_b, &p->beta, at->c, of->ld[GPB_C], (long long)stride_of(p, GPB_C),
-                          of->batch);
+    return cublas.strided(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at->a, of->ld[GPB_A], stride_a,
+                          at->b, of->ld[GPB_B], stride_b, &p->beta, at->c, of->ld[GPB_C],
+                          (long long)stride_of(p, GPB_C), of->batch);
 }
 
 static int cublas_batched(const gpu_problem *p, const arguments *at, int ta, int tb)
 {
     static const float one = 1;
     const gpb_problem *of = &p->of;
-    const gpu_address a = pointers.device + 8 * at->first, b = a + 8 * pointers.entries, to = b + 8 * pointers.entries;
-    return cublas.batched(cublas.handle, ta, tb, of->m, of->n, of->k, &one, (const float *const *)(uintptr_t)a,
-                          of->ld[GPB_A], (const float *const *)(uintptr_t)b, of->ld[GPB_B], &p->beta,
+    const gpu_address a = pointers.device + 8 * at->first;
+    const gpu_address b = a + 8 * pointers.entries;
+    const gpu_address to = b + 8 * pointers.entries;
+    return cublas.batched(cublas.handle, ta, tb, of->m, of->n, of->k, &one,
+                          (const float *const *)(uintptr_t)a, of->ld[GPB_A],
+                          (const float *const *)(uintptr_t)b, of->ld[GPB_B], &p->beta,
                           (float *const *)(uintptr_t)to, of->ld[GPB_C], of->batch);
 }
 
@@ -203,8 +225,9 @@ static void by_cublas(const gpu_problem *p, size_t set)
     case GPB_MEMBERS_ARRAYS: must(cublas_batched(p, &at, ta, tb), "cublasSgemmBatched"); break;
     case GPB_MEMBERS_STRIDED: must(cublas_strided(p, &at, ta, tb), "cublasSgemmStridedBatched"); break;
     default:
-        must(cublas.sgemm(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at.a, of->ld[GPB_A], at.b, of->ld[GPB_B],
-                          &p->beta, at.c, of->ld[GPB_C]), "cublasSgemm");
+        must(cublas.sgemm(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at.a, of->ld[GPB_A], at.b,
+                          of->ld[GPB_B], &p->beta, at.c, of->ld[GPB_C]),
+             "cublasSgemm");
     }
 }
 
@@ -261,7 +284,8 @@ float gpu_element_b(const gpu_problem *p, int member, int q, int j)
 
 gpu_address gpu_place_c(const gpu_problem *p, int member, int column)
 {
-    return c.device + 4 * ((size_t)member * stride_of(p, GPB_C) + (size_t)p->of.offset + (size_t)column * (size_t)p->of.ld[GPB_C]);
+    const size_t first = (size_t)member * stride_of(p, GPB_C) + (size_t)p->of.offset;
+    return c.device + 4 * (first + (size_t)column * (size_t)p->of.ld[GPB_C]);
 }
 
 const char *gpu_choice(const gpu_problem *p, char *text, size_t size)
@@ -275,11 +299,13 @@ const char *gpu_choice(const gpu_problem *p, char *text, size_t size)
     gpu_option("VERBOSE", NULL);
     dup2(stderr_now, STDERR_FILENO);
     if (pread(file, trace, sizeof trace - 1, 0) < 0) *trace = 0;
-    close(file), close(stderr_now);
+    close(file);
+    close(stderr_now);
     kernel = strstr(trace, " kernel=");
     if (!kernel || strstr(trace, " route=host")) return snprintf(text, size, "host"), text;
     snprintf(text, size, "%.*s", (int)strcspn(kernel + 8, " "), kernel + 8);
-    if ((splits = strstr(trace, " splits=")) && strncmp(splits, " splits=1 ", 10) && strncmp(splits, " splits=0 ", 10))
+    if ((splits = strstr(trace, " splits=")) && strncmp(splits, " splits=1 ", 10)
+        && strncmp(splits, " splits=0 ", 10))
         snprintf(text + strlen(text), size - strlen(text), "/%d", atoi(splits + 8));
     return text;
 }

@@ -14,17 +14,25 @@
 
 /* As they are, and as NumPy's and SciPy's wheels have them. Fortran last: row-major comes by C. */
 static const struct { const char *name; bool wide, fortran; } spellings[] = {
-    { "cblas_sgemm", false, false }, { "scipy_cblas_sgemm", false, false }, { "scipy_cblas_sgemm64_", true, false },
+    { "cblas_sgemm", false, false }, { "scipy_cblas_sgemm", false, false },
+    { "scipy_cblas_sgemm64_", true, false },
     { "cblas_sgemm64_", true, false }, { "sgemm_", false, true }, { "sgemm_64_", true, true },
 };
-enum { SPELLINGS = sizeof spellings / sizeof *spellings, PATTERN = 16777213, ROW_MAJOR = 101, COLUMN_MAJOR = 102 };
+enum {
+    SPELLINGS = sizeof spellings / sizeof *spellings, PATTERN = 16777213, ROW_MAJOR = 101,
+    COLUMN_MAJOR = 102
+};
 
-typedef void narrow(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void wide(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *, int64_t);
-typedef void narrow_fortran(const char *, const char *, const int32_t *, const int32_t *, const int32_t *, const float *, const float *,
-                            const int32_t *, const float *, const int32_t *, const float *, float *, const int32_t *, size_t, size_t);
-typedef void wide_fortran(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const float *, const float *,
-                          const int64_t *, const float *, const int64_t *, const float *, float *, const int64_t *, size_t, size_t);
+typedef void narrow(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                    float *, int);
+typedef void wide(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
+                  int64_t, float, float *, int64_t);
+typedef void narrow_fortran(const char *, const char *, const int32_t *, const int32_t *, const int32_t *,
+                            const float *, const float *, const int32_t *, const float *, const int32_t *,
+                            const float *, float *, const int32_t *, size_t, size_t);
+typedef void wide_fortran(const char *, const char *, const int64_t *, const int64_t *, const int64_t *,
+                          const float *, const float *, const int64_t *, const float *, const int64_t *,
+                          const float *, float *, const int64_t *, size_t, size_t);
 
 static blas open_in(const char *path, int mode, const char *spelling)
 {
@@ -35,7 +43,9 @@ static blas open_in(const char *path, int mode, const char *spelling)
     }
     for (int i = 0; i < SPELLINGS && !b.call; i++) {
         if (spelling && strcmp(spelling, spellings[i].name)) continue;
-        b.spelling = spellings[i].name, b.wide = spellings[i].wide, b.fortran = spellings[i].fortran;
+        b.spelling = spellings[i].name;
+        b.wide = spellings[i].wide;
+        b.fortran = spellings[i].fortran;
         b.call = dlsym(b.library, b.spelling);
     }
     if (!b.call) {
@@ -97,7 +107,10 @@ void blas_call(const blas *b, const gpb_call *g)
         by_fortran(b, g);
     } else if (g->row_major) {
         gpb_call twin = *g;
-        twin.x[GPB_A] = g->x[GPB_B], twin.x[GPB_B] = g->x[GPB_A], twin.m = g->n, twin.n = g->m;
+        twin.x[GPB_A] = g->x[GPB_B];
+        twin.x[GPB_B] = g->x[GPB_A];
+        twin.m = g->n;
+        twin.n = g->m;
         by_c(b, ROW_MAJOR, &twin);
     } else {
         by_c(b, COLUMN_MAJOR, g);
@@ -121,14 +134,16 @@ static void *write_share(void *of)
 {
     share *s = of;
     for (size_t x = 0; x < s->floats;) {
-        size_t from = (s->first + x) % PATTERN, count = PATTERN - from < s->floats - x ? PATTERN - from : s->floats - x;
+        size_t from = (s->first + x) % PATTERN;
+        size_t count = PATTERN - from < s->floats - x ? PATTERN - from : s->floats - x;
         memcpy(s->at + x, pattern + from, 4 * count);
         x += count;
     }
     return NULL;
 }
 
-/* By as many threads as the process may have cores: a fresh page costs 1.85 us on one, 0.18 us on 16 (evidence/machine.md). */
+/* By as many threads as the process may have cores: a fresh page costs 1.85 us on one, 0.18 us on 16
+   (evidence/machine.md). */
 static void write_all(slab *s)
 {
     enum { MOST = 64 };
@@ -141,7 +156,8 @@ static void write_all(slab *s)
         gpb_reference_fill(pattern, PATTERN, 1);
     }
     for (int i = 0; i < count; i++) {
-        size_t from = s->floats / (size_t)count * (size_t)i, to = i == count - 1 ? s->floats : s->floats / (size_t)count * (size_t)(i + 1);
+        size_t from = s->floats / (size_t)count * (size_t)i;
+        size_t to = i == count - 1 ? s->floats : s->floats / (size_t)count * (size_t)(i + 1);
         shares[i] = (share){ s->at + from, to - from, from + 7919 * s->generation, 0 };
         if (pthread_create(&shares[i].thread, NULL, write_share, &shares[i])) must(-1, "pthread_create");
     }
@@ -188,7 +204,9 @@ static float *take(slab *s, size_t floats)
 
 void memory_operands(memory *from, gpb_call *g, bool inside)
 {
-    float *a = take(&from->in, floats_a(g) + floats_b(g)), *b = a + floats_a(g), *c = take(&from->out, floats_c(g));
+    float *a = take(&from->in, floats_a(g) + floats_b(g));
+    float *b = a + floats_a(g);
+    float *c = take(&from->out, floats_c(g));
     g->x[GPB_A].base = a + (inside ? (g->x[GPB_A].ld - gpb_call_rows(g, GPB_A)) / 2 : 0);
     g->x[GPB_B].base = b + (inside ? (g->x[GPB_B].ld - gpb_call_rows(g, GPB_B)) / 2 : 0);
     g->x[GPB_C].base = c + (inside ? (g->x[GPB_C].ld - g->m) / 2 : 0);
@@ -227,21 +245,26 @@ double check_worst(const check *c, const gpb_call *g)
 
 double host_flops(const gpb_call *g) { return gpb_test_flops(GPB_TEST_gemm, g); }
 
-/* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. With a >= b seconds for A and B alone, t^2 / 4ab of C is
-   unlocked after t seconds up to 2b, (t - b) / a after that. What is not unlocked at t is still to be computed or to come home: the least
-   that remains to be done at any t is the bound. k in panels instead: all of A and B up, C home. The better of both. */
+/* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. With a >= b seconds for
+   A and B alone, t^2 / 4ab of C is unlocked after t seconds up to 2b, (t - b) / a after that. What is not
+   unlocked at t is still to be computed or to come home: the least that remains to be done at any t is the
+   bound. k in panels instead: all of A and B up, C home. The better of both. */
 double host_ideal(const gpb_call *g, int cores)
 {
     const double link = 50e9, rate = 200e12;
-    const double bytes_a = gpb_test_bytes(GPB_TEST_gemm, g, GPB_A), bytes_b = gpb_test_bytes(GPB_TEST_gemm, g, GPB_B);
-    const double bytes_c = gpb_test_bytes_written(GPB_TEST_gemm, g), in = gpb_test_bytes_read(GPB_TEST_gemm, g);
+    const double bytes_a = gpb_test_bytes(GPB_TEST_gemm, g, GPB_A);
+    const double bytes_b = gpb_test_bytes(GPB_TEST_gemm, g, GPB_B);
+    const double bytes_c = gpb_test_bytes_written(GPB_TEST_gemm, g);
+    const double in = gpb_test_bytes_read(GPB_TEST_gemm, g);
     const double t_in = in / link, t_out = bytes_c / link, t_c = host_flops(g) / rate, x = fmax(t_c, t_out);
     const double stretch = t_in / (bytes_a + bytes_b);       /* C's panels arrive with those of A and B */
     const double a = stretch * fmax(bytes_a, bytes_b), b = stretch * fmin(bytes_a, bytes_b);
     double wave = fmax(a + b, 2 * b + (1 - b / a) * x);
-    if (x >= a) wave = fmax(wave, x + a * b / x);            /* the share of C that can be computed is t^2 / 4ab until 2b */
+    if (x >= a)
+        wave = fmax(wave, x + a * b / x); /* the share of C that can be computed is t^2 / 4ab until 2b */
     double ideal = fmin(wave, fmax(t_in, t_c) + t_out);
-    /* One thread stages a quarter of what four do, in 32.5 and home 26 GB/s (an H200's host, 2026-11-20); the same threads do both. */
+    /* One thread stages a quarter of what four do, in 32.5 and home 26 GB/s (an H200's host, 2026-11-20); the
+       same threads do both. */
     if (cores) ideal = fmax(ideal, (in / 32.5e9 + bytes_c / 26e9) * 4 / cores);
     return ideal;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benches on host memory share: SGEMM by whatever name a library has it, operands that no cache and no earlier call has seen, the
-   error of a result against FP64, and the time that no library can beat. */
+/* What the benches on host memory share: SGEMM by whatever name a library has it, operands that no cache and
+   no earlier call has seen, the error of a result against FP64, and the time that no library can beat. */
 #ifndef GPB_BENCH_HOST_H
 #define GPB_BENCH_HOST_H
 
@@ -17,9 +17,11 @@ typedef struct blas {
     bool wide, fortran;
 } blas;
 
-/* Under that spelling; NULL: the first that it has. Exits with 77 if the library cannot be opened, with 1 if it has none. */
+/* Under that spelling; NULL: the first that it has. Exits with 77 if the library cannot be opened, with 1 if
+   it has none. */
 blas blas_open(const char *path, const char *spelling);
-/* The same name wherever a program would find it (a preloaded library first): what the dynamic linker does for a program linked with it. */
+/* The same name wherever a program would find it (a preloaded library first): what the dynamic linker does
+   for a program linked with it. */
 blas blas_as_linked(const char *path);
 /* A call given column-major; g->row_major: made as its row-major twin, the same bytes. */
 void blas_call(const blas *b, const gpb_call *g);
@@ -31,8 +33,9 @@ gpb_call host_call(int64_t m, int64_t n, int64_t k, double beta);
 typedef struct room { size_t in, out; } room;
 room room_of(const gpb_call *g);
 
-/* Host memory full of random numbers, handed out in turn. When it has all been handed out, `fresh` memory is written anew with other
-   numbers: nothing of it has been seen by an earlier call, and what is handed out next has left the caches. */
+/* Host memory full of random numbers, handed out in turn. When it has all been handed out, `fresh` memory is
+   written anew with other numbers: nothing of it has been seen by an earlier call, and what is handed out
+   next has left the caches. */
 typedef struct slab {
     float *at;
     size_t floats, used;
@@ -45,7 +48,8 @@ typedef struct memory { slab in, out; } memory;
 memory memory_make(room r, bool fresh);
 /* In memory that is there already. */
 memory memory_at(float *at, room r);
-/* Operands for a call, as its leading dimensions want them; `inside`: in the middle of the rows that these leave room for. */
+/* Operands for a call, as its leading dimensions want them; `inside`: in the middle of the rows that these
+   leave room for. */
 void memory_operands(memory *from, gpb_call *g, bool inside);
 
 /* Entries of C, corners first, drawn before a call (and poisoned, if beta = 0) and judged after it. */
@@ -60,8 +64,8 @@ void check_draw(check *c, const gpb_call *g, int count);
 double check_worst(const check *c, const gpb_call *g);
 
 double host_flops(const gpb_call *g);
-/* Seconds that no schedule beats (host.c has the reason), at 50 GB/s each way and 200 TFLOP/s; with few cores at most what as
-   many threads stage. cores 0: enough of them. */
+/* Seconds that no schedule beats (host.c has the reason), at 50 GB/s each way and 200 TFLOP/s; with few cores
+   at most what as many threads stage. cores 0: enough of them. */
 double host_ideal(const gpb_call *g, int cores);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The ladder: every kernel of the table and cuBLAS (default math), operands on the device, random data, buffers rotated through
-   more memory than the L2 holds. Both are timed alike, one completed call by the host's clock; the row cublas_events is cuBLAS
-   by CUDA events, without the cost of a call. cuBLAS is only ever a reference: it comes by dlopen and may be missing. */
+/* The ladder: every kernel of the table and cuBLAS (default math), operands on the device, random data,
+   buffers rotated through more memory than the L2 holds. Both are timed alike, one completed call by the
+   host's clock; the row cublas_events is cuBLAS by CUDA events, without the cost of a call. cuBLAS is only
+   ever a reference: it comes by dlopen and may be missing. */
 #include "tests/bench/bench.h"
 
 #include "tests/bench/gpu.h"
@@ -14,17 +15,24 @@
 enum { CUBLAS, CUBLAS_EVENTS, FIRST };
 static const gpu_kernel cublas_row = { .name = "cublas" }, events_row = { .name = "cublas_events" };
 static int contenders(void) { return FIRST + gpu_kernel_count; }
-static const gpu_kernel *contender(int i) { return i == CUBLAS ? &cublas_row : i == CUBLAS_EVENTS ? &events_row : &gpu_kernels[i - FIRST]; }
+static const gpu_kernel *contender(int i)
+{
+    return i == CUBLAS ? &cublas_row : i == CUBLAS_EVENTS ? &events_row : &gpu_kernels[i - FIRST];
+}
 
 typedef struct shape { int m, n, k; } shape;
 static const shape shapes[] = {
     { 128, 128, 128 }, { 256, 256, 256 }, { 512, 512, 512 }, { 1022, 1022, 1022 }, { 1024, 1024, 1024 },
     { 2048, 2048, 512 }, { 2048, 2048, 1024 }, { 2048, 4096, 512 }, { 2048, 4096, 1024 },
     { 4096, 2048, 512 }, { 4096, 2048, 1024 }, { 4096, 4096, 512 }, { 4096, 4096, 1024 },
-    { 2044, 2044, 2044 }, { 2048, 2048, 2048 }, { 3135, 3135, 3135 }, { 4088, 4088, 4088 }, { 4096, 4096, 4096 },
+    { 2044, 2044, 2044 }, { 2048, 2048, 2048 }, { 3135, 3135, 3135 }, { 4088, 4088, 4088 },
+    { 4096, 4096, 4096 },
     { 6132, 6132, 6132 }, { 8176, 8176, 8176 }, { 8192, 8192, 8192 },
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, MOST_KERNELS = 256, L2 = 128 << 20, COMPARED = 4096 };
+enum {
+    SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, MOST_KERNELS = 256,
+    L2 = 128 << 20, COMPARED = 4096
+};
 
 /* Operands: one stretch of device memory each, a set of buffers wherever one is needed. */
 typedef struct stretch { gpu_address device; float *host; size_t floats; } stretch;
@@ -58,7 +66,9 @@ static void call(const gpu_kernel *who, shape s, size_t set)
     static const float one = 1, zero = 0;
     float *pa = at(a, set, s.m, s.k), *pb = at(b, set, s.k, s.n), *pc = at(c, set, s.m, s.n);
     if (who->step) ours.sgemm(102, 111, 111, s.m, s.n, s.k, 1, pa, s.m, pb, s.k, 0, pc, s.m);
-    else must(cublas.sgemm(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m), "cublasSgemm");
+    else
+        must(cublas.sgemm(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m),
+             "cublasSgemm");
 }
 
 static bool by_events(const gpu_kernel *who) { return strcmp(who->name, "cublas_events") == 0; }
@@ -87,7 +97,8 @@ static double timed(const gpu_kernel *who, shape s, size_t set)
 
 static double flops(shape s) { return sgemm_flops(s.m, s.n, s.k); }
 
-/* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is up. */
+/* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is
+   up. */
 static spread measured(const gpu_kernel *who, shape s, bool hurry)
 {
     double seconds[MOST_CALLS];
@@ -107,10 +118,12 @@ static sample_error accuracy(const gpu_kernel *who, shape s, sample *sample)
 {
     const float poison = NAN;
     gpu_address first = (uintptr_t)at(c, 0, s.m, s.n);
-    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyHtoD_v2(first + 4 * (gpu_address)sample->at[x], &poison, 4));
+    for (int x = 0; x < SAMPLES; x++)
+        MUST(cuMemcpyHtoD_v2(first + 4 * (gpu_address)sample->at[x], &poison, 4));
     call(who, s, 0);
     MUST(cuStreamSynchronize(NULL));
-    for (int x = 0; x < SAMPLES; x++) MUST(cuMemcpyDtoH_v2(&sample->got[x], first + 4 * (gpu_address)sample->at[x], 4));
+    for (int x = 0; x < SAMPLES; x++)
+        MUST(cuMemcpyDtoH_v2(&sample->got[x], first + 4 * (gpu_address)sample->at[x], 4));
     return sample_judge(sample);
 }
 
@@ -138,9 +151,11 @@ static void summary(double rate[SHAPES][FIRST + MOST_KERNELS], const bench_optio
         if (!runs(contender(i), options->only)) continue;
         printf("%-4d %-16s", contender(i)->step, contender(i)->name);
         for (int s = 0; s < SHAPES; s++)
-            if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest) printf("%7.2f", 1e-12 * rate[s][i]);
+            if (shapes[s].n == shapes[s].k && shapes[s].n <= options->largest)
+                printf("%7.2f", 1e-12 * rate[s][i]);
         for (int s = 0; s < SHAPES && cublas.handle; s++)
-            if (shapes[s].m == COMPARED && shapes[s].n == COMPARED && shapes[s].k == COMPARED && rate[s][0] > 0)
+            if (shapes[s].m == COMPARED && shapes[s].n == COMPARED && shapes[s].k == COMPARED
+                && rate[s][0] > 0)
                 printf("%6.1f%%", 100 * rate[s][i] / rate[s][0]);
         printf("\n");
     }
@@ -153,22 +168,26 @@ int bench_ladder(const bench_options *options)
     if (!gpu_open(gpu, sizeof gpu)) return 77;
     gpu_open_cublas();
     gpu_open_ours(options->library);
-    FILE *csv = bench_csv(options->csv, "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,error_u,"
-                                        "error_frobenius");
+    FILE *csv = bench_csv(options->csv,
+                          "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,error_u,"
+                          "error_frobenius");
     double start = seconds_now();
-    size_t largest = options->largest < 8192 ? (size_t)options->largest : 8192, floats = largest * largest + L2 / 4;
+    size_t largest = options->largest < 8192 ? (size_t)options->largest : 8192;
+    size_t floats = largest * largest + L2 / 4;
     a = stretch_make(floats, 1);
     b = stretch_make(floats, 2);
     c = stretch_make(floats, 0);
     int faults = 0;
-    printf("%s. Operands on the device, NN, one completed call at a time; error: max |e|/(|A||B|) in units of 2^-24\n", gpu);
+    printf("%s. Operands on the device, NN, one completed call at a time; error: max |e|/(|A||B|) in units "
+           "of 2^-24\n",
+           gpu);
     for (int x = 0; x < SHAPES; x++) {
         shape s = shapes[x];
         static sample drawn;
         if (s.m > options->largest || s.n > options->largest || s.k > options->largest) continue;
         sample_draw(&drawn, s.m, s.n, s.k, a.host, b.host);
-        printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms", "least .. most", "GFLOP/s",
-               "/cuBLAS", "error", "frobenius");
+        printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms",
+               "least .. most", "GFLOP/s", "/cuBLAS", "error", "frobenius");
         for (int i = 0; i < contenders(); i++) {
             const gpu_kernel *who = contender(i);
             if (!runs(who, options->only)) continue;
@@ -180,13 +199,13 @@ int bench_ladder(const bench_options *options)
             bool right = error.worst <= s.k + 4 + (who->math == GPB_MATH_TF32 ? 0x1p15 : 0);
             rate[x][i] = flops(s) / t.median;
             double fraction = cublas.handle ? rate[x][i] / rate[x][0] : NAN;      /* nan: no cuBLAS */
-            printf("%5d %5d %5d  %-16s %9.4f %9.4f..%8.4f %9.0f %7.1f%% %9.2f %9.1e%s%s\n", s.m, s.n, s.k, who->name,
-                   1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], 100 * fraction, error.worst, error.frobenius,
-                   right ? "" : "  WRONG", on_gpu ? "" : "  NOT ON THE GPU");
+            printf("%5d %5d %5d  %-16s %9.4f %9.4f..%8.4f %9.0f %7.1f%% %9.2f %9.1e%s%s\n", s.m, s.n, s.k,
+                   who->name, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], 100 * fraction,
+                   error.worst, error.frobenius, right ? "" : "  WRONG", on_gpu ? "" : "  NOT ON THE GPU");
             if (csv)
-                fprintf(csv, "%s,%d,%d,%d,%d,%s,%d,%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.3e\n", gpu, s.m, s.n, s.k, who->step,
-                        who->name, t.count, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], fraction,
-                        error.worst, error.frobenius);
+                fprintf(csv, "%s,%d,%d,%d,%d,%s,%d,%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.3e\n", gpu, s.m, s.n, s.k,
+                        who->step, who->name, t.count, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most,
+                        1e-9 * rate[x][i], fraction, error.worst, error.frobenius);
             faults += !right || !on_gpu;
             fflush(NULL);
         }

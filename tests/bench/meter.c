@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NVML's answers, sampled; see meter.h. The few of its types that are needed are written out here, so that no header of it is. */
+/* NVML's answers, sampled; see meter.h. The few of its types that are needed are written out here, so that no
+   header of it is. */
 #include "tests/bench/meter.h"
 
 #include <dlfcn.h>
@@ -32,11 +33,19 @@ static struct {
     int (*nvmlDeviceGetCurrentClocksThrottleReasons)(void *, unsigned long long *);
 } nvml;
 
-static const struct { unsigned long long bit; const char *name; } reasons[] = {
-    { 0x4, "power" }, { 0x8, "hw_slowdown" }, { 0x20, "sw_thermal" }, { 0x40, "hw_thermal" }, { 0x80, "power_brake" } };
+static const struct {
+    unsigned long long bit;
+    const char *name;
+} reasons[] = {
+    { 0x4, "power" }, { 0x8, "hw_slowdown" }, { 0x20, "sw_thermal" }, { 0x40, "hw_thermal" }, { 0x80,
+      "power_brake" },
+};
 enum { REASONS = sizeof reasons / sizeof *reasons };
 
-static struct { double sm_mhz[MOST_SAMPLES], watts[MOST_SAMPLES], celsius[MOST_SAMPLES]; int held[REASONS], count, told; } samples;
+static struct {
+    double sm_mhz[MOST_SAMPLES], watts[MOST_SAMPLES], celsius[MOST_SAMPLES];
+    int held[REASONS], count, told;
+} samples;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool on;
 static void *device;
@@ -46,7 +55,8 @@ static double watts_now(void)
 {
     field f = { .id = POWER_INSTANT };
     unsigned milliwatts;
-    if (nvml.nvmlDeviceGetFieldValues && !nvml.nvmlDeviceGetFieldValues(device, 1, &f) && !f.result) return 1e-3 * f.value.as_unsigned;
+    if (nvml.nvmlDeviceGetFieldValues && !nvml.nvmlDeviceGetFieldValues(device, 1, &f) && !f.result)
+        return 1e-3 * f.value.as_unsigned;
     return nvml.nvmlDeviceGetPowerUsage(device, &milliwatts) ? NAN : 1e-3 * milliwatts;
 }
 
@@ -59,7 +69,9 @@ static void take(void)
     samples.sm_mhz[x] = nvml.nvmlDeviceGetClockInfo(device, SM_CLOCK, &mhz) ? NAN : mhz;
     samples.watts[x] = watts_now();
     samples.celsius[x] = nvml.nvmlDeviceGetTemperature(device, 0, &celsius) ? NAN : celsius;
-    if (!nvml.nvmlDeviceGetCurrentClocksThrottleReasons || nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device, &held)) return;
+    if (!nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+        || nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device, &held))
+        return;
     samples.told++;
     for (int i = 0; i < REASONS; i++) samples.held[i] += (held & reasons[i].bit) != 0;
 }
@@ -79,7 +91,8 @@ static void *watch(void *of)
 static bool load(void *library)
 {
     bool all = true;
-#define FROM_NVML(f, needed) all = ((nvml.f = (__typeof__(nvml.f))dlsym(library, #f)) != NULL || !(needed)) && all
+#define FROM_NVML(f, needed) \
+    all = ((nvml.f = (__typeof__(nvml.f))dlsym(library, #f)) != NULL || !(needed)) && all
     FROM_NVML(nvmlInit_v2, true);
     FROM_NVML(nvmlDeviceGetHandleByIndex_v2, true);
     FROM_NVML(nvmlDeviceGetHandleByPciBusId_v2, true);
@@ -97,10 +110,12 @@ void meter_open(const char *bus)
     pthread_t thread;
     int error = -1;
     if (library && load(library)) error = nvml.nvmlInit_v2();
-    if (!error && (!bus || nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, &device))) error = nvml.nvmlDeviceGetHandleByIndex_v2(0, &device);
+    if (!error && (!bus || nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, &device)))
+        error = nvml.nvmlDeviceGetHandleByIndex_v2(0, &device);
     if (!error) error = pthread_create(&thread, NULL, watch, NULL);
     if (!error) return;
-    fprintf(stderr, "bench: clocks and watts are left out: %s, error %d\n", library ? "NVML" : dlerror(), error);
+    fprintf(stderr, "bench: clocks and watts are left out: %s, error %d\n", library ? "NVML" : dlerror(),
+            error);
     device = NULL;
 }
 
@@ -129,10 +144,13 @@ reading meter_end(void)
     pthread_mutex_lock(&lock);
     on = false;
     if (!samples.count) take();
-    r.sm_mhz = median(samples.sm_mhz), r.watts = median(samples.watts), r.celsius = median(samples.celsius);
+    r.sm_mhz = median(samples.sm_mhz);
+    r.watts = median(samples.watts);
+    r.celsius = median(samples.celsius);
     for (int i = 0; i < REASONS && samples.told; i++)
         if (2 * samples.held[i] >= samples.told)
-            snprintf(r.held + strlen(r.held), sizeof r.held - strlen(r.held), "%s%s", *r.held ? "+" : "", reasons[i].name);
+            snprintf(r.held + strlen(r.held), sizeof r.held - strlen(r.held), "%s%s", *r.held ? "+" : "",
+                     reasons[i].name);
     if (samples.told && !*r.held) snprintf(r.held, sizeof r.held, "none");
     pthread_mutex_unlock(&lock);
     return r;

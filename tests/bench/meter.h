@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU's clock, power and temperature while a bench times something: NVML, by dlopen, asked by a thread every 15 ms. Without NVML every
-   reading is empty. */
+/* The GPU's clock, power and temperature while a bench times something: NVML, by dlopen, asked by a thread
+   every 15 ms. Without NVML every reading is empty. */
 #ifndef GPB_BENCH_METER_H
 #define GPB_BENCH_METER_H
 
@@ -10,7 +10,8 @@
 /* Medians over the samples; NAN: not known. */
 typedef struct reading {
     double sm_mhz, watts, celsius;
-    char held[48];                   /* what held the clock back in half of the samples or more, "+" between: "power"; "none"; "": not known */
+    char held[48]; /* what held the clock back in half of the samples or more, "+" between: "power"; "none";
+                      "": not known */
 } reading;
 #define METER_EMPTY { NAN, NAN, NAN, "" }
 

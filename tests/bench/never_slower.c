@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --never-slower: random shapes, m, n and k log-uniform in 1 .. 8192, through the library's own choice, by the host BLAS alone and on the
-   GPU whatever the shape. A process for each of the three and each number of host threads; all go through the shapes in the same order,
-   pass by pass and by turns. So what the library learns on its way is in its times, and its first pass is told apart. */
+/* --never-slower: random shapes, m, n and k log-uniform in 1 .. 8192, through the library's own choice, by
+   the host BLAS alone and on the GPU whatever the shape. A process for each of the three and each number of
+   host threads; all go through the shapes in the same order, pass by pass and by turns. So what the library
+   learns on its way is in its times, and its first pass is told apart. */
 #include "tests/bench/bench.h"
 
 #include <math.h>
@@ -16,7 +17,10 @@ enum { MOST_SHAPES = 1000, DEFAULT_SHAPES = 300, LARGEST = 8192, MOST_PASSES = 1
 #define GRACE 2e-6               /* seconds that the library may always take */
 #define LASTING 50e-6            /* seconds of a call to which they mean nothing */
 
-typedef struct ask { int pass, shape; double each; } ask;      /* shape -1: go through them all; else: tell about that one */
+typedef struct ask {
+    int pass, shape;
+    double each;
+} ask; /* shape -1: go through them all; else: tell about that one */
 typedef struct answer { double first, worst, on_gpu; spread seconds; } answer;
 
 /* ---- the shapes: the same in all processes ---- */
@@ -41,7 +45,8 @@ static gpb_call draw(int largest)
 
 static int shapes_of(const bench_options *options, gpb_call *shapes)
 {
-    const int wanted = options->shapes ? options->shapes : DEFAULT_SHAPES, count = wanted < MOST_SHAPES ? wanted : MOST_SHAPES;
+    const int wanted = options->shapes ? options->shapes : DEFAULT_SHAPES;
+    const int count = wanted < MOST_SHAPES ? wanted : MOST_SHAPES;
     srandom((unsigned)options->seed);
     for (int i = 0; i < count; i++) shapes[i] = draw(options->largest < LARGEST ? options->largest : LARGEST);
     return count;
@@ -49,7 +54,12 @@ static int shapes_of(const bench_options *options, gpb_call *shapes)
 
 /* ---- the worker ---- */
 
-static struct history { float seconds[MOST_CALLS]; double first, spent, worst; int count; uint64_t calls, gpu_calls; } history[MOST_SHAPES];
+static struct history {
+    float seconds[MOST_CALLS];
+    double first, spent, worst;
+    int count;
+    uint64_t calls, gpu_calls;
+} history[MOST_SHAPES];
 
 /* Twice whatever it takes, and then as long as it has not had its share of the time. */
 static void visit(struct history *h, memory *from, gpb_call g, const ask *q)
@@ -67,7 +77,8 @@ static void visit(struct history *h, memory *from, gpb_call g, const ask *q)
         else h->seconds[h->count++] = (float)seconds;
         h->spent += seconds;
     }
-    h->calls += contender_calls() - calls, h->gpu_calls += contender_gpu_calls() - gpu_calls;
+    h->calls += contender_calls() - calls;
+    h->gpu_calls += contender_gpu_calls() - gpu_calls;
 }
 
 static void serve(const bench_options *options, const void *asked, void *answered)
@@ -89,7 +100,8 @@ static void serve(const bench_options *options, const void *asked, void *answere
     double seconds[MOST_CALLS];
     struct history *h = &history[q->shape];
     for (int x = 0; x < h->count; x++) seconds[x] = (double)h->seconds[x];
-    *r = (answer){ h->first, h->worst, h->calls ? (double)h->gpu_calls / (double)h->calls : 0, spread_of(seconds, h->count) };
+    *r = (answer){ h->first, h->worst, h->calls ? (double)h->gpu_calls / (double)h->calls : 0,
+                   spread_of(seconds, h->count) };
 }
 
 const worker_mode never_slower_mode = { "never-slower", sizeof(ask), sizeof(answer), serve };
@@ -113,7 +125,8 @@ static int most_over_host(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void write_row(FILE *csv, worker_setting setting, const gpb_call *g, const answer *r, const regret *over)
+static void write_row(FILE *csv, worker_setting setting, const gpb_call *g, const answer *r,
+                      const regret *over)
 {
     if (!csv) return;
     fprintf(csv, "%d,%d,%d,%d,%d,%c,%c,%d,%d,%d,%g,%g,", setting.threads, setting.cores, (int)g->m, (int)g->n,
@@ -121,10 +134,10 @@ static void write_row(FILE *csv, worker_setting setting, const gpb_call *g, cons
             g->x[GPB_B].trans, (int)g->x[GPB_A].ld, (int)g->x[GPB_B].ld, (int)g->x[GPB_C].ld,
                 (double)g->alpha, (double)g->beta);
     for (int w = 0; w < WHO; w++)
-        fprintf(csv, "%d,%.3f,%.3f,%.3f,%.3f,%.4f,", r[w].seconds.count, 1e6 * r[w].first, 1e6 * r[w].seconds.median,
-                1e6 * r[w].seconds.least, 1e6 * r[w].seconds.most, r[w].worst);
-    fprintf(csv, "%.3f,%.4f,%.4f,%.4f,%.4f,%.4f\n", r[AUTO].on_gpu, over->best, over->host, over->graced, over->first_best,
-            over->first_graced);
+        fprintf(csv, "%d,%.3f,%.3f,%.3f,%.3f,%.4f,", r[w].seconds.count, 1e6 * r[w].first,
+                1e6 * r[w].seconds.median, 1e6 * r[w].seconds.least, 1e6 * r[w].seconds.most, r[w].worst);
+    fprintf(csv, "%.3f,%.4f,%.4f,%.4f,%.4f,%.4f\n", r[AUTO].on_gpu, over->best, over->host, over->graced,
+            over->first_best, over->first_graced);
 }
 
 static void summary(worker_setting setting, regret *all, int count, int passes)
@@ -132,28 +145,40 @@ static void summary(worker_setting setting, regret *all, int count, int passes)
     double logs = 0, first_logs = 0, first_worst = 0, lasting_logs = 0;
     int above = 0, graced = 0, lasting = 0;
     for (int i = 0; i < count; i++) {
-        logs += log(all[i].best), first_logs += log(all[i].first_best);
-        lasting_logs += all[i].lasting ? log(all[i].best) : 0, lasting += all[i].lasting;
+        logs += log(all[i].best);
+        first_logs += log(all[i].first_best);
+        lasting_logs += all[i].lasting ? log(all[i].best) : 0;
+        lasting += all[i].lasting;
         first_worst = fmax(first_worst, all[i].first_graced);
-        above += all[i].host > 1.25, graced += all[i].graced > 1.25;
+        above += all[i].host > 1.25;
+        graced += all[i].graced > 1.25;
     }
     qsort(all, (size_t)count, sizeof *all, most_over_host);
-    printf("%d host threads%s, %d shapes, %d passes: %.4f of min(host, GPU) + 2 us (geometric mean; first pass %.4f; %.4f of the %d over "
-           "50 us), at worst %.3f of the host + 2 us (first pass %.2f); %d above 1.25 of the host, %d of the host + 2 us\n",
-           setting.threads, setting.cores ? ", as many cores" : "", count, passes, exp(logs / count), exp(first_logs / count),
-           lasting ? exp(lasting_logs / lasting) : 1, lasting, all[0].graced, first_worst, above, graced);
+    printf("%d host threads%s, %d shapes, %d passes: %.4f of min(host, GPU) + 2 us (geometric mean; first "
+           "pass %.4f; %.4f of the %d over 50 us), "
+           "at worst %.3f of the host + 2 us (first pass %.2f); %d above 1.25 of the host, %d of the "
+           "host + 2 us\n",
+           setting.threads, setting.cores ? ", as many cores" : "", count, passes, exp(logs / count),
+           exp(first_logs / count), lasting ? exp(lasting_logs / lasting) : 1, lasting, all[0].graced,
+           first_worst, above, graced);
     for (int i = 0; i < 10 && i < count; i++)
-        printf("   %6.3f of the host + 2 us, %6.3f of the host, %6.3f of the best: %c%c %d x %d x %d\n", all[i].graced, all[i].host,
-               all[i].best, all[i].g->x[GPB_A].trans, all[i].g->x[GPB_B].trans, (int)all[i].g->m,
-                   (int)all[i].g->n, (int)all[i].g->k);
+        printf("   %6.3f of the host + 2 us, %6.3f of the host, %6.3f of the best: %c%c %d x %d x %d\n",
+               all[i].graced, all[i].host, all[i].best, all[i].g->x[GPB_A].trans, all[i].g->x[GPB_B].trans,
+               (int)all[i].g->m, (int)all[i].g->n, (int)all[i].g->k);
     fflush(stdout);
 }
 
 static regret regret_of(const gpb_call *g, const answer *r)
 {
-    const double auto_s = r[AUTO].seconds.median, host = r[ALONE].seconds.median, gpu = r[ALWAYS].seconds.median;
-    return (regret){ g, auto_s / (fmin(host, gpu) + GRACE), auto_s / host, auto_s / (host + GRACE),
-                     r[AUTO].first / (fmin(r[ALONE].first, r[ALWAYS].first) + GRACE), r[AUTO].first / (r[ALONE].first + GRACE),
+    const double auto_s = r[AUTO].seconds.median;
+    const double host = r[ALONE].seconds.median;
+    const double gpu = r[ALWAYS].seconds.median;
+    return (regret){ g,
+                     auto_s / (fmin(host, gpu) + GRACE),
+                     auto_s / host,
+                     auto_s / (host + GRACE),
+                     r[AUTO].first / (fmin(r[ALONE].first, r[ALWAYS].first) + GRACE),
+                     r[AUTO].first / (r[ALONE].first + GRACE),
                      fmin(host, gpu) > LASTING };
 }
 
@@ -171,7 +196,8 @@ static int go_through(worker *workers, double until, double each)
     return pass;
 }
 
-static int group(const bench_options *options, worker_setting setting, const gpb_call *shapes, int count, double seconds, FILE *csv)
+static int group(const bench_options *options, worker_setting setting, const gpb_call *shapes, int count,
+                 double seconds, FILE *csv)
 {
     static regret all[MOST_SHAPES];
     worker workers[WHO];
@@ -182,7 +208,8 @@ static int group(const bench_options *options, worker_setting setting, const gpb
         answer r[WHO];
         const ask q = { 0, i, 0 };
         bool there = true;
-        for (int w = 0; w < WHO; w++) there = worker_ask(&workers[w], &q, sizeof q, &r[w], sizeof r[w]) && there;
+        for (int w = 0; w < WHO; w++)
+            there = worker_ask(&workers[w], &q, sizeof q, &r[w], sizeof r[w]) && there;
         if (!there) {
             faults++;
             break;
@@ -191,8 +218,8 @@ static int group(const bench_options *options, worker_setting setting, const gpb
             bool bad = !(r[w].worst <= 1) || (w == ALWAYS && r[w].on_gpu < 1);
             faults += bad;
             if (bad)
-                printf("%s: %d x %d x %d: WRONG, or not on the GPU\n", workers[w].who->name, (int)shapes[i].m, (int)shapes[i].n,
-                       (int)shapes[i].k);
+                printf("%s: %d x %d x %d: WRONG, or not on the GPU\n", workers[w].who->name, (int)shapes[i].m,
+                       (int)shapes[i].n, (int)shapes[i].k);
         }
         all[i] = regret_of(&shapes[i], r);
         write_row(csv, setting, &shapes[i], r, &all[i]);
@@ -202,21 +229,25 @@ static int group(const bench_options *options, worker_setting setting, const gpb
     return faults;
 }
 
-#define COLUMNS_OF(who) who "_calls," who "_first_us," who "_us," who "_least_us," who "_most_us," who "_error_of_bound,"
-static const char columns[] = "threads,cores,m,n,k,ta,tb,lda,ldb,ldc,alpha,beta," COLUMNS_OF("auto") COLUMNS_OF("host") COLUMNS_OF("gpu")
-                              "auto_on_gpu,of_best,of_host,of_host_2us,first_of_best,first_of_host_2us";
+#define COLUMNS_OF(who) \
+    who "_calls," who "_first_us," who "_us," who "_least_us," who "_most_us," who "_error_of_bound,"
+static const char columns[] = "threads,cores,m,n,k,ta,tb,lda,ldb,ldc,alpha,beta," COLUMNS_OF("auto")
+    COLUMNS_OF("host")
+        COLUMNS_OF("gpu") "auto_on_gpu,of_best,of_host,of_host_2us,first_of_best,first_of_host_2us";
 
 int bench_never_slower(const bench_options *options)
 {
-    /* The last two: with the affinity of so many cores, from which host BLAS and library take their numbers of threads. */
-    static const worker_setting settings[] = { { 16, 0, NULL }, { 4, 0, NULL }, { 1, 0, NULL }, { 4, 4, NULL }, { 1, 1, NULL } };
+    /* The last two: with the affinity of so many cores, from which host BLAS and library take their numbers
+       of threads. */
+    static const worker_setting settings[] = { { 16, 0, NULL }, { 4, 0, NULL }, { 1, 0, NULL },
+                                               { 4, 4, NULL }, { 1, 1, NULL } };
     enum { SETTINGS = sizeof settings / sizeof *settings };
     static gpb_call shapes[MOST_SHAPES];
     const int count = shapes_of(options, shapes);
     FILE *csv = bench_csv(options->csv, columns);
     const double start = seconds_now();
     int faults = 0;
-    setenv("GPUBLAS_CALIBRATION", "off", 1);                  /* the first pass knows nothing of this machine */
+    setenv("GPUBLAS_CALIBRATION", "off", 1); /* the first pass knows nothing of this machine */
     for (int i = 0; i < SETTINGS; i++) {
         double left = options->seconds - (seconds_now() - start);
         faults += group(options, settings[i], shapes, count, fmax(left, 0) / (SETTINGS - i), csv);

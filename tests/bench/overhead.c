@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* --overhead: nanoseconds that a call pays on its way through the library to the host BLAS, in each state that a process may be in; and
-   what a plan costs, by itself. Library and host BLAS are called by turns in one process, in blocks of calls: the figure is the median
-   of the differences of neighbouring blocks. */
+/* --overhead: nanoseconds that a call pays on its way through the library to the host BLAS, in each state
+   that a process may be in; and what a plan costs, by itself. Library and host BLAS are called by turns in
+   one process, in blocks of calls: the figure is the median of the differences of neighbouring blocks. */
 #include "tests/bench/bench.h"
 
 #include <math.h>
@@ -14,7 +14,11 @@
 enum { MOST_BLOCKS = 401, LEAST_BLOCKS = 5, MOST = 64 };
 #define BLOCK 100e-6             /* seconds of calls in a block, about */
 
-typedef struct ask { int n; bool started; double seconds; } ask;      /* started: the GPU is to have been used */
+typedef struct ask {
+    int n;
+    bool started;
+    double seconds;
+} ask;      /* started: the GPU is to have been used */
 typedef struct answer { spread direct, library, more; double worst; int libcuda, gpu_calls, calls; } answer;
 
 /* ---- the worker ---- */
@@ -44,7 +48,8 @@ static double directly(const blas *host, const gpb_call *g, int calls)
 }
 
 /* The first of each pair alternates. */
-static int compare(const ask *q, const blas *host, const gpb_call *g, double seconds[3][MOST_BLOCKS], int *calls)
+static int compare(const ask *q, const blas *host, const gpb_call *g, double seconds[3][MOST_BLOCKS],
+                   int *calls)
 {
     const double once = fmax(directly(host, g, 100), 1e-9), begun = seconds_now();
     int blocks = 0;
@@ -109,25 +114,39 @@ static double seconds_per_plan(const gpb_call *g, const gpb_facts *facts)
 static void plans(FILE *csv)
 {
     /* An H200 and its host, as evidence/machine.md has them. */
-    gpb_facts facts = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(120) << 30, .link.up_gbs = 50, .link.down_gbs = 45, .link.dma_gbs = 50,
-                        .link.call_s = 12e-6, .learnt.gpu_ratio = 1, .host.cores = 16, .host.core_gflops = 73, .learnt.host_ratio = 1 };
+    gpb_facts facts = { .gpu.arch = 90,
+                        .gpu.sms = 132,
+                        .gpu.bytes = INT64_C(120) << 30,
+                        .link.up_gbs = 50,
+                        .link.down_gbs = 45,
+                        .link.dma_gbs = 50,
+                        .link.call_s = 12e-6,
+                        .learnt.gpu_ratio = 1,
+                        .host.cores = 16,
+                        .host.core_gflops = 73,
+                        .learnt.host_ratio = 1 };
     static const int sizes[] = { 4, 16, 64, 256, 512, 1024, 4096, 16384 };
     for (int device = 0; device < 2; device++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             const gpb_call g = host_call(sizes[i], sizes[i], sizes[i], 0);
-            facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = device ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
+            facts.where[GPB_A].place = facts.where[GPB_B].place = facts.where[GPB_C].place = device
+                ? GPB_PLACE_DEVICE
+                : GPB_PLACE_HOST;
             facts.device = device;
             static const gpb_policy policy = { .offload = GPB_OFFLOAD_AUTO };
             double ns = 1e9 * seconds_per_plan(&g, &facts);
             const char *where = gpb_decide(&g, &facts, &policy).gpu ? "gpu" : "host";
-            printf("a plan, operands on the %s, %5d: %7.1f ns (%s)\n", device ? "device" : "host", sizes[i], ns, where);
-            if (csv) fprintf(csv, "plan_%s,%d,,,,,,,%.1f,,,%s\n", device ? "device" : "host", sizes[i], ns, where);
+            printf("a plan, operands on the %s, %5d: %7.1f ns (%s)\n", device ? "device" : "host", sizes[i],
+                   ns, where);
+            if (csv)
+                fprintf(csv, "plan_%s,%d,,,,,,,%.1f,,,%s\n", device ? "device" : "host", sizes[i], ns, where);
         }
 }
 
 /* ---- the parent ---- */
 
-/* never: nothing of CUDA is looked for. possible: a GPU may be there, and no call was worth its start. started: it has been used. */
+/* never: nothing of CUDA is looked for. possible: a GPU may be there, and no call was worth its start.
+   started: it has been used. */
 static const struct state { const char *name; enum contender_id id; bool started; } states[] = {
     { "never", GPUBLAS_NEVER, false }, { "possible", GPUBLAS_AUTO, false }, { "started", GPUBLAS_AUTO, true },
 };
@@ -136,8 +155,10 @@ int bench_overhead(const bench_options *options)
 {
     static const int sizes[] = { 4, 16, MOST };
     enum { STATES = sizeof states / sizeof *states, SIZES = sizeof sizes / sizeof *sizes };
-    FILE *csv = bench_csv(options->csv, "state,n,calls_a_block,blocks,direct_ns,direct_least_ns,library_ns,library_least_ns,overhead_ns,"
-                                        "overhead_least_ns,overhead_most_ns,libcuda");
+    FILE *csv = bench_csv(
+        options->csv,
+        "state,n,calls_a_block,blocks,direct_ns,direct_least_ns,library_ns,library_least_ns,overhead_ns,"
+        "overhead_least_ns,overhead_most_ns,libcuda");
     int faults = 0;
     for (int i = 0; i < STATES; i++) {
         worker w = worker_start(options, "overhead", states[i].id, (worker_setting){ 0, 0, NULL });
@@ -150,12 +171,15 @@ int bench_overhead(const bench_options *options)
             }
             bool bad = !(r.worst <= 1) || r.gpu_calls > 0 || (states[i].started && !r.libcuda);
             faults += bad;
-            printf("%-8s %2d^3: %8.1f ns directly, %8.1f through the library, %6.1f more (%.1f..%.1f), %s%s\n", states[i].name, q.n,
-                   1e9 * r.direct.median, 1e9 * r.library.median, 1e9 * r.more.median, 1e9 * r.more.least, 1e9 * r.more.most,
-                   r.libcuda ? "libcuda is there" : "no libcuda", bad ? "  WRONG, or not on the host, or not started" : "");
+            printf(
+                "%-8s %2d^3: %8.1f ns directly, %8.1f through the library, %6.1f more (%.1f..%.1f), %s%s\n",
+                states[i].name, q.n, 1e9 * r.direct.median, 1e9 * r.library.median, 1e9 * r.more.median,
+                1e9 * r.more.least, 1e9 * r.more.most, r.libcuda ? "libcuda is there" : "no libcuda",
+                bad ? "  WRONG, or not on the host, or not started" : "");
             if (csv)
-                fprintf(csv, "%s,%d,%d,%d,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%s\n", states[i].name, q.n, r.calls, r.more.count,
-                        1e9 * r.direct.median, 1e9 * r.direct.least, 1e9 * r.library.median, 1e9 * r.library.least, 1e9 * r.more.median,
+                fprintf(csv, "%s,%d,%d,%d,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%s\n", states[i].name, q.n,
+                        r.calls, r.more.count, 1e9 * r.direct.median, 1e9 * r.direct.least,
+                        1e9 * r.library.median, 1e9 * r.library.least, 1e9 * r.more.median,
                         1e9 * r.more.least, 1e9 * r.more.most, r.libcuda ? "yes" : "no");
         }
         worker_end(&w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Page-locked memory that the library asks the driver for, counted from outside: the library finds libcuda's functions by dlsym, and finds
-   this program's dlsym first. Only ever added up: a library that frees and asks again is found out, too. */
+/* Page-locked memory that the library asks the driver for, counted from outside: the library finds libcuda's
+   functions by dlsym, and finds this program's dlsym first. Only ever added up: a library that frees and asks
+   again is found out, too. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -40,16 +41,24 @@ static void *counted(look_up *real, void *handle, const char *name)
 {
     void *address = real(handle, name);
     if (!address) return NULL;
-    if (!strcmp(name, "cuMemHostAlloc")) return host_alloc = (__typeof__(host_alloc))address, (void *)counted_host_alloc;
-    if (!strcmp(name, "cuMemAllocHost_v2")) return alloc_host = (__typeof__(alloc_host))address, (void *)counted_alloc_host;
-    return host_register = (__typeof__(host_register))address, (void *)counted_host_register;
+    if (!strcmp(name, "cuMemHostAlloc")) {
+        host_alloc = (__typeof__(host_alloc))address;
+        return (void *)counted_host_alloc;
+    }
+    if (!strcmp(name, "cuMemAllocHost_v2")) {
+        alloc_host = (__typeof__(alloc_host))address;
+        return (void *)counted_alloc_host;
+    }
+    host_register = (__typeof__(host_register))address;
+    return (void *)counted_host_register;
 }
 
 /* All other names by a jump, not a call: RTLD_NEXT goes by the return address. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
     if (!libc_dlsym) libc_dlsym = (look_up *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-    if (!strcmp(name, "cuMemHostAlloc") || !strcmp(name, "cuMemAllocHost_v2") || !strcmp(name, "cuMemHostRegister_v2"))
+    if (!strcmp(name, "cuMemHostAlloc") || !strcmp(name, "cuMemAllocHost_v2")
+        || !strcmp(name, "cuMemHostRegister_v2"))
         return counted(libc_dlsym, handle, name);
     return libc_dlsym(handle, name);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# bench_smoke: every mode of the bench for a moment, on the software libcuda, with a stand-in for cuBLAS and OpenBLAS in the place of NVBLAS:
-# each row that table.py and the goals want is there, answers are right, no fault. Of speed it says nothing.
+# bench_smoke: every mode of the bench for a moment, on the software libcuda, with a stand-in for cuBLAS, and
+# OpenBLAS in the place of NVBLAS. Each row that table.py and the goals want is there, answers are right, and
+# there is no fault. It says nothing of speed.
 # Usage: smoke.sh <libgpublas.so> <folder of the fake libcuda> <bench> <folder of the stand-in for cuBLAS>
 source "$(dirname "$0")/../abi/harness.sh"
 bench=$(realpath "${3:?the bench}") standin=$(realpath "${4:?the folder of the stand-in for cuBLAS}")
@@ -12,8 +13,8 @@ export GPUBLAS_CALIBRATION=off
 # mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
 mode() {
     local name=$1 rows=$2; shift 2
-    if ! env LD_LIBRARY_PATH="$fake:$standin" "$bench" "--$name" --library "$library" --host-blas "$host" --plain-blas "$host" \
-        --nvblas "$host" --csv "$name.csv" "$@" > "$name.log" 2>&1; then
+    if ! env LD_LIBRARY_PATH="$fake:$standin" "$bench" "--$name" --library "$library" --host-blas "$host" \
+        --plain-blas "$host" --nvblas "$host" --csv "$name.csv" "$@" > "$name.log" 2>&1; then
         fail "$name: exit"
         tail -20 "$name.log"
     fi
@@ -61,30 +62,40 @@ mv device.csv squares.csv
 mkdir -p no_nvml && cp "$standin"/libcublas.so* no_nvml
 standin=$PWD/no_nvml mode device 13 --largest 64 --suites data,sustained --seconds 1 --least 1 --sustained 0.1
 rows device 6 ',data,.*,half_zeros,.*,,,,,,$'
-for kind in continuous one_small wide_row one_nan bf16_weights integers; do rows device 1 ",data,.*,$kind,"; done
+for kind in continuous one_small wide_row one_nan bf16_weights integers; do
+    rows device 1 ",data,.*,$kind,"
+done
 rows device 1 ',sustained,fp32,64,64,64,N,N,'
 mv device.csv data.csv
 mv squares.csv device.csv
 
-# Sums that leave the tensor cores every 256 k alone: below FP32's error, and a hundredth of the bound of k + 4, and yet not as it should be.
-env LD_LIBRARY_PATH="$fake" FAKECUDA_TENSOR=8 "$bench" --device --library "$library" --kernel fp16x3 --largest 1024 --suites sustained \
-    --modes fp32 --least 1 --sustained 0.1 --csv seldom > seldom.log 2>&1
+# Sums that leave the tensor cores every 256 k alone: below FP32's error, and a hundredth of the bound of
+# k + 4, and yet not as it should be.
+env LD_LIBRARY_PATH="$fake" FAKECUDA_TENSOR=8 "$bench" --device --library "$library" --kernel fp16x3 \
+    --largest 1024 --suites sustained --modes fp32 --least 1 --sustained 0.1 --csv seldom > seldom.log 2>&1
 expect 'device: lost promotions are noticed: exit' 1 $?
-expect 'device: lost promotions are noticed: far within k + 4' 1 "$(awk -F, '$4 == 1024 && $23 < 10' seldom | grep -c fp16x3)"
+expect 'device: lost promotions are noticed: far within k + 4' 1 \
+    "$(awk -F, '$4 == 1024 && $23 < 10' seldom | grep -c fp16x3)"
 expect 'device: lost promotions are noticed: told' 1 "$(grep -c '1024 .* WRONG' seldom.log)"
-if env LD_LIBRARY_PATH="$fake:$standin" "$bench" --fit --library "$library" --host-blas "$host" --plain-blas "$host" --seed 3 --shapes 3 --largest 48 \
-    --seconds 1 --csv regret > regret.log 2>&1; then ok 'fit: exit'; else fail 'fit: exit'; tail -20 regret.log; fi
-expect 'fit.py: three shapes in each mode' '0 3' "$($python "$here/../bench/fit.py" regret > fit.out 2> fit.err; echo $?) $(grep -c '3 shapes, regret' fit.out)"
+if env LD_LIBRARY_PATH="$fake:$standin" "$bench" --fit --library "$library" --host-blas "$host" \
+    --plain-blas "$host" --seed 3 --shapes 3 --largest 48 --seconds 1 --csv regret \
+    > regret.log 2>&1; then ok 'fit: exit'; else fail 'fit: exit'; tail -20 regret.log; fi
+$python "$here/../bench/fit.py" regret > fit.out 2> fit.err
+expect 'fit.py: three shapes in each mode' '0 3' "$? $(grep -c '3 shapes, regret' fit.out)"
 
-TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$host "$(dirname "$bench")/timeline" 64 --device 32 > timeline.log 2>&1
+TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$host \
+    "$(dirname "$bench")/timeline" 64 --device 32 > timeline.log 2>&1
 expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *1 calls' timeline.log)"
 
-expect 'reduce.py: two rows a shape' '0 6' "$($python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err; echo $?) $(grep -c '^[1-9]' regret.csv)"
+$python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err
+expect 'reduce.py: two rows a shape' '0 6' "$? $(grep -c '^[1-9]' regret.csv)"
 expect 'table.py' 0 "$($python "$here/../bench/table.py" "$PWD" > table.md 2> table.err; echo $?)"
-for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' 'callers at once' 'nanoseconds'; do
+for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' \
+    'callers at once' 'nanoseconds'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
 $python "$here/../bench/goals.py" . > goals.out 2> goals.err
-expect 'goals.py, the kinds of data' '1 7' "$(grep -c 'goals met' goals.out) $(grep -c 'fp32, .*_\|continuous\|integers' goals.out)"
+expect 'goals.py, the kinds of data' '1 7' \
+    "$(grep -c 'goals met' goals.out) $(grep -c 'fp32, .*_\|continuous\|integers' goals.out)"
 cat reduce.err table.err goals.err
 finish

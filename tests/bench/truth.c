@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Is C right? Some columns of it, the last and others, and some rows of these: against FP64, and beside what one chain of FP32 FMAs makes
-   of the same numbers. A kernel that lost a promotion of its sums, or a slice, is within any bound that grows with k; beside that chain it
-   is seen. */
+/* Is C right? Some columns of it, the last and others, and some rows of these: against FP64, and beside what
+   one chain of FP32 FMAs makes of the same numbers. A kernel that lost a promotion of its sums, or a slice,
+   is within any bound that grows with k; beside that chain it is seen. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 
-enum { ROWS = 1024, COLUMNS = 32, ENTRIES = 1024, LEAST_ENTRIES = 8, PRODUCTS = 1 << 23, PATCH_FLOATS = 1 << 18, PATCHES = 2 };
+enum {
+    ROWS = 1024, COLUMNS = 32, ENTRIES = 1024, LEAST_ENTRIES = 8, PRODUCTS = 1 << 23,
+    PATCH_FLOATS = 1 << 18, PATCHES = 2
+};
 
 /* Columns that lie side by side in one member of a batch, all of them or those chosen. */
 static struct patch { int member, column, width; } patches[PATCHES];
@@ -18,7 +21,8 @@ static struct entry { double value, product, chain; } entries[ROWS][COLUMNS];
 
 static int least(double a, double b) { return (int)fmin(a, b); }
 
-/* The last row and the last column, where edges go wrong, and the first row, where the data may be odd (data.c), are always among them. */
+/* The last row and the last column, where edges go wrong, and the first row, where the data may be odd
+   (data.c), are always among them. */
 static void choose(const gpu_problem *p)
 {
     const double budget = fmax(LEAST_ENTRIES, fmin(ENTRIES, (double)PRODUCTS / p->of.k));
@@ -26,14 +30,15 @@ static void choose(const gpu_problem *p)
     column_count = least(COLUMNS, fmin(PATCHES * width, fmax(budget / least(p->of.m, COLUMNS), 2)));
     row_count = least(ROWS, fmin(p->of.m, budget / column_count));
     for (int x = 0; x < PATCHES; x++)
-        patches[x] = (struct patch){ x ? (int)(random() % p->of.batch) : p->of.batch - 1, x ? (int)(random() % (p->of.n - width + 1)) : p->of.n - width,
-                                     width };
+        patches[x] = (struct patch){ x ? (int)(random() % p->of.batch) : p->of.batch - 1,
+                                     x ? (int)(random() % (p->of.n - width + 1)) : p->of.n - width, width };
     for (int x = 0; x < column_count; x++) {
         const struct patch *in = &patches[x % PATCHES];
         columns[x].patch = x % PATCHES;
         columns[x].j = in->column + (x ? (int)(random() % width) : width - 1);
     }
-    for (int x = 0; x < row_count; x++) rows[x] = x == 0 ? p->of.m - 1 : x == 1 ? 0 : (int)(random() % p->of.m);
+    for (int x = 0; x < row_count; x++)
+        rows[x] = x == 0 ? p->of.m - 1 : x == 1 ? 0 : (int)(random() % p->of.m);
 }
 
 /* A row of entries: the columns' sums side by side. y: the columns' elements, those of one q side by side. */
@@ -47,12 +52,15 @@ static void compute(struct entry *to, const float *x, const float *y, int k, flo
             product[j] += fabs(term);
             chain[j] = (double)(float)(chain[j] + term);
         }
-    for (int j = 0; j < COLUMNS; j++) to[j] = (struct entry){ value[j], product[j], (double)(float)(chain[j] + (double)beta) - (double)beta };
+    for (int j = 0; j < COLUMNS; j++)
+        to[j] = (struct entry){ value[j], product[j],
+                                (double)(float)(chain[j] + (double)beta) - (double)beta };
 }
 
 void gpu_truth(const gpu_problem *p)
 {
-    float *y = bench_memory(sizeof *y * COLUMNS * (size_t)p->of.k), *x = bench_memory(sizeof *x * (size_t)p->of.k);
+    float *y = bench_memory(sizeof *y * COLUMNS * (size_t)p->of.k);
+    float *x = bench_memory(sizeof *x * (size_t)p->of.k);
     choose(p);
     const int passes = p->of.batch > 1 ? PATCHES : 1;             /* a row of A is another in each member */
     for (int patch = 0; patch < passes; patch++) {
@@ -70,7 +78,8 @@ void gpu_truth(const gpu_problem *p)
                 if (passes == 1 || columns[j].patch == patch) entries[i][j] = all[j];
         }
     }
-    free(x), free(y);
+    free(x);
+    free(y);
 }
 
 int gpu_truth_entries(void) { return row_count * column_count; }
@@ -78,7 +87,9 @@ int gpu_truth_entries(void) { return row_count * column_count; }
 /* Adds |e| / |A||B| of an entry. An entry that is to be NaN has no error if it is. */
 static void add(gpu_error *sum, const struct entry *e, double got)
 {
-    const double error = isnan(e->value) ? (isnan(got) ? 0 : NAN) : got == e->value ? 0 : fabs(got - e->value) / e->product * 0x1p24;
+    const double error = isnan(e->value) ? (isnan(got) ? 0 : NAN)
+        : got == e->value                ? 0
+                                         : fabs(got - e->value) / e->product * 0x1p24;
     sum->worst = isnan(error) || isnan(sum->worst) ? NAN : fmax(sum->worst, error);
     sum->rms += error * error;
 }
@@ -112,7 +123,8 @@ gpu_error gpu_judged(enum gpu_who who, const gpu_problem *p)
         for (int j = 0; j < column_count; j++)
             for (int i = 0; i < row_count && columns[j].patch == x; i++)
                 add(&sum, &entries[i][j],
-                    (double)c[x][rows[i] + (int64_t)(columns[j].j - patches[x].column) * p->of.ld[GPB_C]] - (double)p->beta);
+                    (double)c[x][rows[i] + (int64_t)(columns[j].j - patches[x].column) * p->of.ld[GPB_C]]
+                        - (double)p->beta);
         free(c[x]);
     }
     return mean(sum);

@@ -14,7 +14,8 @@
 
 #include "include/gpublas.h"
 
-static const worker_mode *const modes[] = { &end_to_end_mode, &never_slower_mode, &callers_mode, &overhead_mode };
+static const worker_mode *const modes[] = { &end_to_end_mode, &never_slower_mode, &callers_mode,
+                                            &overhead_mode };
 
 /* ---- the parent's side ---- */
 
@@ -22,7 +23,7 @@ static const char *found(const char *wanted, const char *const *names)
 {
     if (wanted) return *wanted ? wanted : NULL;        /* "": there is none */
     for (; *names; names++) {
-        pid_t child = fork();                          /* not in this process: NVBLAS reads its configuration when opened */
+        pid_t child = fork(); /* not in this process: NVBLAS reads its configuration when opened */
         int status = 0;
         if (child == 0) _exit(dlopen(*names, RTLD_NOW) ? 0 : 1);
         if (waitpid(child, &status, 0) == child && status == 0) return *names;
@@ -49,7 +50,8 @@ const contender *contenders_of(const bench_options *options)
     return all;
 }
 
-/* NVBLAS's configuration: the host BLAS behind it, all GPUs; tuned: what was found best (evidence/machine.md). */
+/* NVBLAS's configuration: the host BLAS behind it, all GPUs; tuned: what was found best
+   (evidence/machine.md). */
 static void write_configuration(const contender *who, const char *plain_blas, char *path)
 {
     strcpy(path, "/tmp/gpublas-nvblas-XXXXXX");
@@ -69,12 +71,17 @@ static void keep_cores(int wanted)
     cpu_set_t have, keep;
     CPU_ZERO(&keep);
     if (sched_getaffinity(0, sizeof have, &have)) return;
-    for (int i = 0, kept = 0; i < CPU_SETSIZE && kept < wanted; i++)
-        if (CPU_ISSET(i, &have)) CPU_SET(i, &keep), kept++;
+    for (int i = 0, kept = 0; i < CPU_SETSIZE && kept < wanted; i++) {
+        if (CPU_ISSET(i, &have)) {
+            CPU_SET(i, &keep);
+            kept++;
+        }
+    }
     sched_setaffinity(0, sizeof keep, &keep);
 }
 
-static _Noreturn void become(const bench_options *options, const char *mode, const worker *w, worker_setting setting)
+static _Noreturn void become(const bench_options *options, const char *mode, const worker *w,
+                             worker_setting setting)
 {
     char threads[16], largest[16], shapes[16], seed[16];
     snprintf(threads, sizeof threads, "%d", setting.threads);
@@ -88,13 +95,15 @@ static _Noreturn void become(const bench_options *options, const char *mode, con
     if (setting.threads) setenv("OPENBLAS_NUM_THREADS", threads, 1);
     if (setting.cores) keep_cores(setting.cores);
     if (w->who->nvblas) setenv("NVBLAS_CONFIG_FILE", w->configuration, 1);
-    execl("/proc/self/exe", "bench", "--worker", mode, "--contender", w->who->name, "--library", options->library, "--host-blas",
-          options->host_blas, "--plain-blas", options->plain_blas, "--largest", largest, "--shapes", shapes, "--seed", seed,
-          "--nvblas", nvblas ? nvblas : "", (char *)NULL);
+    execl("/proc/self/exe", "bench", "--worker", mode, "--contender", w->who->name, "--library",
+          options->library, "--host-blas", options->host_blas, "--plain-blas", options->plain_blas,
+          "--largest", largest, "--shapes", shapes, "--seed", seed, "--nvblas", nvblas ? nvblas : "",
+          (char *)NULL);
     _exit(127);
 }
 
-worker worker_start(const bench_options *options, const char *mode, enum contender_id id, worker_setting setting)
+worker worker_start(const bench_options *options, const char *mode, enum contender_id id,
+                    worker_setting setting)
 {
     worker w = { &contenders_of(options)[id], 0, 77, NULL, NULL, "" };
     int asks[2], answers[2];
@@ -136,25 +145,33 @@ static bool threads_about;
 bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_t answer_size)
 {
     if (!w->pid) return false;
-    threads_about = strcmp(w->who->name, "copy_cublas") != 0 && !(w->who->offload && !strcmp(w->who->offload, "always"));
-    if (fwrite(ask, ask_size, 1, w->asks) == 1 && fflush(w->asks) == 0 && fread(answer, answer_size, 1, w->answers) == 1) return true;
+    threads_about = strcmp(w->who->name, "copy_cublas") != 0
+        && !(w->who->offload && !strcmp(w->who->offload, "always"));
+    if (fwrite(ask, ask_size, 1, w->asks) == 1 && fflush(w->asks) == 0
+        && fread(answer, answer_size, 1, w->answers) == 1)
+        return true;
     worker_end(w);
     if (!w->code) w->code = 1;
     fprintf(stderr, "bench: %s has ended with %d\n", w->who->name, w->code);
     return false;
 }
 
-/* OpenBLAS's threads look for more work for 134 ms after a call, and NVBLAS's host is OpenBLAS: whoever is asked next would share the cores
-   with them (40 ms here: 512 took 0.15 ms in one series and 1.5 in another). */
+/* OpenBLAS's threads look for more work for 134 ms after a call, and NVBLAS's host is OpenBLAS: whoever is
+   asked next would share the cores with them (40 ms here: 512 took 0.15 ms in one series and 1.5 in
+   another). */
 void worker_settle(void) { nanosleep(&(struct timespec){ 0, threads_about ? 160000000 : 40000000 }, NULL); }
 
-bool worker_failed(const worker *w) { return !w->pid && w->code && (w->who->offload || !strcmp(w->who->name, "host")); }
+bool worker_failed(const worker *w)
+{
+    return !w->pid && w->code && (w->who->offload || !strcmp(w->who->name, "host"));
+}
 
 /* ---- the worker's side ---- */
 
 static struct { blas sgemm; bool copies; int (*stats)(gpublas_stats_t *, size_t); } self;
 
-/* Ours is called by the name that a program has from the host BLAS: NumPy's wheel has none but scipy_cblas_sgemm64_. */
+/* Ours is called by the name that a program has from the host BLAS: NumPy's wheel has none but
+   scipy_cblas_sgemm64_. */
 static void open_contender(const bench_options *options)
 {
     const char *spelling = NULL;
@@ -204,13 +221,14 @@ double contender_warm(memory *from, int n)
         if (self.stats ? contender_gpu_calls() > 0 : i > 2) break;
         contender_timed(&g);
     }
-    nanosleep(&(struct timespec){ 0, 200000000 }, NULL);      /* the host's threads go to sleep (worker_settle) */
+    nanosleep(&(struct timespec){ 0, 200000000 }, NULL); /* the host's threads go to sleep (worker_settle) */
     return first;
 }
 
 void contender_offload_one(const gpb_call *g)
 {
-    int (*set_option)(const char *, const char *) = (__typeof__(set_option))bench_symbol(self.sgemm.library, "gpublas_set_option");
+    int (*set_option)(const char *, const char *);
+    set_option = (__typeof__(set_option))bench_symbol(self.sgemm.library, "gpublas_set_option");
     must(set_option("OFFLOAD", "always"), "gpublas_set_option");
     contender_call(g);
     must(set_option("OFFLOAD", "auto"), "gpublas_set_option");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Contenders, each in a process of its own that opens one library and does what it is asked: the parent asks them by turns, so that
-   rivals are timed side by side and never at once. Questions and answers are structs of the mode, over pipes. */
+/* Contenders, each in a process of its own that opens one library and does what it is asked: the parent asks
+   them by turns, so that rivals are timed side by side and never at once. Questions and answers are structs
+   of the mode, over pipes. */
 #ifndef GPB_BENCH_WORKER_H
 #define GPB_BENCH_WORKER_H
 
@@ -10,7 +11,9 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/host.h"
 
-enum contender_id { GPUBLAS_AUTO, GPUBLAS_ALWAYS, GPUBLAS_NEVER, HOST, NVBLAS, NVBLAS_TUNED, COPY_CUBLAS, CONTENDERS };
+enum contender_id {
+    GPUBLAS_AUTO, GPUBLAS_ALWAYS, GPUBLAS_NEVER, HOST, NVBLAS, NVBLAS_TUNED, COPY_CUBLAS, CONTENDERS
+};
 typedef struct contender {
     const char *name;
     const char *library;         /* NULL: not found on this machine */
@@ -36,11 +39,13 @@ typedef struct worker {
 } worker;
 
 /* A contender that was not found gives a worker that has ended with 77. */
-worker worker_start(const bench_options *options, const char *mode, enum contender_id id, worker_setting setting);
+worker worker_start(const bench_options *options, const char *mode, enum contender_id id,
+                    worker_setting setting);
 /* False: the worker has ended without an answer. */
 bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_t answer_size);
 void worker_end(worker *w);
-/* Waits until the threads of the last one asked have gone to sleep: OpenBLAS's look for work after a call, on all cores. */
+/* Waits until the threads of the last one asked have gone to sleep: OpenBLAS's look for work after a call, on
+   all cores. */
 void worker_settle(void);
 /* Is its end a fault? A rival may be missing or fail; ours and the host BLAS may not. */
 bool worker_failed(const worker *w);
@@ -56,7 +61,8 @@ extern const worker_mode end_to_end_mode, never_slower_mode, callers_mode, overh
 /* One call by this worker's contender, and its seconds. */
 void contender_call(const gpb_call *g);
 double contender_timed(const gpb_call *g);
-/* Calls until the GPU has been used, for at most 3 s: `auto` wants to see that it will pay. Seconds of the very first call. */
+/* Calls until the GPU has been used, for at most 3 s: `auto` wants to see that it will pay. Seconds of the
+   very first call. */
 double contender_warm(memory *from, int n);
 /* That call on the GPU, whatever GPUBLAS_OFFLOAD says: so it has been started. */
 void contender_offload_one(const gpb_call *g);

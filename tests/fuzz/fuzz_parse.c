@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* For libFuzzer (clang -fsanitize=fuzzer): what the library reads of the world. The first byte says what the rest is: a calibration file, an
-   option and its value, a name of the environment that is no option, or a history of programs. */
+/* For libFuzzer (clang -fsanitize=fuzzer): what the library reads of the world. The first byte says what the
+   rest is: a calibration file, an option and its value, a name of the environment that is no option, or a
+   history of programs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* How many were good, for the script: a run that only saw refusals would prove little. */
 static long files, options;
-__attribute__((destructor)) static void tell(void) { printf("taken: files %ld options %ld\n", files, options); }
+__attribute__((destructor)) static void tell(void)
+{
+    printf("taken: files %ld options %ld\n", files, options);
+}
 
 static void demand(bool holds)
 {
@@ -24,21 +28,26 @@ static void demand(bool holds)
 
 static bool same(const gpb_machine *x, const gpb_machine *y) { return memcmp(x, y, sizeof *x) == 0; }
 
-/* What is refused changes nothing; what is taken is within its bounds, can be written, and read again as the same. */
+/* What is refused changes nothing; what is taken is within its bounds, can be written, and read again as the
+   same. */
 static void calibration(const char *text, size_t length)
 {
     static gpb_machine machine, before, again;
     static char page[GPB_MACHINE_FILE_BYTES];
-    memset(&machine, 0, sizeof machine), memset(&before, 0, sizeof before), memset(&again, 0, sizeof again);
+    memset(&machine, 0, sizeof machine);
+    memset(&before, 0, sizeof before);
+    memset(&again, 0, sizeof again);
     if (!gpb_machine_file_parse(&machine, KEY, text, length)) {
         demand(same(&machine, &before));
         return;
     }
     files++;
-    demand(machine.dma_mbs >= 0 && machine.dma_mbs <= 2000000 && machine.launch_ns >= 0 && machine.launch_ns <= 10000000);
+    demand(machine.dma_mbs >= 0 && machine.dma_mbs <= 2000000 && machine.launch_ns >= 0
+           && machine.launch_ns <= 10000000);
     const size_t printed = gpb_machine_file_print(&machine, KEY, page, sizeof page);
     demand(printed > 0 && printed < sizeof page && gpb_machine_file_parse(&again, KEY, page, printed));
-    demand(machine.dma_mbs == again.dma_mbs && machine.core_mbs == again.core_mbs && machine.launch_ns == again.launch_ns);
+    demand(machine.dma_mbs == again.dma_mbs && machine.core_mbs == again.core_mbs
+           && machine.launch_ns == again.launch_ns);
 }
 
 /* The same of a history of programs. */
@@ -57,10 +66,15 @@ static void history(const char *text, size_t length)
     demand(printed > 0 && gpb_history_file_parse(&again, page, printed) && again.programs == kept.programs);
 }
 
-/* name=value: a good value can be asked for, and set again to what is then said; a bad one leaves the option as it was. */
+/* name=value: a good value can be asked for, and set again to what is then said; a bad one leaves the option
+   as it was. */
 static void option(const char *name, size_t length)
 {
-    char *own = strndup(name, length), *value = own ? strchr(own, '=') : NULL, before[256], after[256], again[256];
+    char *own = strndup(name, length);
+    char *value = own ? strchr(own, '=') : NULL;
+    char before[256];
+    char after[256];
+    char again[256];
     if (value) *value++ = 0;
     if (value && gpb_option_get(own, before, sizeof before) >= 0) {
         options++;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks every row of gemm.def of the images below on this machine's GPU by the bound of names.h on a grid of
    shapes, then times it. Links nothing of the library. test_kernels and tests/bench cover the other rows.
-   nvcc -std=c++17 -O3 -I. -arch=native tests/gpu/kernel_check.cu -o kernel_check && ./kernel_check [KERNEL] */
+   nvcc -std=c++17 -O3 -I. -arch=native tests/gpu/kernel_check.cu -o kernel_check && ./kernel_check
+   [KERNEL] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,10 @@ struct row {
 #define GPB_MINE_sgemm_tf32 ~, KEEP
 #define GPB_MINE_sgemm_ffma ~, KEEP
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) GPB_ONLY(image)(\
-    { #name, #image, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem }GPB_COMMA)
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                \
+    GPB_ONLY(image)                                                                                         \
+    ({ #name, #image, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, \
+       threads, smem } GPB_COMMA)
 #include "kernels/gemm.def"
 };
 
@@ -42,14 +45,19 @@ static void check(cudaError_t e, int line)
 #define CHECK(call) check(call, __LINE__)
 
 static unsigned long long seed = 1;
-static unsigned draw() { return (unsigned)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33); }
+static unsigned draw()
+{
+    return (unsigned)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33);
+}
 static float real() { return (float)draw() / (1u << 30) - 1; }
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
-template <class T> static void launch(const void *function, int64_t tiles, int64_t batch, int threads, int smem, const T &args)
+template <class T>
+static void launch(const void *function, int64_t tiles, int64_t batch, int threads, int smem, const T &args)
 {
     void *parameters[] = { (void *)&args };
-    CHECK(cudaLaunchKernel(function, dim3((unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch)), dim3(threads), parameters, smem, 0));
+    CHECK(cudaLaunchKernel(function, dim3((unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch)), dim3(threads),
+                           parameters, smem, 0));
 }
 
 /* A device buffer that grows. */
@@ -70,21 +78,28 @@ static buffer pa, pb, pc, items_at;
 
 static bool can_share(const row &r) { return !strcmp(r.image, "sgemm_ffma"); }
 
-/* The launch of the kernel itself. How k is shared out: not; several rounds, and parts that reach over tiles' ends; many parts a tile. The
-   counters are zero after it, or the next one is wrong. */
+/* The launch of the kernel itself. How k is shared out: not; several rounds, and parts that reach over tiles'
+   ends; many parts a tile. The counters are zero after it, or the next one is wrong. */
 static void launch_gemm(const row &r, gpb_gemm_args g, int how)
 {
     static buffer partials, counters;
-    const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn), units = tiles * g.batch, slices = (g.k + r.bk - 1) / r.bk;
-    const int64_t sharers = how == 1 ? std::max<int64_t>(2, units * 2 / 5) : how == 2 ? std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS) : 0;
+    const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn);
+    const int64_t units = tiles * g.batch;
+    const int64_t slices = (g.k + r.bk - 1) / r.bk;
+    int64_t sharers = 0;
+    if (how == 1) sharers = std::max<int64_t>(2, units * 2 / 5);
+    if (how == 2) sharers = std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS);
     const int64_t shared = std::min(units, sharers ? units % sharers + sharers : 0);
-    if (!sharers || !g.k || g.alpha[0] == 0 || sharers > GPB_MAX_STREAMK_BLOCKS || shared * slices < sharers) {
+    if (!sharers || !g.k || g.alpha[0] == 0 || sharers > GPB_MAX_STREAMK_BLOCKS
+        || shared * slices < sharers) {
         launch(r.function, tiles, g.batch, r.threads, r.smem, g);
         return;
     }
     if (!counters.at)
         CHECK(cudaMemset(counters.need(GPB_MAX_STREAMK_BLOCKS * 4), 0, GPB_MAX_STREAMK_BLOCKS * 4));
-    g.shared = (unsigned)shared, g.sharers = (unsigned)sharers, g.counters = (uint32_t *)counters.at;
+    g.shared = (unsigned)shared;
+    g.sharers = (unsigned)sharers;
+    g.counters = (uint32_t *)counters.at;
     g.partials = partials.need(2 * sharers * r.bm * r.bn * 4);
     launch(r.function, sharers + units - shared, 1, r.threads, r.smem, g);
 }
@@ -110,31 +125,51 @@ static void multiply(const row &r, gpb_gemm_args g, int how)
     }
     if (r.form != GPB_FORM_STRIDED) {
         const int64_t m = up(g.m, r.bm), n = up(g.n, r.bn), k = up(g.k, r.bk);
-        gpb_pack_args a = { g.a, g.rsa, g.csa, g.m, g.k, pa.need(std::max<int64_t>(1, m * k) * g.batch * 4), m, m, k, g.batch, g.stride_a, m * k, at[0] };
-        gpb_pack_args b = { g.b, g.rsb, g.csb, g.k, g.n, pb.need(std::max<int64_t>(1, k * n) * g.batch * 4), k, k, n, g.batch, g.stride_b, k * n, at[1] };
+        gpb_pack_args a = { g.a, g.rsa, g.csa, g.m, g.k, pa.need(std::max<int64_t>(1, m * k) * g.batch * 4),
+                            m, m, k, g.batch, g.stride_a, m * k, at[0] };
+        gpb_pack_args b = { g.b, g.rsb, g.csb, g.k, g.n, pb.need(std::max<int64_t>(1, k * n) * g.batch * 4),
+                            k, k, n, g.batch, g.stride_b, k * n, at[1] };
         if (g.k) {
-            launch((const void *)gpb_spack, GPB_TILES(m, k, GPB_PACK_TILE, GPB_PACK_TILE), g.batch, GPB_PACK_THREADS, 0, a);
-            launch((const void *)gpb_spack, GPB_TILES(k, n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch, GPB_PACK_THREADS, 0, b);
+            launch((const void *)gpb_spack, GPB_TILES(m, k, GPB_PACK_TILE, GPB_PACK_TILE), g.batch,
+                   GPB_PACK_THREADS, 0, a);
+            launch((const void *)gpb_spack, GPB_TILES(k, n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch,
+                   GPB_PACK_THREADS, 0, b);
         }
-        g.a = a.dst, g.b = b.dst, g.rsa = g.rsb = 1, g.csa = m, g.csb = std::max<int64_t>(k, 4), g.stride_a = m * k, g.stride_b = k * n;
-        for (auto &item : items)
-            item.a = (float *)g.a + (&item - items.data()) * g.stride_a, item.b = (float *)g.b + (&item - items.data()) * g.stride_b;
+        g.a = a.dst;
+        g.b = b.dst;
+        g.rsa = g.rsb = 1;
+        g.csa = m;
+        g.csb = std::max<int64_t>(k, 4);
+        g.stride_a = m * k;
+        g.stride_b = k * n;
+        for (auto &item : items) {
+            item.a = (float *)g.a + (&item - items.data()) * g.stride_a;
+            item.b = (float *)g.b + (&item - items.data()) * g.stride_b;
+        }
         if (r.form == GPB_FORM_PADDED_C) {
-            g.c = pc.need(m * n * g.batch * 4), g.ldc = m, g.stride_c = m * n, g.beta[0] = 0, g.items = NULL;
+            g.c = pc.need(m * n * g.batch * 4);
+            g.ldc = m;
+            g.stride_c = m * n;
+            g.beta[0] = 0;
+            g.items = NULL;
             CHECK(cudaMemset(g.c, 255, m * n * g.batch * 4));
         }
         if (g.items)
-            CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0], cudaMemcpyHostToDevice));
+            CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0],
+                             cudaMemcpyHostToDevice));
     }
     launch_gemm(r, g, how);
     if (r.form == GPB_FORM_PADDED_C) {
-        gpb_unpack_args home = { g.m, g.n, g.c, g.ldc, called.c, called.ldc, { called.beta[0] }, 0, 0, g.batch, g.stride_c, called.stride_c, at[2], 'G' };
-        launch((const void *)gpb_sunpack, GPB_TILES(g.m, g.n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch, GPB_PACK_THREADS, 0, home);
+        gpb_unpack_args home = { g.m, g.n, g.c, g.ldc, called.c, called.ldc, { called.beta[0] }, 0, 0,
+                                 g.batch, g.stride_c, called.stride_c, at[2], 'G' };
+        launch((const void *)gpb_sunpack, GPB_TILES(g.m, g.n, GPB_PACK_TILE, GPB_PACK_TILE), g.batch,
+               GPB_PACK_THREADS, 0, home);
     }
     CHECK(cudaGetLastError());
 }
 
-/* A product with its operands as plain dense matrices op(A), op(B), C of `batch` members, and what must come out. */
+/* A product with its operands as plain dense matrices op(A), op(B), C of `batch` members, and what must come
+   out. */
 struct problem {
     int64_t m, n, k, batch;
     float alpha, beta;
@@ -145,8 +180,12 @@ struct problem {
 static problem pose(int64_t m, int64_t n, int64_t k, int64_t batch, float alpha, float beta, bool special)
 {
     problem p = { m, n, k, batch, alpha, beta };
-    p.a.resize(m * k * batch), p.b.resize(k * n * batch), p.c.resize(m * n * batch);
-    p.right.resize(m * n * batch), p.weight.resize(m * n * batch), p.old.resize(m * n * batch);
+    p.a.resize(m * k * batch);
+    p.b.resize(k * n * batch);
+    p.c.resize(m * n * batch);
+    p.right.resize(m * n * batch);
+    p.weight.resize(m * n * batch);
+    p.old.resize(m * n * batch);
     for (float &x : p.a) x = real();
     for (float &x : p.b) x = real();
     for (float &x : p.c) x = beta == 0 ? NAN : real();
@@ -164,7 +203,8 @@ static problem pose(int64_t m, int64_t n, int64_t k, int64_t batch, float alpha,
                 if (alpha != 0)
                     for (int64_t q = 0; q < k; q++) {
                         double product = (double)a[i + q * m] * b[q + j * k];
-                        sum += product, weight += fabs(product);
+                        sum += product;
+                        weight += fabs(product);
                     }
                 int64_t x = i + j * m + l * m * n;
                 p.old[x] = beta == 0 ? 0 : (double)beta * p.c[x];
@@ -177,7 +217,8 @@ static problem pose(int64_t m, int64_t n, int64_t k, int64_t batch, float alpha,
 /* One way to lay a problem out in memory. */
 struct layout {
     bool trans_a, trans_b, items;
-    int pad, shift;                              /* extra rows of every leading dimension; elements off the alignment */
+    int pad;                                     /* extra rows of every leading dimension */
+    int shift;                                   /* elements off the alignment */
     int how;                                     /* see launch_gemm */
 };
 
@@ -187,30 +228,39 @@ static double run(const row &r, const problem &p, const layout &y)
     static buffer da, db, dc, ditems;
     const int64_t m = p.m, n = p.n, k = p.k, guard = 64;
     const int64_t lda = (y.trans_a ? k : m) + y.pad, ldb = (y.trans_b ? n : k) + y.pad, ldc = m + y.pad;
-    const int64_t size_a = lda * (y.trans_a ? m : k) + 3, size_b = ldb * (y.trans_b ? k : n) + 5, size_c = ldc * n + (y.pad ? 7 : 0);
-    std::vector<float> a(size_a * p.batch + 2 * guard, NAN), b(size_b * p.batch + 2 * guard, NAN), c(size_c * p.batch + 2 * guard), got(c.size());
+    const int64_t size_a = lda * (y.trans_a ? m : k) + 3;
+    const int64_t size_b = ldb * (y.trans_b ? k : n) + 5;
+    const int64_t size_c = ldc * n + (y.pad ? 7 : 0);
+    std::vector<float> a(size_a * p.batch + 2 * guard, NAN), b(size_b * p.batch + 2 * guard, NAN);
+    std::vector<float> c(size_c * p.batch + 2 * guard), got(c.size());
     for (float &x : c) x = real();
     const int64_t base = guard + y.shift;
     for (int64_t l = 0; l < p.batch; l++) {
         for (int64_t q = 0; q < k; q++) {
-            for (int64_t i = 0; i < m; i++) a[base + l * size_a + (y.trans_a ? q + i * lda : i + q * lda)] = p.a[l * m * k + i + q * m];
-            for (int64_t j = 0; j < n; j++) b[base + l * size_b + (y.trans_b ? j + q * ldb : q + j * ldb)] = p.b[l * k * n + q + j * k];
+            for (int64_t i = 0; i < m; i++)
+                a[base + l * size_a + (y.trans_a ? q + i * lda : i + q * lda)] = p.a[l * m * k + i + q * m];
+            for (int64_t j = 0; j < n; j++)
+                b[base + l * size_b + (y.trans_b ? j + q * ldb : q + j * ldb)] = p.b[l * k * n + q + j * k];
         }
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < m; i++) c[base + l * size_c + i + j * ldc] = p.c[l * m * n + i + j * m];
     }
-    float *fa = (float *)da.need(a.size() * 4), *fb = (float *)db.need(b.size() * 4), *fc = (float *)dc.need(c.size() * 4);
+    float *fa = (float *)da.need(a.size() * 4);
+    float *fb = (float *)db.need(b.size() * 4);
+    float *fc = (float *)dc.need(c.size() * 4);
     CHECK(cudaMemcpy(fa, a.data(), a.size() * 4, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(fb, b.data(), b.size() * 4, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(fc, c.data(), c.size() * 4, cudaMemcpyHostToDevice));
-    gpb_gemm_args g = { m, n, k, fa + base, y.trans_a ? lda : 1, y.trans_a ? 1 : lda, fb + base, y.trans_b ? ldb : 1, y.trans_b ? 1 : ldb,
-                        fc + base, ldc, { p.alpha }, { p.beta }, p.batch, size_a, size_b, size_c, NULL };
+    gpb_gemm_args g = { m, n, k, fa + base, y.trans_a ? lda : 1, y.trans_a ? 1 : lda, fb + base,
+                        y.trans_b ? ldb : 1, y.trans_b ? 1 : ldb, fc + base, ldc, { p.alpha }, { p.beta },
+                        p.batch, size_a, size_b, size_c, NULL };
     if (y.items) {
         std::vector<gpb_gemm_item> items;
         for (int64_t l = 0; l < p.batch; l++)
             items.push_back({ fa + base + l * size_a, fb + base + l * size_b, fc + base + l * size_c });
         g.items = (gpb_gemm_item *)ditems.need(items.size() * sizeof items[0]);
-        CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0], cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy((void *)g.items, items.data(), items.size() * sizeof items[0],
+                         cudaMemcpyHostToDevice));
         g.a = g.b = g.c = NULL;
     }
     multiply(r, g, y.how);
@@ -222,9 +272,11 @@ static double run(const row &r, const problem &p, const layout &y)
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < m; i++) {
                 int64_t at = base + l * size_c + i + j * ldc, x = i + j * m + l * m * n;
-                double right = p.right[x], error = fabs(got[at] - right), bound = relative * p.weight[x] + 2 * u * fabs(p.old[x]) + 1e-44 * (k + 1);
+                double right = p.right[x];
+                double error = fabs(got[at] - right);
+                double bound = relative * p.weight[x] + 2 * u * fabs(p.old[x]) + 1e-44 * (k + 1);
                 if (isnan(right) || isinf(right))
-                    worst = std::max(worst, isnan(right) ? (isnan(got[at]) ? 0.0 : INFINITY) : (got[at] == right ? 0.0 : INFINITY));
+                    worst = (isnan(right) ? isnan(got[at]) : got[at] == right) ? worst : INFINITY;
                 else
                     worst = isnan(error) ? INFINITY : std::max(worst, error / bound);
                 c[at] = got[at];                 /* what is left is to be as it was */
@@ -239,20 +291,24 @@ static double test(const row &r, const std::vector<problem> &problems, int &runs
         for (int each = 0; each < (can_share(r) ? 12 : 4); each++) {
             const int trans = each % 4;
             const problem &p = problems[x];
-            const layout y = { (trans & 1) != 0, (trans & 2) != 0, p.batch > 1 && (x + trans) % 2, (int)((x + trans) % 5), (int)((x / 3 + trans) % 4),
-                               each / 4 };
+            const layout y = {
+                (trans & 1) != 0,       (trans & 2) != 0,           p.batch > 1 && (x + trans) % 2,
+                (int)((x + trans) % 5), (int)((x / 3 + trans) % 4), each / 4
+            };
             double ratio = run(r, p, y);
             runs++;
             if (!(ratio <= 1) && worst <= 1)
-                printf("  %s: m %ld n %ld k %ld batch %ld alpha %g beta %g trans %d%d items %d pad %d shift %d shared %d: ratio %g\n", r.name, (long)p.m, (long)p.n,
-                       (long)p.k, (long)p.batch, p.alpha, p.beta, y.trans_a, y.trans_b, y.items, y.pad, y.shift, y.how,
-                       ratio);
+                printf("  %s: m %ld n %ld k %ld batch %ld alpha %g beta %g trans %d%d items %d pad %d shift "
+                       "%d shared %d: ratio %g\n",
+                       r.name, (long)p.m, (long)p.n, (long)p.k, (long)p.batch, p.alpha, p.beta, y.trans_a,
+                       y.trans_b, y.items, y.pad, y.shift, y.how, ratio);
             worst = std::max(worst, ratio);
         }
     return worst;
 }
 
-/* Columns 2^29 elements apart: offsets pass 2^31. A, B and C share one reservation, each with rows of its own. */
+/* Columns 2^29 elements apart: offsets pass 2^31. A, B and C share one reservation, each with rows of its
+   own. */
 static double test_far(const row &r)
 {
     const int64_t m = 130, n = 7, k = 6, ld = (int64_t)1 << 29, part = 1 << 20;
@@ -313,8 +369,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++, x++)
             if ((i + j) % 2 == 0 || i == j + 1)
-                problems.push_back(pose(sizes[i], sizes[j], sizes[(i * 5 + j * 3 + 1) % count], x % 4 == 3 && sizes[i] < 200 ? 3 : 1, alphas[x % 3],
-                                        betas[x / 2 % 3], x % 7 == 0));
+                problems.push_back(pose(sizes[i], sizes[j], sizes[(i * 5 + j * 3 + 1) % count],
+                                        x % 4 == 3 && sizes[i] < 200 ? 3 : 1, alphas[x % 3], betas[x / 2 % 3],
+                                        x % 7 == 0));
     problems.push_back(pose(300, 200, 100, 1, 1, 0, false));
     problems.push_back(pose(300, 200, 100, 2, 0.5f, 0.5f, true));
     problems.push_back(pose(128, 128, 1000, 1, 1, 1, false));
@@ -327,8 +384,8 @@ int main(int argc, char **argv)
 
     cudaDeviceProp device;
     CHECK(cudaGetDeviceProperties(&device, 0));
-    printf("%s, %d SMs\n%-15s %5s %5s %6s  %-5s %6s %9s %9s   TFLOP/s at 1024    2048    4096\n", device.name, device.multiProcessorCount, "kernel", "regs",
-           "local", "shared", "right", "runs", "ratio", "far");
+    printf("%s, %d SMs\n%-15s %5s %5s %6s  %-5s %6s %9s %9s   TFLOP/s at 1024    2048    4096\n", device.name,
+           device.multiProcessorCount, "kernel", "regs", "local", "shared", "right", "runs", "ratio", "far");
     const int64_t big = 4096;
     std::vector<float> noise(big * big);
     for (float &v : noise) v = real();
@@ -349,14 +406,17 @@ int main(int argc, char **argv)
         int runs = 0, blocks = 0;
         CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r.function, r.threads, r.smem));
         double ratio = test(r, problems, runs), far = test_far(r);
-        bool right = ratio <= 1 && far <= 1 && f.localSizeBytes <= 64;   /* more means that the main loop spills */
+        bool right = ratio <= 1 && far <= 1
+            && f.localSizeBytes <= 64; /* more means that the main loop spills */
         if (can_share(r) && blocks < GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads)) {
-            printf("  %s: %d blocks a multiprocessor, dispatch/streamk.c counts on %d\n", r.name, blocks, GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads));
+            printf("  %s: %d blocks a multiprocessor, dispatch/streamk.c counts on %d\n", r.name, blocks,
+                   GPB_FFMA_BLOCKS(r.bm, r.bn, r.threads));
             right = false;
         }
         failed += !right;
-        printf("%-15s %5d %5zu %6zu  %-5s %6d %9.3g %9.3g %18.2f %7.2f %7.2f\n", r.name, f.numRegs, f.localSizeBytes, f.sharedSizeBytes + r.smem,
-               right ? "yes" : "NO", runs, ratio, far, speed(r, 1024, a, b, c), speed(r, 2048, a, b, c), speed(r, 4096, a, b, c));
+        printf("%-15s %5d %5zu %6zu  %-5s %6d %9.3g %9.3g %18.2f %7.2f %7.2f\n", r.name, f.numRegs,
+               f.localSizeBytes, f.sharedSizeBytes + r.smem, right ? "yes" : "NO", runs, ratio, far,
+               speed(r, 1024, a, b, c), speed(r, 2048, a, b, c), speed(r, 4096, a, b, c));
         fflush(stdout);
     }
     printf("%s\n", failed ? "FAILED" : "all right");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""NumPy as its wheel came, with libgpublas preloaded: right answers, and the products really went to the GPU."""
+"""NumPy as its wheel came, with libgpublas preloaded: the answers are right, and the GPU computed them."""
 import ctypes
 import sys
 
@@ -7,7 +7,8 @@ import numpy
 
 
 class Stats(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("calls", "gpu_calls", "host_calls", "failed_calls", "to_gpu", "from_gpu")]
+    _fields_ = [(name, ctypes.c_uint64)
+                for name in ("calls", "gpu_calls", "host_calls", "failed_calls", "to_gpu", "from_gpu")]
     _fields_ += [("gpu_seconds", ctypes.c_double), ("gpu_flops", ctypes.c_double)]
 
 

@@ -78,7 +78,7 @@ typedef struct task {
     gpb_call call, seen;                 /* as the library gets it, and by addresses that the host can read */
     const gpb_test_door *door;
     enum place at[3];
-    const float *before;                 /* what C was, canaries and all, but for NaN in its blocks if beta is 0 */
+    const float *before;                 /* what C was, canaries and all. If beta is 0, its blocks hold NaN */
     int64_t count;                       /* floats of C, with CANARIES on both sides */
 } task;
 

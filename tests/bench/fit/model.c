@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model for tests/bench/fit.py, which loads this and dispatch/ as one shared library: what the constants are fitted to is what the
-   library uses. */
+/* The cost model for tests/bench/fit.py, which loads this and dispatch/ as one shared library: what the
+   constants are fitted to is what the library uses. */
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 
@@ -8,10 +8,15 @@
 #include <string.h>
 
 /* A line of the CSV of `bench --fit`; fit.py has the same struct. */
-typedef struct fit_row { int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, batch, kernel, splits; double seconds, weight; } fit_row;
+typedef struct fit_row {
+    int64_t m, n, k, lda, ldb, ldc, ta, tb, shift, batch, kernel, splits;
+    double seconds, weight;
+} fit_row;
 
 /* In tuned.def's order. */
-typedef struct fit_constants { double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c; } fit_constants;
+typedef struct fit_constants {
+    double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c;
+} fit_constants;
 typedef struct fit_gpu { double arch, sms, lanes, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
 
 static gpb_call call_of(const fit_row *r)
@@ -28,10 +33,19 @@ static gpb_call call_of(const fit_row *r)
 
 static gpb_facts facts_of(const fit_gpu *g)
 {
-    return (gpb_facts){ .gpu.arch = (int)g->arch, .gpu.sms = (int)g->sms, .gpu.bytes = INT64_C(1) << 40,
-                        .link.up_gbs = 50, .link.down_gbs = 50, .link.dma_gbs = 50,
-                        .link.call_s = 1e-6 * g->call_us, .host.cores = 16, .host.core_gflops = 60,
-                        .where[GPB_A].place = GPB_PLACE_DEVICE, .where[GPB_B].place = GPB_PLACE_DEVICE, .where[GPB_C].place = GPB_PLACE_DEVICE, .device = 1 };
+    return (gpb_facts){ .gpu.arch = (int)g->arch,
+                        .gpu.sms = (int)g->sms,
+                        .gpu.bytes = INT64_C(1) << 40,
+                        .link.up_gbs = 50,
+                        .link.down_gbs = 50,
+                        .link.dma_gbs = 50,
+                        .link.call_s = 1e-6 * g->call_us,
+                        .host.cores = 16,
+                        .host.core_gflops = 60,
+                        .where[GPB_A].place = GPB_PLACE_DEVICE,
+                        .where[GPB_B].place = GPB_PLACE_DEVICE,
+                        .where[GPB_C].place = GPB_PLACE_DEVICE,
+                        .device = 1 };
 }
 
 double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
@@ -39,9 +53,9 @@ double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
     const gpb_call call = call_of(r);
     const gpb_facts facts = facts_of(g);
     const gpb_generation gpu = { (int)g->arch, (int)g->lanes, g->ghz, g->memory_gbs, g->launch_us, g->pass };
-    const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share, c->alone, c->tile_us,
-                                      c->fixed_us, c->join_us, c->load, c->store, c->ta, c->tb, c->odd,
-                                      c->odd_c);
+    const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share,
+                                      c->alone, c->tile_us, c->fixed_us, c->join_us, c->load, c->store, c->ta,
+                                      c->tb, c->odd, c->odd_c);
     const gpb_case on = gpb_cost_case(&call, &facts, &gpu);
     const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[r->kernel], &tuned, &on);
     return 1e-6 * g->call_us + gpb_cost_seconds(&cost, (int)r->splits);
@@ -58,7 +72,8 @@ double fit_loss(const fit_row *rows, int count, const fit_constants *c, const fi
     return sum;
 }
 
-/* The model's choice by tuned.def as it was when this was compiled: the kernel's number, and the parts. math: as in gpb_policy. */
+/* The model's choice by tuned.def as it was when this was compiled: the kernel's number, and the parts. math:
+   as in gpb_policy. */
 int fit_choose(const fit_row *r, const fit_gpu *g, int math, int *splits)
 {
     const gpb_call call = call_of(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stand-in for libnvidia-ml.so.1, so that what the benches ask of it is tried where there is no GPU: one device that never changes. */
+/* A stand-in for libnvidia-ml.so.1, so that what the benches ask of it is tried where there is no GPU: one
+   device that never changes. */
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT int nvmlInit_v2(void) { return 0; }

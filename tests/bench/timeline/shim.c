@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A libcuda.so.1 in front of the real one ($TIMELINE_DRIVER), for the functions of driver.def: notes when those on a GEMM's way began and
-   ended, and passes everything on. If asked, it sets a timed event before and behind whatever takes the GPU's time: two calls more each. */
+/* A libcuda.so.1 in front of the real one ($TIMELINE_DRIVER), for the functions of driver.def: notes when
+   those on a GEMM's way began and ended, and passes everything on. If asked, it sets a timed event before and
+   behind whatever takes the GPU's time: two calls more each. */
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -16,7 +17,8 @@ static timeline_call calls[TIMELINE_CALLS];
 static int count;
 
 static struct {
-    CUresult (*create)(CUevent *, unsigned), (*record)(CUevent, CUstream), (*synchronize)(CUevent), (*elapsed)(float *, CUevent, CUevent);
+    CUresult (*create)(CUevent *, unsigned), (*record)(CUevent, CUstream);
+    CUresult (*synchronize)(CUevent), (*elapsed)(float *, CUevent, CUevent);
 } events;
 static CUevent event[EVENTS], base;
 static int used = -1;      /* < 0: not asked for */
@@ -59,15 +61,17 @@ static int mark(CUstream stream)
 static void note(const char *name, uint64_t begin, size_t amount, CUstream stream, int before)
 {
     if (count < TIMELINE_CALLS)
-        calls[count++] = (timeline_call){ .name = name, .begin = begin, .end = __rdtsc(), .amount = amount, .stream = stream, .event = before };
+        calls[count++] = (timeline_call){ .name = name, .begin = begin, .end = __rdtsc(), .amount = amount,
+                                          .stream = stream, .event = before };
 }
 
 /* Every function goes where its slot says. cuda.h renames some: NAME is what a function is really called. */
 #define QUOTED(name) #name
 #define NAME(name)   QUOTED(name)
-#define DRIVER(name)                                                  \
-    __attribute__((visibility("hidden"))) void *slot_##name;          \
-    __asm__(".text\n.globl " NAME(name) "\n.type " NAME(name) ", @function\n" NAME(name) ": jmp *slot_" #name "(%rip)\n");
+#define DRIVER(name)                                                         \
+    __attribute__((visibility("hidden"))) void *slot_##name;                 \
+    __asm__(".text\n.globl " NAME(name) "\n.type " NAME(name) ", @function\n" \
+            NAME(name) ": jmp *slot_" #name "(%rip)\n");
 #define OPTIONAL(name) DRIVER(name)
 #include "src/service/driver.def"
 #undef DRIVER
@@ -95,10 +99,12 @@ __attribute__((constructor)) static void connect(void)
 #define DRIVER(name) slot_##name = dlsym(driver, NAME(name));
 #define OPTIONAL(name) DRIVER(name)
 #include "src/service/driver.def"
-#define TIMED(name, params, args, amount, queue) \
-    real_##name = (CUresult (*) params)slot_##name, slot_##name = (void *)timed_##name;
+#define TIMED(name, params, args, amount, queue)   \
+    real_##name = (CUresult(*) params)slot_##name; \
+    slot_##name = (void *)timed_##name;
 #include "tests/bench/timeline/timed.def"
-    *(void **)&events.create = dlsym(driver, "cuEventCreate"), *(void **)&events.record = dlsym(driver, "cuEventRecord");
+    *(void **)&events.create = dlsym(driver, "cuEventCreate");
+    *(void **)&events.record = dlsym(driver, "cuEventRecord");
     *(void **)&events.synchronize = dlsym(driver, "cuEventSynchronize");
     *(void **)&events.elapsed = dlsym(driver, "cuEventElapsedTime");
 }

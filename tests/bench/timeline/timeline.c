@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the microseconds of a call go. Usage: timeline [--list] [--gpu] [--pinned] [--device] N ...: of the median of 101 calls of
-   N x N x N from ordinary host memory (or pinned, or on the device), what each of the driver's functions took, and between which
-   microseconds each was called. --list: the driver's calls one by one. --gpu: copies and kernels, when each was queued, could begin (all
-   before it on its stream was done) and was done; the GPU's clock begins some 10 us before the call's. $TIMELINE_DRIVER: the real
+/* Where the microseconds of a call go. Usage: timeline [--list] [--gpu] [--pinned] [--device] N ...: of the
+   median of 101 calls of N x N x N from ordinary host memory (or pinned, or on the device), what each of the
+   driver's functions took, and between which microseconds each was called. --list: the driver's calls one by
+   one. --gpu: copies and kernels, when each was queued, could begin (all before it on its stream was done)
+   and was done; the GPU's clock begins some 10 us before the call's. $TIMELINE_DRIVER: the real
    libcuda.so.1. */
 #include <cuda.h>
 
@@ -15,10 +16,12 @@
 
 #include "tests/bench/timeline/timeline.h"
 
-void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const float *alpha, const float *a,
-            const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
+            const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
+            const float *beta, float *c, const int *ldc);
 
-#define ROTATING 600e6      /* bytes of operands that take turns: more than the last cache, so that they come from memory */
+/* Bytes of operands that take turns: more than the last cache, so that they come from memory. */
+#define ROTATING 600e6
 
 enum { CALLS = 101, WARM = 20, NAMES = 16 /* more than timed.def has */ };
 
@@ -62,7 +65,9 @@ static float *matrix(int n, enum place place)
     if (!host && !(host = malloc(4 * count))) exit(1);
     for (size_t i = 0; i < count; i++) host[i] = (float)((double)rand() / RAND_MAX - 0.5);
     if (place != DEVICE) return host;
-    if (cuMemAlloc(&at, 4 * count) || cuMemcpyHtoDAsync(at, host, 4 * count, NULL) || cuStreamSynchronize(NULL)) exit(1);
+    if (cuMemAlloc(&at, 4 * count) || cuMemcpyHtoDAsync(at, host, 4 * count, NULL)
+        || cuStreamSynchronize(NULL))
+        exit(1);
     free(host);
     return (float *)(uintptr_t)at;
 }
@@ -70,8 +75,8 @@ static float *matrix(int n, enum place place)
 static void print_list(const record *r, double us)
 {
     for (int i = 0; i < r->made; i++)
-        printf("  %9.2f %7.2f  %-24s %zu\n", us * (double)(r->of[i].begin - r->begin), us * (double)(r->of[i].end - r->of[i].begin),
-               r->of[i].name, r->of[i].amount);
+        printf("  %9.2f %7.2f  %-24s %zu\n", us * (double)(r->of[i].begin - r->begin),
+               us * (double)(r->of[i].end - r->of[i].begin), r->of[i].name, r->of[i].amount);
 }
 
 /* In microseconds: queued, could begin, was done; what, how much, on which of its streams. */
@@ -80,22 +85,27 @@ static void print_gpu(const record *r, double us)
     for (int i = 0; i < r->made; i++) {
         const timeline_call *call = &r->of[i];
         if (call->event < 0) continue;
-        printf("  %9.1f %9.1f %9.1f %8.1f  %-18s %9zu  %03x\n", us * (double)(call->begin - r->begin), 1e3 * (double)call->gpu_begin_ms,
-               1e3 * (double)call->gpu_end_ms, 1e3 * (double)(call->gpu_end_ms - call->gpu_begin_ms), call->name, call->amount,
+        printf("  %9.1f %9.1f %9.1f %8.1f  %-18s %9zu  %03x\n", us * (double)(call->begin - r->begin),
+               1e3 * (double)call->gpu_begin_ms, 1e3 * (double)call->gpu_end_ms,
+               1e3 * (double)(call->gpu_end_ms - call->gpu_begin_ms), call->name, call->amount,
                (unsigned)((uintptr_t)call->stream >> 4 & 0xfff));
     }
 }
 
-/* When the first call of that name began and the last one ended; of queries, those that were answered with yes. */
+/* When the first call of that name began and the last one ended; of queries, those that were answered with
+   yes. */
 static void print_milestones(const record *r, const char *name, double us)
 {
     const timeline_call *first = NULL, *last = NULL;
     for (int i = 0; i < r->made; i++)
-        if (strncmp(r->of[i].name, name, strlen(name)) == 0 && (strcmp(name, "cuEventQuery") != 0 || r->of[i].amount)) {
+        if (strncmp(r->of[i].name, name, strlen(name)) == 0
+            && (strcmp(name, "cuEventQuery") != 0 || r->of[i].amount)) {
             if (!first) first = &r->of[i];
             last = &r->of[i];
         }
-    if (first) printf("  %s %.1f to %.1f;", name, us * (double)(first->begin - r->begin), us * (double)(last->end - r->begin));
+    if (first)
+        printf("  %s %.1f to %.1f;", name, us * (double)(first->begin - r->begin),
+               us * (double)(last->end - r->begin));
 }
 
 static void print(int n, const record *r, double us)
@@ -106,20 +116,25 @@ static void print(int n, const record *r, double us)
         int at = 0;
         while (sums[at].name && strcmp(sums[at].name, r->of[i].name) != 0 && at < NAMES - 1) at++;
         sums[at].name = r->of[i].name;
-        sums[at].calls++, sums[at].cycles += r->of[i].end - r->of[i].begin, sums[at].amount += r->of[i].amount;
+        sums[at].calls++;
+        sums[at].cycles += r->of[i].end - r->of[i].begin;
+        sums[at].amount += r->of[i].amount;
         in_driver += r->of[i].end - r->of[i].begin;
     }
     const double total = us * (double)(r->end - r->begin);
     printf("n = %d: %.1f us, %.1f of them in the driver\n", n, total, us * (double)in_driver);
     for (int i = 0; i < NAMES && sums[i].name; i++) {
         const struct sum *s = &sums[i];
-        printf("  %-24s %4d calls %8.1f us, %6.2f each", s->name, s->calls, us * (double)s->cycles, us * (double)s->cycles / s->calls);
-        if (s->amount) printf(strcmp(s->name, "cuEventQuery") == 0 ? ", %zu of them yes" : ", %zu bytes", s->amount);
+        printf("  %-24s %4d calls %8.1f us, %6.2f each", s->name, s->calls, us * (double)s->cycles,
+               us * (double)s->cycles / s->calls);
+        if (s->amount)
+            printf(strcmp(s->name, "cuEventQuery") == 0 ? ", %zu of them yes" : ", %zu bytes", s->amount);
         printf("\n");
     }
-    static const char *const milestones[] = { "cuMemcpyHtoD", "cuLaunch", "cuMemcpyDtoH", "cuMemcpy2D", "cuEventQuery",
-                                              "cuStreamSynchronize" };
-    for (size_t i = 0; i < sizeof milestones / sizeof *milestones; i++) print_milestones(r, milestones[i], us);
+    static const char *const milestones[] = { "cuMemcpyHtoD", "cuLaunch",     "cuMemcpyDtoH",
+                                              "cuMemcpy2D",   "cuEventQuery", "cuStreamSynchronize" };
+    for (size_t i = 0; i < sizeof milestones / sizeof *milestones; i++)
+        print_milestones(r, milestones[i], us);
     printf(" end %.1f us\n", total);
 }
 
@@ -130,7 +145,9 @@ int main(int argc, char **argv)
     const double us = cycle_us();
     CUdevice gpu;
     CUcontext context;
-    if (cuInit(0) || cuDeviceGet(&gpu, 0) || cuDevicePrimaryCtxRetain(&context, gpu) || cuCtxPushCurrent(context)) return 1;
+    if (cuInit(0) || cuDeviceGet(&gpu, 0) || cuDevicePrimaryCtxRetain(&context, gpu)
+        || cuCtxPushCurrent(context))
+        return 1;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0) list = true;
         else if (strcmp(argv[i], "--gpu") == 0) gpu_times = true;
@@ -141,8 +158,13 @@ int main(int argc, char **argv)
         const float one = 1, zero = 0;
         enum { MOST_SETS = 64 };
         float *a[MOST_SETS], *b[MOST_SETS], *c[MOST_SETS];
-        const int fit = (int)(ROTATING / (12.0 * n * n)), sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit;
-        for (int x = 0; x < sets; x++) a[x] = matrix(n, place), b[x] = matrix(n, place), c[x] = matrix(n, place);
+        const int fit = (int)(ROTATING / (12.0 * n * n));
+        const int sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit;
+        for (int x = 0; x < sets; x++) {
+            a[x] = matrix(n, place);
+            b[x] = matrix(n, place);
+            c[x] = matrix(n, place);
+        }
         record records[CALLS];
         for (int x = -WARM; x < CALLS; x++) {
             record r = { .begin = 0 };

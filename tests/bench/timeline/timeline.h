@@ -15,7 +15,8 @@ typedef struct timeline_call {
     size_t amount;            /* a copy's bytes; a kernel's blocks; 1: an event that had happened */
     void *stream;
     int event;                /* < 0: none */
-    float gpu_begin_ms, gpu_end_ms;      /* since timeline_restart: all before it on its stream was done; it was done */
+    float gpu_begin_ms;      /* since timeline_restart: all before it on its stream was done; it was done */
+    float gpu_end_ms;
 } timeline_call;
 
 __attribute__((visibility("default"))) const timeline_call *timeline_calls(int *made);
