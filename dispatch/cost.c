@@ -9,7 +9,7 @@
 #include "dispatch/numbers.h"
 #include "dispatch/packing.h"
 #include "dispatch/plan.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 
 /* ceil(x) for x >= 0. */
 static double whole(double x)
@@ -81,7 +81,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
                     .k = (double)gpb_call_depth(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms,
-                    .element = (double)gpb_call_element(call), .peak_s = 1e-9 / (gpu->lanes * gpu->ghz),
+                    .element = (double)gpb_call_element(call), .peak_s = 1e-9 / (gpu->fma_per_sm * gpu->ghz),
                     .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     for (int x = 0; x < GPB_OPERANDS; x++) {
@@ -131,7 +131,7 @@ static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const g
     for (int x = 0; x < GPB_OPERANDS; x++) {
         if (!gpb_packing_of(kernel, on->call, on->facts, x)) continue;
         passed += on->elements[x] * (x == GPB_C ? 1 : slowdown(tuned, on, x));
-        launches += x != GPB_B || kernel->form != GPB_FORM_SPLIT;
+        launches += x != GPB_B || kernel->form != GPB_FORM_SLICED;
     }
     return launches * on->launch_s + 2 * on->element * passed * on->passed_s;
 }
@@ -139,12 +139,12 @@ static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const g
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const gpb_call *call = on->call;
-    const bool split = kernel->form == GPB_FORM_SPLIT;
+    const bool sliced = kernel->form == GPB_FORM_SLICED;
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
-    /* A SPLIT kernel computes tiles in pairs, one above the other: kernels/split/work.cuh. */
-    const double rows = split ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
+    /* A SLICED kernel computes tiles in pairs, one above the other: kernels/sliced/work.cuh. */
+    const double rows = sliced ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
     /* Bytes that it reads of an element: two slices of two bytes, or one slice. */
-    const double element = split && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
+    const double element = sliced && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
     const double places = on->sms * tuned->blocks, per_place = 1 / places;
     const double tiles = rows * along(call->n, shift_n) * on->batch;
@@ -152,8 +152,8 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks,
-        .slices = on->k > 0 ? along(call->k, shift_k) : 0,
-        .slice_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
+        .k_tiles = on->k > 0 ? along(call->k, shift_k) : 0,
+        .k_tile_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store
                        * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
@@ -168,32 +168,32 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
 static double together(double a, double b) { return (a * a + a * b + b * b) / (a + b + 1e-30); }
 
 /* Whole rounds of pairs of tiles, then an incomplete one, which is cut along k and may then take several
-   rounds: kernels/split/work.cuh. fp16x3_mma computes single tiles and cuts none. Its figures in tuned.def
+   rounds: kernels/sliced/work.cuh. fp16x3_mma computes single tiles and cuts none. Its figures in tuned.def
    are predictions that were fitted with parts that take one round, so they are used with such parts. */
 static double in_clusters(const gpb_kernel_cost *c)
 {
-    const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SPLIT_CLUSTER);
-    const uint32_t chunks = (uint32_t)min(c->slices, 1e9);
-    const double units = c->tiles / GPB_SPLIT_CLUSTER, rounds = (double)(int64_t)min(units / clusters, 1e15);
+    const uint32_t clusters = (uint32_t)max(1, (int)c->places / GPB_SLICED_CLUSTER);
+    const uint32_t chunks = (uint32_t)min(c->k_tiles, 1e9);
+    const double units = c->tiles / GPB_SLICED_CLUSTER, rounds = (double)(int64_t)min(units / clusters, 1e15);
     const uint32_t rest = (uint32_t)min(units - rounds * clusters, clusters);
     const bool once = !gpb_kernel_table_can(c->kernel, GPB_CAP_CUTS_TAIL);
-    const uint32_t parts = !rest ? 1 : once ? gpb_split_parts_once(rest, clusters, chunks)
-                                            : gpb_split_parts(rest, clusters, chunks,
+    const uint32_t parts = !rest ? 1 : once ? gpb_sliced_tail_parts_once(rest, clusters, chunks)
+                                            : gpb_sliced_tail_parts(rest, clusters, chunks,
                                                               gpb_plan_slices(c->kernel));
     const uint32_t last = (rest * parts + clusters - 1) / clusters;        /* rounds that the parts take */
-    double slices = c->slices * rounds + last * whole(c->slices / parts);
+    double k_tiles = c->k_tiles * rounds + last * whole(c->k_tiles / parts);
     double fixed = (rounds + last) * c->tuned->tile_us * 1e-6 + (parts > 1 ? c->part_fixed_s : 0);
-    return together(slices * c->slice_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
+    return together(k_tiles * c->k_tile_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
 }
 
 /* Every Stream-K block has the same number of k-tiles; whole tiles follow in whole rounds. */
 static double in_equal_shares(const gpb_kernel_cost *c)
 {
     const gpb_tuned *t = c->tuned;
-    const double rounds = c->tiles / c->streamk.sharers;
-    const double side_by_side = whole(c->streamk.sharers * c->per_sm - 1e-9);
+    const double rounds = c->tiles / c->streamk.blocks;
+    const double side_by_side = whole(c->streamk.blocks * c->per_sm - 1e-9);
     const double loop = rounds * max(t->per_alone, side_by_side * t->per_share);
-    return together(loop * c->slices * c->slice_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
+    return together(loop * c->k_tiles * c->k_tile_s, c->memory_s) + whole(rounds) * t->tile_us * 1e-6
            + gpb_streamk_fixup_s(c->kernel, c->streamk) + c->other_s;
 }
 
@@ -201,22 +201,23 @@ static double in_equal_shares(const gpb_kernel_cost *c)
    smaller. r blocks on a multiprocessor run at r times the rate of one, up to the multiprocessor's best. */
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
-    if (c->kernel->form == GPB_FORM_SPLIT) return in_clusters(c);
-    if (splits <= 1 && c->streamk.sharers) return in_equal_shares(c);
+    if (c->kernel->form == GPB_FORM_SLICED) return in_clusters(c);
+    if (splits <= 1 && c->streamk.blocks) return in_equal_shares(c);
     const gpb_tuned *t = c->tuned;
     const bool cut = splits > 1;
-    double blocks = cut ? c->tiles * splits : c->tiles, slices = cut ? whole(c->slices / splits) : c->slices;
+    double blocks = cut ? c->tiles * splits : c->tiles;
+    double k_tiles = cut ? whole(c->k_tiles / splits) : c->k_tiles;
     double waves = (double)(int64_t)min(blocks * c->per_place + 1e-9, 1e15);
     double rest = whole((blocks - waves * c->places) * c->per_sm - 1e-9);
     double loop = waves * t->blocks * t->per_share + (rest > 0 ? max(t->per_alone, rest * t->per_share) : 0);
     double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6
                    + (cut ? c->part_fixed_s + splits * c->part_s : 0);
-    return together(loop * slices * c->slice_s, c->memory_s) + fixed + c->other_s;
+    return together(loop * k_tiles * c->k_tile_s, c->memory_s) + fixed + c->other_s;
 }
 
 double gpb_cost_min_cut(const gpb_kernel_cost *c)
 {
-    double loop = c->tiles * c->per_sm * c->slices * c->slice_s * c->tuned->per_share;
+    double loop = c->tiles * c->per_sm * c->k_tiles * c->k_tile_s * c->tuned->per_share;
     return max(loop, c->memory_s) + c->tuned->tile_us * 1e-6 + c->part_fixed_s + 2 * c->part_s + c->other_s;
 }
 
@@ -225,7 +226,7 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
     double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6
-                   + (kernel->form == GPB_FORM_SPLIT ? on->launch_s : 0);
+                   + (kernel->form == GPB_FORM_SLICED ? on->launch_s : 0);
     double fmas = rows * cols * on->k * on->batch;
     double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* the least that any form reads */

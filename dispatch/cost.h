@@ -16,7 +16,7 @@ typedef struct gpb_tuned {
     int arch;
     int blocks;                  /* blocks on a multiprocessor */
     double per_share, per_alone; /* 1 / share of a multiprocessor's FMA peak that the loop over k reaches:
-                                    with all its blocks; with one block (not for SPLIT kernels) */
+                                    with all its blocks; with one block (not for SLICED kernels) */
     double tile_us;              /* the beginning and end of a tile */
     double fixed_us;             /* of a call, beyond all else */
     double join_us;              /* of a call whose k is cut, in addition */
@@ -62,8 +62,8 @@ typedef struct gpb_kernel_cost {
     double tiles;                /* of C, over all members of a batch */
     double places;               /* blocks that the GPU holds at once */
     double per_place, per_sm;    /* its inverse; the inverse of the number of multiprocessors */
-    double slices;               /* k-tiles along k */
-    double slice_s;              /* one k-tile of one tile of C at the FMA peak of a multiprocessor, with the
+    double k_tiles;              /* k-tiles along k */
+    double k_tile_s;             /* one k-tile of one tile of C at the FMA peak of a multiprocessor, with the
                                     operands stored as they are */
     double memory_s;             /* to move the least that must be moved */
     double other_s;              /* fixed costs, packing */

@@ -175,10 +175,10 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
     for (int x = 0; x < GPB_C; x++)
         staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
     /* Not if C at home has beta C in it already, because then a tile cannot be fetched again. */
-    plan->speculative = plan->kernel->form == GPB_FORM_SPLIT && gpb_call_multiplies(call) && once
+    plan->speculative = plan->kernel->form == GPB_FORM_SLICED && gpb_call_multiplies(call) && once
                         && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
-    if (plan->kernel->form == GPB_FORM_SPLIT)
+    if (plan->kernel->form == GPB_FORM_SLICED)
         plan->slicer = gpb_kernel_table_slicer(facts->gpu.arch, plan->kc, gpb_plan_slices(plan->kernel));
     plan->crew = staged && up + c * batch >= (facts->learnt.contended ? CONTENDED_BYTES : CREW_BYTES);
     plan->past_caches = c >= PAST_BYTES;

@@ -3,13 +3,14 @@
 #include "dispatch/generation.h"
 
 static const gpb_generation generations[] = {
-#define GPU(arch, lanes, ghz, memory_gbs, launch_us, pass) { arch, lanes, ghz, memory_gbs, launch_us, pass },
+#define GPU(arch, fma_per_sm, ghz, memory_gbs, launch_us, pass) \
+    { arch, fma_per_sm, ghz, memory_gbs, launch_us, pass },
 #define TUNED(...)
-#define STAND_IN(...)
+#define FALLBACK(...)
 #include "dispatch/tuned.def"
 #undef GPU
 #undef TUNED
-#undef STAND_IN
+#undef FALLBACK
 };
 
 const gpb_generation *gpb_generation_of(int arch)

@@ -5,7 +5,7 @@
 
 typedef struct gpb_generation {
     int arch;                    /* its first compute capability */
-    int lanes;                   /* FP32 FMA lanes of a multiprocessor */
+    int fma_per_sm;              /* FP32 FMA units of a multiprocessor */
     double ghz;                  /* a usual clock */
     double memory_gbs;           /* what a copy kernel reaches */
     double launch_us;            /* one more kernel in a call */

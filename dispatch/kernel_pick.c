@@ -23,21 +23,21 @@
 
 static const gpb_tuned tuned[] = {
 #define GPU(...)
-#define STAND_IN(...)
+#define FALLBACK(...)
 #define TUNED(kernel, ...) GPB_TUNED(GPB_KERNEL_##kernel, __VA_ARGS__),
 #include "dispatch/tuned.def"
 #undef TUNED
 };
 enum { TUNED_COUNT = sizeof tuned / sizeof *tuned };  /* in the order of generations, as fit.py writes it */
 
-static const enum gpb_kernel_row stand_ins[] = {
+static const enum gpb_kernel_row fallbacks[] = {
 #define TUNED(...)
-#undef STAND_IN
-#define STAND_IN(kernel) GPB_KERNEL_##kernel,
+#undef FALLBACK
+#define FALLBACK(kernel) GPB_KERNEL_##kernel,
 #include "dispatch/tuned.def"
 #undef GPU
 #undef TUNED
-#undef STAND_IN
+#undef FALLBACK
 };
 
 /* The figures of a kernel on this generation. A kernel without a row counts as slow. */
@@ -125,7 +125,7 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     parts_choice chosen = parts_of(cost, call, 1);
     /* the least k-tiles of a part, though the last may have fewer */
     const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;
-    double most = cost->slices / deep;
+    double most = cost->k_tiles / deep;
     double bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
@@ -174,13 +174,13 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     return best;
 }
 
-/* The kernel for what a SPLIT kernel leaves. */
+/* The kernel for what a SLICED kernel leaves. */
 static const gpb_kernel *fallback(int arch)
 {
     int i = 0;
     /* one of them runs: test_plan.c */
-    while (!gpb_kernel_table_runs(gpb_kernels[stand_ins[i]].image, arch)) i++;
-    return &gpb_kernels[stand_ins[i]];
+    while (!gpb_kernel_table_runs(gpb_kernels[fallbacks[i]].image, arch)) i++;
+    return &gpb_kernels[fallbacks[i]];
 }
 
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
@@ -202,8 +202,8 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
                                 bool no_workspace)
 {
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
-    const unsigned strided = 1u << GPB_FORM_STRIDED, split = 1u << GPB_FORM_SPLIT,
-        sliced = 1u << GPB_MATH_FP16X3;
+    const unsigned strided = 1u << GPB_FORM_STRIDED, sliced = 1u << GPB_FORM_SLICED,
+        fp16x3 = 1u << GPB_MATH_FP16X3;
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, no_workspace);
     gpb_choice best;
@@ -214,15 +214,15 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
         /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = no_workspace || k == 0 ? strided : ~0u;
         if (k < LEAST_SLICED_K) {
-            math &= ~sliced;
-            forms &= ~split;
+            math &= ~fp16x3;
+            forms &= ~sliced;
         }
         best = fastest(call, facts, math, forms, no_workspace, shares);
     }
     if (!best.kernel) return best;
     if (policy->splits > 0 && !no_workspace) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
-    if (best.kernel->form == GPB_FORM_SPLIT) best.fallback = fallback(facts->gpu.arch);
+    if (best.kernel->form == GPB_FORM_SLICED) best.fallback = fallback(facts->gpu.arch);
     /* Rounded as in the memo below, so that a plan does not depend on earlier calls. */
     best.seconds = (float)best.seconds;
     return best;
@@ -278,7 +278,7 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SPLIT ? fallback(arch) : NULL, splits, shares
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(arch) : NULL, splits, shares
                          && splits == 1, seconds };
 }
 

@@ -8,7 +8,7 @@
 #include "dispatch/kernel_table.h"
 #include "dispatch/policy.h"
 
-/* kernel NULL: no row runs here. fallback: set beside a SPLIT kernel, else NULL. splits >= 1. streamk:
+/* kernel NULL: no row runs here. fallback: set beside a SLICED kernel, else NULL. splits >= 1. streamk:
    Stream-K is allowed (streamk.h). seconds: the prediction. */
 typedef struct gpb_choice { const gpb_kernel *kernel,
                             *fallback; int splits; bool streamk; double seconds; } gpb_choice;

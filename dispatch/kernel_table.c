@@ -21,10 +21,10 @@ const gpb_kernel gpb_kernels[] = {
 };
 
 const gpb_slicer gpb_slicers[GPB_SLICERS] = {
-#define SPLITTER(name, image, most, sharers)                                                              \
-    { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), GPB_IMAGE_##image, most, sharers },
-#include "kernels/split.def"
-#undef SPLITTER
+#define SLICER(name, image, most, cluster)                                                                \
+    { GPB_STR(GPB_SLICER_SYMBOL(s, name)), GPB_IMAGE_##image, most, cluster },
+#include "kernels/slicer.def"
+#undef SLICER
 };
 
 const int gpb_kernel_count = GPB_KERNELS;

@@ -48,7 +48,7 @@ enum gpb_kernel_row {
     GPB_KERNELS
 };
 
-/* The kernel that makes the slices for a SPLIT kernel: a row of split.def. */
+/* The kernel that makes the slices for a SLICED kernel: a row of slicer.def. */
 typedef struct gpb_slicer {
     const char *symbol;   /* in the image */
     enum gpb_image image;
@@ -57,9 +57,9 @@ typedef struct gpb_slicer {
 } gpb_slicer;
 
 enum gpb_slicer_row {
-#define SPLITTER(name, image, most, sharers) GPB_SLICER_##name,
-#include "kernels/split.def"
-#undef SPLITTER
+#define SLICER(name, image, most, cluster) GPB_SLICER_##name,
+#include "kernels/slicer.def"
+#undef SLICER
     GPB_SLICERS
 };
 
@@ -81,7 +81,7 @@ static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap c
 
 /* The row of that name, or NULL. */
 const gpb_kernel *gpb_kernel_table_find(const char *name);
-/* The first row of split.def that runs there and cuts operands of depth k into that many slices. */
+/* The first row of slicer.def that runs there and cuts operands of depth k into that many slices. */
 const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices);
 /* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
 int gpb_kernel_table_runs(enum gpb_image image, int arch);

@@ -34,5 +34,5 @@ bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_fa
         return kernel->form == GPB_FORM_PADDED_C
                || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
-    return kernel->form == GPB_FORM_SPLIT || !is_padded(kernel, call, facts, x);
+    return kernel->form == GPB_FORM_SLICED || !is_padded(kernel, call, facts, x);
 }

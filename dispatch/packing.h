@@ -10,7 +10,7 @@
 /* True if the operand must be packed. A panel of a host operand arrives on the GPU column-major, with a
    leading dimension in multiples of 64. For a PADDED row that is enough if op is N and the sizes are
    multiples of the tile (panels are cut at multiples of 256, so the whole sizes decide). All other operands
-   go through gpb_spack, and those of a SPLIT row through gpb_ssplit. C needs a workspace if the row asks for
+   go through gpb_spack, and those of a SLICED row through gpb_sslice. C needs a workspace if the row asks for
    it, or if only a triangle of it may be written in place. */
 bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                     enum gpb_operand x);

@@ -10,7 +10,7 @@
 #include "dispatch/packing.h"
 #include "dispatch/predict.h"
 #include "dispatch/streamk.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 
 #define SATURATED (INT64_C(1) << 59)     /* ten of these still fit into an int64_t; a multiple of 1024 */
 /* Panels are cut at multiples of this, which is a multiple of every tile and makes rows multiples of 1024
@@ -42,11 +42,11 @@ static int64_t area(int64_t rows, int64_t cols, int64_t group, size_t element)
 }
 
 /* Bytes of `group` operands of rows x k after slicing. */
-static int64_t split_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
+static int64_t sliced_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
 {
-    /* gpb_split_bytes itself would overflow, far beyond any memory. */
+    /* gpb_sliced_bytes itself would overflow, far beyond any memory. */
     const bool beyond = area(rows, k, 1, sizeof(float)) >= SATURATED / 16;
-    return beyond ? SATURATED : product(gpb_split_bytes(rows, k, gpb_plan_slices(kernel)), group);
+    return beyond ? SATURATED : product(gpb_sliced_bytes(rows, k, gpb_plan_slices(kernel)), group);
 }
 
 /* Sets a panel of that extent, in one strip. */
@@ -72,22 +72,23 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
     const bool strips = a->strip < a->extent || b->strip < b->extent;
     return plan->streamk && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
            && ((strips && gpb_streamk_is_deep(plan->kc))
-               || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).sharers);
+               || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).blocks);
 }
 
-/* Bytes for partial sums: of all parts if k is cut; of Stream-K; or of the tiles whose k a SPLIT kernel cuts,
-   with its counters and the padding up to a multiple of GPB_PLAN_ALIGNED. */
+/* Bytes for partial sums: of all parts if k is cut; of Stream-K; or of the tiles whose k a SLICED kernel
+   cuts, with its counters and the padding up to a multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1)
         return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits),
                     element);
-    if (kernel->form != GPB_FORM_SPLIT)
+    if (kernel->form != GPB_FORM_SLICED)
         return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
-    const int64_t tiles = gpb_split_room((facts->gpu.sms + 1) / GPB_SPLIT_CLUSTER, max(tile, wide));
-    return rounded_up(tiles + GPB_SPLIT_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
+    const int64_t clusters = (facts->gpu.sms + 1) / GPB_SLICED_CLUSTER;
+    const int64_t tiles = gpb_sliced_partial_bytes(clusters, max(tile, wide));
+    return rounded_up(tiles + GPB_SLICED_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
 /* Bytes of an operand's panels in strips; see gpb_plan_strip_bytes. */
@@ -99,11 +100,11 @@ static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t elem
 }
 
 /* The same after slicing. */
-static int64_t strips_split(const gpb_plan *plan, enum gpb_operand x)
+static int64_t strips_sliced(const gpb_plan *plan, enum gpb_operand x)
 {
     const gpb_panels *p = &plan->panel[x];
     return product(ceil_div(p->extent, p->strip),
-                   split_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
+                   sliced_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
 }
 
 /* Two buffers if more than one panel comes: one arrives while the other is in use. */
@@ -123,22 +124,22 @@ static void count_buffers(gpb_plan *plan, const gpb_call *call)
 static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const bool split = kernel->form == GPB_FORM_SPLIT;
+    const bool sliced = kernel->form == GPB_FORM_SLICED;
     gpb_panels *p = &plan->panel[x];
     const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x));
     const int64_t depth = rounded_up(plan->kc, kernel->bk);
-    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), split ? GPB_PLAN_ALIGNED : 1),
+    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), sliced ? GPB_PLAN_ALIGNED : 1),
                                p->buffers) : 0;
-    p->bytes_packed = !p->packs ? 0 : split ? strips_split(plan, x)
+    p->bytes_packed = !p->packs ? 0 : sliced ? strips_sliced(plan, x)
                       : area(extent, depth, plan->group, element);
-    p->bytes_wide = plan->wide ? split_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
+    p->bytes_wide = plan->wide ? sliced_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
 }
 
 /* Sets the bytes of C, whose blocks are A's extent by B's. */
 static void measure_written(gpb_plan *plan, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t grain = kernel->form == GPB_FORM_SPLIT ? GPB_PLAN_ALIGNED : 1;
+    const int64_t grain = kernel->form == GPB_FORM_SLICED ? GPB_PLAN_ALIGNED : 1;
     const int64_t m = plan->panel[GPB_A].extent, n = plan->panel[GPB_B].extent;
     gpb_panels *p = &plan->panel[GPB_C];
     p->bytes = comes ? product(rounded_up(area(m, n, plan->group, element), grain), p->buffers) : 0;
@@ -235,13 +236,13 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
     return true;
 }
 
-/* The SPLIT kernel for blocks that FP16 slices cannot represent, or NULL if it does not run here. */
+/* The SLICED kernel for blocks that FP16 slices cannot represent, or NULL if it does not run here. */
 static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SPLIT || !gpb_call_multiplies(call))
+    if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SLICED || !gpb_call_multiplies(call))
         return NULL;
     for (int i = 0; i < gpb_kernel_count; i++)
-        if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SPLIT
+        if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SLICED
             && gpb_kernel_table_runs(gpb_kernels[i].image, facts->gpu.arch))
             return &gpb_kernels[i];
     return NULL;

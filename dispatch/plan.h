@@ -9,7 +9,7 @@
 /* The most bytes in a column of a C that goes home to host memory. A column goes home in one chunk, so that
    it is committed at once. */
 #define GPB_PLAN_LONGEST_COLUMN (2 << 20)
-/* Slices lie at multiples of this many bytes (split.h). */
+/* Slices lie at multiples of this many bytes (sliced.h). */
 #define GPB_PLAN_ALIGNED 1024
 
 /* How long calls wait for a start if nothing else limits it. Eight GPUs without persistence mode need half of
@@ -22,7 +22,7 @@ typedef struct gpb_panels {
                                     extent by B's */
     int64_t strip;               /* A, B: how many of these come at a time */
     int buffers;                 /* 1 or 2 of equal size */
-    bool packs;                  /* goes through gpb_spack (for a SPLIT kernel A and B through gpb_ssplit), or
+    bool packs;                  /* goes through gpb_spack (A and B of a SLICED kernel through gpb_sslice), or
                                     C through gpb_sunpack and a workspace */
     int64_t bytes;               /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_packed;        /* arena: the padded workspace, or the slices; 0 if none */
@@ -38,7 +38,7 @@ typedef struct gpb_panels {
 
    If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel gets k = 0. The bytes below
    do not include the address tables of a pointer-array batch, 48 bytes a member and more
-   (src/run/address_table.c). Each of the bytes is a multiple of 256, or for a SPLIT kernel of
+   (src/run/address_table.c). Each of the bytes is a multiple of 256, or for a SLICED kernel of
    GPB_PLAN_ALIGNED, and that kernel's arena begins at such a multiple, too. */
 typedef struct gpb_plan {
     bool gpu;
@@ -54,19 +54,19 @@ typedef struct gpb_plan {
     const gpb_kernel *kernel;
     gpb_panels panel[GPB_OPERANDS];
     int64_t kc, group;
-    const gpb_kernel *fallback;  /* beside a SPLIT kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD)
+    const gpb_kernel *fallback;  /* beside a SLICED kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
                                     multiply; else NULL */
-    const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SPLIT kernel for blocks whose
+    const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SLICED kernel for blocks whose
                                     range is too wide for those (level 1 of gemm_args.h). Without it the
                                     fallback computes them */
-    const gpb_slicer *slicer;    /* NULL, or beside a SPLIT kernel the kernel that slices panels of depth kc;
+    const gpb_slicer *slicer;    /* NULL, or beside a SLICED kernel the kernel that slices panels of depth kc;
                                     for less deep panels it may be another one */
     int splits;                  /* split-K: the parts that each launch cuts k into, which gpb_sreduce adds
-                                    up; 0, 1: not cut. Not for SPLIT kernels */
+                                    up; 0, 1: not cut. Not for SLICED kernels */
     bool streamk;                /* launches may use Stream-K where it pays (streamk.h) */
     int64_t bytes_parts;         /* arena: partial sums of split-K or Stream-K */
-    bool speculative;            /* beside a SPLIT kernel: tiles are computed without the fallback kernels
+    bool speculative;            /* beside a SLICED kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */
     bool past_caches;            /* C is stored past the caches */
@@ -85,7 +85,7 @@ static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
     return bytes;
 }
 
-/* Number of slices that a SPLIT kernel cuts an element into. */
+/* Number of slices that a SLICED kernel cuts an element into. */
 static inline int gpb_plan_slices(const gpb_kernel *kernel)
 {
     return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;

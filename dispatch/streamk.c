@@ -43,9 +43,9 @@ static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
     return blocks ? max(ALONE, (double)ceil_div(blocks, sms) / blocks_of(kernel)) : 0;
 }
 
-double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share)
+double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk streamk)
 {
-    const double most_parts = (double)(share.sharers / share.tiles + 2);
+    const double most_parts = (double)(streamk.blocks / streamk.tiles + 2);
     return JOIN_S
            + most_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
@@ -53,19 +53,19 @@ double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share)
 gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)
 {
     const int places = places_of(kernel, sms);
-    const int64_t slices = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
+    const int64_t k_tiles = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
     if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k)))
         return (gpb_streamk){ 0 };
     const bool few = tiles * MOST_PARTS < places;
-    const gpb_streamk share = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS
+    const gpb_streamk streamk = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS
                                 : places };
     const gpb_generation *generation = gpb_generation_of(arch);
-    const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)slices * blocks_of(kernel)
-                           / (1e9 * PEAK * generation->lanes * generation->ghz);
+    const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)k_tiles * blocks_of(kernel)
+                           / (1e9 * PEAK * generation->fma_per_sm * generation->ghz);
     const double whole = (double)(tiles / places) + round_of(kernel, rest, sms);
-    const double even = (double)tiles / share.sharers * (few ? round_of(kernel, share.sharers, sms) : 1);
-    const bool pays = (whole - even) * round_s > MARGIN * gpb_streamk_fixup_s(kernel, share);
-    return pays && share.tiles * slices >= share.sharers ? share : (gpb_streamk){ 0 };
+    const double even = (double)tiles / streamk.blocks * (few ? round_of(kernel, streamk.blocks, sms) : 1);
+    const bool pays = (whole - even) * round_s > MARGIN * gpb_streamk_fixup_s(kernel, streamk);
+    return pays && streamk.tiles * k_tiles >= streamk.blocks ? streamk : (gpb_streamk){ 0 };
 }
 
 bool gpb_streamk_is_deep(int64_t k) { return k >= DEEP; }

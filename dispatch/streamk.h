@@ -10,10 +10,11 @@
 
 #include "dispatch/kernel_table.h"
 
-/* `shared` and `sharers` of gemm_args.h. sharers == 0: no Stream-K, each block computes a whole tile. */
+/* `streamk_tiles` and `streamk_blocks` of gemm_args.h. blocks == 0: no Stream-K, each block computes a whole
+   tile. */
 typedef struct gpb_streamk {
     int64_t tiles;
-    int sharers;
+    int blocks;
 } gpb_streamk;
 
 /* For one launch with that many tiles over all members, k > 0. */
@@ -21,7 +22,7 @@ gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int6
 /* True if k is deep enough for Stream-K to pay even in a launch with less than one round of tiles. */
 bool gpb_streamk_is_deep(int64_t k);
 /* Seconds that adding up the partial sums takes. */
-double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk share);
+double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk streamk);
 /* Bytes for the partial sums of any launch; 0: this kernel has no Stream-K, or not here. */
 int64_t gpb_streamk_bytes(const gpb_kernel *kernel, int sms);
 /* True if there is room for them: at most an eighth of the memory, because panels need it more. */

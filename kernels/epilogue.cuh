@@ -73,7 +73,7 @@ static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t,
 {
     constexpr int V = GPB_VECTOR<T>;
     const gpb_target<T> to = gpb_target_of(t);
-    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const gpb_origin at = gpb_origin_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - i, cols = (int)min(to.n - at.j0, (int64_t)BN) - j;
     T *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;
 #pragma unroll

@@ -33,24 +33,24 @@ typedef struct gpb_gemm_args {
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
     int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a ... , unless items is given */
     const gpb_gemm_item *items;            /* NULL, or a device array of `batch` address triples that replace a, b, c */
-    /* splits > 1: k is cut into so many parts of whole slices (bk); part s of member l goes raw, without alpha and beta, to
-       partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds the parts up. 0 and 1: k is not cut. Not for SPLIT kernels, which
-       share out the k of their last tiles by themselves: those are given room for it in partials and counters (split.h). */
+    /* splits > 1: k is cut into so many parts of whole k tiles (bk); part s of member l goes raw, without alpha and beta, to
+       partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds the parts up. 0 and 1: k is not cut. Not for SLICED kernels, which
+       share out the k of their last tiles by themselves: those are given room for it in partials and counters (sliced.h). */
     int64_t splits;
     void *partials;
     uint32_t *counters;
     /* Guard words, NULL or one for each GPB_GUARD rows of op(A) and columns of op(B); member l's begin l * stride_guard_x words after the
        first's. They tell at which level a block is: see gpb_guard_level. A block of C is at the higher level of its rows and its columns.
-       A SPLIT kernel computes the blocks at `level`, any other kernel those at it or above (its bm and bn divide GPB_GUARD). */
+       A SLICED kernel computes the blocks at `level`, any other kernel those at it or above (its bm and bn divide GPB_GUARD). */
     const uint64_t *guard_a, *guard_b;
     int64_t stride_guard_a, stride_guard_b;
-    uint64_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been split by an earlier launch */
+    uint64_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been sliced by an earlier launch */
     int level;
-    /* sharers > 0, for FFMA kernels of sgemm_ffma: the first `sharers` blocks of the grid share out the k of the first `shared` tiles of C
-       evenly (slice by slice, over tile boundaries), and each further block computes a whole tile: see ffma/streamk.cuh. Then splits <= 1,
-       k > 0, alpha != 0 and shared * (slices of k) >= sharers; partials holds 2 * sharers tiles (bm * bn floats each), counters `sharers`
+    /* streamk_blocks > 0, for FFMA kernels of sgemm_ffma: the first `streamk_blocks` blocks of the grid share out the k of the first `streamk_tiles` tiles of C
+       evenly (k tile by k tile, over tile boundaries), and each further block computes a whole tile: see ffma/streamk.cuh. Then splits <= 1,
+       k > 0, alpha != 0 and streamk_tiles * (k tiles) >= streamk_blocks; partials holds 2 * streamk_blocks tiles (bm * bn floats each), counters `streamk_blocks`
        words that are zero before the launch, and after it. */
-    unsigned shared, sharers;
+    unsigned streamk_tiles, streamk_blocks;
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
@@ -59,7 +59,7 @@ typedef struct gpb_gemm_args {
 /* What a guard word says; the higher mark stays. Words are not cleared before they are written: anything else is no mark. 64 bits, for a
    stale word that happens to equal the epoch would leave a block of C to nobody.
    none     level 0: FP16 slices represent the block as well as FP32's arithmetic asks for
-   FULL     level 0 as well; but where rows and columns both say so the product of both low slices counts (split/README.md): a SPLIT kernel of
+   FULL     level 0 as well; but where rows and columns both say so the product of both low slices counts (sliced/README.md): a SLICED kernel of
             two slices then forms that, too. Nobody else need know
    WIDE     level 1: its rows reach over too many powers of two; BF16 slices do
    EXTREME  level 2: neither do (NaN, Inf, extreme, few elements that count) */

@@ -12,7 +12,7 @@
 #define GPB_PACK_SYMBOL(p)       gpb_##p##pack
 #define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
 #define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
-#define GPB_SPLIT_SYMBOL(p, name) gpb_##p##name        /* split.def */
+#define GPB_SLICER_SYMBOL(p, name) gpb_##p##name       /* slicer.def */
 
 /* MATH: what a kernel promises numerically. */
 enum gpb_math {
@@ -20,7 +20,7 @@ enum gpb_math {
     GPB_MATH_TF32,    /* operands rounded to TF32's 11 significant bits, FP32 accumulation: |e| <= 2^-9 |alpha||A||B| + that */
     GPB_MATH_FP16X3,  /* each operand two numbers of 11 bits (FP16; TF32 in STRIDED kernels), three products on tensor cores, sums promoted to
                          FP32 every 16 to 128 k: |e| as FFMA's for k >= 64; blocks of rows and columns for which this would not hold are
-                         left to others (split.h), or, by STRIDED kernels, computed with FMAs */
+                         left to others (sliced.h), or, by STRIDED kernels, computed with FMAs */
     GPB_MATH_BF16X6   /* each operand three BF16 numbers, six products: |e| as FFMA's for k >= 64 and rows that reach over 80 powers of two */
 };
 
@@ -30,23 +30,23 @@ enum gpb_math {
              bm x bk, op(B) to bk x bn, so that loads need no bounds checks; m, n, k are the true sizes. C is the caller's: guarded.
    PADDED_C  PADDED, and C is a workspace padded to multiples of bm x bn with ldc a multiple of 4: no guard at all, beta == 0;
              gpb_sunpack carries it home afterwards.
-   SPLIT     operands as gpb_ssplit leaves them (split.h): scaled, cut into FP16 slices, in the image that tensor cores read; C is the
+   SLICED    operands as gpb_sslice leaves them (sliced.h): scaled, cut into FP16 slices, in the image that tensor cores read; C is the
              caller's: guarded. Blocks of C whose guard words are set are not touched: an FFMA kernel follows for them. */
-enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SPLIT };
+enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SLICED };
 
 /* What a kernel can do beside its form, in bits; NONE for most.
    STREAM_K     shares out the k of a launch's first tiles among the blocks of a round (ffma/streamk.cuh)
-   CUTS_TAIL    a SPLIT kernel that cuts the tiles of its last, incomplete round along k (split/work.cuh)
+   CUTS_TAIL    a SLICED kernel that cuts the tiles of its last, incomplete round along k (sliced/work.cuh)
    LONG_CHAINS  adds up its whole k by FMAs one after the other: parts of k are more accurate */
 enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4 };
 
 /* LAUNCH. m, n >= 1 (a grid cannot be empty; k may be 0).
-   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns; with sharers
-             (gemm_args.h) grid ( sharers + GPB_TILES(m, n, bm, bn) * batch - shared, 1, 1 )
-   SPLIT     grid ( as many clusters of GPB_SPLIT_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
+   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), block threads, smem bytes: the row's columns; with Stream-K
+             (gemm_args.h) grid ( streamk_blocks + GPB_TILES(m, n, bm, bn) * batch - streamk_tiles, 1, 1 )
+   SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ), block threads, smem bytes: the row's columns
              (at most one block a multiprocessor; kernels without clusters take the same grid)
-   split     grid ( (GPB_SPLIT_STRIPS(m) + GPB_SPLIT_STRIPS(n)) * sharers, at least sharers, 1, GPB_GRID_Z(batch) ), block GPB_SPLIT_THREADS;
-             clusters of sharers (split.def)
+   slice     grid ( (GPB_SLICE_STRIPS(m) + GPB_SLICE_STRIPS(n)) * cluster, at least cluster, 1, GPB_GRID_Z(batch) ), block GPB_SLICE_THREADS;
+             clusters of so many (slicer.def)
    reduce    grid ( GPB_REDUCE_BLOCKS(m, n, splits), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
    pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ), block GPB_PACK_THREADS
    unpack    the same with m, n

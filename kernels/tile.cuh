@@ -29,22 +29,22 @@ template <class T> static __device__ __forceinline__ T *gpb_global(T *p)
 
 /* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of
    keeping it. */
-struct gpb_corner {
+struct gpb_origin {
     int64_t i0, j0;
 };
 
 /* Of tile `number`, in the order in which tiles are walked. */
-template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_at(unsigned number, unsigned tiles_m, unsigned tiles_n)
+template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_at(unsigned number, unsigned tiles_m, unsigned tiles_n)
 {
     const unsigned group = number / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
     const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = number - first * tiles_n;
     return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
 }
 
-template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_of(const gpb_gemm_args &g)
+template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g)
 {
     const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
-    return gpb_corner_at<BM, BN>(gpb_block(), tiles_m, gridDim.x / tiles_m);
+    return gpb_origin_at<BM, BN>(gpb_block(), tiles_m, gridDim.x / tiles_m);
 }
 
 /* Parts that k is cut into. */
@@ -55,13 +55,13 @@ static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
 }
 
 template <class T, int BK>
-static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_corner &at)
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_origin &at)
 {
     const unsigned splits = gpb_splits_of(g), l = z / splits;
     int64_t k = gpb_scalar<T>::is_zero(g.alpha) ? 0 : gpb_fresh(g.k);
     const T *a = g.items ? (const T *)g.items[l].a : (const T *)g.a + l * g.stride_a;
     const T *b = g.items ? (const T *)g.items[l].b : (const T *)g.b + l * g.stride_b;
-    if (splits > 1) {                      /* whole slices to each part; the last may have less, or nothing */
+    if (splits > 1) {                      /* whole k tiles to each part; the last may have less, or nothing */
         const int64_t depth = ((k + BK - 1) / BK + splits - 1) / splits * BK, p = z % splits * depth;
         a += p * g.csa;
         b += p * g.rsb;
@@ -72,11 +72,11 @@ static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g
 
 template <class T, int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, unsigned z)
 {
-    return gpb_tile_at<T, BK>(g, z, gpb_corner_of<BM, BN>(g));
+    return gpb_tile_at<T, BK>(g, z, gpb_origin_of<BM, BN>(g));
 }
 
 /* True if the tile there is this kernel's business: without guard words each is, with them those at g.level or above. */
-static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, unsigned l, const gpb_corner &at)
+static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, unsigned l, const gpb_origin &at)
 {
     return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / GPB_GUARD], g.epoch_a) >= g.level
            || gpb_guard_level(g.guard_b[l * g.stride_guard_b + at.j0 / GPB_GUARD], g.epoch_b) >= g.level;
@@ -84,12 +84,12 @@ static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, uns
 
 template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
 {
-    return !g.guard_a || gpb_wanted_at(g, l, gpb_corner_of<BM, BN>(g));
+    return !g.guard_a || gpb_wanted_at(g, l, gpb_origin_of<BM, BN>(g));
 }
 
-/* Slices, BK deep, of the product: 32 bits count further than any memory reaches. */
+/* K tiles, BK deep, of the product: 32 bits count further than any memory reaches. */
 template <int BK, class T>
-static __device__ __forceinline__ unsigned gpb_slices(const gpb_tile<T> &t) { return (unsigned)((t.k + BK - 1) / BK); }
+static __device__ __forceinline__ unsigned gpb_k_tiles(const gpb_tile<T> &t) { return (unsigned)((t.k + BK - 1) / BK); }
 
 /* Where a tile's results go: C of its member. */
 template <class T> struct gpb_target {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* What a thread block computes: pieces, one after the other. Ordinarily its tile of each batch member, or of each part of one, that falls
-   to it. Or, where tiles do not fill whole rounds of the GPU: the first blocks, `sharers`, share out the k of the first `shared` tiles (one
-   round and the rest) so that each has as many slices as any other; a tile's k is then cut wherever one sharer's slices end. Blocks that
-   follow take a whole tile each, a number of whole rounds. The sharers come first, so that adding up parts holds up nobody but them.
+   to it. Or, where tiles do not fill whole rounds of the GPU: the first blocks, `streamk_blocks`, share out the k of the first `streamk_tiles` tiles (one
+   round and the rest) so that each has as many k tiles as any other; a tile's k is then cut wherever one block's k tiles end. Blocks that
+   follow take a whole tile each, a number of whole rounds. They come first, so that adding up parts holds up nobody but them.
    Nothing waits for another block, and nothing depends on timing: the same call, the same bits. */
-#ifndef GPB_FFMA_SHARE_CUH
-#define GPB_FFMA_SHARE_CUH
+#ifndef GPB_FFMA_STREAMK_CUH
+#define GPB_FFMA_STREAMK_CUH
 
-#include "kernels/ffma/lanes.cuh"
+#include "kernels/ffma/thread_layout.cuh"
 #include "kernels/tile.cuh"
 
 /* One piece. In shared memory: the epilogue needs it again, and registers are dear. */
 struct gpb_piece {
     unsigned z, tile;                      /* as in gpb_tile; number of the tile, as tiles are walked */
-    unsigned from, to;                     /* slices of k, where there are parts */
+    unsigned from, to;                     /* of its k tiles, where there are parts */
     unsigned part, parts;                  /* number of this part of the tile's k, of so many; 1: all of it */
-    unsigned sharer;                       /* who has part 0 */
+    unsigned first_block;                  /* who has part 0 */
     bool last;                             /* this block's */
 };
 
@@ -27,45 +27,45 @@ template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_m
 {
     return (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
 }
-template <int BM, int BN> static __device__ __forceinline__ gpb_corner gpb_corner_of(const gpb_gemm_args &g, const gpb_piece &p)
+template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g, const gpb_piece &p)
 {
-    return gpb_corner_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
+    return gpb_origin_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
 }
 
 /* This block's next piece; its first where `before` is false. By one thread. A block has a piece at least. */
 template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gpb_piece &p, bool before)
 {
     const unsigned block = blockIdx.x;
-    if (!g.sharers) {
+    if (!g.streamk_blocks) {
         p.z = before ? p.z + gridDim.z : blockIdx.z, p.tile = block, p.parts = 1;
         p.last = p.z + (uint64_t)gridDim.z >= (uint64_t)g.batch * gpb_splits_of(g);
         return;
     }
     const unsigned tiles = gpb_tiles_m<BM, BN>(g) * gpb_tiles_n<BM, BN>(g);
-    unsigned number = g.shared + block - g.sharers;
+    unsigned number = g.streamk_tiles + block - g.streamk_blocks;
     p.parts = 1, p.last = true;
-    if (block < g.sharers) {
-        const unsigned slices = (unsigned)((g.k + BK - 1) / BK);
-        const uint64_t all = (uint64_t)g.shared * slices, end = (block + 1) * all / g.sharers;
-        number = before ? p.z * tiles + p.tile + 1 : (unsigned)(block * all / g.sharers / slices);
-        const uint64_t start = (uint64_t)number * slices;              /* of this tile's slices among all */
-        p.from = before ? 0 : (unsigned)(block * all / g.sharers - start);
-        p.to = (unsigned)min(end - start, (uint64_t)slices);
-        p.sharer = (unsigned)(((start + 1) * g.sharers - 1) / all);    /* the last whose slices begin at `start` or before */
-        p.parts = (unsigned)(((start + slices) * g.sharers - 1) / all) - p.sharer + 1;
-        p.part = block - p.sharer;
+    if (block < g.streamk_blocks) {
+        const unsigned k_tiles = (unsigned)((g.k + BK - 1) / BK);
+        const uint64_t all = (uint64_t)g.streamk_tiles * k_tiles, end = (block + 1) * all / g.streamk_blocks;
+        number = before ? p.z * tiles + p.tile + 1 : (unsigned)(block * all / g.streamk_blocks / k_tiles);
+        const uint64_t start = (uint64_t)number * k_tiles;             /* of this tile's k tiles among all */
+        p.from = before ? 0 : (unsigned)(block * all / g.streamk_blocks - start);
+        p.to = (unsigned)min(end - start, (uint64_t)k_tiles);
+        p.first_block = (unsigned)(((start + 1) * g.streamk_blocks - 1) / all);  /* the last whose k tiles begin at `start` or before */
+        p.parts = (unsigned)(((start + k_tiles) * g.streamk_blocks - 1) / all) - p.first_block + 1;
+        p.part = block - p.first_block;
         p.last = start + p.to == end;
     }
     p.z = number / tiles, p.tile = number % tiles;
 }
 
-/* The tile of a piece, less what of its k falls to others. What k has beyond whole slices comes first. */
+/* The tile of a piece, less what of its k falls to others. What k has beyond whole k tiles comes first. */
 template <class T, int BK>
-static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_corner &at)
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_origin &at)
 {
     gpb_tile<T> t = gpb_tile_at<T, BK>(g, p.z, at);
     if (p.parts > 1) {
-        const int64_t first = t.k - (int64_t)(gpb_slices<BK>(t) - 1) * BK, skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
+        const int64_t first = t.k - (int64_t)(gpb_k_tiles<BK>(t) - 1) * BK, skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
         t.k = first + (int64_t)(p.to - 1) * BK - skip;
         t.a += skip * g.csa;
         t.b += skip * g.rsb;
@@ -82,7 +82,7 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
         if (threadIdx.x == 0)
             gpb_next_piece<BM, BN, BK>(g, piece, before);
         __syncthreads();
-        const gpb_corner at = gpb_corner_of<BM, BN>(g, piece);
+        const gpb_origin at = gpb_origin_of<BM, BN>(g, piece);
         if (!g.guard_a || gpb_wanted_at(g, piece.z / gpb_splits_of(g), at)) {
             const gpb_tile<T> t = gpb_tile_of<T, BK>(g, piece, at);
             if (t.k == 0)
@@ -121,32 +121,32 @@ static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const
    0. Sums are stored in pairs, the odd row's first, although any order would do: it makes the compiler keep them in aligned pairs of
    registers all along, each in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left
    to itself it now and then puts all of them into the factor's bank, and the loop takes half as long again. */
-template <int BM, int BN, class lanes>
-static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p, float (&acc)[lanes::TN][lanes::TM])
+template <int BM, int BN, class layout>
+static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p, float (&acc)[layout::TN][layout::TM])
 {
-    constexpr int TM = lanes::TM, PAIRS = lanes::TN * TM / 2;
-    /* A sharer has at most one part 0 of several, and one part of another number: places 2 * sharer + 1 and 2 * sharer. */
-    float2 *const first = (float2 *)g.partials + (int64_t)p.sharer * (BM * BN) + lanes::member();
+    constexpr int TM = layout::TM, PAIRS = layout::TN * TM / 2;
+    /* A block has at most one part 0 of several, and one part of another number: places 2 * block + 1 and 2 * block. */
+    float2 *const first = (float2 *)g.partials + (int64_t)p.first_block * (BM * BN) + layout::member();
     auto place = [&](unsigned part) { return first + (int64_t)part * (BM * BN) + (part ? 0 : BM * BN / 2); };
-    if (lanes::group() == 0) {
+    if (layout::group() == 0) {
         float2 *const mine = place(p.part);
 #pragma unroll
         for (int x = 0; x < PAIRS; x++)
-            __stcg(mine + x * lanes::MEMBERS, make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
+            __stcg(mine + x * layout::MEMBERS, make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
     }
     __shared__ unsigned earlier;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
-        earlier = atomicInc(g.counters + p.sharer, p.parts - 1);    /* the last one sets it to zero */
+        earlier = atomicInc(g.counters + p.first_block, p.parts - 1);  /* the last one sets it to zero */
     __syncthreads();
     if (earlier != p.parts - 1) return false;
     __threadfence();
-    if (lanes::group() == 0) {
-        gpb_read_part<true, lanes::MEMBERS>(acc, place(0));
+    if (layout::group() == 0) {
+        gpb_read_part<true, layout::MEMBERS>(acc, place(0));
 #pragma unroll 1
         for (unsigned part = 1; part < p.parts; part++)
-            gpb_read_part<false, lanes::MEMBERS>(acc, place(part));
+            gpb_read_part<false, layout::MEMBERS>(acc, place(part));
     }
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 3. The block brings a slice of A and of B, BK deep, to shared memory, where all its threads read it: each element comes
+/* Step 3. The block brings a k tile of A and of B, BK deep, to shared memory, where all its threads read it: each element comes
    from global memory once a block instead of 32 times. Loads are coalesced whichever way an operand lies; edges become zeros in
    shared memory, which add 0 * 0 to true results and spoil only results that are never stored. */
 #ifndef GPB_LADDER_03_SHARED_CUH

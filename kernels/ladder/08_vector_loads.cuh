@@ -19,7 +19,7 @@ static __device__ __forceinline__ void gpb_vector_loads(const gpb_tile<float> &t
     gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][4] = {};
-    for (unsigned left = gpb_slices<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
+    for (unsigned left = gpb_k_tiles<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
         ca.fetch(pa, t.g.csa);
         cb.fetch(pb, t.g.csb);
         ca.template put<BM>(as);

@@ -10,7 +10,7 @@
 /* acc += the product of a BM x BK and a BK x BN tile in shared memory, for the thread whose first row is i and first column is
    j. */
 template <int BM, int BN, int BK, int TM, int TN>
-static __device__ __forceinline__ void gpb_split_multiply(float (&acc)[TN][TM], const float *as, const float *bs, int i, int j)
+static __device__ __forceinline__ void gpb_multiply_fragments(float (&acc)[TN][TM], const float *as, const float *bs, int i, int j)
 {
     float a[TM], b[TN];
 #pragma unroll
@@ -33,13 +33,13 @@ static __device__ __forceinline__ void gpb_conflict_free(const gpb_tile<float> &
     gpb_register_tile<float, BK, BN, THREADS> cb;
     const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {};
-    for (unsigned left = gpb_slices<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
+    for (unsigned left = gpb_k_tiles<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
         ca.fetch(pa, t.g.csa);
         cb.fetch(pb, t.g.csb);
         ca.template put<BM>(as);
         cb.template put_transposed<gpb_skewed<BN>>(bs);
         __syncthreads();
-        gpb_split_multiply<BM, BN, BK>(acc, as, bs, i, j);
+        gpb_multiply_fragments<BM, BN, BK>(acc, as, bs, i, j);
         __syncthreads();
     }
     gpb_store_fragments<BM, BN, BM * 4 / TM, BN * 4 / TN, 4>(t, i, j, acc);

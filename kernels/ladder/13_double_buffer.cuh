@@ -26,12 +26,12 @@ static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile<float> &
     ca.template put<BM>(as[0]);
     cb.template put_transposed<gpb_skewed<BN>>(bs[0]);
     __syncthreads();
-    for (unsigned left = gpb_slices<BK>(t) - 1;; left--) {
+    for (unsigned left = gpb_k_tiles<BK>(t) - 1;; left--) {
         if (left) {
             ca.fetch(pa += BK * t.g.csa, t.g.csa);
             cb.fetch(pb += BK, t.g.csb);
         }
-        gpb_split_multiply<BM, BN, BK>(acc, as[now], bs[now], i, j);
+        gpb_multiply_fragments<BM, BN, BK>(acc, as[now], bs[now], i, j);
         if (!left)
             break;
         now ^= 1;

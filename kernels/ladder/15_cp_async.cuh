@@ -54,7 +54,7 @@ static __device__ __forceinline__ void gpb_cp_async(const gpb_tile<float> &t)
     int now = 0;
     gpb_copy_async<BM, BK, BM, THREADS>(as[0], pa, t.g.csa);
     gpb_copy_transposed_async<BK, BN, gpb_skewed<BN>, THREADS>(bs[0], pb, t.g.csb);
-    for (unsigned left = gpb_slices<BK>(t) - 1;; left--, now ^= 1) {
+    for (unsigned left = gpb_k_tiles<BK>(t) - 1;; left--, now ^= 1) {
         gpb_cp_async_commit();
         gpb_cp_async_wait<0>();
         __syncthreads();                   /* this tile is whole, and nobody reads the other buffer any more */
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void gpb_cp_async(const gpb_tile<float> &t)
             gpb_copy_async<BM, BK, BM, THREADS>(as[now ^ 1], pa += BK * t.g.csa, t.g.csa);
             gpb_copy_transposed_async<BK, BN, gpb_skewed<BN>, THREADS>(bs[now ^ 1], pb += BK, t.g.csb);
         }
-        gpb_split_multiply<BM, BN, BK>(acc, as[now], bs[now], i, j);
+        gpb_multiply_fragments<BM, BN, BK>(acc, as[now], bs[now], i, j);
         if (!left)
             break;
     }

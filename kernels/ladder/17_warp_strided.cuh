@@ -31,7 +31,7 @@ static __device__ __forceinline__ void gpb_warp_strided(const gpb_tile<float> &t
     __syncthreads();
     gpb_fragment<COUNT_M, STEP_M>(a[0], as[0] + i);
     gpb_fragment<COUNT_N, STEP_N>(b[0], bs[0] + j);
-    for (unsigned left = gpb_slices<BK>(t) - 1;; left--) {
+    for (unsigned left = gpb_k_tiles<BK>(t) - 1;; left--) {
         if (left) {
             ca.fetch(pa += BK * t.g.csa, t.g.csa);
             cb.fetch(pb += BK, t.g.csb);

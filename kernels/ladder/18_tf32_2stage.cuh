@@ -29,7 +29,7 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
         for (int y = 0; y < COUNT_N; y++)
             wmma::fill_fragment(acc[x][y], 0.0f);
 
-    unsigned left = gpb_slices<BK>(t);
+    unsigned left = gpb_k_tiles<BK>(t);
     int now = 0;                                                           /* the stage to multiply */
     auto copy = [&](int stage, bool there) {
         if (there) {
@@ -76,9 +76,9 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
     __syncthreads();                                                       /* the stages become patches */
     float *patch = memory + warp * PATCH;
     const gpb_target<float> to = gpb_target_of(t);
-    const gpb_corner at = gpb_corner_of<BM, BN>(t.g);
+    const gpb_origin at = gpb_origin_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM), cols = (int)min(to.n - at.j0, (int64_t)BN);
-    float *corner = to.c + at.i0 + at.j0 * to.ldc;
+    float *origin = to.c + at.i0 + at.j0 * to.ldc;
 #pragma unroll
     for (int x = 0; x < COUNT_M; x++)
 #pragma unroll
@@ -88,7 +88,7 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
             for (int s = lane / 4; s < 16; s += 8) {
                 const int row = i + x * 16 + lane % 4 * 4, col = j + y * 16 + s;
                 if (col < cols)
-                    gpb_store_vector(to, corner + row + col * to.ldc, rows - row, *(const float4 *)(patch + s * LDP + lane % 4 * 4));
+                    gpb_store_vector(to, origin + row + col * to.ldc, rows - row, *(const float4 *)(patch + s * LDP + lane % 4 * 4));
             }
             __syncwarp();
         }

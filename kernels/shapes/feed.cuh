@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* One operand's way into shared memory, a slice of ROWS x BK at a time, without a thread waiting and without registers.
+/* One operand's way into shared memory, a k tile of ROWS x BK at a time, without a thread waiting and without registers.
 
-   X stands for op(A), or for op(B) transposed: rows x k. A slice keeps the order that it has in memory, so that 16 bytes can be
+   X stands for op(A), or for op(B) transposed: rows x k. A k tile keeps the order that it has in memory, so that 16 bytes can be
    copied at once in either case and nothing is transposed:
-   DOWN (X contiguous along its rows)  X(i,q) at to[q*ROWS + i]
-   DEEP (along k, or neither way)      X(i,q) in row i of BK floats, its 16-byte pieces moved about: threads that read the same
+   MN_MAJOR (X contiguous along its rows)  X(i,q) at to[q*ROWS + i]
+   K_MAJOR (along k, or neither way)      X(i,q) in row i of BK floats, its 16-byte pieces moved about: threads that read the same
                                        piece of rows 4 apart, eight of them in a phase, then meet eight places of 16 bytes.
-   TURNED, DOWN is X(i,q) at to[q*ROWS + (i ^ gpb_turn(q))]: for threads that read the same rows at several q (split/direct.cuh). */
+   SWIZZLED, MN_MAJOR is X(i,q) at to[q*ROWS + (i ^ gpb_swizzle(q))]: for threads that read the same rows at several q (sliced/direct.cuh). */
 #ifndef GPB_SHAPES_FEED_CUH
 #define GPB_SHAPES_FEED_CUH
 
 #include "kernels/shapes/ptx_shapes.cuh"
 #include "kernels/tile.cuh"
 
-/* Where DEEP keeps piece `piece` of row i + x; x is known when compiling and disturbs none of i's bits, and i is a multiple of 4 or
+/* Where K_MAJOR keeps piece `piece` of row i + x; x is known when compiling and disturbs none of i's bits, and i is a multiple of 4 or
    x is one. Rows of 128 bytes and more: the piece goes to place piece ^ (row / 4 % 8). Rows of 64 bytes lie two to 128: the piece goes
    to place piece ^ (row / 4 % 4), and every other 16 rows change places with their neighbours. */
-template <int BK> static __device__ __forceinline__ int gpb_deep_place(int i, int x, int piece)
+template <int BK> static __device__ __forceinline__ int gpb_k_major_place(int i, int x, int piece)
 {
     static_assert(BK % 16 == 0, "pieces of a row meet eight places");
     constexpr int KEY = BK >= 32 ? 7 : 3;
@@ -29,48 +29,48 @@ template <int BK> static __device__ __forceinline__ int gpb_deep_place(int i, in
     return (i ^ swapped ^ (r & 1)) * BK + moved + x * BK;
 }
 
-static __device__ __forceinline__ int gpb_turn(int q) { return (q & 3) * 8; }
+static __device__ __forceinline__ int gpb_swizzle(int q) { return (q & 3) * 8; }
 
-template <int ROWS, int BK, int THREADS, bool TURNED = false> struct gpb_feed {
-    const float *from;                     /* X(first row of the tile, first k of the next slice) */
+template <int ROWS, int BK, int THREADS, bool SWIZZLED = false> struct gpb_feed {
+    const float *from;                     /* X(first row of the tile, first k of the next k tile) */
     int64_t rs, cs;
     int rows;                              /* of X that lie in the tile, at most ROWS */
-    bool deep, wide;                       /* the order of a slice; whether its 16-byte pieces are aligned */
+    bool k_major, vec4;                    /* the order of a k tile; whether its 16-byte pieces are aligned */
 
-    static_assert(THREADS % BK == 0 && THREADS % (ROWS / 4) == 0, "threads must share a slice evenly");
+    static_assert(THREADS % BK == 0 && THREADS % (ROWS / 4) == 0, "threads must share a k tile evenly");
 
     __device__ __forceinline__ gpb_feed(const float *x, int64_t rs, int64_t cs, int64_t i0, int64_t height)
         : from(gpb_global(x + i0 * rs)), rs(rs), cs(cs), rows((int)min(height - i0, (int64_t)ROWS))
     {
-        deep = rs != 1;
-        wide = ((uintptr_t)from & 15) == 0 && (deep ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0);
+        k_major = rs != 1;
+        vec4 = ((uintptr_t)from & 15) == 0 && (k_major ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0);
     }
 
-    /* Copies the next slice, of which k has `left` >= 1; what lies outside X becomes 0. Slices wholly within X need no guards, which
+    /* Copies the next k tile, of which k has `left` >= 1; what lies outside X becomes 0. K tiles wholly within X need no guards, which
        would cost more than the copying. */
-    template <bool DEEP> __device__ __forceinline__ void next(float *to, int64_t left)
+    template <bool K_MAJOR> __device__ __forceinline__ void next(float *to, int64_t left)
     {
         const unsigned at = gpb_shared_address(to);
         if (rows == ROWS && left >= BK)
-            copy<DEEP, false>(at, BK);
+            copy<K_MAJOR, false>(at, BK);
         else
-            copy<DEEP, true>(at, (int)min(left, (int64_t)BK));
+            copy<K_MAJOR, true>(at, (int)min(left, (int64_t)BK));
         from += BK * cs;
     }
-    /* So many slices back. */
-    __device__ __forceinline__ void back(int slices) { from -= (int64_t)slices * BK * cs; }
+    /* So many k tiles back. */
+    __device__ __forceinline__ void back(int k_tiles) { from -= (int64_t)k_tiles * BK * cs; }
 
 private:
-    template <bool DEEP, bool GUARD> __device__ __forceinline__ void copy(unsigned to, int depth) const
+    template <bool K_MAJOR, bool GUARD> __device__ __forceinline__ void copy(unsigned to, int depth) const
     {
-        if (wide)
-            DEEP ? deep_wide<GUARD>(to, depth) : down_wide<GUARD>(to, depth);
+        if (vec4)
+            K_MAJOR ? k_major_vec4<GUARD>(to, depth) : mn_major_vec4<GUARD>(to, depth);
         else
-            DEEP ? deep_narrow<GUARD>(to, depth) : down_narrow<GUARD>(to, depth);
+            K_MAJOR ? k_major_scalar<GUARD>(to, depth) : mn_major_scalar<GUARD>(to, depth);
     }
 
-    /* Kernels that are TURNED have no registers to keep in what follows from it. */
-    static __device__ __forceinline__ unsigned index() { return TURNED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x; }
+    /* Kernels that are SWIZZLED have no registers to keep in what follows from it. */
+    static __device__ __forceinline__ unsigned index() { return SWIZZLED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x; }
     static __device__ __forceinline__ int clamp4(int x) { return max(0, min(x, 4)); }
 
     template <bool GUARD> static __device__ __forceinline__ void piece_of_4(unsigned to, const float *x, int count)
@@ -89,7 +89,7 @@ private:
             gpb_cp_async4(to, x);
     }
 
-    template <bool GUARD> __device__ __forceinline__ void deep_wide(unsigned to, int depth) const
+    template <bool GUARD> __device__ __forceinline__ void k_major_vec4(unsigned to, int depth) const
     {
         const unsigned thread = index();
         constexpr int PIECES = BK / 4, STEP = THREADS / PIECES, COUNT = (ROWS + STEP - 1) / STEP;
@@ -99,12 +99,12 @@ private:
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
             const int i = row + y * STEP;
             if (ROWS % STEP == 0 || i < ROWS)
-                piece_of_4<GUARD>(to + 4 * gpb_deep_place<BK>(row, y * STEP, piece), x, i < rows ? inside : 0);
+                piece_of_4<GUARD>(to + 4 * gpb_k_major_place<BK>(row, y * STEP, piece), x, i < rows ? inside : 0);
         }
     }
 
     /* Where BK is 16, there are more blocks to a multiprocessor, and fewer registers to a thread: hence UNROLL. */
-    template <bool GUARD> __device__ __forceinline__ void deep_narrow(unsigned to, int depth) const
+    template <bool GUARD> __device__ __forceinline__ void k_major_scalar(unsigned to, int depth) const
     {
         const unsigned thread = index();
         constexpr int STEP = THREADS / BK, COUNT = (ROWS + STEP - 1) / STEP;
@@ -115,25 +115,25 @@ private:
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
             const int i = row + y * STEP;
             if (ROWS % STEP == 0 || i < ROWS)
-                piece_of_1<GUARD>(to + 4 * (gpb_deep_place<BK>(i, 0, q >> 2) + (q & 3)), x, i < rows && q < depth);
+                piece_of_1<GUARD>(to + 4 * (gpb_k_major_place<BK>(i, 0, q >> 2) + (q & 3)), x, i < rows && q < depth);
         }
     }
 
-    template <bool GUARD> __device__ __forceinline__ void down_wide(unsigned to, int depth) const
+    template <bool GUARD> __device__ __forceinline__ void mn_major_vec4(unsigned to, int depth) const
     {
         const unsigned thread = index();
         constexpr int PIECES = ROWS / 4, STEP = THREADS / PIECES, COUNT = (BK + STEP - 1) / STEP;
-        static_assert(!TURNED || STEP % 4 == 0, "a thread's pieces are turned alike");
+        static_assert(!SWIZZLED || STEP % 4 == 0, "a thread's pieces are turned alike");
         const int i = thread % PIECES * 4, q = thread / PIECES, inside = clamp4(rows - i);
         const float *x = from + i + q * cs;
-        to += 4 * (q * ROWS + (TURNED ? i ^ gpb_turn(q) : i));
+        to += 4 * (q * ROWS + (SWIZZLED ? i ^ gpb_swizzle(q) : i));
 #pragma unroll
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
                 piece_of_4<GUARD>(to + 4 * y * STEP * ROWS, x, q + y * STEP < depth ? inside : 0);
     }
 
-    template <bool GUARD> __device__ __forceinline__ void down_narrow(unsigned to, int depth) const
+    template <bool GUARD> __device__ __forceinline__ void mn_major_scalar(unsigned to, int depth) const
     {
         const unsigned thread = index();
         constexpr int STEP = THREADS / ROWS, COUNT = (BK + STEP - 1) / STEP;
@@ -145,7 +145,7 @@ private:
 #pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
-                piece_of_1<GUARD>(to + 4 * (y * STEP * ROWS + (TURNED ? i ^ gpb_turn(q + y * STEP) : i)), x,
+                piece_of_1<GUARD>(to + 4 * (y * STEP * ROWS + (SWIZZLED ? i ^ gpb_swizzle(q + y * STEP) : i)), x,
                                   i < rows && q + y * STEP < depth);
     }
 };

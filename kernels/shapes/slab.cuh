@@ -2,8 +2,8 @@
 /* Products that are thin, deep or small. One body for all of them; the rows of gemm.def differ in tile and threads.
 
    What such shapes lack is work for all multiprocessors: so tiles may be thin, k is cut into parts (tile.cuh), and within a block each
-   group of threads, enough for the tile at TM x TN results each, takes every KS-th four of a slice's k; the groups' sums are added
-   in shared memory at the end, in their order. What thin shapes wait for is memory: slices are copied STAGES - 1 ahead. */
+   group of threads, enough for the tile at TM x TN results each, takes every KS-th four of a k tile's k; the groups' sums are added
+   in shared memory at the end, in their order. What thin shapes wait for is memory: k tiles are copied STAGES - 1 ahead. */
 #ifndef GPB_SHAPES_SLAB_CUH
 #define GPB_SHAPES_SLAB_CUH
 
@@ -44,14 +44,14 @@ template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
     }
 };
 
-/* Four k of a thread's T rows (or columns): to[x][q], from piece `piece` of a slice. */
-template <bool DEEP, class EDGE, int ROWS, int BK, int T>
-static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], const float *slice, int first, int piece)
+/* Four k of a thread's T rows (or columns): to[x][q], from piece `piece` of a k tile. */
+template <bool K_MAJOR, class EDGE, int ROWS, int BK, int T>
+static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], const float *k_tile, int first, int piece)
 {
-    if (DEEP) {
+    if (K_MAJOR) {
 #pragma unroll
         for (int x = 0; x < T; x++) {
-            const float4 v = *(const float4 *)(slice + gpb_deep_place<BK>(first, EDGE::nth(x), piece));
+            const float4 v = *(const float4 *)(k_tile + gpb_k_major_place<BK>(first, EDGE::nth(x), piece));
             to[x][0] = v.x, to[x][1] = v.y, to[x][2] = v.z, to[x][3] = v.w;
         }
     } else {
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], cons
         for (int q = 0; q < 4; q++)
 #pragma unroll
             for (int x = 0; x < T; x += 4) {
-                const float4 v = *(const float4 *)(slice + (4 * piece + q) * ROWS + first + EDGE::nth(x));
+                const float4 v = *(const float4 *)(k_tile + (4 * piece + q) * ROWS + first + EDGE::nth(x));
                 to[x][q] = v.x, to[x + 1][q] = v.y, to[x + 2][q] = v.z, to[x + 3][q] = v.w;
             }
     }
@@ -172,7 +172,7 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<floa
         }
 }
 
-/* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (DOWN: four neighbouring rows
+/* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (MN_MAJOR: four neighbouring rows
    lie in four registers), back and forth: the other one stays in the operand cache. */
 template <bool ALONG_N, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], const float (&a)[TM][4], const float (&b)[TN][4])
@@ -203,16 +203,16 @@ template <int N, int M> static __device__ __forceinline__ void gpb_slab_bank(flo
 }
 
 /* acc[s][r]: the sums of this thread's group. */
-template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool DEEPA, bool DEEPB>
+template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool K_MAJOR_A, bool K_MAJOR_B>
 static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
                                                          float (&acc)[TN][TM])
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
-    constexpr int SLICE = (BM + BN) * BK;
+    constexpr int K_TILE = (BM + BN) * BK;
     constexpr bool BANKS = GPB_BANKS(BM, BN);
     const int i = shape::row(), j = shape::col();
     float total[BANKS ? TN : 1][BANKS ? TM : 1] = {};
-    int slices = 0;
+    int k_tiles = 0;
     int64_t ahead = t.k, left = t.k;       /* k not yet asked for; not yet multiplied */
     float *in = gpb_slab_memory;
     const float *out = gpb_slab_memory;
@@ -221,39 +221,39 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
         const bool filled = lead >= STAGES;
         if (filled) {
             gpb_cp_async_wait<STAGES - 2>();
-            __syncthreads();               /* this slice is whole, and nobody reads the one before it any more */
+            __syncthreads();               /* this k tile is whole, and nobody reads the one before it any more */
         }
         if (ahead > 0) {
-            fa.template next<DEEPA>(in, ahead);
-            fb.template next<DEEPB>(in + BM * BK, ahead);
+            fa.template next<K_MAJOR_A>(in, ahead);
+            fb.template next<K_MAJOR_B>(in + BM * BK, ahead);
         }
         gpb_cp_async_commit();
-        in = in == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : in + SLICE;
+        in = in == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : in + K_TILE;
         if (!filled) continue;
         const int pieces = (int)(min(left, (int64_t)BK) + 3) / 4;
 #pragma unroll 1
         for (int piece = shape::group(); piece < pieces; piece += shape::KS) {
             float a[TM][4], b[TN][4];
-            gpb_slab_fragment<DEEPA, typename shape::edge_m, BM, BK>(a, out, i, piece);
-            gpb_slab_fragment<DEEPB, typename shape::edge_n, BN, BK>(b, out + BM * BK, j, piece);
-            gpb_slab_outer<DEEPA && !DEEPB, TM, TN>(acc, a, b);
+            gpb_slab_fragment<K_MAJOR_A, typename shape::edge_m, BM, BK>(a, out, i, piece);
+            gpb_slab_fragment<K_MAJOR_B, typename shape::edge_n, BN, BK>(b, out + BM * BK, j, piece);
+            gpb_slab_outer<K_MAJOR_A && !K_MAJOR_B, TM, TN>(acc, a, b);
         }
-        out = out == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : out + SLICE;
+        out = out == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : out + K_TILE;
         left -= BK;
         if constexpr (BANKS)
-            if (++slices % (GPB_SLAB_CHAIN * shape::KS / BK) == 0) gpb_slab_bank(total, acc);
+            if (++k_tiles % (GPB_SLAB_CHAIN * shape::KS / BK) == 0) gpb_slab_bank(total, acc);
     }
     if constexpr (BANKS) gpb_slab_bank(acc, total);
     gpb_cp_async_wait<0>();
 }
 
-/* A group's sums to sums[group][j][i], where slices were. One float at a time: stores of four would make the compiler keep the sums in
+/* A group's sums to sums[group][j][i], where k tiles were. One float at a time: stores of four would make the compiler keep the sums in
    fours all along, in the register banks that their factors lie in. */
 template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __forceinline__ void gpb_slab_put_sums(const float (&acc)[TN][TM])
 {
     const int i = SHAPE::row(), j = SHAPE::col();
     float *mine = gpb_slab_memory + SHAPE::group() * BM * BN;
-    __syncthreads();                       /* nobody reads slices any more */
+    __syncthreads();                       /* nobody reads k tiles any more */
 #pragma unroll
     for (int s = 0; s < TN; s++)
 #pragma unroll
@@ -269,16 +269,16 @@ static __device__ __forceinline__ void gpb_slab(const gpb_tile<float> &t)
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
     static_assert(SMEM >= STAGES * (BM + BN) * BK * 4 && (shape::KS == 1 || SMEM >= shape::KS * BM * BN * 4),
-                  "shared memory holds the slices, later the groups' sums");
+                  "shared memory holds the k tiles, later the groups' sums");
     gpb_feed<BM, BK, THREADS> fa(t.a, t.g.rsa, t.g.csa, t.i0, t.g.m);
     gpb_feed<BN, BK, THREADS> fb(t.b, t.g.csb, t.g.rsb, t.j0, t.g.n);
     float acc[TN][TM] = {};
-    if (fa.deep)
-        if (fb.deep)
+    if (fa.k_major)
+        if (fb.k_major)
             gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, true>(t, fa, fb, acc);
         else
             gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, true, false>(t, fa, fb, acc);
-    else if (fb.deep)
+    else if (fb.k_major)
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, true>(t, fa, fb, acc);
     else
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, false>(t, fa, fb, acc);

@@ -29,22 +29,22 @@ template <int N, int M> static __device__ __forceinline__ void gpb_stream_bank(f
         for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
 }
 
-/* X contiguous along its rows: a thread has four of ROWS rows (neighbours if WIDE), and every GROUPS-th k, U of them on their way. */
-template <int ROWS, int W, int THREADS, int U, bool WIDE>
-static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
+/* X contiguous along its rows: a thread has four of ROWS rows (neighbours if VEC4), and every GROUPS-th k, U of them on their way. */
+template <int ROWS, int W, int THREADS, int U, bool VEC4>
+static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
                                                        float *sums)
 {
     constexpr int LANES = ROWS / 4, GROUPS = THREADS / LANES;
     const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-    const float *x = s.x + (WIDE ? 4 * lane : lane) + group * s.cs;
+    const float *x = s.x + (VEC4 ? 4 * lane : lane) + group * s.cs;
     int row[4];
 #pragma unroll
-    for (int r = 0; r < 4; r++) row[r] = WIDE ? r : min(lane + r * LANES, s.rows - 1) - lane;
+    for (int r = 0; r < 4; r++) row[r] = VEC4 ? r : min(lane + r * LANES, s.rows - 1) - lane;
     float acc[W][4] = {}, total[W][4] = {};
     int64_t p = group;
     int rounds = 0;
     auto load = [&](float (&to)[4]) {
-        if (WIDE) {
+        if (VEC4) {
             const float4 v = __ldcs((const float4 *)x);
             to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
         } else {
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s,
 #pragma unroll
     for (int w = 0; w < W; w++)
 #pragma unroll
-        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (WIDE ? 4 * lane + r : lane + r * LANES)] = total[w][r];
+        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (VEC4 ? 4 * lane + r : lane + r * LANES)] = total[w][r];
     __syncthreads();
     for (int e = threadIdx.x; e < ROWS * W; e += THREADS) {
         float sum = sums[e];
@@ -91,9 +91,9 @@ static __device__ __forceinline__ void gpb_stream_down(const gpb_stream_side &s,
     __syncthreads();
 }
 
-/* X contiguous along k: a warp has ROWS / warps rows; its lanes lie along k, four elements each. `fours`: Y can be read like that, too. */
-template <int ROWS, int W, int THREADS, bool WIDE>
-static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, bool fours,
+/* X contiguous along k: a warp has ROWS / warps rows; its lanes lie along k, four elements each. `y_vec4`: Y can be read like that, too. */
+template <int ROWS, int W, int THREADS, bool VEC4>
+static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, bool y_vec4,
                                                        int64_t k, float *sums)
 {
     constexpr int WARPS = THREADS / 32, R = ROWS / WARPS;
@@ -111,14 +111,14 @@ static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s,
         float v[R][4], y[4][W];
 #pragma unroll
         for (int r = 0; r < R; r++)
-            if (WIDE) {
+            if (VEC4) {
                 const float4 f = __ldcs((const float4 *)(x[r] + p) + lane);
                 v[r][0] = f.x, v[r][1] = f.y, v[r][2] = f.z, v[r][3] = f.w;
             } else {
 #pragma unroll
                 for (int q = 0; q < 4; q++) v[r][q] = __ldcs(x[r] + (p + lane + 32 * q) * s.cs);
             }
-        if (WIDE && fours) {
+        if (VEC4 && y_vec4) {
 #pragma unroll
             for (int w = 0; w < W; w++) {
                 const float4 f = __ldg((const float4 *)(from[w] + p) + lane);
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void gpb_stream_deep(const gpb_stream_side &s,
             }
         } else {
 #pragma unroll
-            for (int q = 0; q < 4; q++) gpb_stream_few<W>(y[q], from, (p + (WIDE ? 4 * lane + q : lane + 32 * q)) * ys);
+            for (int q = 0; q < 4; q++) gpb_stream_few<W>(y[q], from, (p + (VEC4 ? 4 * lane + q : lane + 32 * q)) * ys);
         }
 #pragma unroll
         for (int r = 0; r < R; r++)
@@ -162,13 +162,13 @@ static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, cons
     const float *from[W];
 #pragma unroll
     for (int w = 0; w < W; w++) from[w] = y + min(w, width - 1) * ws;
-    const bool base = ((uintptr_t)s.x & 15) == 0, fours = ys == 1 && ((uintptr_t)y & 15) == 0 && (W == 1 || (ws & 3) == 0);
+    const bool base = ((uintptr_t)s.x & 15) == 0, y_vec4 = ys == 1 && ((uintptr_t)y & 15) == 0 && (W == 1 || (ws & 3) == 0);
     if (s.rs == 1)
-        base && (s.cs & 3) == 0 && s.rows == ROWS ? gpb_stream_down<ROWS, W, THREADS, U, true>(s, from, ys, k, sums)
-                                                  : gpb_stream_down<ROWS, W, THREADS, U, false>(s, from, ys, k, sums);
+        base && (s.cs & 3) == 0 && s.rows == ROWS ? gpb_stream_mn_major<ROWS, W, THREADS, U, true>(s, from, ys, k, sums)
+                                                  : gpb_stream_mn_major<ROWS, W, THREADS, U, false>(s, from, ys, k, sums);
     else
-        base && (s.rs & 3) == 0 && s.cs == 1 ? gpb_stream_deep<ROWS, W, THREADS, true>(s, from, ys, fours, k, sums)
-                                             : gpb_stream_deep<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
+        base && (s.rs & 3) == 0 && s.cs == 1 ? gpb_stream_k_major<ROWS, W, THREADS, true>(s, from, ys, y_vec4, k, sums)
+                                             : gpb_stream_k_major<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
 }
 
 /* op(A) is large, op(B) has at most BN columns; or the other way round. */

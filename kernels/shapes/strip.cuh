@@ -7,11 +7,11 @@
 
 #include "kernels/shapes/slab.cuh"
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int ROWS, int TM, int TN, bool DEEPA, bool DEEPB>
+template <int BM, int BN, int BK, int STAGES, int THREADS, int ROWS, int TM, int TN, bool K_MAJOR_A, bool K_MAJOR_B>
 static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
 {
     using shape = gpb_slab_shape<ROWS, BN, THREADS, TM, TN>;
-    constexpr int SLICE = (ROWS + BN) * BK;
+    constexpr int K_TILE = (ROWS + BN) * BK;
     const gpb_gemm_args &g = t.g;
     const int height = (int)min(g.m - t.i0, (int64_t)BM);
     auto feed_a = [&](int row) { return gpb_feed<ROWS, BK, THREADS>(t.a, g.rsa, g.csa, t.i0 + row, g.m); };
@@ -28,26 +28,26 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
         const bool filled = lead >= STAGES;
         if (filled) {
             gpb_cp_async_wait<STAGES - 2>();
-            __syncthreads();               /* this slice is whole, and nobody reads the one before it any more */
+            __syncthreads();               /* this k tile is whole, and nobody reads the one before it any more */
         }
         if (row_ahead < height) {
-            fa.template next<DEEPA>(in, ahead);
-            fb.template next<DEEPB>(in + ROWS * BK, ahead);
+            fa.template next<K_MAJOR_A>(in, ahead);
+            fb.template next<K_MAJOR_B>(in + ROWS * BK, ahead);
             ahead -= BK;
             if (ahead <= 0) row_ahead += ROWS, ahead = t.k, fa = feed_a(row_ahead), fb = feed_b();
         }
         gpb_cp_async_commit();
-        in = in == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : in + SLICE;
+        in = in == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : in + K_TILE;
         if (!filled) continue;
         const int pieces = (int)(min(left, (int64_t)BK) + 3) / 4;
 #pragma unroll 1
         for (int piece = 0; piece < pieces; piece++) {
             float a[TM][4], b[TN][4];
-            gpb_slab_fragment<DEEPA, typename shape::edge_m, ROWS, BK>(a, out, shape::row(), piece);
-            gpb_slab_fragment<DEEPB, typename shape::edge_n, BN, BK>(b, out + ROWS * BK, shape::col(), piece);
-            gpb_slab_outer<DEEPA && !DEEPB, TM, TN>(acc, a, b);
+            gpb_slab_fragment<K_MAJOR_A, typename shape::edge_m, ROWS, BK>(a, out, shape::row(), piece);
+            gpb_slab_fragment<K_MAJOR_B, typename shape::edge_n, BN, BK>(b, out + ROWS * BK, shape::col(), piece);
+            gpb_slab_outer<K_MAJOR_A && !K_MAJOR_B, TM, TN>(acc, a, b);
         }
-        out = out == gpb_slab_memory + (STAGES - 1) * SLICE ? gpb_slab_memory : out + SLICE;
+        out = out == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : out + K_TILE;
         left -= BK;
         if (left > 0) continue;
         gpb_slab_store_own<ROWS, BN, shape>({ g, t.z, t.i0 + row, t.j0, t.k, t.a, t.b }, acc);
@@ -64,11 +64,11 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int ROWS, i
 static __device__ __forceinline__ void gpb_strip(const gpb_tile<float> &t)
 {
     static_assert(SMEM >= STAGES * (ROWS + BN) * BK * 4 && BM % ROWS == 0 && gpb_slab_shape<ROWS, BN, THREADS, TM, TN>::KS == 1, "see gemm.def");
-    const bool deep_a = t.g.rsa != 1, deep_b = t.g.csb != 1;
-    if (deep_a)
-        if (deep_b) gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, true, true>(t);
+    const bool k_major_a = t.g.rsa != 1, k_major_b = t.g.csb != 1;
+    if (k_major_a)
+        if (k_major_b) gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, true, true>(t);
         else gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, true, false>(t);
-    else if (deep_b) gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, false, true>(t);
+    else if (k_major_b) gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, false, true>(t);
     else gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, false, false>(t);
 }
 

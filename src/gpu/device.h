@@ -13,9 +13,9 @@
 /* Functions of a device: the rows of gemm.def, then these (gpu/kernels.h). */
 enum {
     GPB_FUNCTION_PACK = GPB_KERNELS, GPB_FUNCTION_UNPACK, GPB_FUNCTION_REDUCE,
-#define SPLITTER(name, image, most, sharers) GPB_FUNCTION_##name,
-#include "kernels/split.def"
-#undef SPLITTER
+#define SLICER(name, image, most, cluster) GPB_FUNCTION_##name,
+#include "kernels/slicer.def"
+#undef SLICER
     GPB_FUNCTIONS
 };
 
@@ -39,7 +39,7 @@ typedef struct gpb_device {
     CUresult missing[GPB_IMAGES];            /* why an image could not be loaded */
     int64_t again_ns[GPB_IMAGES];            /* if memory was short: when loading may be tried again */
     _Atomic(CUfunction) function[GPB_FUNCTIONS];  /* NULL until it is found and its attributes are set */
-    int clusters[GPB_KERNELS];               /* of a SPLIT kernel: how many the device holds at once; set
+    int clusters[GPB_KERNELS];               /* of a SLICED kernel: how many the device holds at once; set
                                                 before its function is */
 } gpb_device;
 

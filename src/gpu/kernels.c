@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/service/clock.h"
 #include "src/gpu/image.h"
 
@@ -38,7 +38,7 @@ static row row_of(int which)
                                             GPB_REDUCE_THREADS, 0 };
     default: {
         const gpb_slicer *of = &gpb_slicers[which - (GPB_FUNCTIONS - GPB_SLICERS)];
-        return (row){ of->image, of->symbol, GPB_SPLIT_THREADS, 0 };
+        return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0 };
     }
     }
 }
@@ -69,16 +69,16 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     return result;
 }
 
-/* How many clusters of a SPLIT kernel the device holds at once: not all multiprocessors of a group may find
+/* How many clusters of a SLICED kernel the device holds at once: not all multiprocessors of a group may find
    partners. 0: none fits, as on a small MIG instance or where others hold the shared memory. */
 static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
 {
-    int clusters = device->sms / GPB_SPLIT_CLUSTER;
+    int clusters = device->sms / GPB_SLICED_CLUSTER;
 #if CUDA_VERSION >= 11080
     const gpb_driver *driver = gpb_driver_get();
     CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                               .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
-    const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SPLIT_CLUSTER),
+                               .value.clusterDim = { GPB_SLICED_CLUSTER, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)(clusters * GPB_SLICED_CLUSTER),
                                     .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)kernel->threads,
                                     .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = (unsigned)kernel->smem,
                                     .attrs = &size, .numAttrs = 1 };
@@ -97,7 +97,7 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
     const row of = row_of(which);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
-    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SPLIT) {
+    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SLICED) {
         device->clusters[which] = most_clusters(device, &gpb_kernels[which], *function);
         /* Never asked for again. */
         if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;

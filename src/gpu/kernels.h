@@ -11,7 +11,7 @@
 /* The function number of a row of gemm.def. */
 static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
 
-/* The function number of a row of split.def. */
+/* The function number of a row of slicer.def. */
 static inline int gpb_kernels_slicer(const gpb_slicer *slicer)
 {
     return GPB_FUNCTIONS - GPB_SLICERS + (int)(slicer - gpb_slicers);

@@ -35,7 +35,7 @@ typedef struct gpb_lane {
     CUevent freed[2][2], home[2];            /* buffers of A and B have been read; buffers of C have gone
                                                 home */
     gpb_pinned words;                        /* memory of the next two: */
-    uint32_t *flagged;                       /* gpb_ssplit sets it if it flags a block */
+    uint32_t *flagged;                       /* gpb_sslice sets it if it flags a block */
     char *table;                             /* GPB_TABLE_BYTES of addresses on their way to kernels */
     gpb_staging *up, *down;
     gpb_block arena;

@@ -46,14 +46,14 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
 static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
-    const bool split = plan->kernel->form == GPB_FORM_SPLIT;
+    const bool sliced = plan->kernel->form == GPB_FORM_SLICED;
     int which[8], count = 0;
     which[count++] = gpb_kernels_number(plan->kernel);
-    if (split) {
+    if (sliced) {
         which[count++] = gpb_kernels_number(plan->fallback);
         which[count++] = gpb_kernels_slicer(plan->slicer);
     }
-    if (!split && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs)) which[count++] = GPB_FUNCTION_PACK;
+    if (!sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs)) which[count++] = GPB_FUNCTION_PACK;
     if (plan->panel[GPB_C].packs) which[count++] = GPB_FUNCTION_UNPACK;
     if (plan->splits > 1) which[count++] = GPB_FUNCTION_REDUCE;
     CUresult result = CUDA_SUCCESS;
@@ -82,7 +82,7 @@ static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, c
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
     *warn = !failure;
     if (!failure) failure = find_kernels(lane, &job->plan);
-    if (failure && *warn && job->plan.kernel->form == GPB_FORM_SPLIT && gpb_gpu_started())
+    if (failure && *warn && job->plan.kernel->form == GPB_FORM_SLICED && gpb_gpu_started())
         failure = do_without_slices(lane, job->call, facts, policy, &job->plan);
     if (failure) return failure;
     const CUresult result = gpb_run_job(lane, job);

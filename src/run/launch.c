@@ -4,7 +4,7 @@
 #include "src/run/launch.h"
 
 #include "dispatch/streamk.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/gpu/kernels.h"
 #include "src/run/address_table.h"
 #include "src/run/slice.h"
@@ -21,16 +21,16 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
 {
     const gpb_device *device = r->lane->device;
     const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
-    gpb_streamk share = { 0 };
+    gpb_streamk streamk = { 0 };
     if (r->plan->streamk && args->k)
-        share = gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k);
-    if (!share.sharers) return launch_kernel(r, kernel, args, 1);
-    args->shared = (unsigned)share.tiles;
-    args->sharers = (unsigned)share.sharers;
+        streamk = gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k);
+    if (!streamk.blocks) return launch_kernel(r, kernel, args, 1);
+    args->streamk_tiles = (unsigned)streamk.tiles;
+    args->streamk_blocks = (unsigned)streamk.blocks;
     args->partials = (void *)(uintptr_t)r->parts;
     args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = share.sharers + tiles - share.tiles, .members = 1,
+        .which = gpb_kernels_number(kernel), .blocks = streamk.blocks + tiles - streamk.tiles, .members = 1,
         .args = args });
 }
 
@@ -56,7 +56,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
 
 static const uint64_t *guard_words(const gpb_view *slices, int64_t rows, int64_t k, int count)
 {
-    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)gpb_split_guard(rows, k, count));
+    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)gpb_sliced_guard(rows, k, count));
 }
 
 /* Where the guard words of both operands lie, and which epoch flags a block. */
@@ -79,12 +79,12 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     const int which = gpb_kernels_number(kernel);
     CUfunction function;
     args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->partials = (void *)(uintptr_t)(r->parts + GPB_SPLIT_COUNTERS * sizeof *args->counters);
+    args->partials = (void *)(uintptr_t)(r->parts + GPB_SLICED_COUNTERS * sizeof *args->counters);
     /* This also finds out how many clusters fit. */
     CUresult result = gpb_kernels_find(device, which, &function);
     if (result) return result;
     return gpb_kernels_launch(device, r->stream, &(gpb_launch){
-        .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SPLIT_CLUSTER, .members = 1,
+        .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SLICED_CLUSTER, .members = 1,
         .args = args, .early = true });
 }
 
@@ -98,7 +98,7 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
 }
 
 /* Computes the blocks of C for which FP16 slices are not accurate enough: blocks at level 1 by the wide
-   kernel if there is one, the others by the fallback kernel. args are those of the SPLIT kernel on this
+   kernel if there is one, the others by the fallback kernel. args are those of the SLICED kernel on this
    launch set, whose count is 1. */
 static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
@@ -145,7 +145,7 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     args->n = piece->tile.cols;
     args->batch = piece->tile.members * piece->count;
     CUresult result = gpb_address_bind_args(r, &piece->tile, reads ? &a : NULL, reads ? &b : NULL, c, args);
-    if (!result && reads && r->plan->kernel->form == GPB_FORM_SPLIT) point_to_guards(r, &a, &b, args);
+    if (!result && reads && r->plan->kernel->form == GPB_FORM_SLICED) point_to_guards(r, &a, &b, args);
     return result;
 }
 
@@ -198,7 +198,7 @@ static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
 
 static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool with_fallback)
 {
-    const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
+    const bool slices = r->plan->kernel->form == GPB_FORM_SLICED;
     const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
     gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_PARTS(r->call->alpha),
                            .beta = GPB_SCALAR_PARTS(beta) };
@@ -219,8 +219,8 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
     result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
-        /* This also sets the SPLIT kernel's counters to zero. */
-        if (i && r->plan->kernel->form == GPB_FORM_SPLIT) result = gpb_slice_strips(r, move);
+        /* This also sets the SLICED kernel's counters to zero. */
+        if (i && r->plan->kernel->form == GPB_FORM_SLICED) result = gpb_slice_strips(r, move);
         if (!result) result = multiply(r, move, &pieces[i], with_fallback);
     }
     return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));

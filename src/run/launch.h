@@ -6,7 +6,7 @@
 #include "src/run/operand.h"
 
 /* Enqueues the move's kernels on the run's stream. with_fallback: also the wide and fallback kernels (plan.h)
-   for blocks that a SPLIT kernel may have left, whether or not there are any. */
+   for blocks that a SLICED kernel may have left, whether or not there are any. */
 CUresult gpb_launch_move(gpb_run *run, const gpb_move *move, bool with_fallback);
 /* Enqueues only those, for a tile that was computed without them. Its panels are still there. */
 CUresult gpb_launch_fallback(gpb_run *run, const gpb_move *move);

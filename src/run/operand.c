@@ -3,7 +3,7 @@
 #include "src/run/operand.h"
 
 #include "dispatch/numbers.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/gpu/kernels.h"
 #include "src/run/address_table.h"
 #include "src/run/slice.h"
@@ -51,7 +51,7 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan,
                   .progress = &job->progress, .element = gpb_call_element(call) };
     CUdeviceptr arena = lane->arena.at;
-    const bool aligned = plan->kernel->form == GPB_FORM_SPLIT && plan->bytes_parts;
+    const bool aligned = plan->kernel->form == GPB_FORM_SLICED && plan->bytes_parts;
     /* There is room for that in bytes_parts. */
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;
     arena += (CUdeviceptr)lost;
@@ -162,14 +162,14 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];
-    const bool slices = r->plan->kernel->form == GPB_FORM_SPLIT;
+    const bool slices = r->plan->kernel->form == GPB_FORM_SLICED;
     if (x->at_panel != move->panel[x->which]) {
         x->at_panel = move->panel[x->which];
         /* The last panel may have left a strip that unlocked nothing (a triangle). */
         x->unsliced = GPB_OPERAND_NO_STRIP;
         x->depth = move->depth;
         x->epoch = slices ? gpb_slice_epoch() : 0;
-        x->ready_strip = slices ? gpb_split_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel))
+        x->ready_strip = slices ? gpb_sliced_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel))
                                 : 0;
         CUresult result = view(r, x, move);
         if (result) return result;
@@ -191,7 +191,7 @@ gpb_view gpb_operand_view(const gpb_run *r, enum gpb_operand which, bool ready, 
 {
     const gpb_run_operand *x = &r->x[which];
     if (!ready || !x->packed) return source_view(r, x, piece);
-    if (r->plan->kernel->form != GPB_FORM_SPLIT) return x->ready;
+    if (r->plan->kernel->form != GPB_FORM_SLICED) return x->ready;
     const CUdeviceptr at = x->packed + (CUdeviceptr)(piece->strip[which] * x->ready_strip);
     gpb_view v = gpb_slice_view(at, piece->tile.size[which], x->depth, gpb_plan_slices(r->plan->kernel));
     if (piece->count > 1)

@@ -61,7 +61,7 @@ typedef struct gpb_run {
     CUdeviceptr parts;                /* counters and partial sums */
     CUdeviceptr tables;               /* tables of gpb_gemm_item, then of addresses for packing A, B, C */
     size_t element, table_used;       /* bytes; bytes used of lane->table */
-    gpb_gemm_args last;               /* arguments of the last SPLIT kernel on C in place */
+    gpb_gemm_args last;               /* arguments of the last SLICED kernel on C in place */
 } gpb_run;
 
 /* Where a panel's strip lies in the caller's matrix as stored: first row and column, and extent. */

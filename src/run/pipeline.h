@@ -7,8 +7,8 @@
 
 enum { GPB_STAGE_AHEAD = GPB_TILE_EVENTS };      /* moves that one stage may be ahead of the next */
 
-/* Flagged blocks: gpb_ssplit finds rows for which slices are not accurate enough, flags them block by block
-   (guard words, gemm_args.h) and sets the lane's `flagged`. A SPLIT kernel leaves the flagged blocks of C to
+/* Flagged blocks: gpb_sslice finds rows for which slices are not accurate enough, flags them block by block
+   (guard words, gemm_args.h) and sets the lane's `flagged`. A SLICED kernel leaves the flagged blocks of C to
    the plan's `wide` and `fallback` kernels. These are launched behind each tile (`fallback_queued`). But if
    all that they need stays in place to the end, they are launched only once `flagged` is seen to be set (the
    plan's `speculative`), because flags are rare and two empty launches cost more than small tiles do. If they

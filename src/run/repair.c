@@ -6,7 +6,7 @@
 
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/host/gemm_abi.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/place.h"
@@ -73,7 +73,7 @@ static void columns(const member *x, const gpb_region *t, int64_t from)
 /* Computes the flagged blocks, which are all that C lacks of the panel. */
 static void blocks(const member *x, const gpb_region *t, const bool *flagged)
 {
-    const int64_t rows = gpb_split_guards(t->rows), cols = gpb_split_guards(t->cols);
+    const int64_t rows = gpb_sliced_guards(t->rows), cols = gpb_sliced_guards(t->cols);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
             if (flagged[i] || flagged[rows + j])
@@ -131,7 +131,7 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         const member rest = x;
         x.p = begun->next.p;
         x.k = begun->next.depth;
-        const int64_t guards = gpb_split_guards(t->rows) + gpb_split_guards(t->cols);
+        const int64_t guards = gpb_sliced_guards(t->rows) + gpb_sliced_guards(t->cols);
         blocks(&x, t, begun->done->flagged_blocks + l * guards);
         x = rest;
         leave(&x, &begun->next);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "dispatch/numbers.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
@@ -76,7 +76,7 @@ static bool may_launch(const gpb_pipeline *f)
 /* True if a kernel is launched for the move: it unlocks something, or its strip is packed or sliced. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
-    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SPLIT
+    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SLICED
            || (move->reads && r->x[move->operand].packed);
 }
 
@@ -276,7 +276,7 @@ static CUresult fetch_flags(const gpb_region *t, int level, const uint64_t *guar
 static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
-    const int64_t rows = gpb_split_guards(args->m), cols = gpb_split_guards(args->n);
+    const int64_t rows = gpb_sliced_guards(args->m), cols = gpb_sliced_guards(args->n);
     bool *flagged = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *flagged);
     if (flagged
         && !fetch_flags(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, flagged,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "dispatch/numbers.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "src/gpu/kernels.h"
 #include "src/run/address_table.h"
 #include "src/service/clock.h"
@@ -37,24 +37,24 @@ uint64_t gpb_slice_epoch(void)
     return epoch;
 }
 
-/* The operand as gpb_ssplit gets it. */
-static gpb_split_operand to_slice(const gpb_run *r, enum gpb_operand which, const gpb_launch_set *piece,
+/* The operand as gpb_sslice gets it. */
+static gpb_slice_operand to_slice(const gpb_run *r, enum gpb_operand which, const gpb_launch_set *piece,
                                   CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = gpb_operand_view(r, which, false, piece);
-    gpb_split_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs,
+    gpb_slice_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs,
                             .rows = piece->tile.size[which], .stride = raw.member_stride,
                             .dst = (void *)(uintptr_t)to, .epoch = epoch };
     if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, which);
     return s;
 }
 
-static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
+static CUresult launch_slicer(gpb_run *r, gpb_slice_args *args)
 {
     const gpb_slicer *slicer = gpb_kernel_table_slicer(r->lane->device->arch, args->k, args->slices);
-    const int64_t strips = GPB_SPLIT_STRIPS(args->a.rows) + GPB_SPLIT_STRIPS(args->b.rows);
+    const int64_t strips = GPB_SLICE_STRIPS(args->a.rows) + GPB_SLICE_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->notice = r->lane->flagged;
+    args->flagged = r->lane->flagged;
     return gpb_kernels_launch(r->lane->device, r->stream,
                               &(gpb_launch){ .which = gpb_kernels_slicer(slicer),
                                              .blocks = (strips ? strips : 1) * slicer->blocks,
@@ -62,11 +62,11 @@ static CUresult launch_slicer(gpb_run *r, gpb_split_args *args)
 }
 
 /* The operand's strip that has come, if it is not sliced yet. */
-static gpb_split_operand unsliced_strip(gpb_run *r, enum gpb_operand which, const gpb_move *move)
+static gpb_slice_operand unsliced_strip(gpb_run *r, enum gpb_operand which, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[which];
     const int64_t strip = x->unsliced;
-    if (strip < 0) return (gpb_split_operand){ 0 };
+    if (strip < 0) return (gpb_slice_operand){ 0 };
     gpb_launch_set piece = { .tile = move->block, .count = 1 };
     piece.strip[which] = strip;
     piece.tile.size[which] = min(x->strip, move->block.size[which] - strip * x->strip);
@@ -76,7 +76,7 @@ static gpb_split_operand unsliced_strip(gpb_run *r, enum gpb_operand which, cons
 
 CUresult gpb_slice_strips(gpb_run *r, const gpb_move *move)
 {
-    gpb_split_args args = { .k = move->depth, .batch = move->block.members,
+    gpb_slice_args args = { .k = move->depth, .batch = move->block.members,
                             .slices = gpb_plan_slices(r->plan->kernel) };
     args.a = unsliced_strip(r, GPB_A, move);
     args.b = unsliced_strip(r, GPB_B, move);
@@ -86,7 +86,7 @@ CUresult gpb_slice_strips(gpb_run *r, const gpb_move *move)
 gpb_view gpb_slice_view(CUdeviceptr at, int64_t rows, int64_t k, int slices)
 {
     return (gpb_view){ .at = at, .rs = 1, .cs = 1,
-                       .member_stride = gpb_split_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+                       .member_stride = gpb_sliced_bytes(rows, k, slices) / (int64_t)sizeof(float) };
 }
 
 CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a,
@@ -94,9 +94,9 @@ CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_
 {
     const uint64_t epoch = gpb_slice_epoch();
     const gpb_region *t = &piece->tile;
-    gpb_split_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
-                            .if_a = of->guard_a + gpb_split_guards(t->rows),
-                            .if_b = of->guard_b + gpb_split_guards(t->cols),
+    gpb_slice_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
+                            .if_a = of->guard_a + gpb_sliced_guards(t->rows),
+                            .if_b = of->guard_b + gpb_sliced_guards(t->cols),
                             .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b,
                             .epoch_if_a = of->epoch_a, .epoch_if_b = of->epoch_b };
     args.a = to_slice(r, GPB_A, piece, r->x[GPB_A].wide, epoch);

@@ -9,8 +9,8 @@
 /* A number that no other launch of the slicing kernel in this process has, and no stale memory: see the guard
    words in gemm_args.h. */
 uint64_t gpb_slice_epoch(void);
-/* Slices the strips that have come and are not sliced yet. Sets the counters of the SPLIT kernel that follows
-   to zero. */
+/* Slices the strips that have come and are not sliced yet. Sets the counters of the SLICED kernel that
+   follows to zero. */
 CUresult gpb_slice_strips(gpb_run *run, const gpb_move *move);
 /* Slices a launch set of count 1 for the plan's wide kernel, where the guard words in *args (of the kernel
    before it) say that it is needed. */

@@ -40,7 +40,7 @@ variant() {
         address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
         thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
                  not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
-                 not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_split|kernels_fake|special|accuracy' ;;
+                 not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
         no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
         *)       fail "no variant $name"; return ;;
     esac

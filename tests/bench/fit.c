@@ -66,7 +66,7 @@ static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
     const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
-    return q->form != GPB_FORM_SPLIT && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
+    return q->form != GPB_FORM_SLICED && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
         && tiles(p, q) * splits <= 6 * cuda.sms
         && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MOST_PARTS_BYTES;
 }

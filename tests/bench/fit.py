@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TUNED = os.path.join(ROOT, "dispatch", "tuned.def")
 SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in (
     "cost.c", "generation.c", "kernel_pick.c", "kernel_table.c", "learn.c", "packing.c", "streamk.c")]
-STRIDED, SPLIT = 0, 3
+STRIDED, SLICED = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
 ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
@@ -40,7 +40,7 @@ class Constants(ctypes.Structure):
 
 
 class Gpu(ctypes.Structure):
-    _fields_ = [(x, ctypes.c_double) for x in "arch sms lanes ghz memory_gbs launch_us pass_ call_us".split()]
+    _fields_ = [(x, ctypes.c_double) for x in "arch sms fma_per_sm ghz memory_gbs launch_us pass_ call_us".split()]
 
 
 # Where a constant's search begins, and its bounds.
@@ -64,8 +64,8 @@ def model():
 
 
 def slices(library, kernel):
-    """Chosen from LEAST_SLICED_K on: below, all of C would be the stand-in's, or FMAs'."""
-    return library.fit_form(kernel) == SPLIT or library.fit_math(kernel) == FP16X3
+    """Chosen from LEAST_SLICED_K on: below, all of C would be the fallback's, or FMAs'."""
+    return library.fit_form(kernel) == SLICED or library.fit_math(kernel) == FP16X3
 
 
 def read(library, paths, names):
@@ -117,7 +117,7 @@ def search(value, start, loss, rounds=60):
 
 def fit_kernel(library, rows, gpu, form, before):
     count, array, best = len(rows), (Row * len(rows))(*rows), None
-    for blocks in (1,) if form == SPLIT else (before.blocks,) if before else (1, 2, 3, 4, 6, 8):
+    for blocks in (1,) if form == SLICED else (before.blocks,) if before else (1, 2, 3, 4, 6, 8):
         c = Constants(blocks, *(getattr(before, x) if before else START[x][0] for x in Constants.NAMES[1:]))
         if not before:
             c.alone = 1.5 * c.share / (blocks + 0.5)
@@ -130,13 +130,13 @@ def fit_kernel(library, rows, gpu, form, before):
 def fit(library, names, shapes, found):
     name, arch, sms = found
     text = open(TUNED).read()
-    lanes, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
+    fma_per_sm, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
     rows = {}
     for trials in shapes.values():
         for (kernel, _), row in trials.items():
             rows.setdefault(kernel, []).append(row)
     shortest = min(r.seconds for x in rows.values() for r in x)
-    gpu = Gpu(arch, sms, int(lanes), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), 0.85e6 * shortest)
+    gpu = Gpu(arch, sms, int(fma_per_sm), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), 0.85e6 * shortest)
     kernels = {}
     for turn in range(3):
         for kernel, mine in rows.items():
@@ -198,7 +198,7 @@ def section(text, arch, word, lines):
 def write(library, names, gpu, kernels, rows, shapes, found, paths):
     arch, text = found[1], open(TUNED).read()
     order = sorted(worth(library, shapes, {math_: 1 for math_ in range(4)}, arch), key=lambda k: -kernels[k][1].share)
-    lines = [f"GPU( {arch}, {int(gpu.lanes)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, {gpu.launch_us:.2f}, {gpu.pass_:.3f} )"]
+    lines = [f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, {gpu.launch_us:.2f}, {gpu.pass_:.3f} )"]
     for k in order:
         off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
         lines.append(tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */"))
@@ -221,12 +221,12 @@ def write_only(library, names, shapes, found, wanted):
     arch, text = found[1], open(TUNED).read()
     begin = text.index(f"/* ---- {arch}, measured")
     end = text.index(f"/* ---- end of {arch} ---- */")
-    lanes, ghz, memory, launch, pass_ = map(float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(","))
+    fma_per_sm, ghz, memory, launch, pass_ = map(float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(","))
     rows = {}
     for trials in shapes.values():
         for (kernel, _), row in trials.items():
             rows.setdefault(kernel, []).append(row)
-    gpu = Gpu(arch, found[2], lanes, ghz, memory, launch, pass_, 0.85e6 * min(r.seconds for x in rows.values() for r in x))
+    gpu = Gpu(arch, found[2], fma_per_sm, ghz, memory, launch, pass_, 0.85e6 * min(r.seconds for x in rows.values() for r in x))
     lines = {re.search(r"TUNED\( *(\w+)", line)[1]: line for line in text[begin:end].splitlines() if line.startswith("TUNED(")}
     for name in wanted:
         loss, c = fit_kernel(library, rows[names.index(name)], gpu, library.fit_form(names.index(name)), None)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, split/direct.cuh and split/work.cuh use. One thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, sliced/direct.cuh and sliced/work.cuh use. One thread block at a time; what its threads share is static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 

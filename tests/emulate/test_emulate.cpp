@@ -91,12 +91,12 @@ template <int... ROW> static void (*body_of(std::integer_sequence<int, ROW...>, 
 
 static void share(setting &s)
 {
-    const int64_t units = GPB_TILES(s.p.m, s.p.n, s.r.bm, s.r.bn) * batch_of(s.p), slices = (s.p.k + s.r.bk - 1) / s.r.bk;
-    const int64_t sharers = s.p.by == SHARED ? std::max<int64_t>(2, units * 2 / 5) : std::min(units * slices, units * 3 + 1);
-    const int64_t shared = s.p.by == MANY || units < sharers ? units : units % sharers + sharers;
-    if (shared * slices < sharers) return;                  /* nothing to share: a plain launch */
-    s.g.shared = (unsigned)shared, s.g.sharers = (unsigned)sharers;
-    s.partials.assign(2 * sharers * s.r.bm * s.r.bn, NAN), s.counters.assign(sharers, 0);
+    const int64_t units = GPB_TILES(s.p.m, s.p.n, s.r.bm, s.r.bn) * batch_of(s.p), k_tiles = (s.p.k + s.r.bk - 1) / s.r.bk;
+    const int64_t blocks = s.p.by == SHARED ? std::max<int64_t>(2, units * 2 / 5) : std::min(units * k_tiles, units * 3 + 1);
+    const int64_t tiles_shared = s.p.by == MANY || units < blocks ? units : units % blocks + blocks;
+    if (tiles_shared * k_tiles < blocks) return;            /* nothing to share: a plain launch */
+    s.g.streamk_tiles = (unsigned)tiles_shared, s.g.streamk_blocks = (unsigned)blocks;
+    s.partials.assign(2 * blocks * s.r.bm * s.r.bn, NAN), s.counters.assign(blocks, 0);
     s.g.partials = s.partials.data(), s.g.counters = s.counters.data();
 }
 
@@ -166,7 +166,7 @@ static const char *run(setting &s, int number)
 {
     const int64_t tiles = GPB_TILES(s.p.m, s.p.n, s.r.bm, s.r.bn);
     const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(s.g.batch * (s.g.splits > 1 ? 2 : 1)) };
-    const gpb_emulate_dim shared = { (unsigned)(s.g.sharers + tiles * s.g.batch - s.g.shared), 1, 1 };
+    const gpb_emulate_dim shared = { (unsigned)(s.g.streamk_blocks + tiles * s.g.batch - s.g.streamk_tiles), 1, 1 };
     const std::vector<float> before = s.c.room;
     operand old = s.c;
     old.at = old.room.data() + (s.c.at - s.c.room.data());
@@ -175,7 +175,7 @@ static const char *run(setting &s, int number)
         s.c.room = before;
         for (float &x : s.partials) x = NAN;
         launched = s.g;
-        const int faults = gpb_emulate_run({ body_of(std::make_integer_sequence<int, ROWS>(), number), s.g.sharers ? shared : plain, (unsigned)s.r.threads, turn == 1, turn == 1,
+        const int faults = gpb_emulate_run({ body_of(std::make_integer_sequence<int, ROWS>(), number), s.g.streamk_blocks ? shared : plain, (unsigned)s.r.threads, turn == 1, turn == 1,
                                              s.a.span(), s.b.span() });
         if (const char *wrong = judge(s, old, faults)) return wrong;
         if (turn && memcmp(first.data(), s.c.room.data(), 4 * first.size())) return "the order of threads or blocks shows in the bits";
@@ -265,16 +265,16 @@ int main(int argc, char **argv)
                     if ((way + by + (int)x) % 3) continue;   /* a third of all combinations, none of which is left out for good */
                     if (!rows[r].shares && (way + 3 * by + (int)x) % 5) continue;      /* what a warp does together takes long here */
                     if (rows[r].bm * rows[r].bn < 1024 && GPB_TILES(sizes[x][0], sizes[x][1], rows[r].bm, rows[r].bn) > 4) continue;
-                    if (by == GUARDED && rows[r].bm > GPB_GUARD) continue;      /* such are nobody's stand-in */
+                    if (by == GUARDED && rows[r].bm > GPB_GUARD) continue;      /* such are nobody's fallback */
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], (way & 1) != 0, (way & 2) != 0, (way & 4) != 0, (how)by,
                                         runs % 9 == 8 ? 0 : 1.25, (double)(runs % 3) / 2 };
                     setting s(rows[r], p);
                     const char *what = run(s, r);
-                    runs++, shared += s.g.sharers > 0;
+                    runs++, shared += s.g.streamk_blocks > 0;
                     if (!what) continue;
                     wrong++;
-                    printf("WRONG: %s %ld x %ld x %ld %c%c%s, %s, %u of %u sharers: %s\n", rows[r].name, (long)p.m, (long)p.n, (long)p.k,
-                           p.ta ? 'T' : 'N', p.tb ? 'T' : 'N', p.odd ? ", odd" : "", how_names[by], s.g.shared, s.g.sharers, what);
+                    printf("WRONG: %s %ld x %ld x %ld %c%c%s, %s, %u of %u blocks: %s\n", rows[r].name, (long)p.m, (long)p.n, (long)p.k,
+                           p.ta ? 'T' : 'N', p.tb ? 'T' : 'N', p.odd ? ", odd" : "", how_names[by], s.g.streamk_tiles, s.g.streamk_blocks, what);
                 }
     }
     if (argc == 1 || wanted("chains")) wrong += inaccurate();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who computes what in the SPLIT kernels for Hopper, and how parts of k come together (kernels/split/work.cuh as it is compiled for the
+/* Who computes what in the SLICED kernels for Hopper, and how parts of k come together (kernels/sliced/work.cuh as it is compiled for the
    GPU), on the CPU (emulate.h), with numbers that are drawn in place of products: every tile that is wanted stored once, with the sum of
    all its chunks, nothing beside the room for partial sums, counters in bounds, and the same bits whatever the order of blocks and threads.
    One block runs after the other: that none waits for another is shown, races and the order of memory are not. */
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/split/work.cuh"
+#include "kernels/sliced/work.cuh"
 
 enum { BM = 128, BN = 64, N = BN / 2, THREADS = GPB_GROUP * (1 + GPB_CONSUMERS) };
 
@@ -36,9 +36,9 @@ static void thread()
     const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
     if (threadIdx.x < GPB_GROUP) return;                    /* the producer's */
     const gpb_schedule<BM, BN> schedule(g, slices);
-    for (unsigned x = blockIdx.x / GPB_SPLIT_CLUSTER; x < schedule.last; x += schedule.clusters) {
+    for (unsigned x = blockIdx.x / GPB_SLICED_CLUSTER; x < schedule.last; x += schedule.clusters) {
         gpb_unit u;
-        if (!schedule.unit(g, x, blockIdx.x % GPB_SPLIT_CLUSTER, u)) continue;
+        if (!schedule.unit(g, x, blockIdx.x % GPB_SLICED_CLUSTER, u)) continue;
         const size_t tile = ((size_t)u.l * tiles_n + u.j0 / BN) * tiles_m + u.i0 / BM;
         const size_t first = (tile * (THREADS - GPB_GROUP) + threadIdx.x - GPB_GROUP) * N;
         float sum[N] = {};
@@ -71,22 +71,22 @@ static const char *judge(const problem &p, const std::vector<uint64_t> &rows, co
 static const char *run(const problem &p)
 {
     const unsigned units = (p.tiles_m + 1) / 2 * p.tiles_n * p.batch, rest = units % p.clusters;
-    if (gpb_split_parts(rest, p.clusters, p.chunks, p.slices) != p.parts) return "not in so many parts";
+    if (gpb_sliced_tail_parts(rest, p.clusters, p.chunks, p.slices) != p.parts) return "not in so many parts";
     std::vector<uint64_t> rows(p.tiles_m, 3), cols(p.tiles_n, 3);       /* stale */
     for (size_t x = 1; p.marked && x < rows.size(); x += 3) rows[x] = 7;
     if (p.marked && p.tiles_n * BN > GPB_GUARD) cols[0] = 7;
-    std::vector<float> partials(gpb_split_room(p.clusters, BM * BN) / 4), first;
-    std::vector<uint32_t> counters(GPB_SPLIT_COUNTERS);
+    std::vector<float> partials(gpb_sliced_partial_bytes(p.clusters, BM * BN) / 4), first;
+    std::vector<uint32_t> counters(GPB_SLICED_COUNTERS);
     g = gpb_gemm_args();
-    g.m = (int64_t)p.tiles_m * BM - 5, g.n = (int64_t)p.tiles_n * BN - 5, g.k = (int64_t)p.chunks * GPB_SPLIT_CHUNK - 5, g.batch = p.batch;
+    g.m = (int64_t)p.tiles_m * BM - 5, g.n = (int64_t)p.tiles_n * BN - 5, g.k = (int64_t)p.chunks * GPB_SLICE_CHUNK - 5, g.batch = p.batch;
     g.guard_a = rows.data(), g.guard_b = cols.data(), g.epoch_a = g.epoch_b = 7, slices = p.slices;
     g.partials = partials.data(), g.counters = counters.data();
     for (int turn = 0; turn < 3; turn++) {
         stored.assign((size_t)p.batch * p.tiles_m * p.tiles_n * (THREADS - GPB_GROUP) * N, 0);
         stores.assign((size_t)p.batch * p.tiles_m * p.tiles_n * GPB_CONSUMERS, 0);
         for (float &x : partials) x = NAN;
-        counters.assign(GPB_SPLIT_COUNTERS, 0);
-        if (gpb_emulate_run({ thread, { p.clusters * GPB_SPLIT_CLUSTER, 1, 1 }, THREADS, turn > 0, false, {}, {} })) return "as said above";
+        counters.assign(GPB_SLICED_COUNTERS, 0);
+        if (gpb_emulate_run({ thread, { p.clusters * GPB_SLICED_CLUSTER, 1, 1 }, THREADS, turn > 0, false, {}, {} })) return "as said above";
         if (const char *wrong = judge(p, rows, cols)) return wrong;
         if (turn && memcmp(first.data(), stored.data(), 4 * first.size())) return "the order of threads or blocks shows in the bits";
         first = stored;

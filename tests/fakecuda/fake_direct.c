@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TF32X3 kernels as in kernels/split/direct.cuh (FAKECUDA_TENSOR): each operand as two TF32 numbers, three
+/* TF32X3 kernels as in kernels/sliced/direct.cuh (FAKECUDA_TENSOR): each operand as two TF32 numbers, three
    products, sums of 16 k. The kernel's `watch` checks piece by piece, this checks whole rows. If a tile
    has a row for which tensor cores are not accurate enough, FMAs compute it. */
 #include <math.h>
@@ -30,7 +30,7 @@ static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
     const float counts = ldexpf(1, top - WINDOW);
     for (int64_t p = 0; p < k; p++)
         many += fabsf(x.at[i * x.rs + p * x.cs]) >= counts;
-    return top <= GPB_SPLIT_REACH && top > -GPB_SPLIT_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SPLIT_LEAST_K;
+    return top <= GPB_SLICE_REACH && top > -GPB_SLICE_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SLICE_MIN_K;
 }
 
 /* True if row i is cut without a rest, and some of it into two numbers. Such a row may need the product of
@@ -74,7 +74,7 @@ static float cut(float x)       /* tensor cores see 19 of the 32 bits */
 /* Chunk p of x's rows: of[0] big, of[1] small. */
 static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, int64_t k)
 {
-    for (int q = 0; q < GPB_SPLIT_CHUNK; q++)
+    for (int q = 0; q < GPB_SLICE_CHUNK; q++)
         for (int i = 0; i < (rows + 7) / 8 * 8; i++) {
             const float value = i < rows && p + q < k ? x.at[i * x.rs + (p + q) * x.cs] : 0;
             const float big = fmaf(value, -8192, fmaf(value, 8192, value));
@@ -88,11 +88,11 @@ static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gp
 {
     static gpb_fake_sums part;
     memset(part, 0, sizeof part);
-    for (int s = q; s < q + GPB_SPLIT_DIRECT_SUM; s += TF32.terms) {
+    for (int s = q; s < q + GPB_DIRECT_SUM; s += TF32.terms) {
         gpb_fake_cores_add(part, &x[1], &y[0], s, TF32, rows, columns);
         gpb_fake_cores_add(part, &x[0], &y[1], s, TF32, rows, columns);
     }
-    for (int s = q; s < q + GPB_SPLIT_DIRECT_SUM; s += TF32.terms)
+    for (int s = q; s < q + GPB_DIRECT_SUM; s += TF32.terms)
         gpb_fake_cores_add(part, &x[0], &y[0], s, TF32, rows, columns);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
@@ -106,7 +106,7 @@ static void put_aside(gpb_fake_sums to, gpb_fake_sums sums)
             to[i][j] += sums[i][j], sums[i][j] = 0;
 }
 
-/* As kernels/split/direct.cuh has it: the first four chunks are looked at more closely, so sums are put aside four later. */
+/* As kernels/sliced/direct.cuh has it: the first four chunks are looked at more closely, so sums are put aside four later. */
 enum { SOON = 4 };
 
 bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b)
@@ -118,13 +118,13 @@ bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_f
     const gpb_fake_matrix across = { b.at, b.cs, b.rs };
     if (!are_fit(a, rows, k) || !are_fit(across, columns, k) || (any_whole(a, rows, k) && any_whole(across, columns, k)))
         return false;
-    for (int64_t p = 0; p < k; p += GPB_SPLIT_CHUNK) {
-        const int64_t chunk = p / GPB_SPLIT_CHUNK - SOON;
-        if (chunk > 0 && chunk % GPB_SPLIT_DIRECT_BANK == 0)
+    for (int64_t p = 0; p < k; p += GPB_SLICE_CHUNK) {
+        const int64_t chunk = p / GPB_SLICE_CHUNK - SOON;
+        if (chunk > 0 && chunk % GPB_DIRECT_BANK == 0)
             put_aside(kept, sums);
         load(x, a, rows, p, k);
         load(y, across, columns, p, k);
-        for (int q = 0; q < GPB_SPLIT_CHUNK; q += GPB_SPLIT_DIRECT_SUM)
+        for (int q = 0; q < GPB_SLICE_CHUNK; q += GPB_DIRECT_SUM)
             add_products(sums, x, y, q, rows, columns);
     }
     put_aside(kept, sums);

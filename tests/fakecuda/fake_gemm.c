@@ -84,7 +84,7 @@ static void round_block(int rows, int columns)
 static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b, enum gpb_fake_rounding rounding)
 {
     const bool round = rounding == GPB_FAKE_TF32;
-    const int deepest = rounding == GPB_FAKE_CHUNKS ? GPB_SPLIT_CHUNK : KC;
+    const int deepest = rounding == GPB_FAKE_CHUNKS ? GPB_SLICE_CHUNK : KC;
     void (*tile)(int, const double *, const double *, double *) =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? tile_avx2 : tile_any;
     for (int j = 0; j < (columns + NR - 1) / NR * NR; j++)
@@ -264,10 +264,10 @@ static void spoil_padding(const gpb_gemm_args *g, float *c, int64_t all_rows, in
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l, gpb_fake_block_do *block,
                          void *context)
 {
-    const int64_t rows = gpb_split_guards(g->m), cols = gpb_split_guards(g->n);
-    const bool split = kernel->form == GPB_FORM_SPLIT;
+    const int64_t rows = gpb_sliced_guards(g->m), cols = gpb_sliced_guards(g->n);
+    const bool sliced = kernel->form == GPB_FORM_SLICED;
     if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || GPB_GUARD % kernel->bm || GPB_GUARD % kernel->bn || g->level < 0 ||
-        g->level > 2 || (!split && !g->level))
+        g->level > 2 || (!sliced && !g->level))
         gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %llu, %llu, level %d", kernel->symbol, (const void *)g->guard_a,
                      (const void *)g->guard_b, (unsigned long long)g->epoch_a, (unsigned long long)g->epoch_b, g->level);
     const uint64_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0, rows * 8, kernel->symbol);
@@ -276,7 +276,7 @@ void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_ge
         for (int64_t i = 0; i < rows; i++) {
             const int level_a = gpb_guard_level(a[i], g->epoch_a), level_b = gpb_guard_level(b[j], g->epoch_b);
             const int level = level_a > level_b ? level_a : level_b;
-            if (split ? level == g->level : level >= g->level)
+            if (sliced ? level == g->level : level >= g->level)
                 block(context, i * GPB_GUARD, i + 1 < rows ? GPB_GUARD : g->m - i * GPB_GUARD, j * GPB_GUARD,
                       j + 1 < cols ? GPB_GUARD : g->n - j * GPB_GUARD);
         }
@@ -330,8 +330,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
     if (cut && (padded_c || g->guard_a || g->alpha[0] == 0))
         gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
-    if (g->sharers)
-        gpb_fake_share_check(kernel, device, g);
+    if (g->streamk_blocks)
+        gpb_fake_streamk_check(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
         CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
@@ -355,8 +355,8 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
             continue;
         }
         x.c = gpb_fake_matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
-        if (g->sharers)
-            gpb_fake_share(kernel, device, &x, l);
+        if (g->streamk_blocks)
+            gpb_fake_streamk(kernel, device, &x, l);
         else if (g->guard_a)
             gpb_fake_each_block(kernel, device, g, l, multiply_member, &x);
         else

@@ -27,11 +27,11 @@ static const gpb_fake_kernel kernels[] = {
     { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
-#define SPLITTER(name, of, most, blocks) \
-    { .symbol = GPB_STR(GPB_SPLIT_SYMBOL(s, name)), .role = GPB_FAKE_SPLIT, .image = IMAGE_##of, .threads = GPB_SPLIT_THREADS, \
-      .sharers = blocks, .most_k = most },
-#include "kernels/split.def"
-#undef SPLITTER
+#define SLICER(name, of, most, blocks)   \
+    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(s, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, .threads = GPB_SLICE_THREADS, \
+      .cluster = blocks, .most_k = most },
+#include "kernels/slicer.def"
+#undef SLICER
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 static uint64_t launched[KERNELS], ran[KERNELS], shared[KERNELS];     /* shared: launches with Stream-K */
@@ -227,31 +227,31 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 {
     const gpb_fake_kernel *row = l->function->kernel;
     shape right = { 0 };
-    if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_SPLIT) {
+    if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_SLICED) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
         check_scalars(row->symbol, g->alpha, g->beta);
-        right = shape_of(GPB_FAKE_CLUSTERS * GPB_SPLIT_CLUSTER, 1, row->threads, row->smem);
+        right = shape_of(GPB_FAKE_CLUSTERS * GPB_SLICED_CLUSTER, 1, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
         check_scalars(row->symbol, g->alpha, g->beta);
         int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn), members = g->batch * (g->splits > 1 ? g->splits : 1);
-        if (g->sharers)
-            tiles = g->sharers + tiles * g->batch - g->shared, members = 1;
+        if (g->streamk_blocks)
+            tiles = g->streamk_blocks + tiles * g->batch - g->streamk_tiles, members = 1;
         right = shape_of(tiles, members, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
         check_scalars(row->symbol, g->alpha, g->beta);
         right = shape_of(GPB_REDUCE_BLOCKS(g->m, g->n, g->splits), g->batch, row->threads, 0);
-    } else if (row->role == GPB_FAKE_SPLIT) {
-        gpb_split_args *g = memcpy(&l->arguments.split, from, sizeof *g);
-        int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);
+    } else if (row->role == GPB_FAKE_SLICER) {
+        gpb_slice_args *g = memcpy(&l->arguments.slice, from, sizeof *g);
+        int64_t strips = GPB_SLICE_STRIPS(g->a.rows) + GPB_SLICE_STRIPS(g->b.rows);
         check_sizes(row->symbol, g->a.rows + 1, g->b.rows + 1, g->k - 1, g->batch);
         if (row->most_k && (g->k > row->most_k || g->slices > 2))
             gpb_fake_die("BAD LAUNCH of %s: k=%lld", row->symbol, (long long)g->k);
-        right = shape_of((strips ? strips : 1) * row->sharers, g->batch, row->threads, 0);
+        right = shape_of((strips ? strips : 1) * row->cluster, g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_PACK) {
         gpb_pack_args *g = memcpy(&l->arguments.pack, from, sizeof *g);
         check_sizes(row->symbol, g->rows_padded, g->cols_padded, 0, g->batch);
@@ -279,7 +279,7 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
     take_arguments(l, s, parameters[0]);
     gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
     launched[function->kernel - kernels]++;
-    shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM && l->arguments.gemm.sharers;
+    shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM && l->arguments.gemm.streamk_blocks;
     return CUDA_SUCCESS;
 }
 
@@ -316,7 +316,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const 
     if (!r && !is_function(function))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
-               c->attrs[0].value.clusterDim.x != GPB_SPLIT_CLUSTER || (int)c->sharedMemBytes > function->dynamic_limit))
+               c->attrs[0].value.clusterDim.x != GPB_SLICED_CLUSTER || (int)c->sharedMemBytes > function->dynamic_limit))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
         *clusters = gpb_fake_options_get()->no_clusters ? 0 : GPB_FAKE_CLUSTERS;
@@ -330,15 +330,15 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     int device = l->function->context->device;
     switch (kernel->role) {
     case GPB_FAKE_GEMM:
-        if (kernel->form == GPB_FORM_SPLIT)
-            gpb_fake_split_gemm(kernel, device, &l->arguments.gemm);
+        if (kernel->form == GPB_FORM_SLICED)
+            gpb_fake_sliced_gemm(kernel, device, &l->arguments.gemm);
         else
             gpb_fake_gemm(kernel, device, &l->arguments.gemm);
         break;
     case GPB_FAKE_PACK: gpb_fake_pack(device, &l->arguments.pack); break;
     case GPB_FAKE_UNPACK: gpb_fake_unpack(device, &l->arguments.unpack); break;
     case GPB_FAKE_REDUCE: gpb_fake_reduce(device, &l->arguments.reduce); break;
-    case GPB_FAKE_SPLIT: gpb_fake_split(kernel, device, &l->arguments.split); break;
+    case GPB_FAKE_SLICER: gpb_fake_slicer(kernel, device, &l->arguments.slice); break;
     }
     ran[kernel - kernels]++;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of SPLIT kernels as tensor cores form them (FAKECUDA_TENSOR): which products, in which order, and
-   when sums leave the tensor cores, as in kernels/split/gemm.cuh and mma.cuh; where k is cut, as in
+/* The sums of SLICED kernels as tensor cores form them (FAKECUDA_TENSOR): which products, in which order, and
+   when sums leave the tensor cores, as in kernels/sliced/gemm.cuh and mma.cuh; where k is cut, as in
    work.cuh. */
 #include <math.h>
 #include <string.h>
@@ -26,9 +26,9 @@ typedef struct block {
 static void load(gpb_fake_terms *to, const gpb_fake_sliced *x, int64_t row, int rows, int64_t chunk)
 {
     for (int s = 0; s < x->slices; s++)
-        for (int p = 0; p < GPB_SPLIT_CHUNK; p++)
+        for (int p = 0; p < GPB_SLICE_CHUNK; p++)
             for (int i = 0; i < (rows + 7) / 8 * 8; i++)
-                gpb_fake_term(&to[s], p, i, i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SPLIT_CHUNK + p, s) : 0,
+                gpb_fake_term(&to[s], p, i, i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SLICE_CHUNK + p, s) : 0,
                               x->slices == 3 ? BF16_LEAST : FP16_LEAST);
 }
 
@@ -62,7 +62,7 @@ static void add_low(gpb_fake_sums to, const block *x)
 /* xh yh of a chunk, and the two products that count 2^-11 of it. */
 static void add_chunk(const block *x)
 {
-    for (int p = 0; p < GPB_SPLIT_CHUNK; p += 16) {
+    for (int p = 0; p < GPB_SLICE_CHUNK; p += 16) {
         add(part, x, 0, 0, p);
         add(low, x, 1, 0, p);
         add(low, x, 0, 1, p);
@@ -74,7 +74,7 @@ static void add_low_low(const block *x)
 {
     static gpb_fake_sums both;
     clear(both, x);
-    for (int p = 0; p < GPB_SPLIT_CHUNK; p += 16)
+    for (int p = 0; p < GPB_SLICE_CHUNK; p += 16)
         add(both, x, 1, 1, p);
     for (int i = 0; i < x->rows; i++)
         for (int j = 0; j < x->columns; j++)
@@ -118,7 +118,7 @@ static void sum_one(gpb_fake_sums to, const block *x, int64_t from, int64_t end)
     for (int64_t chunk = from; chunk < end; chunk++) {
         load(terms_a, x->of->a, x->i0, x->rows, chunk);
         load(terms_b, x->of->b, x->j0, x->columns, chunk);
-        for (int p = 0; p < GPB_SPLIT_CHUNK; p += 16)
+        for (int p = 0; p < GPB_SLICE_CHUNK; p += 16)
             add(to, x, 0, 0, p);
     }
 }
@@ -147,7 +147,7 @@ static void sum_chunks(gpb_fake_sums to, const block *x, int64_t from, int64_t e
     else if (slices == 1)
         sum_one(to, x, from, end);
     else
-        sum_two(to, x, from, end, forced > 1 ? (uint32_t)forced : gpb_split_part_chunks(g->m, g->n, g->k));
+        sum_two(to, x, from, end, forced > 1 ? (uint32_t)forced : gpb_sliced_promotion_chunks(g->m, g->n, g->k));
 }
 
 /* The number of parts that the k of the tile at i0, j0 is cut into; numbered as in work.cuh. */
@@ -157,12 +157,12 @@ static uint32_t parts_of(const gpb_fake_slices *x, int64_t i0, int64_t j0)
     const int64_t units = pairs * tiles_n * x->g->batch, full = units / GPB_FAKE_CLUSTERS * GPB_FAKE_CLUSTERS;
     const int64_t pair = i0 / x->kernel->bm / 2, first = pair / GROUP * GROUP, height = pairs - first < GROUP ? pairs - first : GROUP;
     const int64_t unit = x->member * pairs * tiles_n + first * tiles_n + j0 / x->kernel->bn * height + pair - first;
-    return unit < full ? 1 : gpb_split_parts((uint32_t)(units - full), GPB_FAKE_CLUSTERS, (uint32_t)gpb_split_chunks(x->g->k), x->a->slices);
+    return unit < full ? 1 : gpb_sliced_tail_parts((uint32_t)(units - full), GPB_FAKE_CLUSTERS, (uint32_t)gpb_sliced_chunks(x->g->k), x->a->slices);
 }
 
 static void sum_tile(const block *x, gpb_fake_sums to)
 {
-    const int64_t chunks = gpb_split_chunks(x->of->g->k), parts = parts_of(x->of, x->i0, x->j0);
+    const int64_t chunks = gpb_sliced_chunks(x->of->g->k), parts = parts_of(x->of, x->i0, x->j0);
     sum_chunks(to, x, 0, chunks / parts);
     for (int64_t y = 1; y < parts; y++) {
         sum_chunks(whole, x, chunks * y / parts, chunks * (y + 1) / parts);
@@ -197,7 +197,7 @@ void gpb_fake_slices_sum(const gpb_fake_slices *of, int64_t i0, int rows, int64_
             sum_tile(&x, tile);
         } else {
             clear(tile, &x), clear(part, &x), clear(low, &x);
-            sum_two_by_chunks(tile, &x, gpb_split_chunks(of->g->k));
+            sum_two_by_chunks(tile, &x, gpb_sliced_chunks(of->g->k));
         }
         for (int i = 0; i < rows; i++)
             memcpy(sums[i] + at, tile[i], sizeof(float) * (size_t)x.columns);

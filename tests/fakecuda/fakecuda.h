@@ -15,7 +15,7 @@
 
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 
 /* Clusters: not every SM finds partners in its group. */
 enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };
@@ -44,7 +44,7 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };
    FAKECUDA_NO_CLUSTERS=1 no cluster of thread blocks fits anywhere
    FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit; else each result is rounded
                           once
-   FAKECUDA_TENSOR=0      1: SPLIT and TF32X3 kernels add as tensor cores do (fake_tensor.c), FFMA kernels in
+   FAKECUDA_TENSOR=0      1: SLICED and TF32X3 kernels add as tensor cores do (fake_tensor.c), FFMA kernels in
                           one chain of FMAs; 2, 4: the same, but sums leave the tensor cores every 2 or 4
                           chunks of 32 k, as where C is large
    FAKECUDA_LOG=file      appends a line "function thread=id result=code" for each call, and at exit a line
@@ -138,7 +138,7 @@ typedef struct gpb_fake_launch {
         gpb_pack_args pack;
         gpb_unpack_args unpack;
         gpb_reduce_args reduce;
-        gpb_split_args split;
+        gpb_slice_args slice;
     } arguments;
 } gpb_fake_launch;
 
@@ -189,7 +189,7 @@ bool gpb_fake_run_next(void);            /* runs one; false: none is ready */
 void gpb_fake_mark_release(gpb_fake_mark *mark);
 
 /* fake_module.c: kernels by name */
-enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SPLIT };
+enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SLICER };
 typedef struct gpb_fake_kernel {
     const char *symbol;
     enum gpb_fake_role role;
@@ -197,7 +197,7 @@ typedef struct gpb_fake_kernel {
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, threads, smem;
-    int sharers, most_k;                 /* from split.def */
+    int cluster, most_k;                 /* from slicer.def */
 } gpb_fake_kernel;
 struct CUfunc_st {
     const gpb_fake_kernel *kernel;
@@ -217,10 +217,10 @@ typedef struct gpb_fake_matrix {
 enum gpb_fake_rounding {
     GPB_FAKE_ONCE,                       /* sums in double, rounded once */
     GPB_FAKE_TF32,                       /* the same after rounding operands to TF32 */
-    GPB_FAKE_CHUNKS,                     /* sums of GPB_SPLIT_CHUNK products are rounded and added in FP32 */
+    GPB_FAKE_CHUNKS,                     /* sums of GPB_SLICE_CHUNK products are rounded and added in FP32 */
     GPB_FAKE_NETLIB,                     /* as the reference BLAS rounds */
     GPB_FAKE_FMA,                        /* a chain of FMAs, in increasing k */
-    GPB_FAKE_TF32X3                      /* as kernels/split/direct.cuh rounds */
+    GPB_FAKE_TF32X3                      /* as kernels/sliced/direct.cuh rounds */
 };
 /* C = alpha A B + beta C, with sizes and scalars from g. No address in g is used. a and b are read only if k
    > 0. */
@@ -249,8 +249,8 @@ void gpb_fake_reduce(int device, const gpb_reduce_args *g);
 /* fake_tensor.c: sums as tensor cores form them. The numbers of a chunk of k, each as mantissa *
    2^exponent. */
 typedef struct gpb_fake_terms {
-    float mantissa[GPB_SPLIT_CHUNK][GPB_GUARD];
-    int32_t exponent[GPB_SPLIT_CHUNK][GPB_GUARD];
+    float mantissa[GPB_SLICE_CHUNK][GPB_GUARD];
+    int32_t exponent[GPB_SLICE_CHUNK][GPB_GUARD];
 } __attribute__((aligned(64))) gpb_fake_terms;
 typedef float gpb_fake_sums[GPB_GUARD][GPB_GUARD];          /* one for each row of A and column of B */
 typedef struct gpb_fake_cores {
@@ -267,13 +267,13 @@ void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fak
    compute these. */
 bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b);
 
-/* fake_share.c: Stream-K */
-void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
-void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l);
+/* fake_streamk.c: Stream-K */
+void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+void gpb_fake_streamk(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l);
 
-/* fake_split.c: FP16 and BF16 slices */
-void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g);
-void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+/* fake_sliced.c: FP16 and BF16 slices */
+void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_args *g);
+void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 typedef struct gpb_fake_sliced {         /* one member of an operand in slices */
     int64_t rows, k;
     int slices;

@@ -209,11 +209,11 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *kernel, *image, *math;
-    } all[] = { { "fp16x3", "sgemm_split", "fp32" },
-                { "bf16x6", "sgemm_split", "fp32" },
+    } all[] = { { "fp16x3", "sgemm_sliced", "fp32" },
+                { "bf16x6", "sgemm_sliced", "fp32" },
                 { "fp16x3_mma", "sgemm_mma", "fp32" },
                 { "tf32x3_thin", "sgemm_direct", "fp32" },
-                { "fp16x1", "sgemm_split", "tf32" } };
+                { "fp16x1", "sgemm_sliced", "tf32" } };
     static const int depths[] = { 64, 256 };
     const int only = argc > 2 ? atoi(argv[2]) : 0, steps = argc > 3 ? atoi(argv[3]) : 300;
     bool right = only <= MOST_K;

@@ -85,23 +85,23 @@ static void launch_gemm(const row &r, gpb_gemm_args g, int how)
     static buffer partials, counters;
     const int64_t tiles = GPB_TILES(g.m, g.n, r.bm, r.bn);
     const int64_t units = tiles * g.batch;
-    const int64_t slices = (g.k + r.bk - 1) / r.bk;
-    int64_t sharers = 0;
-    if (how == 1) sharers = std::max<int64_t>(2, units * 2 / 5);
-    if (how == 2) sharers = std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS);
-    const int64_t shared = std::min(units, sharers ? units % sharers + sharers : 0);
-    if (!sharers || !g.k || g.alpha[0] == 0 || sharers > GPB_MAX_STREAMK_BLOCKS
-        || shared * slices < sharers) {
+    const int64_t k_tiles = (g.k + r.bk - 1) / r.bk;
+    int64_t blocks = 0;
+    if (how == 1) blocks = std::max<int64_t>(2, units * 2 / 5);
+    if (how == 2) blocks = std::min(5 * units - 1, (int64_t)GPB_MAX_STREAMK_BLOCKS);
+    const int64_t tiles_shared = std::min(units, blocks ? units % blocks + blocks : 0);
+    if (!blocks || !g.k || g.alpha[0] == 0 || blocks > GPB_MAX_STREAMK_BLOCKS
+        || tiles_shared * k_tiles < blocks) {
         launch(r.function, tiles, g.batch, r.threads, r.smem, g);
         return;
     }
     if (!counters.at)
         CHECK(cudaMemset(counters.need(GPB_MAX_STREAMK_BLOCKS * 4), 0, GPB_MAX_STREAMK_BLOCKS * 4));
-    g.shared = (unsigned)shared;
-    g.sharers = (unsigned)sharers;
+    g.streamk_tiles = (unsigned)tiles_shared;
+    g.streamk_blocks = (unsigned)blocks;
     g.counters = (uint32_t *)counters.at;
-    g.partials = partials.need(2 * sharers * r.bm * r.bn * 4);
-    launch(r.function, sharers + units - shared, 1, r.threads, r.smem, g);
+    g.partials = partials.need(2 * blocks * r.bm * r.bn * 4);
+    launch(r.function, blocks + units - tiles_shared, 1, r.threads, r.smem, g);
 }
 
 /* The product as the host will run it: PADDED rows through packing, PADDED_C also through unpacking. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "tests/gpu/accuracy.h"
 #include "tests/gpu/placed.h"
 #include "tests/gpu/trace.h"
@@ -55,7 +55,7 @@ static void add_contenders(void)
 {
     for (int i = 0; i < ROWS; i++)
         if ((rows[i].math == GPB_MATH_FP16X3 || rows[i].math == GPB_MATH_BF16X6
-             || rows[i].form == GPB_FORM_SPLIT)
+             || rows[i].form == GPB_FORM_SLICED)
             && kernel_runs(rows[i].image))
             contenders[contender_count++] = (contender){ .name = rows[i].name,
                                                          .kernel = rows[i].name,
@@ -104,7 +104,7 @@ static bool is_above(double rms, double max, double rms_limit, double max_limit)
 static bool marks(const char *kernel)
 {
     for (int i = 0; i < ROWS; i++)
-        if (rows[i].form == GPB_FORM_SPLIT && rows[i].math == GPB_MATH_FP16X3
+        if (rows[i].form == GPB_FORM_SLICED && rows[i].math == GPB_MATH_FP16X3
             && !strcmp(rows[i].name, kernel))
             return true;
     return false;
@@ -119,7 +119,7 @@ static bool guard_is_right(const accuracy_data *data, const contender *who, int6
     if (strncmp(kernel, who->kernel, strlen(who->kernel))) return false;
     if (!marks(who->kernel)) return true;
     return data->guard == GUARD_EITHER
-        || (data->guard == GUARD_CLEAN ? k < 2 * GPB_SPLIT_LEAST_K || !marked : marked);
+        || (data->guard == GUARD_CLEAN ? k < 2 * GPB_SLICE_MIN_K || !marked : marked);
 }
 
 static double rms_limit(void) { return gpu_arch() < 90 ? AMPERE_RMS : RMS_NOISE; }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "tests/gpu/placed.h"
 #include "tests/gpu/trace.h"
 
@@ -29,8 +29,8 @@ static const struct kernel {
     bool fp16;
     answers expected, before_hopper;
 } kernels[] = {
-    { "fp16x3", "sgemm_split", true, { 16, 25, true, true, true, true, true }, { 0 } },
-    { "bf16x6", "sgemm_split", false, { 16, 25, true, true, true, true, false }, { 0 } },
+    { "fp16x3", "sgemm_sliced", true, { 16, 25, true, true, true, true, true }, { 0 } },
+    { "bf16x6", "sgemm_sliced", false, { 16, 25, true, true, true, true, false }, { 0 } },
     { "tf32x3_thin", "sgemm_direct", false, { 8, 25, true, true, true, true, false }, { 0 } },
     { "fp16x3_mma",
       "sgemm_mma",
@@ -44,7 +44,7 @@ typedef struct term { int p; float a, b; } term;       /* at place p of k */
 
 /* Rows must have elements that count, and a scale that is theirs: from FREE on, 64 in each operand, of 2^0,
    face zeros. */
-enum { FREE = 32, SHORT = FREE + 2 * GPB_SPLIT_LEAST_K, LONG = 16384 };
+enum { FREE = 32, SHORT = FREE + 2 * GPB_SLICE_MIN_K, LONG = 16384 };
 
 /* The row times the column; NaN, said aloud, if another kernel than this did it. */
 static double ask(const char *kernel, int k, int count, const term *terms)

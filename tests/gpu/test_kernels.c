@@ -32,11 +32,11 @@ static const shape small[] = { { 1, 1, 1 },     { 1, 65, 33 },    { 67, 1, 31 },
 static const shape sliced[] = {
     { 130, 70, 163 }
 };   /* k enough for slices cut on their way, ring and image filled more than once */
-/* One for each of split.def's, of which SPLIT kernels alone know: k that it just takes, misaligned or not. */
+/* One for each of slicer.def's, of which SLICED kernels alone know: k that it just takes, misaligned or not. */
 static const shape strips[] = {
-#define SPLITTER(name, image, most, sharers) { 35, 20, most ? most - 3 : 16400 },
-#include "kernels/split.def"
-#undef SPLITTER
+#define SLICER(name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
+#include "kernels/slicer.def"
+#undef SLICER
 };
 static const shape deep[] = { { 66, 9, 2061 } };      /* k that FFMA kernels share out */
 static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 384, 100 }, { 1000, 50, 777 },
@@ -128,7 +128,7 @@ static void test_kernel(void **state)
     int faults = 0;
     for (int i = 0; i < problem_count; i++) {
         placed *p = &problems[i];
-        if (is_spared(kernel, p) || (first_strip && i >= first_strip && kernel->form != GPB_FORM_SPLIT))
+        if (is_spared(kernel, p) || (first_strip && i >= first_strip && kernel->form != GPB_FORM_SLICED))
             continue;
         set_option("SPLITS", splits[i % 4]);
         if (kernel->math == GPB_MATH_TF32 && p->of.fill == GPB_FILL_subnormal)

@@ -310,7 +310,7 @@ static void test_gemmtr(void **state)
 }
 
 /* C in place, A and B from the host in several panels of k, data that FP16 slices do not hold for: every
-   block of C gets its stand-in. */
+   block of C gets its fallback. */
 static void test_in_place(void **state)
 {
     (void)state;

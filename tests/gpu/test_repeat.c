@@ -22,7 +22,7 @@ typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, c
    parts. */
 static const kernel kernels[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SPLIT },
+    { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SLICED },
 #include "kernels/gemm.def"
 #undef KERNEL
     { NULL, NULL, "fp32", "0", false, false },

@@ -157,7 +157,7 @@ static void test_right_answers(void **state)
 {
     (void)state;
     for (current = rows; current < rows + ROWS; current++)
-        if (current->form != GPB_FORM_SPLIT)                  /* test_fakecuda_split.c */
+        if (current->form != GPB_FORM_SLICED)                 /* test_fakecuda_sliced.c */
             assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
 }
 

@@ -77,7 +77,7 @@ static void test_clusters(void **state)
 {
     static gpb_device some = { .arch = 90, .sms = 132 }, none = { .arch = 90, .sms = 132 };
     CUfunction f;
-    const int which = of_form(GPB_FORM_SPLIT);
+    const int which = of_form(GPB_FORM_SLICED);
     (void)state;
     held = 60;
     assert_int_equal(gpb_kernels_find(&some, which, &f), CUDA_SUCCESS);

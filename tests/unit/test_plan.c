@@ -17,7 +17,7 @@
 #include "dispatch/predict.h"
 #include "dispatch/schedule.h"
 #include "dispatch/streamk.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/random.h"
 
@@ -137,7 +137,7 @@ static void print_plan(int fd, const char *card, const gpb_plan *p)
         dprintf(fd, " %-13s", p->kernel->name);
         if (p->splits > 1) dprintf(fd, " k in %d parts", p->splits);
         if (p->streamk && p->bytes_parts) dprintf(fd, " k shared out");
-        if (p->fallback) dprintf(fd, " stand-in %s", p->fallback->name);
+        if (p->fallback) dprintf(fd, " fallback %s", p->fallback->name);
         dprintf(fd, " tile %lldx%lldx%lld", (long long)p->panel[GPB_A].extent,
                 (long long)p->panel[GPB_B].extent, (long long)p->kc);
         if (p->group > 1) dprintf(fd, " by %lld", (long long)p->group);
@@ -315,11 +315,11 @@ static void too_few(void **state)
     assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
 }
 
-/* A SPLIT kernel, and no other, has a fallback for the blocks that it leaves. */
+/* A SLICED kernel, and no other, has a fallback for the blocks that it leaves. */
 static void check_fallback(const gpb_plan *p)
 {
     const gpb_kernel *q = p->fallback;
-    assert_true((p->kernel->form == GPB_FORM_SPLIT) == (q != NULL));
+    assert_true((p->kernel->form == GPB_FORM_SLICED) == (q != NULL));
     if (q)
         assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0
                     && GPB_GUARD % q->bn == 0);
@@ -349,7 +349,7 @@ static void modes(void **state)
             assert_true(ieee.kernel->math == GPB_MATH_FFMA);
             assert_true(fp32.kernel->math == GPB_MATH_FFMA
                         || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
-            assert_true((tf32.kernel->form != GPB_FORM_SPLIT && tf32.kernel->math != GPB_MATH_FP16X3)
+            assert_true((tf32.kernel->form != GPB_FORM_SLICED && tf32.kernel->math != GPB_MATH_FP16X3)
                         || k >= 64);
             check_fallback(&fp32);
             check_fallback(&ieee);
@@ -400,7 +400,7 @@ static void forced_kernel(void **state)
                               .splits = i % 2 ? 3 : 0 };
         enum gpb_form form = gpb_kernels[i].form;
         if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch)) continue;
-        /* SPLIT, however small. */
+        /* SLICED, however small. */
         gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
@@ -447,10 +447,10 @@ static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group
     return (one + 255) / 256 * 256 * ((size - 1) / strip + 1);
 }
 
-static __int128 sliced(const gpb_panels *x, const gpb_plan *p, int slices)
+static __int128 sliced_bytes(const gpb_panels *x, const gpb_plan *p, int slices)
 {
     const int64_t strips = (x->extent - 1) / x->strip + 1;
-    return (__int128)gpb_split_bytes(min(x->extent, x->strip), p->kc, slices) * p->group * strips;
+    return (__int128)gpb_sliced_bytes(min(x->extent, x->strip), p->kc, slices) * p->group * strips;
 }
 
 static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
@@ -463,15 +463,15 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 a = strips(xa->extent, xa->strip, p->kc, p->group);
     __int128 b = strips(xb->extent, xb->strip, p->kc, p->group);
     __int128 c = area * group;
-    bool split = q->form == GPB_FORM_SPLIT;
-    int slices = gpb_plan_slices(q), grain = split ? 1024 : 256;
-    __int128 pa = split ? sliced(xa, p, slices) : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = split ? sliced(xb, p, slices) : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
+    bool sliced = q->form == GPB_FORM_SLICED;
+    int slices = gpb_plan_slices(q), grain = sliced ? 1024 : 256;
+    __int128 pa = sliced ? sliced_bytes(xa, p, slices) : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = sliced ? sliced_bytes(xb, p, slices) : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
     __int128 pc = (__int128)up(xa->extent, q->bm) * up(xb->extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
-    const int64_t room = gpb_split_room((f->gpu.sms + 1) / 2, largest->bm * largest->bn);
+    const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn);
     bool shared = p->streamk && p->bytes_parts;
-    __int128 parts = split ? room + 4 * GPB_SPLIT_COUNTERS + 1024
+    __int128 parts = sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
                            : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
     for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
     bool away[GPB_OPERANDS];
@@ -483,7 +483,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         { x[GPB_A].packs, 1, x[GPB_A].bytes_packed, pa },
         { x[GPB_B].packs, 1, x[GPB_B].bytes_packed, pb },
         { x[GPB_C].packs, 1, x[GPB_C].bytes_packed, pc },
-        { reads && (split || shared || p->splits > 1), 1, p->bytes_parts, parts },
+        { reads && (sliced || shared || p->splits > 1), 1, p->bytes_parts, parts },
     };
     __int128 sum = 0;
     for (int i = 0; i < COUNT(buffers); i++) {
@@ -506,7 +506,7 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED,
-         split = q->form == GPB_FORM_SPLIT;
+         sliced = q->form == GPB_FORM_SLICED;
     bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0
                   && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
     bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0
@@ -515,8 +515,8 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
              && g->m % q->bm == 0 && g->k % q->bk == 0;
     bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b)
              && g->n % q->bn == 0 && g->k % q->bk == 0;
-    assert_true(p->panel[GPB_A].packs == (reads && padded && (split || !a))
-                && p->panel[GPB_B].packs == (reads && padded && (split || !b)));
+    assert_true(p->panel[GPB_A].packs == (reads && padded && (sliced || !a))
+                && p->panel[GPB_B].packs == (reads && padded && (sliced || !b)));
     assert_true(p->panel[GPB_C].packs
                 == (q->form == GPB_FORM_PADDED_C
                     || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));

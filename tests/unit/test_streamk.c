@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of Stream-K (dispatch/streamk.h; for a SPLIT kernel's last round kernels/split.h), the room
+/* The rules of Stream-K (dispatch/streamk.h; for a SLICED kernel's last round kernels/sliced.h), the room
    that plans leave for it, and what the cost model predicts for it, on an H200 that is a struct. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "dispatch/cost.h"
 #include "dispatch/decide.h"
 #include "dispatch/streamk.h"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "tests/unit/random.h"
 
 static const gpb_facts h200 = { .gpu.arch = 90, .gpu.sms = 132, .gpu.bytes = INT64_C(112) << 30,
@@ -32,7 +32,7 @@ static void shared_out(void **state)
 {
     (void)state;
     const gpb_kernel *ffma = gpb_kernel_table_find("ffma"), *other = gpb_kernel_table_find("ffma_paired");
-    const struct { int64_t tiles, k, shared, sharers; } cases[] = { { 1024, 4096, 264 + 232, 264 },
+    const struct { int64_t tiles, k, streamk_tiles, streamk_blocks; } cases[] = { { 1024, 4096, 264 + 232, 264 },
                   { 1089, 4097, 264 + 33, 264 },
                   { 625, 3135, 264 + 97, 264 },
                   { 2304, 6132, 264 + 192, 264 },
@@ -47,26 +47,26 @@ static void shared_out(void **state)
                   { 1024, 64, 0, 0 },
                   { INT64_C(1) << 40, 64, 0, 0 } };
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
-        const gpb_streamk share = gpb_streamk_choose(ffma, 90, 132, cases[i].tiles, cases[i].k);
-        assert_int_equal(share.tiles, cases[i].shared);
-        assert_int_equal(share.sharers, cases[i].sharers);
-        assert_int_equal(gpb_streamk_choose(other, 90, 132, cases[i].tiles, cases[i].k).sharers, 0);
+        const gpb_streamk streamk = gpb_streamk_choose(ffma, 90, 132, cases[i].tiles, cases[i].k);
+        assert_int_equal(streamk.tiles, cases[i].streamk_tiles);
+        assert_int_equal(streamk.blocks, cases[i].streamk_blocks);
+        assert_int_equal(gpb_streamk_choose(other, 90, 132, cases[i].tiles, cases[i].k).blocks, 0);
         /* Not enough counters. */
-        assert_int_equal(gpb_streamk_choose(ffma, 90, 1000, cases[i].tiles, cases[i].k).sharers, 0);
+        assert_int_equal(gpb_streamk_choose(ffma, 90, 1000, cases[i].tiles, cases[i].k).blocks, 0);
     }
     int shared = 0;
     for (int round = 0; round < 10000; round++) {
         const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_ffma + below(6)];
-        const int64_t tiles = size(14), k = size(20), slices = (k + kernel->bk - 1) / kernel->bk;
+        const int64_t tiles = size(14), k = size(20), k_tiles = (k + kernel->bk - 1) / kernel->bk;
         const int sms = 1 + (int)below(160);
-        const gpb_streamk share = gpb_streamk_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
-        assert_true(!share.sharers || kernel->bm * kernel->bn >= 128 * kernel->threads);
-        if (!share.sharers) continue;
+        const gpb_streamk streamk = gpb_streamk_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
+        assert_true(!streamk.blocks || kernel->bm * kernel->bn >= 128 * kernel->threads);
+        if (!streamk.blocks) continue;
         shared++;
-        assert_true(share.tiles >= 1 && share.tiles <= tiles && share.tiles * slices >= share.sharers
-                    && share.sharers <= GPB_MAX_STREAMK_BLOCKS);
-        assert_true((tiles - share.tiles) % share.sharers == 0 && (share.tiles < 2 * share.sharers));
-        assert_true(8 * (int64_t)share.sharers * kernel->bm * kernel->bn <= gpb_streamk_bytes(kernel, sms));
+        assert_true(streamk.tiles >= 1 && streamk.tiles <= tiles && streamk.tiles * k_tiles >= streamk.blocks
+                    && streamk.blocks <= GPB_MAX_STREAMK_BLOCKS);
+        assert_true((tiles - streamk.tiles) % streamk.blocks == 0 && (streamk.tiles < 2 * streamk.blocks));
+        assert_true(8 * (int64_t)streamk.blocks * kernel->bm * kernel->bn <= gpb_streamk_bytes(kernel, sms));
     }
     assert_in_range(shared, 1000, 5000);
 }
@@ -93,11 +93,11 @@ static void room_to_share(void **state)
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, 0);
 }
 
-/* ---- SPLIT kernels */
+/* ---- SLICED kernels */
 
 static int64_t ceiling(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/* The time that gpb_split_parts claims to minimise. */
+/* The time that gpb_sliced_tail_parts claims to minimise. */
 static int64_t time_of(int64_t rest, int64_t clusters, int64_t chunks, int64_t parts, int slices)
 {
     return parts == 1 ? chunks : ceiling(rest * parts, clusters) * (ceiling(chunks, parts) + 12 / slices);
@@ -105,21 +105,21 @@ static int64_t time_of(int64_t rest, int64_t clusters, int64_t chunks, int64_t p
 
 static void check_last_round(int64_t rest, int64_t clusters, int64_t chunks, int slices)
 {
-    const int64_t parts = gpb_split_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices);
-    const bool counters = rest * GPB_SPLIT_CLUSTER * GPB_SPLIT_GROUPS <= GPB_SPLIT_COUNTERS;
+    const int64_t parts = gpb_sliced_tail_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices);
+    const bool counters = rest * GPB_SLICED_CLUSTER * GPB_SLICED_GROUPS <= GPB_SLICED_COUNTERS;
     const int64_t tile = 128 * 64, chosen = time_of(rest, clusters, chunks, parts, slices);
-    assert_in_range(parts, 1, GPB_SPLIT_MOST_PARTS);
+    assert_in_range(parts, 1, GPB_SLICED_MAX_PARTS);
     if (parts == 1 && !rest) return;
     if (parts > 1) {
-        assert_true(counters && ceiling(rest * parts, clusters) <= GPB_SPLIT_ROUNDS);
-        assert_true(rest * parts * GPB_SPLIT_CLUSTER * tile * 4 <= gpb_split_room(clusters, tile));
+        assert_true(counters && ceiling(rest * parts, clusters) <= GPB_SLICED_MAX_ROUNDS);
+        assert_true(rest * parts * GPB_SLICED_CLUSTER * tile * 4 <= gpb_sliced_partial_bytes(clusters, tile));
     }
     if (2 * rest <= clusters && counters) {       /* one round, in as many parts as there are clusters for */
         const int64_t most = clusters / rest < 8 ? clusters / rest : 8,
                       deep = chunks / 2 > 1 ? chunks / 2 : 1;
         assert_int_equal(parts, most < deep ? most : deep);
     } else if (counters) {
-        assert_true(parts == 1 || (chunks / parts >= GPB_SPLIT_LATE_CHUNKS && chosen < chunks));
+        assert_true(parts == 1 || (chunks / parts >= GPB_SLICED_LATE_CHUNKS && chosen < chunks));
         for (int64_t other = 1; other <= 8; other++) {
             if (other > 1 && (chunks / other < 8 || rest * other > 4 * clusters)) continue;
             const int64_t would = time_of(rest, clusters, chunks, other, slices);
@@ -138,7 +138,7 @@ static void last_round(void **state)
                   { 1, 66, 5, 2 },     { 1, 66, 1, 1 },      { 20, 66, 2048, 3 }, { 0, 66, 64, 1 },
                   { 0, 1, 64, 1 },     { 257, 400, 4096, 1 } };
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
-        assert_int_equal(gpb_split_parts(cases[i].rest, cases[i].clusters, cases[i].chunks, 2),
+        assert_int_equal(gpb_sliced_tail_parts(cases[i].rest, cases[i].clusters, cases[i].chunks, 2),
                          cases[i].parts);
     int several = 0;
     for (int round = 0; round < 100000; round++) {
@@ -146,7 +146,7 @@ static void last_round(void **state)
         const int slices = 1 + (int)below(3);
         check_last_round(rest, clusters, chunks, slices);
         several += 2 * rest > clusters
-                   && gpb_split_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices) > 1;
+                   && gpb_sliced_tail_parts((uint32_t)rest, (uint32_t)clusters, (uint32_t)chunks, slices) > 1;
     }
     assert_in_range(several, 5000, 50000);
 }
@@ -157,7 +157,7 @@ static void last_round_predicted(void **state)
     (void)state;
     const gpb_tuned tuned = { .blocks = 1, .per_share = 1, .tile_us = 2, .join_us = 6 };
     gpb_kernel_cost cost = { .kernel = gpb_kernel_table_find("fp16x3"), .tuned = &tuned, .tiles = 96,
-                             .places = 132, .slices = 384, .slice_s = 1e-6, .part_fixed_s = 6e-6 };
+                             .places = 132, .k_tiles = 384, .k_tile_s = 1e-6, .part_fixed_s = 6e-6 };
     const struct { double tiles, us; } cases[] = { { 96, 3 * 96 + 3 * 2 + 6 },
                   { 132, 384 + 2 },
                   { 132 + 96, 384 + 2 + 3 * 96 + 3 * 2 + 6 },

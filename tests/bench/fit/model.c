@@ -17,7 +17,7 @@ typedef struct fit_row {
 typedef struct fit_constants {
     double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c;
 } fit_constants;
-typedef struct fit_gpu { double arch, sms, lanes, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
+typedef struct fit_gpu { double arch, sms, fma_per_sm, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
 
 static gpb_call call_of(const fit_row *r)
 {
@@ -52,7 +52,7 @@ double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
 {
     const gpb_call call = call_of(r);
     const gpb_facts facts = facts_of(g);
-    const gpb_generation gpu = { (int)g->arch, (int)g->lanes, g->ghz, g->memory_gbs, g->launch_us, g->pass };
+    const gpb_generation gpu = { (int)g->arch, (int)g->fma_per_sm, g->ghz, g->memory_gbs, g->launch_us, g->pass };
     const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share,
                                       c->alone, c->tile_us, c->fixed_us, c->join_us, c->load, c->store, c->ta,
                                       c->tb, c->odd, c->odd_c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of kernels/ptx_sm90.cuh, as far as split/direct.cuh uses it. Products are formed when they are asked for, a warp's 16 of the 64 rows
+/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh uses it. Products are formed when they are asked for, a warp's 16 of the 64 rows
    by itself. */
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH

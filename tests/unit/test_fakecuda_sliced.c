@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The SPLIT kernels of tests/fakecuda: slices that multiply to the right answer, guard words that leave
+/* The SLICED kernels of tests/fakecuda: slices that multiply to the right answer, guard words that leave
    blocks of C to another kernel, and each broken rule is found. */
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "tests/fakecuda/child.h"
 #include "tests/reference.h"
 
@@ -28,26 +28,26 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static const struct splitter { const char *symbol; int most, sharers; } splitters[] = {
-#define SPLITTER(name, image, most, sharers) { GPB_STR(GPB_SPLIT_SYMBOL(s, name)), most, sharers },
-#include "kernels/split.def"
-#undef SPLITTER
+static const struct slicer { const char *symbol; int most, cluster; } slicers[] = {
+#define SLICER(name, image, most, cluster) { GPB_STR(GPB_SLICER_SYMBOL(s, name)), most, cluster },
+#include "kernels/slicer.def"
+#undef SLICER
 };
-enum { SPLITTERS = sizeof splitters / sizeof *splitters };
+enum { SLICERS = sizeof slicers / sizeof *slicers };
 
 /* Two blocks of rows and three of columns, of which the last are shorter. k is a multiple neither of a
    chunk nor of eight. */
 enum { M = 200, N = 300, K = 75, LDA = 203, LDB = 301, LDC = 205, AREA = 303 * 303 };
 static const row *current;
-static const struct splitter *splitter = &splitters[SPLITTERS - 1];
+static const struct slicer *slicer = &slicers[SLICERS - 1];
 static float a[AREA], b[AREA], c_before[LDC * N], c[LDC * N];
 
-/* The arguments of a launch of gpb_ssplit and of a kernel after it. */
+/* The arguments of a launch of gpb_sslice and of a kernel after it. */
 typedef struct state {
-    gpb_split_args split;
+    gpb_slice_args slice;
     gpb_gemm_args gemm;
     CUdeviceptr a, b;
-    uint32_t *notice;
+    uint32_t *flagged;
 } state;
 
 static int slices_of(const row *r)
@@ -68,12 +68,12 @@ static CUresult launch(CUfunction f, int64_t x, int threads, int smem, void *arg
                           (void *[]){ arguments }, NULL);
 }
 
-static CUresult launch_split(const gpb_split_args *g)
+static CUresult launch_slicer(const gpb_slice_args *g)
 {
-    gpb_split_args copy = *g;
-    int64_t strips = GPB_SPLIT_STRIPS(g->a.rows) + GPB_SPLIT_STRIPS(g->b.rows);
-    return launch(gpb_child_kernel(splitter->symbol), (strips ? strips : 1) * splitter->sharers,
-                  GPB_SPLIT_THREADS, 0, &copy);
+    gpb_slice_args copy = *g;
+    int64_t strips = GPB_SLICE_STRIPS(g->a.rows) + GPB_SLICE_STRIPS(g->b.rows);
+    return launch(gpb_child_kernel(slicer->symbol), (strips ? strips : 1) * slicer->cluster,
+                  GPB_SLICE_THREADS, 0, &copy);
 }
 
 static CUresult launch_gemm(const row *r, const gpb_gemm_args *g)
@@ -81,13 +81,13 @@ static CUresult launch_gemm(const row *r, const gpb_gemm_args *g)
     gpb_gemm_args copy = *g;
     CUfunction f = function_of(r);
     CUlaunchAttribute size = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                               .value.clusterDim = { GPB_SPLIT_CLUSTER, 1, 1 } };
+                               .value.clusterDim = { GPB_SLICED_CLUSTER, 1, 1 } };
     CUlaunchConfig config = { .gridDimX = 132, .gridDimY = 1, .gridDimZ = 1,
                               .blockDimX = (unsigned)r->threads, .blockDimY = 1, .blockDimZ = 1,
                               .sharedMemBytes = (unsigned)r->smem, .attrs = &size, .numAttrs = 1 };
     int clusters = 0;
     EXPECT(cuOccupancyMaxActiveClusters(&clusters, f, &config) == CUDA_SUCCESS && clusters > 0);
-    return launch(f, clusters * GPB_SPLIT_CLUSTER, r->threads, r->smem, &copy);
+    return launch(f, clusters * GPB_SLICED_CLUSTER, r->threads, r->smem, &copy);
 }
 
 static gpb_call call_of(char transa, char transb)
@@ -109,30 +109,30 @@ static state prepare(const row *r, const gpb_call *q)
     const int slices = slices_of(r);
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b),
-                .notice = gpb_child_pinned(4) };
-    *s.notice = 0;
-    s.split = (gpb_split_args){ .k = K, .batch = 1, .slices = slices,
-                                .counters = (void *)gpb_child_device(GPB_SPLIT_COUNTERS * 4),
-                                .notice = s.notice };
-    s.split.a = (gpb_split_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M,
+                .flagged = gpb_child_pinned(4) };
+    *s.flagged = 0;
+    s.slice = (gpb_slice_args){ .k = K, .batch = 1, .slices = slices,
+                                .counters = (void *)gpb_child_device(GPB_SLICED_COUNTERS * 4),
+                                .flagged = s.flagged };
+    s.slice.a = (gpb_slice_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M,
                                      .epoch = 7,
-                                     .dst = (void *)aligned((size_t)gpb_split_bytes(M, K, slices)) };
-    s.split.b = (gpb_split_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N,
+                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(M, K, slices)) };
+    s.slice.b = (gpb_slice_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N,
                                      .epoch = 8,
-                                     .dst = (void *)aligned((size_t)gpb_split_bytes(N, K, slices)) };
+                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(N, K, slices)) };
     s.gemm = (gpb_gemm_args){
-        .m = M, .n = N, .k = K, .a = s.split.a.dst, .rsa = 1, .csa = 1, .b = s.split.b.dst, .rsb = 1,
+        .m = M, .n = N, .k = K, .a = s.slice.a.dst, .rsa = 1, .csa = 1, .b = s.slice.b.dst, .rsb = 1,
         .csb = 1, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
         .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
-        .counters = s.split.counters, .epoch_a = 7, .epoch_b = 8,
-        .partials = (void *)gpb_child_device((size_t)gpb_split_room(132 / GPB_SPLIT_CLUSTER, r->tile))
+        .counters = s.slice.counters, .epoch_a = 7, .epoch_b = 8,
+        .partials = (void *)gpb_child_device((size_t)gpb_sliced_partial_bytes(132 / GPB_SLICED_CLUSTER, r->tile))
     };
-    s.gemm.stride_a = gpb_split_bytes(M, K, slices) / 4;
+    s.gemm.stride_a = gpb_sliced_bytes(M, K, slices) / 4;
     s.gemm.stride_guard_a = s.gemm.stride_a / 2;
-    s.gemm.stride_b = gpb_split_bytes(N, K, slices) / 4;
+    s.gemm.stride_b = gpb_sliced_bytes(N, K, slices) / 4;
     s.gemm.stride_guard_b = s.gemm.stride_b / 2;
-    s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_split_guard(M, K, slices));
-    s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_split_guard(N, K, slices));
+    s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_sliced_guard(M, K, slices));
+    s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_sliced_guard(N, K, slices));
     return s;
 }
 
@@ -142,11 +142,11 @@ static CUresult fallback(const state *s, int level)
     gpb_gemm_args g = s->gemm;
     const row *r = &rows[0];
     g.a = (void *)s->a;
-    g.rsa = s->split.a.rs;
-    g.csa = s->split.a.cs;
+    g.rsa = s->slice.a.rs;
+    g.csa = s->slice.a.cs;
     g.b = (void *)s->b;
-    g.rsb = s->split.b.cs;
-    g.csb = s->split.b.rs;
+    g.rsb = s->slice.b.cs;
+    g.csb = s->slice.b.rs;
     g.level = level;
     return launch(function_of(r), GPB_TILES(M, N, 32, 32), r->threads, r->smem, &g);
 }
@@ -171,12 +171,12 @@ static int right_answer(void)
     for (int trans = 0; trans < 4; trans++) {
         gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
         state s = prepare(current, &q);
-        EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(current, &s.gemm) == CUDA_SUCCESS);
+        EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(current, &s.gemm) == CUDA_SUCCESS);
         fetch(&s);
         EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
         EXPECT(current->math != GPB_MATH_TF32
                || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
-        EXPECT(*s.notice == 0);
+        EXPECT(*s.flagged == 0);
         /* Nothing is left for the fallback. */
         memcpy(c_before, c, sizeof c);
         EXPECT(fallback(&s, 1) == CUDA_SUCCESS);
@@ -190,22 +190,22 @@ static void test_right_answers(void **state)
 {
     (void)state;
     for (current = rows; current < rows + ROWS; current++)
-        for (splitter = splitters; current->form == GPB_FORM_SPLIT && splitter < splitters + SPLITTERS;
-             splitter++)
-            if (slices_of(current) < 3 || !splitter->most)
+        for (slicer = slicers; current->form == GPB_FORM_SLICED && slicer < slicers + SLICERS;
+             slicer++)
+            if (slices_of(current) < 3 || !slicer->most)
                 assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
-    splitter = &splitters[SPLITTERS - 1];
+    slicer = &slicers[SLICERS - 1];
 }
 
 static const row *row_of(enum gpb_math math)
 {
     for (const row *r = rows; r < rows + ROWS; r++)
-        if (r->form == GPB_FORM_SPLIT && r->math == math)
+        if (r->form == GPB_FORM_SLICED && r->math == math)
             return r;
     return NULL;
 }
 
-static void few(void) { for (int p = 0; p < K + 1 - GPB_SPLIT_FEWEST; p++) a[130 + p * LDA] = 0; }
+static void few(void) { for (int p = 0; p < K + 1 - GPB_SLICE_FEWEST; p++) a[130 + p * LDA] = 0; }
 static void nan_(void) { a[130] = NAN; }
 static void infinite(void) { a[130 + 5 * LDA] = -INFINITY; }
 static void large(void) { a[130] = 0x1p61f; }
@@ -247,24 +247,24 @@ static int marked(void)
     bad->spoil();
     state s = prepare(r, &q);
     uint64_t words[3];
-    EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
     fetch(&s);
     EXPECT(gpb_guard_level(words[0], 7) == 0 && gpb_guard_level(words[1], 7) == bad->level);
-    EXPECT((words[2] == 7) == (bad->level == 1) && *s.notice == 1);
+    EXPECT((words[2] == 7) == (bad->level == 1) && *s.flagged == 1);
     EXPECT(untouched(128, M) && !untouched(0, 1));
     if (bad->level == 1) {  /* BF16 slices, for this member only, and only if it needs them */
         const row *w = row_of(GPB_MATH_BF16X6);
         state t = prepare(w, &q);
-        t.split.if_a = s.gemm.guard_a + gpb_split_guards(M);
-        t.split.if_b = s.gemm.guard_b + gpb_split_guards(N);
-        t.split.epoch_if_a = 7;
-        t.split.epoch_if_b = 8;
+        t.slice.if_a = s.gemm.guard_a + gpb_sliced_guards(M);
+        t.slice.if_b = s.gemm.guard_b + gpb_sliced_guards(N);
+        t.slice.epoch_if_a = 7;
+        t.slice.epoch_if_b = 8;
         t.gemm.guard_a = s.gemm.guard_a;
         t.gemm.guard_b = s.gemm.guard_b;
         t.gemm.c = s.gemm.c;
         t.gemm.level = 1;
-        EXPECT(launch_split(&t.split) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
+        EXPECT(launch_slicer(&t.slice) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
     }
     EXPECT(fallback(&s, 2) == CUDA_SUCCESS);
     fetch(&s);
@@ -290,12 +290,12 @@ static int full(void)
     unusual->spoil();
     state s = prepare(r, &q);
     uint64_t words[3];
-    EXPECT(launch_split(&s.split) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
     fetch(&s);
     EXPECT(gpb_guard_full(words[1], 7) == unusual->full && !gpb_guard_full(words[0], 7)
            && gpb_guard_level(words[1], 7) == 0);
-    EXPECT(words[2] != 7 && *s.notice == 0);
+    EXPECT(words[2] != 7 && *s.flagged == 0);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
 }
@@ -323,14 +323,14 @@ static int kept_operand(void)
     state s = prepare(r, &q);
     a[3] = INFINITY;
     CUdeviceptr spoilt = gpb_child_upload(a, sizeof a);
-    gpb_split_args first = s.split;
+    gpb_slice_args first = s.slice;
     first.a.src = (void *)spoilt;
     first.a.epoch = 5;
-    EXPECT(launch_split(&first) == CUDA_SUCCESS);             /* leaves 5 in the guard words of A */
-    gpb_split_args again = s.split;
+    EXPECT(launch_slicer(&first) == CUDA_SUCCESS);            /* leaves 5 in the guard words of A */
+    gpb_slice_args again = s.slice;
     again.b.rows = 0;
     again.b.dst = NULL;
-    EXPECT(launch_split(&again) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&again) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     fetch(&s);
     gpb_reference_fill(a, AREA, 1);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
@@ -366,7 +366,7 @@ static int broken(void)
     const row *r = row_of(GPB_MATH_FP16X3);
     gpb_call q = call_of('N', 'T');
     state s = prepare(r, &q);
-    EXPECT(launch_split(&s.split) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS);
     (*breach)(&s);
     EXPECT(launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
@@ -378,7 +378,7 @@ static int used_twice(void)              /* the counters are not zero the second
     gpb_child_start();
     gpb_call q = call_of('N', 'N');
     state s = prepare(row_of(GPB_MATH_FP16X3), &q);
-    EXPECT(launch_split(&s.split) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS);
     for (int i = 0; i < 2; i++)
         EXPECT(launch_gemm(row_of(GPB_MATH_FP16X3), &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
@@ -390,9 +390,9 @@ static int too_deep(void)                /* for a slicer that holds strips in re
     gpb_child_start();
     gpb_call q = call_of('N', 'N');
     state s = prepare(row_of(GPB_MATH_FP16X3), &q);
-    splitter = splitters;
-    s.split.k = splitter->most + 1;
-    launch_split(&s.split);
+    slicer = slicers;
+    s.slice.k = slicer->most + 1;
+    launch_slicer(&s.slice);
     return GPB_CHILD_OK;
 }
 

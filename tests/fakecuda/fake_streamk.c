@@ -8,20 +8,20 @@
 #include "tests/fakecuda/fakecuda.h"
 
 /* Checks what gemm_args.h demands. */
-void gpb_fake_share_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, slices = ceil_div(g->k, kernel->bk);
-    const int64_t room = INT64_C(2) * g->sharers * kernel->bm * kernel->bn * 4;
-    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->shared || g->shared > tiles || g->shared * slices < g->sharers
-        || g->sharers > GPB_MAX_STREAMK_BLOCKS)
+    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, k_tiles = ceil_div(g->k, kernel->bk);
+    const int64_t room = INT64_C(2) * g->streamk_blocks * kernel->bm * kernel->bn * 4;
+    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->streamk_tiles || g->streamk_tiles > tiles || g->streamk_tiles * k_tiles < g->streamk_blocks
+        || g->streamk_blocks > GPB_MAX_STREAMK_BLOCKS)
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
-                     kernel->symbol, g->shared, (long long)tiles, g->sharers, (long long)g->k, g->alpha[0], (long long)g->splits,
+                     kernel->symbol, g->streamk_tiles, (long long)tiles, g->streamk_blocks, (long long)g->k, g->alpha[0], (long long)g->splits,
                      (const void *)g->guard_a);
     char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     memset(partials, 0xFF, 256);
     memset(partials + room - 256, 0xFF, 256);
-    const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, (int64_t)g->sharers * 4, kernel->symbol);
-    for (unsigned i = 0; i < g->sharers; i++)
+    const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, (int64_t)g->streamk_blocks * 4, kernel->symbol);
+    for (unsigned i = 0; i < g->streamk_blocks; i++)
         if (counters[i])
             gpb_fake_die("BAD LAUNCH of %s: counter %u is not zero", kernel->symbol, i);
 }
@@ -31,10 +31,10 @@ typedef struct part {
     int64_t i, rows, j, columns, p, depth;
 } part;
 
-/* Sets k-tiles [from, to) of `slices`. The first one is the part of k beyond whole k-tiles. */
-static void set_depth(part *t, int64_t k, int64_t bk, int64_t slices, int64_t from, int64_t to)
+/* Sets k-tiles [from, to) of `k_tiles`. The first one is the part of k beyond whole k-tiles. */
+static void set_depth(part *t, int64_t k, int64_t bk, int64_t k_tiles, int64_t from, int64_t to)
 {
-    const int64_t first = k - (slices - 1) * bk;
+    const int64_t first = k - (k_tiles - 1) * bk;
     t->p = from ? first + (from - 1) * bk : 0;
     t->depth = first + (to - 1) * bk - t->p;
 }
@@ -52,12 +52,12 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
 static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
 {
     const gpb_gemm_args *g = x->g, raw = { .alpha = { 1 }, .ldc = kernel->bm };
-    const int64_t slices = ceil_div(g->k, kernel->bk), all = g->shared * slices, start = number * slices;
-    const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->sharers - 1) / all;
+    const int64_t k_tiles = ceil_div(g->k, kernel->bk), all = g->streamk_tiles * k_tiles, start = number * k_tiles;
+    const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->streamk_blocks - 1) / all;
     int64_t count = 0;
-    for (int64_t at = start, end; at < start + slices; at = end, count++) {
-        end = min((first + count + 1) * all / g->sharers, start + slices);
-        set_depth(&t, g->k, kernel->bk, slices, at - start, end - start);
+    for (int64_t at = start, end; at < start + k_tiles; at = end, count++) {
+        end = min((first + count + 1) * all / g->streamk_blocks, start + k_tiles);
+        set_depth(&t, g->k, kernel->bk, k_tiles, at - start, end - start);
         multiply(x, &t, &raw, partials + 2 * (first + count) * tile + (count ? 0 : tile));
     }
     for (int64_t j = 0; j < t.columns; j++)
@@ -70,7 +70,7 @@ static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, cons
         }
 }
 
-void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
+void gpb_fake_streamk(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
     const int64_t down = ceil_div(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
@@ -78,7 +78,7 @@ void gpb_fake_share(const gpb_fake_kernel *kernel, int device, const gpb_fake_me
     for (int64_t number = 0; number < tiles; number++) {
         part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
         t.rows = min(kernel->bm, g->m - t.i), t.columns = min(kernel->bn, g->n - t.j);
-        if (l * tiles + number < g->shared)
+        if (l * tiles + number < g->streamk_tiles)
             multiply_shared(kernel, partials, x, t, l * tiles + number);
         else
             multiply(x, &t, g, x->c + t.i + t.j * g->ldc);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* How a thread block's threads share its tile, and what each does with its part of one q. */
-#ifndef GPB_FFMA_LANES_CUH
-#define GPB_FFMA_LANES_CUH
+#ifndef GPB_FFMA_THREAD_LAYOUT_CUH
+#define GPB_FFMA_THREAD_LAYOUT_CUH
 
 #include "kernels/ptx.cuh"
 
 /* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM
    + WN floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where
-   that leaves threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a slice. */
-template <int BM, int BN, int THREADS> struct gpb_lanes {
+   that leaves threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a k tile. */
+template <int BM, int BN, int THREADS> struct gpb_thread_layout {
     static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
     static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
     static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the sums of a SPLIT kernel go: scaled back by the powers of two of their row and column, then alpha, beta, the edges of C. */
-#ifndef GPB_SPLIT_STORE_CUH
-#define GPB_SPLIT_STORE_CUH
+/* Where the sums of a SLICED kernel go: scaled back by the powers of two of their row and column, then alpha, beta, the edges of C. */
+#ifndef GPB_SLICED_STORE_CUH
+#define GPB_SLICED_STORE_CUH
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "kernels/tile.cuh"
 
 /* Sums as mma and wgmma lay out a 16 x BN strip (sum[4x..]: columns 2q, 2q+1 of the eight from 8x on, q = lane % 4, of row lane / 4, then of
@@ -48,8 +48,8 @@ static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, u
 {
     const gpb_tile<float> t = { g, l, 0, 0, 0, NULL, NULL };
     const gpb_target<float> to = gpb_target_of(t);
-    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a + gpb_split_scales(g.m, g.k, SLICES));
-    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b + gpb_split_scales(g.n, g.k, SLICES));
+    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a + gpb_sliced_scales(g.m, g.k, SLICES));
+    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b + gpb_sliced_scales(g.n, g.k, SLICES));
     const int q = threadIdx.x % 4;
     up += i0 + threadIdx.x % 32 / 4, across += j0 + 2 * q;
     const float upper = __ldg(up), lower = __ldg(up + 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The SPLIT kernels for Hopper: FP32's accuracy from two FP16 slices an operand, TF32's from one, at twice TF32's rate; FP32's for data that
+/* The SLICED kernels for Hopper: FP32's accuracy from two FP16 slices an operand, TF32's from one, at twice TF32's rate; FP32's for data that
    reach over many powers of two from three BF16 slices, at half the speed.
 
    A block is a producer, whose one thread keeps the copy engine busy, and two consumers, warpgroups of 64 rows of the tile each. Persistent:
@@ -7,18 +7,18 @@
    half of their common part of op(B) for both.
 
    With two slices, x y = xh yh + (xl yh + xh yl) / 2^11 + xl yl / 2^22. Three sums, all in registers (ACCURACY.md says how accurate they are):
-   part    xh yh of one chunk of 32 k, or of two or four where k is long (gpb_split_part_chunks): tensor cores cut sums off.
+   part    xh yh of one chunk of 32 k, or of two or four where k is long (gpb_sliced_promotion_chunks): tensor cores cut sums off.
    sum     of all parts, by FADD: rounded to nearest.
    low     xl yh + xh yl, which stays in the tensor cores; and xl yl, in blocks that are FULL (README.md) alone.
    While the tensor cores are at `low` of a chunk, its `part` is added to `sum`.
 
    With three, x = x0 + x1 + x2 exactly; x y is taken as x0 y2 + x2 y0 + x1 y1 + x1 y0 + x0 y1 + x0 y0, the small ones first, all in `part`. */
-#ifndef GPB_SPLIT_GEMM_CUH
-#define GPB_SPLIT_GEMM_CUH
+#ifndef GPB_SLICED_GEMM_CUH
+#define GPB_SLICED_GEMM_CUH
 
 #include "kernels/ptx_sm90.cuh"
-#include "kernels/split/store.cuh"
-#include "kernels/split/work.cuh"
+#include "kernels/sliced/store.cuh"
+#include "kernels/sliced/work.cuh"
 
 /* The ring of stages: a chunk of both operands each, the slices of A, then those of B; and the unit that a stage begins. */
 template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
@@ -37,7 +37,7 @@ template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
     /* Two lanes of each warp say in both blocks of the cluster that the warp has read `stage`. */
     __device__ __forceinline__ void release(unsigned stage) const
     {
-        if (threadIdx.x % 32 < GPB_SPLIT_CLUSTER) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
+        if (threadIdx.x % 32 < GPB_SLICED_CLUSTER) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
     }
 };
 
@@ -48,10 +48,10 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
     const gpb_schedule<BM, BN> schedule(g, SLICES);
     const unsigned rank = gpb_cluster_rank();
-    auto rows_a = [&] { return gpb_split_rows(gpb_fresh(g.m)) * 64; };     /* bytes of a chunk's slice; not kept: registers are few here */
-    auto rows_b = [&] { return gpb_split_rows(gpb_fresh(g.n)) * 64; };
+    auto rows_a = [&] { return gpb_sliced_rows(gpb_fresh(g.m)) * 64; };    /* bytes of a chunk's slice; not kept: registers are few here */
+    auto rows_b = [&] { return gpb_sliced_rows(gpb_fresh(g.n)) * 64; };
     __shared__ gpb_unit u;                                                 /* the one thread's own */
-    for (unsigned x = blockIdx.x / GPB_SPLIT_CLUSTER; x < schedule.last; x += schedule.clusters) {
+    for (unsigned x = blockIdx.x / GPB_SLICED_CLUSTER; x < schedule.last; x += schedule.clusters) {
         if (!schedule.unit(g, x, rank, u)) continue;
         const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a() + (int64_t)u.i0 * 64;
         const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b + (int64_t)u.from * SLICES * rows_b() + (int64_t)u.j0 * 64;
@@ -156,7 +156,7 @@ template <int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     constexpr int N = BN / 2;
-    const unsigned most = (unsigned)gpb_fresh((int64_t)gpb_split_part_chunks(g.m, g.n, g.k));      /* kept, not computed again for each chunk */
+    const unsigned most = (unsigned)gpb_fresh((int64_t)gpb_sliced_promotion_chunks(g.m, g.n, g.k));  /* kept, not computed again for each chunk */
     __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
     auto row = [&] { return (threadIdx.x / 32 - GPB_GROUP / 32) * 16; };   /* of the tile: this warp's first */
@@ -187,10 +187,10 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
 }
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int SLICES>
-static __device__ __forceinline__ void gpb_split_gemm(const gpb_gemm_args &g)
+static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
-    static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SPLIT_CHUNK && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS), "one producer, two consumers");
+    static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SLICE_CHUNK && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS), "one producer, two consumers");
     static_assert(BM <= GPB_GUARD && GPB_GUARD % BN == 0 && SMEM == STAGES * ring_t::BYTES + 1024, "see gemm.def");
     extern __shared__ char memory[];
     __shared__ __align__(8) uint64_t full[STAGES], empty[STAGES];
@@ -200,7 +200,7 @@ static __device__ __forceinline__ void gpb_split_gemm(const gpb_gemm_args &g)
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             gpb_mbarrier_init(ring.full + s * 8, 1);
-            gpb_mbarrier_init(ring.empty + s * 8, GPB_CONSUMERS * 4 * GPB_SPLIT_CLUSTER);      /* every consumer warp of both blocks */
+            gpb_mbarrier_init(ring.empty + s * 8, GPB_CONSUMERS * 4 * GPB_SLICED_CLUSTER);     /* every consumer warp of both blocks */
         }
         gpb_mbarrier_publish();
     }

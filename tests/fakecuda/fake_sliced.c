@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit and the SPLIT kernels, by kernels/split.h: real slices at their real places, so that a wrong
+/* gpb_sslice and the SLICED kernels, by kernels/sliced.h: real slices at their real places, so that a wrong
    place or a stale word shows. */
 #include <math.h>
 #include <stdlib.h>
@@ -58,12 +58,12 @@ static float float_of_brief(uint16_t brief)
     return x;
 }
 
-typedef gpb_fake_sliced split;
+typedef gpb_fake_sliced sliced;
 
-static uint16_t *slice_at(const split *x, int64_t i, int64_t p, int slice)
+static uint16_t *slice_at(const sliced *x, int64_t i, int64_t p, int slice)
 {
-    const int64_t row = (p / GPB_SPLIT_CHUNK * x->slices + slice) * gpb_split_rows(x->rows) + i, piece = (p / 8 % 4) ^ (i / 2 % 4);
-    return (uint16_t *)(x->at + row * 2 * GPB_SPLIT_CHUNK + piece * 16) + p % 8;
+    const int64_t row = (p / GPB_SLICE_CHUNK * x->slices + slice) * gpb_sliced_rows(x->rows) + i, piece = (p / 8 % 4) ^ (i / 2 % 4);
+    return (uint16_t *)(x->at + row * 2 * GPB_SLICE_CHUNK + piece * 16) + p % 8;
 }
 
 float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
@@ -72,26 +72,26 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
     return x->slices == 3 ? float_of_brief(bits) : float_of(bits);
 }
 
-static float *scales_of(const split *x) { return (float *)(x->at + gpb_split_scales(x->rows, x->k, x->slices)); }
+static float *scales_of(const sliced *x) { return (float *)(x->at + gpb_sliced_scales(x->rows, x->k, x->slices)); }
 
 /* The mark (gemm_args.h) of a row, from the bits of its largest element and the number of elements within
    2^24 of that. */
 static int row_mark(uint32_t largest, int64_t many, int64_t k)
 {
-    const bool extreme = abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < gpb_split_fewest(k);
+    const bool extreme = abs((int)(largest >> 23) - 127) > GPB_SLICE_REACH || many < gpb_sliced_fewest(k);
     return largest && extreme ? GPB_MARK_EXTREME : 0;
 }
 
 /* The error that slices may have for an element, in units of half a unit in the last place: slices.cuh. */
-static float tolerance(const split *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
+static float tolerance(const sliced *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
 
 /* The mark of an element that is scaled to x and has the error `missed`. zero: it was 0 before. */
-static int element_mark(const split *of, bool zero, float x, float missed)
+static int element_mark(const sliced *of, bool zero, float x, float missed)
 {
     const float t = tolerance(of);
     if (zero)
         return 0;
-    if (fabsf(x) < exact_power((of->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) - GPB_SPLIT_SPREAD))
+    if (fabsf(x) < exact_power((of->slices == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP) - GPB_SLICE_SPREAD))
         return GPB_MARK_EXTREME;
     if (of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x)))
         return GPB_MARK_WIDE;
@@ -99,7 +99,7 @@ static int element_mark(const split *of, bool zero, float x, float missed)
 }
 
 /* Cuts element p of row i, scaled to x, into its slices. Returns its mark. */
-static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
+static int cut(const sliced *to, int64_t i, int64_t p, float x, bool zero)
 {
     float rest = x;
     for (int s = 0; s < to->slices; s++) {
@@ -113,7 +113,7 @@ static int cut(const split *to, int64_t i, int64_t p, float x, bool zero)
 
 /* Cuts row i into its slices. Returns its mark. A row without rest has elements of at most 22 bits, some of
    more than 11. from NULL: a row of zeros. */
-static int split_row(const split *to, int64_t i, const float *from, int64_t step)
+static int slice_row(const sliced *to, int64_t i, const float *from, int64_t step)
 {
     uint32_t largest = 0, all = 0;
     int64_t many = 0;
@@ -126,14 +126,14 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
     for (int64_t p = 0; from && p < to->k; p++) many += (bits_of(from[p * step]) & 0x7fffffff) >= least;
     const unsigned top = largest ? largest >> 23 : 127;
     const int at = (int)top - 127;
-    const int inside = at > GPB_SPLIT_REACH ? GPB_SPLIT_REACH : at < -GPB_SPLIT_REACH ? -GPB_SPLIT_REACH : at;
-    const int exponent = largest ? inside - (to->slices == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP) : 0;
+    const int inside = at > GPB_SLICE_REACH ? GPB_SLICE_REACH : at < -GPB_SLICE_REACH ? -GPB_SLICE_REACH : at;
+    const int exponent = largest ? inside - (to->slices == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP) : 0;
     const float scale = ldexpf(1, -exponent);
     int mark = row_mark(largest, many, to->k);
     if (to->slices == 2 && !mark && (all & 0x1fff) && !(all & 3))
         mark = GPB_MARK_FULL;
     scales_of(to)[i] = ldexpf(1, exponent);
-    for (int64_t p = 0; p < gpb_split_chunks(to->k) * GPB_SPLIT_CHUNK; p++) {
+    for (int64_t p = 0; p < gpb_sliced_chunks(to->k) * GPB_SLICE_CHUNK; p++) {
         const float x = from && p < to->k ? from[p * step] : 0;
         const int of = cut(to, i, p, x * scale, x == 0);
         mark = of > mark ? of : mark;
@@ -143,17 +143,17 @@ static int split_row(const split *to, int64_t i, const float *from, int64_t step
 
 /* Raises the guard word of row i's block to `mark`, unless it is higher already. GPB_MARK_WIDE also sets the
    word behind all of them. */
-static void set_mark(const split *of, int64_t i, int mark, uint64_t epoch)
+static void set_mark(const sliced *of, int64_t i, int mark, uint64_t epoch)
 {
-    uint64_t *guard = (uint64_t *)(of->at + gpb_split_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(of->at + gpb_sliced_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
     if (mark > gpb_guard_mark(*word, epoch))
         *word = gpb_guard_word(mark, epoch);
     if (mark == GPB_MARK_WIDE)
-        guard[gpb_split_guards(of->rows)] = epoch;
+        guard[gpb_sliced_guards(of->rows)] = epoch;
 }
 
-/* False if gpb_ssplit must leave member l as it is. */
-static bool is_wanted(const char *who, int device, const gpb_split_args *g, int64_t l)
+/* False if gpb_sslice must leave member l as it is. */
+static bool is_wanted(const char *who, int device, const gpb_slice_args *g, int64_t l)
 {
     if (!g->if_a)
         return true;
@@ -162,43 +162,43 @@ static bool is_wanted(const char *who, int device, const gpb_split_args *g, int6
     return *a == g->epoch_if_a || *b == g->epoch_if_b;
 }
 
-static void split_operand(const char *who, int device, const gpb_split_args *g, const gpb_split_operand *x)
+static void slice_operand(const char *who, int device, const gpb_slice_args *g, const gpb_slice_operand *x)
 {
     const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items, who);
-    const int64_t bytes = gpb_split_bytes(x->rows, g->k, g->slices);
+    const int64_t bytes = gpb_sliced_bytes(x->rows, g->k, g->slices);
     if (!x->epoch || (CUdeviceptr)x->dst % 1024)
         gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p", who, (unsigned long long)x->epoch, x->dst);
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
         const float *from = gpb_fake_matrix_at(device, at, x->rows, g->k, x->rs, x->cs, who);
-        const split to = { x->rows, g->k, g->slices,
+        const sliced to = { x->rows, g->k, g->slices,
                            gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0, bytes, who) };
-        for (int64_t i = 0; i < gpb_split_rows(x->rows) && is_wanted(who, device, g, l); i++) {
-            const int mark = split_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
+        for (int64_t i = 0; i < gpb_sliced_rows(x->rows) && is_wanted(who, device, g, l); i++) {
+            const int mark = slice_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
             set_mark(&to, i, mark, x->epoch);
-            if (mark >= GPB_MARK_WIDE && g->notice)
-                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->notice, 0, 4, who) = 1;
+            if (mark >= GPB_MARK_WIDE && g->flagged)
+                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->flagged, 0, 4, who) = 1;
         }
     }
 }
 
-void gpb_fake_split(const gpb_fake_kernel *kernel, int device, const gpb_split_args *g)
+void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_args *g)
 {
     if (g->slices < 1 || g->slices > 3)
         gpb_fake_die("BAD LAUNCH of %s: %d slices", kernel->symbol, g->slices);
-    memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol), 0, GPB_SPLIT_COUNTERS * 4);
+    memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol), 0, GPB_SLICED_COUNTERS * 4);
     if (g->a.rows)
-        split_operand(kernel->symbol, device, g, &g->a);
+        slice_operand(kernel->symbol, device, g, &g->a);
     if (g->b.rows)
-        split_operand(kernel->symbol, device, g, &g->b);
+        slice_operand(kernel->symbol, device, g, &g->b);
 }
 
 /* ---- the GEMM */
 
 /* The numbers that the slices stand for, scaled, row by row. The rows and k that fill up must be zeros. */
-static float *join(const char *who, const split *x)
+static float *join(const char *who, const sliced *x)
 {
-    const int64_t rows = gpb_split_rows(x->rows), k = gpb_split_chunks(x->k) * GPB_SPLIT_CHUNK;
+    const int64_t rows = gpb_sliced_rows(x->rows), k = gpb_sliced_chunks(x->k) * GPB_SLICE_CHUNK;
     float *joined = calloc((size_t)(x->rows * x->k), sizeof *joined);
     if (!joined)
         gpb_fake_die("no memory");
@@ -218,16 +218,16 @@ static float *join(const char *who, const split *x)
 }
 
 /* An operand's member, checked to be where it must be. */
-static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a, int64_t l)
+static sliced operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a, int64_t l)
 {
     const int slices = kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
-    split x = { is_a ? g->m : g->n, g->k, slices, NULL };
+    sliced x = { is_a ? g->m : g->n, g->k, slices, NULL };
     const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b), guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
     const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
-    const int64_t bytes = gpb_split_bytes(x.rows, x.k, x.slices);
+    const int64_t bytes = gpb_sliced_bytes(x.rows, x.k, x.slices);
     /* At level 1 the guard words belong to other slices. Members may share an operand: one member for each
        strip of the other. */
-    const bool own = guard == at + (CUdeviceptr)gpb_split_guard(x.rows, x.k, x.slices) && stride_guard * 8 == stride * 4;
+    const bool own = guard == at + (CUdeviceptr)gpb_sliced_guard(x.rows, x.k, x.slices) && stride_guard * 8 == stride * 4;
     if (at % 1024 || (stride * 4 != bytes && stride) || (g->level == 0 && !own))
         gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
                      (long long)stride, (long long)stride_guard);
@@ -238,7 +238,7 @@ static split operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gem
 typedef struct product {
     const gpb_fake_kernel *kernel;
     const gpb_gemm_args *g;
-    split a, b;
+    sliced a, b;
     gpb_fake_slices of;
     float *joined_a, *joined_b;          /* NULL until a block is computed, because slices that nothing needs
                                             may be missing */
@@ -265,7 +265,7 @@ static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns,
 }
 
 /* Computes a block of C: the sums of scaled operands, scaled back, then one FP32 rounding at each step, as in
-   kernels/split/store.cuh. */
+   kernels/sliced/store.cuh. */
 static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
 {
     product *x = context;
@@ -283,18 +283,18 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
 /* Checks that there is room for the tiles whose k is cut and that the counters are zero. Then spoils both. */
 static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t room = gpb_split_room(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);
+    const int64_t room = gpb_sliced_partial_bytes(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);
     char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
-    uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SPLIT_COUNTERS * 4, kernel->symbol);
+    uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol);
     memset(parts, 0xFF, 256);
     memset(parts + room - 256, 0xFF, 256);
-    for (int i = 0; i < GPB_SPLIT_COUNTERS; i++)
+    for (int i = 0; i < GPB_SLICED_COUNTERS; i++)
         if (counters[i])
             gpb_fake_die("BAD LAUNCH of %s: counter %d is not zero", kernel->symbol, i);
-    memset(counters, 0xFF, GPB_SPLIT_COUNTERS * 4);
+    memset(counters, 0xFF, GPB_SLICED_COUNTERS * 4);
 }
 
-void gpb_fake_split_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
     if (g->splits > 1)

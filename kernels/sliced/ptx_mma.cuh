@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One wrapper per PTX instruction of the mma.sync kernel: sm_80. Shared memory by its address there. */
-#ifndef GPB_SPLIT_PTX_MMA_CUH
-#define GPB_SPLIT_PTX_MMA_CUH
+#ifndef GPB_SLICED_PTX_MMA_CUH
+#define GPB_SLICED_PTX_MMA_CUH
 
 /* Global to shared memory, 16 bytes, past the level-1 cache. Both addresses are multiples of 16. */
 static __device__ __forceinline__ void gpb_cp_async16(unsigned to, const char *from)

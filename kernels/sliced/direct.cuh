@@ -14,15 +14,15 @@
    such begins again with FMAs: no guard words, no other kernel.
 
    Rows go where they suit: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four neighbouring columns of Y. */
-#ifndef GPB_SPLIT_DIRECT_CUH
-#define GPB_SPLIT_DIRECT_CUH
+#ifndef GPB_SLICED_DIRECT_CUH
+#define GPB_SLICED_DIRECT_CUH
 
 #include <climits>
 
 #include "kernels/epilogue.cuh"
 #include "kernels/ptx_sm90.cuh"
 #include "kernels/shapes/feed.cuh"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 
 /* What a thread knows of R rows of an operand, of each of which it sees N of a chunk's 32 k, other threads the others. */
 template <int R, int N> struct gpb_watch {
@@ -74,7 +74,7 @@ private:
     /* In `many`. WHOLE: no element so far has more than big and small hold. It makes `many` negative, so every chunk is looked at until one has.
        SMALL, beside that: an element has a small part. */
     static constexpr int WHOLE = INT_MIN, SMALL = 1 << 30;
-    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SPLIT_LEAST_K; eight
+    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SLICE_MIN_K; eight
                                               threads one of Y, of other warps too: twice as many, should some see fewer */
     static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
 
@@ -98,7 +98,7 @@ private:
 #pragma unroll
         for (int r = 0; r < R; r++) {
             if (largest[r] >= above[r] && largest[r] > 0) {                /* anew; what follows may be four times as large before it is again */
-                good &= largest[r] < 2 * __uint_as_float((127 + GPB_SPLIT_REACH) << 23);
+                good &= largest[r] < 2 * __uint_as_float((127 + GPB_SLICE_REACH) << 23);
                 above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] &= WHOLE | SMALL;
             }
 #pragma unroll
@@ -109,12 +109,12 @@ private:
 };
 
 template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
-    static constexpr int BK = 32, SLICE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
+    static constexpr int BK = 32, K_TILE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
     static constexpr int IMAGE = COLS * BK;                                /* floats of a slice of Y's chunk */
-    static constexpr int BYTES = (STAGES * SLICE + 2 * 2 * IMAGE + 2 * (ROWS + COLS) + 4) * 4;
+    static constexpr int BYTES = (STAGES * K_TILE + 2 * 2 * IMAGE + 2 * (ROWS + COLS) + 4) * 4;
     static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
-    static_assert(STAGES * SLICE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
-    static constexpr int SUM = GPB_SPLIT_DIRECT_SUM, SOON = 4;             /* SOON: chunks after which rows are judged, and at the end again */
+    static_assert(STAGES * K_TILE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
+    static constexpr int SUM = GPB_DIRECT_SUM, SOON = 4;                   /* SOON: chunks after which rows are judged, and at the end again */
     static_assert(2 * SUM == BK, "a chunk is two sums of the tensor cores");
     using feed_x = gpb_feed<ROWS, BK, THREADS, true>;
     using feed_y = gpb_feed<COLS, BK, THREADS, true>;
@@ -131,10 +131,10 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static __device__ __forceinline__ unsigned thread_now() { return (unsigned)gpb_fresh((int64_t)threadIdx.x); }
     /* A stage of the ring goes by where it begins, in floats; one and two behind it. */
     static __device__ __forceinline__ float *stage(int at) { return gpb_dynamic_memory() + at; }
-    static __device__ __forceinline__ int after(int at) { return at == (STAGES - 1) * SLICE ? 0 : at + SLICE; }
-    static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * SLICE : at - SLICE; }
-    static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * SLICE + which * (2 * IMAGE); }
-    static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * SLICE + 4 * IMAGE); }
+    static __device__ __forceinline__ int after(int at) { return at == (STAGES - 1) * K_TILE ? 0 : at + K_TILE; }
+    static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * K_TILE : at - K_TILE; }
+    static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * K_TILE + which * (2 * IMAGE); }
+    static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * K_TILE + 4 * IMAGE); }
     /* Whether X, and Y, have a row that is cut without rest. */
     static __device__ __forceinline__ unsigned *whole_rows() { return tally() + 2 * (ROWS + COLS); }
     static __device__ __forceinline__ bool both_whole() { return whole_rows()[0] && whole_rows()[1]; }
@@ -146,36 +146,36 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static __device__ __forceinline__ float big(float x) { return fmaf(x, -8192, fmaf(x, 8192, x)); }
 
     /* k = 4y + q of the thread's two rows. */
-    template <bool DEEP> static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *slice, unsigned thread)
+    template <bool K_MAJOR> static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *k_tile, unsigned thread)
     {
         const int q = thread % 4, i = row(thread);
 #pragma unroll
         for (int y = 0; y < 8; y++) {
-            if (DEEP) {
-                x[0][y] = slice[gpb_deep_place<BK>(i, 0, y) + q], x[1][y] = slice[gpb_deep_place<BK>(i + 1, 0, y) + q];
+            if (K_MAJOR) {
+                x[0][y] = k_tile[gpb_k_major_place<BK>(i, 0, y) + q], x[1][y] = k_tile[gpb_k_major_place<BK>(i + 1, 0, y) + q];
             } else {
-                const float2 v = *(const float2 *)(slice + (4 * y + q) * ROWS + (i ^ gpb_turn(q)));
+                const float2 v = *(const float2 *)(k_tile + (4 * y + q) * ROWS + (i ^ gpb_swizzle(q)));
                 x[0][y] = v.x, x[1][y] = v.y;
             }
         }
     }
 
     /* Two rows of Y, and four k of them from 4 piece on. */
-    template <bool DEEP> static __device__ __forceinline__ int row_y(unsigned thread, int r)
+    template <bool K_MAJOR> static __device__ __forceinline__ int row_y(unsigned thread, int r)
     {
-        return (int)(DEEP ? thread / 8 + 32 * r : thread % 32 * 2 + r);
+        return (int)(K_MAJOR ? thread / 8 + 32 * r : thread % 32 * 2 + r);
     }
-    template <bool DEEP> static __device__ __forceinline__ int piece_y(unsigned thread) { return (int)(DEEP ? thread % 8 : thread / 32); }
-    template <bool DEEP> static __device__ __forceinline__ void read_y(float (&x)[2][4], const float *slice, unsigned thread)
+    template <bool K_MAJOR> static __device__ __forceinline__ int piece_y(unsigned thread) { return (int)(K_MAJOR ? thread % 8 : thread / 32); }
+    template <bool K_MAJOR> static __device__ __forceinline__ void read_y(float (&x)[2][4], const float *k_tile, unsigned thread)
     {
-        const int piece = piece_y<DEEP>(thread);
-        if (DEEP) {
+        const int piece = piece_y<K_MAJOR>(thread);
+        if (K_MAJOR) {
 #pragma unroll
-            for (int r = 0; r < 2; r++) *(float4 *)x[r] = *(const float4 *)(slice + gpb_deep_place<BK>(row_y<DEEP>(thread, r), 0, piece));
+            for (int r = 0; r < 2; r++) *(float4 *)x[r] = *(const float4 *)(k_tile + gpb_k_major_place<BK>(row_y<K_MAJOR>(thread, r), 0, piece));
         } else {
 #pragma unroll
             for (int y = 0; y < 4; y++) {
-                const float2 v = *(const float2 *)(slice + (4 * piece + y) * COLS + (row_y<DEEP>(thread, 0) ^ gpb_turn(y)));
+                const float2 v = *(const float2 *)(k_tile + (4 * piece + y) * COLS + (row_y<K_MAJOR>(thread, 0) ^ gpb_swizzle(y)));
                 x[0][y] = v.x, x[1][y] = v.y;
             }
         }
@@ -183,16 +183,16 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* Y's chunk, big, and small behind it, rows of 128 bytes, their 16-byte pieces in the tensor cores' 128-byte swizzle. Row 16w + 4z + 2h + e
        of Y is row 16w + 8e + 2z + h of the image. */
-    template <bool DEEP> static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *slice, float *image)
+    template <bool K_MAJOR> static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *k_tile, float *image)
     {
         const unsigned thread = thread_now();
         float x[2][4];
-        read_y<DEEP>(x, slice, thread);
+        read_y<K_MAJOR>(x, k_tile, thread);
         const bool good = watch.look(x);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const int i = row_y<DEEP>(thread, r), place = i / 16 * 16 + i % 2 * 8 + i / 4 % 4 * 2 + i / 2 % 2;
-            float *to = image + place * BK + ((piece_y<DEEP>(thread) ^ place % 8) << 2);
+            const int i = row_y<K_MAJOR>(thread, r), place = i / 16 * 16 + i % 2 * 8 + i / 4 % 4 * 2 + i / 2 % 2;
+            float *to = image + place * BK + ((piece_y<K_MAJOR>(thread) ^ place % 8) << 2);
             const float4 whole = make_float4(big(x[r][0]), big(x[r][1]), big(x[r][2]), big(x[r][3]));
             *(float4 *)to = whole;
             *(float4 *)(to + IMAGE) = make_float4(x[r][0] - whole.x, x[r][1] - whole.y, x[r][2] - whole.z, x[r][3] - whole.w);
@@ -246,7 +246,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny. What a
        thread counted is worth nothing where it has seen only elements far below others' of the row. Behind the next barrier whole_rows() is known. */
-    template <bool DEEPY> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
+    template <bool K_MAJOR_Y> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
         unsigned *above = tally(), *many = above + ROWS + COLS;            /* floats that are not negative are in order as integers, too */
         const unsigned thread = thread_now();
@@ -256,41 +256,41 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             atomicMax(&above[row(thread) + r], __float_as_uint(x.above[r]));
-            atomicMax(&above[ROWS + row_y<DEEPY>(thread, r)], __float_as_uint(y.above[r]));
+            atomicMax(&above[ROWS + row_y<K_MAJOR_Y>(thread, r)], __float_as_uint(y.above[r]));
         }
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const int here = row(thread) + r, there = ROWS + row_y<DEEPY>(thread, r);
+            const int here = row(thread) + r, there = ROWS + row_y<K_MAJOR_Y>(thread, r);
             atomicAdd(&many[here], x.tally(r, x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])));
             atomicAdd(&many[there], y.tally(r, y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])));
         }
         __syncthreads();
         if (thread >= ROWS + COLS || above[thread] == 0) return true;
         if (watch_x::is_whole(many[thread])) whole_rows()[thread >= ROWS] = 1;
-        return above[thread] > (127u - GPB_SPLIT_REACH + 3) << 23 && (float)(many[thread] & watch_x::MANY) >= fewest;
+        return above[thread] > (127u - GPB_SLICE_REACH + 3) << 23 && (float)(many[thread] & watch_x::MANY) >= fewest;
     }
 
-    template <bool DEEPY> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
+    template <bool K_MAJOR_Y> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
     {
-        const bool good = enough<DEEPY>(x, y, GPB_SPLIT_LEAST_K / 2 * (float)SOON / (float)k.chunks);
+        const bool good = enough<K_MAJOR_Y>(x, y, GPB_SLICE_MIN_K / 2 * (float)SOON / (float)k.chunks);
         __syncthreads();
         return good && !both_whole();
     }
 
     /* One chunk, whose Y is cut already: the next one's is, and the one behind that is asked for; of that, Y is needed a chunk earlier. */
-    template <bool DEEPX, bool DEEPY>
+    template <bool K_MAJOR_X, bool K_MAJOR_Y>
     static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
     {
         const bool more = chunk + 2 < k.chunks;
         bool good = true;
-        if (chunk + 1 < k.chunks) good = cut_y<DEEPY>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
-        if (more) fy.template next<DEEPY>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));     /* behind cut_y, whose fence would wait for it */
+        if (chunk + 1 < k.chunks) good = cut_y<K_MAJOR_Y>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
+        if (more) fy.template next<K_MAJOR_Y>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));  /* behind cut_y, whose fence would wait for it */
         gpb_cp_async_commit();
-        if (more) fx.template next<DEEPX>(stage(before(at)), k.of(chunk + 2));
+        if (more) fx.template next<K_MAJOR_X>(stage(before(at)), k.of(chunk + 2));
         gpb_cp_async_commit();
         float raw[2][8];
-        read_x<DEEPX>(raw, stage(at), thread_now());
+        read_x<K_MAJOR_X>(raw, stage(at), thread_now());
         good &= x.look(raw);
         multiply<0>(sum, raw, image(chunk % 2));
         multiply<SUM>(sum, raw, image(chunk % 2));
@@ -314,10 +314,10 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     };
 
     /* False: not what tensor cores do justice to; sum is then worth nothing. Rows that have not half of their share of elements that count
-       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. Sums of GPB_SPLIT_DIRECT_BANK chunks are put
+       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. Sums of GPB_DIRECT_BANK chunks are put
        aside, because FP32 additions two for each chunk would be off by more than what they add. fetched: slices that the
        feeds have gone on. */
-    template <bool DEEPX, bool DEEPY>
+    template <bool K_MAJOR_X, bool K_MAJOR_Y>
     static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
     {
         watch_x x;
@@ -326,30 +326,30 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         clear(sum);
 #pragma unroll 1
         for (int chunk = 0; chunk < min(k.chunks, 2); chunk++) {
-            fx.template next<DEEPX>(stage(chunk * SLICE), k.of(chunk));
-            fy.template next<DEEPY>(stage(chunk * SLICE) + ROWS * BK, k.of(chunk));
+            fx.template next<K_MAJOR_X>(stage(chunk * K_TILE), k.of(chunk));
+            fy.template next<K_MAJOR_Y>(stage(chunk * K_TILE) + ROWS * BK, k.of(chunk));
         }
         gpb_cp_async_commit();
         gpb_cp_async_wait<0>();
         __syncthreads();
-        bool good = cut_y<DEEPY>(y, stage(0) + ROWS * BK, image(0));
+        bool good = cut_y<K_MAJOR_Y>(y, stage(0) + ROWS * BK, image(0));
         int chunk = 0, at = 0;
 #pragma unroll 1
-        for (int stop = min(k.chunks, SOON);; stop = min(k.chunks, stop + GPB_SPLIT_DIRECT_BANK)) {
+        for (int stop = min(k.chunks, SOON);; stop = min(k.chunks, stop + GPB_DIRECT_BANK)) {
 #pragma unroll 1
             for (; chunk < stop; chunk++, at = after(at)) {
                 if (__syncthreads_or(!good)) {                             /* else this chunk is whole, its image, and Y of the next one */
                     fetched = min(chunk + 2, k.chunks);
                     return false;
                 }
-                good = step<DEEPX, DEEPY>(sum, x, y, fx, fy, k, chunk, at);
+                good = step<K_MAJOR_X, K_MAJOR_Y>(sum, x, y, fx, fy, k, chunk, at);
             }
             if (stop == k.chunks) break;
-            if (stop == SOON) good &= enough_soon<DEEPY>(x, y, k);
-            else kept.put(sum, stop == SOON + GPB_SPLIT_DIRECT_BANK);
+            if (stop == SOON) good &= enough_soon<K_MAJOR_Y>(x, y, k);
+            else kept.put(sum, stop == SOON + GPB_DIRECT_BANK);
         }
-        good &= enough<DEEPY>(x, y, GPB_SPLIT_LEAST_K);
-        if (k.chunks > SOON + GPB_SPLIT_DIRECT_BANK) kept.add_to(sum);
+        good &= enough<K_MAJOR_Y>(x, y, GPB_SLICE_MIN_K);
+        if (k.chunks > SOON + GPB_DIRECT_BANK) kept.add_to(sum);
         fetched = k.chunks;
         float strange = 0;                     /* NaN where a sum is no number */
 #pragma unroll
@@ -360,15 +360,15 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     /* ---- with FMAs, in increasing k */
 
     /* Four k, from k on (a multiple of 4), of N neighbouring rows of an operand with HEIGHT rows to a tile: x[r][q]. */
-    template <bool DEEP, int HEIGHT, int N> static __device__ __forceinline__ void read(float (&x)[N][4], const float *slice, int i, int k)
+    template <bool K_MAJOR, int HEIGHT, int N> static __device__ __forceinline__ void read(float (&x)[N][4], const float *k_tile, int i, int k)
     {
-        if (DEEP) {
+        if (K_MAJOR) {
 #pragma unroll
-            for (int r = 0; r < N; r++) *(float4 *)x[r] = *(const float4 *)(slice + gpb_deep_place<BK>(i + r, 0, k >> 2));
+            for (int r = 0; r < N; r++) *(float4 *)x[r] = *(const float4 *)(k_tile + gpb_k_major_place<BK>(i + r, 0, k >> 2));
         } else {
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                const float *row = slice + (k + q) * HEIGHT + (i ^ gpb_turn(q));
+                const float *row = k_tile + (k + q) * HEIGHT + (i ^ gpb_swizzle(q));
                 float at_once[N];
                 if (N == 2) *(float2 *)at_once = *(const float2 *)row;
                 else *(float4 *)at_once = *(const float4 *)row;
@@ -378,17 +378,17 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
     /* What the last four of k lack is 0 in both operands. */
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void add(sums &sum, const float *slice, int depth)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void add(sums &sum, const float *k_tile, int depth)
     {
         const unsigned thread = thread_now();
 #pragma unroll 1
         for (int p = 0; p < depth; p += 4) {
             float x[2][4];
-            read<DEEPX, ROWS, 2>(x, slice, row(thread), p);
+            read<K_MAJOR_X, ROWS, 2>(x, k_tile, row(thread), p);
 #pragma unroll
             for (int w = 0; w < COLS / 16; w++) {
                 float y[4][4];
-                read<DEEPY, COLS, 4>(y, slice + ROWS * BK, 16 * w + col(thread), p);
+                read<K_MAJOR_Y, COLS, 4>(y, k_tile + ROWS * BK, 16 * w + col(thread), p);
 #pragma unroll
                 for (int q = 0; q < 4; q++)
 #pragma unroll
@@ -398,34 +398,34 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
 
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void with_fmas(sums &sum, feed_x &fx, feed_y &fy, const depth &k)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void with_fmas(sums &sum, feed_x &fx, feed_y &fy, const depth &k)
     {
         clear(sum);
         gpb_cp_async_wait<0>();
         __syncthreads();
-        int to = 0, at = SLICE;                /* two stages on, and by then back at the first */
+        int to = 0, at = K_TILE;               /* two stages on, and by then back at the first */
 #pragma unroll 1
         for (int chunk = -2; chunk < k.chunks; chunk++, to = after(to), at = after(at)) {
             if (chunk + 2 < k.chunks) {
-                fx.template next<DEEPX>(stage(to), k.of(chunk + 2));
-                fy.template next<DEEPY>(stage(to) + ROWS * BK, k.of(chunk + 2));
+                fx.template next<K_MAJOR_X>(stage(to), k.of(chunk + 2));
+                fy.template next<K_MAJOR_Y>(stage(to) + ROWS * BK, k.of(chunk + 2));
             }
             gpb_cp_async_commit();
             if (chunk < 0) continue;
             gpb_cp_async_wait<2>();
             __syncthreads();
-            add<DEEPX, DEEPY>(sum, stage(at), k.of(chunk));
+            add<K_MAJOR_X, K_MAJOR_Y>(sum, stage(at), k.of(chunk));
             __syncthreads();                   /* its place is the next fetch's */
         }
     }
 
-    template <bool DEEPX, bool DEEPY> static __device__ __forceinline__ void product(sums &sum, feed_x &fx, feed_y &fy, int64_t depth_of_k)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void product(sums &sum, feed_x &fx, feed_y &fy, int64_t depth_of_k)
     {
         const depth k(depth_of_k);
         int fetched;
-        if (with_cores<DEEPX, DEEPY>(sum, fx, fy, k, fetched)) return;
+        if (with_cores<K_MAJOR_X, K_MAJOR_Y>(sum, fx, fy, k, fetched)) return;
         fx.back(fetched), fy.back(fetched);
-        with_fmas<DEEPX, DEEPY>(sum, fx, fy, k);
+        with_fmas<K_MAJOR_X, K_MAJOR_Y>(sum, fx, fy, k);
     }
 
     /* ---- to C */
@@ -461,11 +461,11 @@ template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> stat
     typename direct::feed_x fx(FLAT ? t.b : t.a, FLAT ? g.csb : g.rsa, FLAT ? g.rsb : g.csa, FLAT ? t.j0 : t.i0, FLAT ? g.n : g.m);
     typename direct::feed_y fy(FLAT ? t.a : t.b, FLAT ? g.rsa : g.csb, FLAT ? g.csa : g.rsb, FLAT ? t.i0 : t.j0, FLAT ? g.m : g.n);
     typename direct::sums sum;
-    if (fx.deep) {
-        if (fy.deep) direct::template product<true, true>(sum, fx, fy, t.k);
+    if (fx.k_major) {
+        if (fy.k_major) direct::template product<true, true>(sum, fx, fy, t.k);
         else direct::template product<true, false>(sum, fx, fy, t.k);
     } else {
-        if (fy.deep) direct::template product<false, true>(sum, fx, fy, t.k);
+        if (fy.k_major) direct::template product<false, true>(sum, fx, fy, t.k);
         else direct::template product<false, false>(sum, fx, fy, t.k);
     }
     direct::template store<FLAT>(t, sum);

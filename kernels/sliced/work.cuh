@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What the clusters of a SPLIT kernel compute, in which order, and how parts come together. A unit is a pair of tiles of C, one above the
+/* What the clusters of a SLICED kernel compute, in which order, and how parts come together. A unit is a pair of tiles of C, one above the
    other, one for each block of the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the
-   last, incomplete round are cut along k (gpb_split_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they
+   last, incomplete round are cut along k (gpb_sliced_tail_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they
    may lie in several rounds. Nothing depends on timing: the same call, the same bits. */
-#ifndef GPB_SPLIT_WORK_CUH
-#define GPB_SPLIT_WORK_CUH
+#ifndef GPB_SLICED_WORK_CUH
+#define GPB_SLICED_WORK_CUH
 
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 #include "kernels/tile.cuh"
 
 constexpr unsigned GPB_UNIT_GROUP = 8;          /* rows of pairs that are walked together: they then read about as much of A as of B */
 
 constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
-constexpr int GPB_CONSUMERS = GPB_SPLIT_GROUPS;
+constexpr int GPB_CONSUMERS = GPB_SLICED_GROUPS;
 
 /* One block's share. The producer finds it out, and leaves it in shared memory for the consumers. */
 struct gpb_unit {
@@ -30,10 +30,10 @@ template <int BM, int BN> struct gpb_schedule {
     {
         tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
         pairs = (tiles_m + 1) / 2, units = pairs * tiles_n * (unsigned)g.batch;
-        clusters = gridDim.x / GPB_SPLIT_CLUSTER, chunks = (unsigned)gpb_split_chunks(g.k);
+        clusters = gridDim.x / GPB_SLICED_CLUSTER, chunks = (unsigned)gpb_sliced_chunks(g.k);
         full = units / clusters * clusters;
         const unsigned rest = units - full;
-        parts = gpb_split_parts(rest, clusters, chunks, slices);
+        parts = gpb_sliced_tail_parts(rest, clusters, chunks, slices);
         last = full + rest * parts;
     }
 
@@ -43,7 +43,7 @@ template <int BM, int BN> struct gpb_schedule {
         u.parts = 1, u.part = 0, u.slot = 0;
         if (x >= full) {
             const unsigned rest = units - full, late = x - full;
-            u.parts = (unsigned short)parts, u.part = (unsigned short)(late / rest), u.slot = late % rest * GPB_SPLIT_CLUSTER + rank;
+            u.parts = (unsigned short)parts, u.part = (unsigned short)(late / rest), u.slot = late % rest * GPB_SLICED_CLUSTER + rank;
             x = full + late % rest;
         }
         u.from = (unsigned)((uint64_t)chunks * u.part / u.parts), u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);

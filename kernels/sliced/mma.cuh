@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The SPLIT kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32), sm_80 and later.
+/* The SLICED kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32), sm_80 and later.
 
    Numerics as in gemm.cuh, but every chunk of 32 k is promoted, both sums of it: the tensor cores of sm_80, 86 and 89 keep a bit less than
    Hopper's (ACCURACY.md), so a part of 64 k would already be less accurate than FP32. The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
@@ -7,12 +7,12 @@
    A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. It is
    persistent, without clusters; any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next
    strip of A is on its way from shared memory to registers; with the last strip of a chunk, what the next chunk begins with. */
-#ifndef GPB_SPLIT_MMA_CUH
-#define GPB_SPLIT_MMA_CUH
+#ifndef GPB_SLICED_MMA_CUH
+#define GPB_SLICED_MMA_CUH
 
 #include "kernels/ptx_sm90.cuh"
-#include "kernels/split/ptx_mma.cuh"
-#include "kernels/split/store.cuh"
+#include "kernels/sliced/ptx_mma.cuh"
+#include "kernels/sliced/store.cuh"
 
 constexpr int GPB_MMA_TEAM = 128;               /* threads */
 constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows, in a warp's part */
@@ -54,7 +54,7 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
     __device__ __forceinline__ void fetch(const gpb_gemm_args &g)
     {
         if (left) {
-            const int64_t step_a = gpb_split_rows(g.m) * 64, step_b = gpb_split_rows(g.n) * 64;        /* bytes of a chunk's slice */
+            const int64_t step_a = gpb_sliced_rows(g.m) * 64, step_b = gpb_sliced_rows(g.n) * 64;      /* bytes of a chunk's slice */
             const unsigned at = to + threadIdx.x % GPB_MMA_TEAM * 16;
 #pragma unroll
             for (unsigned x = 0; x < 2 * A; x += ROUND) gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
@@ -73,7 +73,7 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
         const gpb_mma_tile<BM, BN> t(g, number);
         a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
         b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
-        left = (unsigned)gpb_split_chunks(g.k), to = from = data;
+        left = (unsigned)gpb_sliced_chunks(g.k), to = from = data;
 #pragma unroll
         for (int s = 0; s < STAGES; s++) fetch(g);
         return true;
@@ -86,12 +86,12 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
     unsigned b[GROUPS][2][4];                   /* [8 columns][slice][8 k] */
     unsigned from_a, from_b;                    /* of this lane, from the start of a stage */
 
-    /* Piece q of row r lies at q ^ r / 2 % 4 (split.h); all that is added to the lane's own row are multiples of 8. */
+    /* Piece q of row r lies at q ^ r / 2 % 4 (sliced.h); all that is added to the lane's own row are multiples of 8. */
     __device__ __forceinline__ gpb_mma_fragments(unsigned row, unsigned col)
     {
-        const unsigned lane = threadIdx.x % 32, turn = lane / 2 % 4;
-        from_a = (row + lane % 16) * 64 + (lane / 16 ^ turn) * 16;
-        from_b = 2 * BM * 64 + (col + lane % 8) * 64 + (lane / 8 ^ turn) * 16;
+        const unsigned lane = threadIdx.x % 32, swizzle = lane / 2 % 4;
+        from_a = (row + lane % 16) * 64 + (lane / 16 ^ swizzle) * 16;
+        from_b = 2 * BM * 64 + (col + lane % 8) * 64 + (lane / 8 ^ swizzle) * 16;
     }
     __device__ __forceinline__ void load_a(unsigned stage, int strip)
     {
@@ -143,11 +143,11 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 };
 
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
-static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
+static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
 {
     using ring_t = gpb_mma_ring<BM, BN, STAGES>;
     constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS, COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
-    static_assert(BK == GPB_SPLIT_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
+    static_assert(BK == GPB_SLICE_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
     static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0, "whole pairs of column groups");
     static_assert(ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds of copies");
     extern __shared__ __align__(128) char memory[];
@@ -170,7 +170,7 @@ static __device__ __forceinline__ void gpb_split_mma(const gpb_gemm_args &g)
         for (int group = 0; group < GROUPS; group++) f.load_b(ring.from, group);
         f.load_a(ring.from, 0);
 #pragma unroll 1
-        for (unsigned left = (unsigned)gpb_split_chunks(g.k); left; left--) {
+        for (unsigned left = (unsigned)gpb_sliced_chunks(g.k); left; left--) {
 #pragma unroll
             for (int strip = 0; strip < GPB_MMA_STRIPS; strip++) {
                 if (strip < GPB_MMA_STRIPS - 1) {

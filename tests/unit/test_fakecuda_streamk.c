@@ -42,9 +42,9 @@ static gpb_call call_of(char transa, char transb)
                            .x[GPB_C].stride = LDC * N };
 }
 
-/* The call for the current row, with memory to share out all of its tiles among `sharers` blocks. The
+/* The call for the current row, with memory to share out all of its tiles among `blocks` blocks. The
    number of tiles is left to the caller. */
-static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
+static gpb_gemm_args prepare(const gpb_call *q, unsigned blocks)
 {
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     static const uint32_t zeros[GPB_MAX_STREAMK_BLOCKS];
@@ -54,8 +54,8 @@ static gpb_gemm_args prepare(const gpb_call *q, unsigned sharers)
         .csb = tb ? 1 : LDA, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
         .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
-        .sharers = sharers,
-        .partials = (void *)gpb_child_device((size_t)(2 * (int)sharers * current->bm * current->bn) * 4),
+        .streamk_blocks = blocks,
+        .partials = (void *)gpb_child_device((size_t)(2 * (int)blocks * current->bm * current->bn) * 4),
         .counters = (void *)gpb_child_upload(zeros, sizeof zeros)
     };
 }
@@ -79,8 +79,8 @@ static int right_answer(void)
                        many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
         for (int i = 0; i < 5; i++) {
             gpb_gemm_args g = prepare(&q, many[i]);
-            g.shared = i < 4 ? tiles() : tiles() % many[i] + many[i];
-            EXPECT(launch(&g, g.sharers + tiles() - g.shared) == CUDA_SUCCESS);
+            g.streamk_tiles = i < 4 ? tiles() : tiles() % many[i] + many[i];
+            EXPECT(launch(&g, g.streamk_blocks + tiles() - g.streamk_tiles) == CUDA_SUCCESS);
             EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
             EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
         }
@@ -88,7 +88,7 @@ static int right_answer(void)
     return GPB_CHILD_OK;
 }
 
-/* A test that compares bits must fail if the number of sharers changes. */
+/* A test that compares bits must fail if the number of blocks changes. */
 static int bits_tell(void)
 {
     static float first[LDC * N * BATCH];
@@ -96,8 +96,8 @@ static int bits_tell(void)
     const gpb_call q = call_of('N', 'N');
     for (unsigned more = 0; more < 3; more++) {
         gpb_gemm_args g = prepare(&q, tiles() * 2 + more / 2 * 3);
-        g.shared = tiles();
-        EXPECT(launch(&g, g.sharers) == CUDA_SUCCESS
+        g.streamk_tiles = tiles();
+        EXPECT(launch(&g, g.streamk_blocks) == CUDA_SUCCESS
                && cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
         if (more) EXPECT((memcmp(c, first, sizeof c) != 0) == (more == 2));
         memcpy(first, c, sizeof c);
@@ -123,8 +123,8 @@ static int spoilt(void)
     gpb_child_start();
     const gpb_call q = call_of('N', 'N');
     gpb_gemm_args g = prepare(&q, 2 * tiles());
-    unsigned grid = g.sharers;
-    g.shared = tiles();
+    unsigned grid = g.streamk_blocks;
+    g.streamk_tiles = tiles();
     if (spoil) spoil(&g, &grid);
     EXPECT(launch(&g, grid) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS);
     return GPB_CHILD_OK;
@@ -153,13 +153,13 @@ static void no_alpha(gpb_gemm_args *g, unsigned *grid)
 }
 static void all_but_none(gpb_gemm_args *g, unsigned *grid)
 {
-    *grid += g->shared;
-    g->shared = 0;
+    *grid += g->streamk_tiles;
+    g->streamk_tiles = 0;
 }
 static void too_many_tiles(gpb_gemm_args *g, unsigned *grid)
 {
     --*grid;
-    g->shared++;
+    g->streamk_tiles++;
 }
 static void too_short(gpb_gemm_args *g, unsigned *grid)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit's relatives for Hopper: a strip's elements stay in registers between the search for its rows' largest and the cutting, so the
+/* gpb_sslice's relatives for Hopper: a strip's elements stay in registers between the search for its rows' largest and the cutting, so the
    operand is read once. Where one block cannot hold a strip the blocks of a cluster share its k, and tell each other what they found
    through distributed shared memory. */
-#ifndef GPB_SPLIT_SLICES_SM90_CUH
-#define GPB_SPLIT_SLICES_SM90_CUH
+#ifndef GPB_SLICED_SLICES_SM90_CUH
+#define GPB_SLICED_SLICES_SM90_CUH
 
 #include "kernels/ptx_sm90.cuh"
-#include "kernels/split/slices.cuh"
+#include "kernels/sliced/slices.cuh"
 
 /* A row as all blocks of the cluster know it: each block's largest, and its count of elements that come near that. */
-template <int SHARERS> struct gpb_conference {
-    unsigned largest[SHARERS][GPB_SPLIT_STRIP], many[SHARERS][GPB_SPLIT_STRIP];
+template <int BLOCKS> struct gpb_cluster_stats {
+    unsigned largest[BLOCKS][GPB_SLICE_STRIP], many[BLOCKS][GPB_SLICE_STRIP];
 
     /* This block's findings to all. */
-    __device__ __forceinline__ void tell(const gpb_survey &here)
+    __device__ __forceinline__ void broadcast(const gpb_row_stats &here)
     {
         const unsigned self = gpb_cluster_rank();
-        for (int x = threadIdx.x; x < GPB_SPLIT_STRIP * SHARERS; x += GPB_SPLIT_THREADS) {
-            const int row = x % GPB_SPLIT_STRIP, rank = x / GPB_SPLIT_STRIP;
+        for (int x = threadIdx.x; x < GPB_SLICE_STRIP * BLOCKS; x += GPB_SLICE_THREADS) {
+            const int row = x % GPB_SLICE_STRIP, rank = x / GPB_SLICE_STRIP;
             gpb_cluster_store(gpb_shared(&largest[self][row]), rank, here.largest[row]);
             gpb_cluster_store(gpb_shared(&many[self][row]), rank, here.many[row]);
         }
@@ -25,28 +25,28 @@ template <int SHARERS> struct gpb_conference {
     }
     /* Of the whole row; blocks that come nowhere near its largest count for nothing. (A block counts what comes near its own largest: up to
        2^24 too far down.) */
-    __device__ __forceinline__ void sum_up(int row, unsigned &most, unsigned &count) const
+    __device__ __forceinline__ void combine(int row, unsigned &most, unsigned &count) const
     {
         most = count = 0;
 #pragma unroll
-        for (int y = 0; y < SHARERS; y++) most = max(most, largest[y][row]);
+        for (int y = 0; y < BLOCKS; y++) most = max(most, largest[y][row]);
 #pragma unroll
-        for (int y = 0; y < SHARERS; y++) count += largest[y][row] >= gpb_least(most) ? many[y][row] : 0;
+        for (int y = 0; y < BLOCKS; y++) count += largest[y][row] >= gpb_least(most) ? many[y][row] : 0;
     }
 };
 
 /* Octets that were loaded from `shift` elements too early, for that is a multiple of 16 bytes, put right: what each lacks is what the next
-   thread's begins with, and the last thread's of the row is loaded for it by the others, one element each. turn: where the row's first octet
+   thread's begins with, and the last thread's of the row is loaded for it by the others, one element each. begin: where the row's first octet
    is meant to begin. (Nothing to do where shift is 0; left out for such operands it is 3 % slower, whatever the compiler makes of it.) */
-template <int OCTETS, int TURN>
-static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int turn, int shift, int k)
+template <int OCTETS, int STRIDE>
+static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int begin, int shift, int k)
 {
-    const int lane = threadIdx.x % GPB_SPLIT_OCTETS;
+    const int lane = threadIdx.x % GPB_SLICE_OCTETS;
     constexpr int FOURS = (OCTETS + 3) / 4;
     float beyond[FOURS];
 #pragma unroll
     for (int z = 0; z < FOURS; z++) {
-        const int p = turn + (4 * z + lane / 4) * TURN + GPB_SPLIT_STEP - shift + lane % 4;
+        const int p = begin + (4 * z + lane / 4) * STRIDE + GPB_SLICE_STEP - shift + lane % 4;
         beyond[z] = lane % 4 < shift && p < k ? __ldg(row + p) : 0;
     }
 #pragma unroll
@@ -54,9 +54,9 @@ static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], cons
         float next[3];
 #pragma unroll
         for (int q = 0; q < 3; q++) {
-            const float neighbour = __shfl_down_sync(~0u, o[y].x[q], 1, GPB_SPLIT_OCTETS);
-            const float last = __shfl_sync(~0u, beyond[y / 4], y % 4 * 4 + q, GPB_SPLIT_OCTETS);
-            next[q] = lane == GPB_SPLIT_OCTETS - 1 ? last : neighbour;
+            const float neighbour = __shfl_down_sync(~0u, o[y].x[q], 1, GPB_SLICE_OCTETS);
+            const float last = __shfl_sync(~0u, beyond[y / 4], y % 4 * 4 + q, GPB_SLICE_OCTETS);
+            next[q] = lane == GPB_SLICE_OCTETS - 1 ? last : neighbour;
         }
         o[y].shift_in(shift, next);
     }
@@ -74,37 +74,37 @@ template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_res
 }
 
 /* OCTETS: that a thread holds; the blocks' turns alternate along k. */
-template <int SLICES, int OCTETS, int SHARERS>
-static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x, int64_t k, uint32_t *notice, unsigned strip, int64_t l)
+template <int SLICES, int OCTETS, int BLOCKS>
+static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k, uint32_t *flagged, unsigned strip, int64_t l)
 {
-    __shared__ gpb_survey here;
-    __shared__ gpb_conference<SHARERS> all;
+    __shared__ gpb_row_stats here;
+    __shared__ gpb_cluster_stats<BLOCKS> all;
     const gpb_strip<SLICES> s(x, k, strip, l);
-    const int rank = SHARERS > 1 ? gpb_cluster_rank() : 0, begin = rank * GPB_SPLIT_STEP + s.octet * 8;
+    const int rank = BLOCKS > 1 ? gpb_cluster_rank() : 0, begin = rank * GPB_SLICE_STEP + s.octet * 8;
     here.clear();
-    if (SHARERS > 1) gpb_cluster_sync();                                   /* all have read what the last member's conference said */
+    if (BLOCKS > 1) gpb_cluster_sync();                                    /* all have read what the last member's cluster_stats said */
     else __syncthreads();
     gpb_octet o[OCTETS];
     unsigned largest = 0, smallest = ~0u, many = 0;
-    constexpr int TURN = SHARERS * GPB_SPLIT_STEP;
-    if (s.way != s.DOWN) {
+    constexpr int STRIDE = BLOCKS * GPB_SLICE_STEP;
+    if (s.layout != s.MN_MAJOR) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * TURN, (int)s.k);
-        gpb_shift_in<OCTETS, TURN>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
+        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * STRIDE, (int)s.k);
+        gpb_shift_in<OCTETS, STRIDE>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
     } else {
         const float *from = s.src + begin * x.cs;
-        if (s.k - begin >= (OCTETS - 1) * TURN + 8) {
+        if (s.k - begin >= (OCTETS - 1) * STRIDE + 8) {
 #pragma unroll
-            for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs);
+            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs);
         } else {
 #pragma unroll
-            for (int y = 0; y < OCTETS; y++, from += TURN * x.cs) o[y].load(from, x.cs, s.k - begin - y * TURN);
+            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs, s.k - begin - y * STRIDE);
         }
     }
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
-        const int left = (int)s.k - begin - y * TURN;
+        const int left = (int)s.k - begin - y * STRIDE;
         if (left >= 8) gpb_reach(o[y], 8, largest, smallest), many += 8;
         else if (left > 0) gpb_reach(o[y], left, largest, smallest), many += left;
     }
@@ -119,17 +119,17 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
     }
     atomicAdd(&here.many[s.row], many);
     __syncthreads();
-    if (SHARERS > 1) {
-        all.tell(here);
-        all.sum_up(s.row, largest, many);
+    if (BLOCKS > 1) {
+        all.broadcast(here);
+        all.combine(s.row, largest, many);
     } else {
         largest = here.largest[s.row], many = here.many[s.row];
     }
     int mark = max(gpb_row_mark(largest, many, k), s.octet ? 0 : here.mark_of(s.row));
     const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance<SLICES>(k);
-    const int chunks_left = (int)(s.chunks - begin / GPB_SPLIT_CHUNK);
+    const int chunks_left = (int)(s.chunks - begin / GPB_SLICE_CHUNK);
     char *to = s.place(begin);
-    constexpr int STEP = TURN / GPB_SPLIT_CHUNK;
+    constexpr int STEP = STRIDE / GPB_SLICE_CHUNK;
     if (smallest >= gpb_least(largest)) {
 #pragma unroll
         for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void gpb_split_held(const gpb_split_operand &x
             if (y * STEP < chunks_left) gpb_nearest(o[y], nearest), missed |= gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64);
         mark = max(max(mark, missed ? GPB_MARK_WIDE : 0), gpb_mark_of<SLICES>(nearest, scale, t));
     }
-    gpb_mark(x, s, k, notice, here, mark);
+    gpb_mark(x, s, k, flagged, here, mark);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_ssplit: operands into scaled FP16 (or BF16) slices (split.h), both in one launch. A block takes whole rows of X, a strip: it reads them once
+/* gpb_sslice: operands into scaled FP16 (or BF16) slices (sliced.h), both in one launch. A block takes whole rows of X, a strip: it reads them once
    for their largest elements, and again, by then mostly from the level-2 cache, to cut them.
 
    Guard words (gemm_args.h) are set to level 2 for
@@ -14,18 +14,18 @@
    and to FULL (gemm_args.h), at level 0, for
    - an element whose high slice is subnormal, and a row that is cut without rest, some element into two slices that are not 0.
    What these limits are worth: ACCURACY.md. */
-#ifndef GPB_SPLIT_SLICES_CUH
-#define GPB_SPLIT_SLICES_CUH
+#ifndef GPB_SLICED_SLICES_CUH
+#define GPB_SLICED_SLICES_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "kernels/names.h"
 #include "kernels/ptx.cuh"
-#include "kernels/split.h"
+#include "kernels/sliced.h"
 
-constexpr int GPB_SPLIT_OCTETS = GPB_SPLIT_THREADS / GPB_SPLIT_STRIP;      /* eights of k that the block's threads cover at once */
-constexpr int GPB_SPLIT_STEP = GPB_SPLIT_OCTETS * 8;
+constexpr int GPB_SLICE_OCTETS = GPB_SLICE_THREADS / GPB_SLICE_STRIP;      /* eights of k that the block's threads cover at once */
+constexpr int GPB_SLICE_STEP = GPB_SLICE_OCTETS * 8;
 
 /* Eight neighbours in k of one row, from p on; zeros beyond `left`. */
 struct gpb_octet {
@@ -113,8 +113,8 @@ static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned 
 /* The mark that the smallest element makes of its row, scaled as that is (to 0, perhaps). t: see above. */
 template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned nearest, float scale, float t)
 {
-    constexpr int TOP = SLICES == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP;
-    const float x = __uint_as_float(nearest / 2 + 1) * scale, least = __uint_as_float((127 + TOP - GPB_SPLIT_SPREAD) << 23);
+    constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
+    const float x = __uint_as_float(nearest / 2 + 1) * scale, least = __uint_as_float((127 + TOP - GPB_SLICE_SPREAD) << 23);
     if (x < least) return GPB_MARK_EXTREME;
     if (SLICES < 3 && t * x < 0x1p-13f) return GPB_MARK_WIDE;
     return SLICES == 2 && x < 0x1p-14f ? GPB_MARK_FULL : 0;
@@ -164,14 +164,14 @@ template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float
 /* The largest magnitude of each row of the strip (as bits: they order as the floats do), and how many elements come within 2^24 of it: the
    others vanish in FP32's sums. low: an element has more than 11 bits, a high slice's; rest: more than 22, what two slices have. The highest
    mark that any thread found. */
-struct gpb_survey {
-    unsigned largest[GPB_SPLIT_STRIP], many[GPB_SPLIT_STRIP], low[GPB_SPLIT_STRIP], rest[GPB_SPLIT_STRIP];
+struct gpb_row_stats {
+    unsigned largest[GPB_SLICE_STRIP], many[GPB_SLICE_STRIP], low[GPB_SLICE_STRIP], rest[GPB_SLICE_STRIP];
     int mark;
 
     __device__ __forceinline__ void clear()
     {
         const unsigned x = threadIdx.x;
-        if (x < GPB_SPLIT_STRIP) largest[x] = many[x] = low[x] = rest[x] = 0;
+        if (x < GPB_SLICE_STRIP) largest[x] = many[x] = low[x] = rest[x] = 0;
         if (x == 0) mark = 0;
     }
     /* bits: of elements of a thread, one or the other: of all, unless some have a rest. */
@@ -230,31 +230,31 @@ template <int SLICES> struct gpb_strip {
     int64_t i, k, chunks, rows;
     const float *src;
     char *dst;
-    enum { DOWN, ALIGNED, SHIFTED } way;                                   /* of loading: rows are neighbours in memory; or k is, which then
+    enum { MN_MAJOR, K_ALIGNED, K_SHIFTED } layout;                        /* of loading: rows are neighbours in memory; or k is, which then
                                                                               neighbouring threads walk. The same for all threads */
 
-    __device__ __forceinline__ gpb_strip(const gpb_split_operand &x, int64_t depth, unsigned strip, int64_t l)
+    __device__ __forceinline__ gpb_strip(const gpb_slice_operand &x, int64_t depth, unsigned strip, int64_t l)
     {
-        const bool along = x.cs == 1 && x.rs != 1;
-        row = along ? threadIdx.x / GPB_SPLIT_OCTETS : threadIdx.x % GPB_SPLIT_STRIP;
-        octet = along ? threadIdx.x % GPB_SPLIT_OCTETS : threadIdx.x / GPB_SPLIT_STRIP;
-        i = (int64_t)strip * GPB_SPLIT_STRIP + row, rows = gpb_split_rows(x.rows), chunks = gpb_split_chunks(depth);
+        const bool k_major = x.cs == 1 && x.rs != 1;
+        row = k_major ? threadIdx.x / GPB_SLICE_OCTETS : threadIdx.x % GPB_SLICE_STRIP;
+        octet = k_major ? threadIdx.x % GPB_SLICE_OCTETS : threadIdx.x / GPB_SLICE_STRIP;
+        i = (int64_t)strip * GPB_SLICE_STRIP + row, rows = gpb_sliced_rows(x.rows), chunks = gpb_sliced_chunks(depth);
         k = i < x.rows ? depth : 0;                                        /* rows beyond the operand are zeros */
         src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
-        way = !along ? DOWN : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? ALIGNED : SHIFTED;
+        layout = !k_major ? MN_MAJOR : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? K_ALIGNED : K_SHIFTED;
         src += i < x.rows ? i * x.rs : 0;
-        dst = (char *)x.dst + l * gpb_split_bytes(x.rows, depth, SLICES);
+        dst = (char *)x.dst + l * gpb_sliced_bytes(x.rows, depth, SLICES);
     }
-    __device__ __forceinline__ void load(gpb_octet &o, const gpb_split_operand &x, int64_t p) const
+    __device__ __forceinline__ void load(gpb_octet &o, const gpb_slice_operand &x, int64_t p) const
     {
-        if (way == ALIGNED) o.load_aligned(src + p, k - p);
-        else if (way == SHIFTED) o.load_shifted(src + p, p, k - p);
+        if (layout == K_ALIGNED) o.load_aligned(src + p, k - p);
+        else if (layout == K_SHIFTED) o.load_shifted(src + p, p, k - p);
         else o.load(src + p * x.cs, x.cs, k - p);
     }
     /* Where the high slice of the octet at p goes; further octets a multiple of 32 k on lie so much further for each 32. */
     __device__ __forceinline__ char *place(int64_t p) const
     {
-        const int64_t chunk = p / GPB_SPLIT_CHUNK, piece = p / 8 % 4 ^ i / 2 % 4;
+        const int64_t chunk = p / GPB_SLICE_CHUNK, piece = p / 8 % 4 ^ i / 2 % 4;
         return dst + (chunk * SLICES * rows + i) * 64 + piece * 16;
     }
     __device__ __forceinline__ int64_t chunk_bytes() const { return SLICES * rows * 64; }
@@ -262,19 +262,19 @@ template <int SLICES> struct gpb_strip {
 
 /* 2^-e of a row; writes 2^e behind the slices. */
 template <int SLICES>
-static __device__ __forceinline__ float gpb_scale(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest, bool writes)
+static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest, bool writes)
 {
-    constexpr int TOP = SLICES == 3 ? GPB_SPLIT_WIDE_TOP : GPB_SPLIT_TOP;
+    constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
     const int top = (int)(largest >> 23) - 127;
-    const int exponent = largest ? max(min(top, GPB_SPLIT_REACH), -GPB_SPLIT_REACH) - TOP : 0;
-    if (writes) ((float *)(s.dst + gpb_split_scales(x.rows, k, SLICES)))[s.i] = __uint_as_float((unsigned)(127 + exponent) << 23);
+    const int exponent = largest ? max(min(top, GPB_SLICE_REACH), -GPB_SLICE_REACH) - TOP : 0;
+    if (writes) ((float *)(s.dst + gpb_sliced_scales(x.rows, k, SLICES)))[s.i] = __uint_as_float((unsigned)(127 + exponent) << 23);
     return __uint_as_float((unsigned)(127 - exponent) << 23);
 }
 
 /* The mark of a row as such, for what FP32 has rules of its own for. */
 static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many, int64_t k)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SPLIT_REACH || many < (unsigned)gpb_split_fewest(k)) ? GPB_MARK_EXTREME : 0;
+    return largest && (abs((int)(largest >> 23) - 127) > GPB_SLICE_REACH || many < (unsigned)gpb_sliced_fewest(k)) ? GPB_MARK_EXTREME : 0;
 }
 
 template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int64_t k)
@@ -285,73 +285,73 @@ template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int6
 /* Sets the guard word of the strip's block to the highest mark that any thread found; for all threads of the block. Strips of the same
    block meet here: the higher mark stays, whatever was there before. */
 template <int SLICES>
-static __device__ __forceinline__ void gpb_mark(const gpb_split_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *notice,
-                                                gpb_survey &survey, int mark)
+static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *flagged,
+                                                gpb_row_stats &stats, int mark)
 {
-    if (mark) atomicMax(&survey.mark, mark);
+    if (mark) atomicMax(&stats.mark, mark);
     __syncthreads();
-    mark = survey.mark;
+    mark = stats.mark;
     if (threadIdx.x || !mark) return;
-    uint64_t *guard = (uint64_t *)(s.dst + gpb_split_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(s.dst + gpb_sliced_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
     for (uint64_t old = *word, seen; gpb_guard_mark(old, x.epoch) < mark; old = seen)
         seen = atomicCAS((unsigned long long *)word, old, gpb_guard_word(mark, x.epoch));
-    if (mark == GPB_MARK_WIDE) guard[gpb_split_guards(x.rows)] = x.epoch;
-    if (mark >= GPB_MARK_WIDE && notice) *(volatile uint32_t *)notice = 1;
+    if (mark == GPB_MARK_WIDE) guard[gpb_sliced_guards(x.rows)] = x.epoch;
+    if (mark >= GPB_MARK_WIDE && flagged) *(volatile uint32_t *)flagged = 1;
 }
 
 template <int SLICES>
-static __device__ __forceinline__ void gpb_split_strip(const gpb_split_operand &x, int64_t k, uint32_t *notice, unsigned strip, int64_t l)
+static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &x, int64_t k, uint32_t *flagged, unsigned strip, int64_t l)
 {
-    __shared__ gpb_survey survey;
+    __shared__ gpb_row_stats stats;
     const gpb_strip<SLICES> s(x, k, strip, l);
-    survey.clear();
+    stats.clear();
     __syncthreads();
     unsigned largest = 0, many = 0, bits = 0;
 #pragma unroll 2
-    for (int64_t p = s.octet * 8; p < s.k; p += GPB_SPLIT_STEP) {
+    for (int64_t p = s.octet * 8; p < s.k; p += GPB_SLICE_STEP) {
         gpb_octet o;
         s.load(o, x, p);
         largest = max(largest, gpb_largest(o));
         if (SLICES == 2) bits |= gpb_bits(o);
     }
-    atomicMax(&survey.largest[s.row], largest);
-    if (SLICES == 2) survey.note(s.row, bits);
+    atomicMax(&stats.largest[s.row], largest);
+    if (SLICES == 2) stats.note(s.row, bits);
     __syncthreads();
-    largest = survey.largest[s.row];
+    largest = stats.largest[s.row];
     const float least = __uint_as_float(gpb_least(largest));
     const float scale = gpb_scale(x, s, k, largest, s.octet == 0), t = gpb_tolerance<SLICES>(k);
     unsigned nearest = GPB_NO_NEAREST;
     bool missed = false;
     char *to = s.place(s.octet * 8);
 #pragma unroll 2
-    for (int64_t p = s.octet * 8; p < s.chunks * GPB_SPLIT_CHUNK; p += GPB_SPLIT_STEP) {
+    for (int64_t p = s.octet * 8; p < s.chunks * GPB_SLICE_CHUNK; p += GPB_SLICE_STEP) {
         gpb_octet o;
         s.load(o, x, p);
         many += gpb_count(o, least);
         gpb_nearest(o, nearest);
         missed |= gpb_cut<SLICES>(o, scale, t, to, s.rows * 64);
-        to += GPB_SPLIT_STEP / GPB_SPLIT_CHUNK * s.chunk_bytes();
+        to += GPB_SLICE_STEP / GPB_SLICE_CHUNK * s.chunk_bytes();
     }
-    atomicAdd(&survey.many[s.row], many);
+    atomicAdd(&stats.many[s.row], many);
     __syncthreads();
-    int mark = max(gpb_row_mark(largest, survey.many[s.row], k), gpb_mark_of<SLICES>(nearest, scale, t));
-    mark = max(mark, missed ? GPB_MARK_WIDE : survey.mark_of(s.row));
-    gpb_mark(x, s, k, notice, survey, mark);
+    int mark = max(gpb_row_mark(largest, stats.many[s.row], k), gpb_mark_of<SLICES>(nearest, scale, t));
+    mark = max(mark, missed ? GPB_MARK_WIDE : stats.mark_of(s.row));
+    gpb_mark(x, s, k, flagged, stats, mark);
 }
 
-/* The frame of gpb_ssplit and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */
+/* The frame of gpb_sslice and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */
 template <class F>
-static __device__ __forceinline__ void gpb_each_strip(const gpb_split_args &g, unsigned strip, F split)
+static __device__ __forceinline__ void gpb_each_strip(const gpb_slice_args &g, unsigned strip, F slice)
 {
     gpb_grid_trigger();
-    const unsigned strips_a = (unsigned)GPB_SPLIT_STRIPS(g.a.rows), strips_b = (unsigned)GPB_SPLIT_STRIPS(g.b.rows);
+    const unsigned strips_a = (unsigned)GPB_SLICE_STRIPS(g.a.rows), strips_b = (unsigned)GPB_SLICE_STRIPS(g.b.rows);
     if (blockIdx.x == 0 && blockIdx.z == 0)
-        for (int x = threadIdx.x; x < GPB_SPLIT_COUNTERS; x += GPB_SPLIT_THREADS) g.counters[x] = 0;
+        for (int x = threadIdx.x; x < GPB_SLICED_COUNTERS; x += GPB_SLICE_THREADS) g.counters[x] = 0;
     if (strip >= strips_a + strips_b) return;                              /* launched for the counters alone */
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
         if (g.if_a && g.if_a[l * g.stride_if_a] != g.epoch_if_a && g.if_b[l * g.stride_if_b] != g.epoch_if_b) continue;
-        split(strip < strips_a ? g.a : g.b, strip < strips_a ? strip : strip - strips_a, l);
-        __syncthreads();                                                   /* before the next member's survey */
+        slice(strip < strips_a ? g.a : g.b, strip < strips_a ? strip : strip - strips_a, l);
+        __syncthreads();                                                   /* before the next member's stats */
     }
 }
 
