@@ -120,12 +120,13 @@ static state prepare(const row *r, const gpb_call *q)
     s.slice.b = (gpb_slice_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N,
                                      .epoch = 8,
                                      .dst = (void *)aligned((size_t)gpb_sliced_bytes(N, K, slices)) };
+    const int64_t room = gpb_sliced_partial_bytes(132 / GPB_SLICED_CLUSTER, r->tile);
     s.gemm = (gpb_gemm_args){
         .m = M, .n = N, .k = K, .a = s.slice.a.dst, .rsa = 1, .csa = 1, .b = s.slice.b.dst, .rsb = 1,
         .csb = 1, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
         .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
         .counters = s.slice.counters, .epoch_a = 7, .epoch_b = 8,
-        .partials = (void *)gpb_child_device((size_t)gpb_sliced_partial_bytes(132 / GPB_SLICED_CLUSTER, r->tile))
+        .partials = (void *)gpb_child_device((size_t)room)
     };
     s.gemm.stride_a = gpb_sliced_bytes(M, K, slices) / 4;
     s.gemm.stride_guard_a = s.gemm.stride_a / 2;

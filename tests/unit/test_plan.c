@@ -465,8 +465,10 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 c = area * group;
     bool sliced = q->form == GPB_FORM_SLICED;
     int slices = gpb_plan_slices(q), grain = sliced ? 1024 : 256;
-    __int128 pa = sliced ? sliced_bytes(xa, p, slices) : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = sliced ? sliced_bytes(xb, p, slices) : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
+    __int128 pa = sliced ? sliced_bytes(xa, p, slices)
+                         : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
+    __int128 pb = sliced ? sliced_bytes(xb, p, slices)
+                         : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
     __int128 pc = (__int128)up(xa->extent, q->bm) * up(xb->extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
     const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn);

@@ -32,7 +32,8 @@ static void shared_out(void **state)
 {
     (void)state;
     const gpb_kernel *ffma = gpb_kernel_table_find("ffma"), *other = gpb_kernel_table_find("ffma_paired");
-    const struct { int64_t tiles, k, streamk_tiles, streamk_blocks; } cases[] = { { 1024, 4096, 264 + 232, 264 },
+    const struct { int64_t tiles, k, streamk_tiles, streamk_blocks; } cases[] = {
+                  { 1024, 4096, 264 + 232, 264 },
                   { 1089, 4097, 264 + 33, 264 },
                   { 625, 3135, 264 + 97, 264 },
                   { 2304, 6132, 264 + 192, 264 },
