@@ -3,11 +3,15 @@
 """Fits the cost model of dispatch/ to the CSV of `bench --fit`, and says how good its choices are.
 
 Usage: fit.py fit.csv...            the regret of the model as it is: its choices against the best measured
-       fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured, others that nobody measured by
-                                    analogy
-       fit.py --only NAME,... fit.csv...  fits these kernels alone, and writes their rows beside the others of that GPU's generation
+       fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured,
+                                    others that nobody measured by analogy
+       fit.py --only NAME,... fit.csv...  fits these kernels alone, and writes their rows beside the others of
+                                    that GPU's generation
        --worst                      lists the worst choices too
-Needs a C compiler and nothing else. The model itself is dispatch/cost.c, compiled and loaded: here are only a search and averages."""
+Needs only a C compiler. The model itself is dispatch/cost.c, compiled and loaded. Here are only a search and
+averages.
+"""
+
 import csv
 import ctypes
 import math
@@ -26,7 +30,8 @@ FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
 ALLOWED = {"fp32": (FFMA, FP16X3), "ieee": (FFMA,), "tf32": (FFMA, TF32, FP16X3)}
 LEAST_SLICED_K = 64
-ENOUGH = 0.0004                                                    # a kernel is worth a row if it makes calls this much faster, on average
+# a kernel is worth a row if it makes calls this much faster, on average
+ENOUGH = 0.0004
 
 
 class Row(ctypes.Structure):
@@ -40,20 +45,45 @@ class Constants(ctypes.Structure):
 
 
 class Gpu(ctypes.Structure):
-    _fields_ = [(x, ctypes.c_double) for x in "arch sms fma_per_sm ghz memory_gbs launch_us pass_ call_us".split()]
+    _fields_ = [(x, ctypes.c_double)
+                for x in "arch sms fma_per_sm ghz memory_gbs launch_us pass_ call_us".split()]
 
 
 # Where a constant's search begins, and its bounds.
-START = {"share": (0.6, 0.01, 16), "alone": (0.4, 0.005, 16), "tile_us": (2, 0.05, 60), "fixed_us": (0.5, 0.01, 60),
-         "join_us": (3, 0.05, 60), "load": (0.7, 0.02, 1.2), "store": (0.7, 0.02, 1.2),
-         "ta": (1, 0.7, 8), "tb": (1, 0.7, 8), "odd": (1, 1, 6), "odd_c": (1, 1, 6)}
+START = {
+    "share": (0.6, 0.01, 16),
+    "alone": (0.4, 0.005, 16),
+    "tile_us": (2, 0.05, 60),
+    "fixed_us": (0.5, 0.01, 60),
+    "join_us": (3, 0.05, 60),
+    "load": (0.7, 0.02, 1.2),
+    "store": (0.7, 0.02, 1.2),
+    "ta": (1, 0.7, 8),
+    "tb": (1, 0.7, 8),
+    "odd": (1, 1, 6),
+    "odd_c": (1, 1, 6),
+}
 GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": (0.6, 0.05, 1.2)}
 
 
 def model():
     path = os.path.join(tempfile.mkdtemp(prefix="gpb-fit-"), "model.so")
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-I" + ROOT, "-o", path]
-                   + [os.path.join(ROOT, x) for x in SOURCES] + ["-lm"], check=True)
+    subprocess.run(
+        [
+            os.environ.get("CC", "cc"),
+            "-std=gnu11",
+            "-D_GNU_SOURCE",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-I" + ROOT,
+            "-o",
+            path,
+        ]
+        + [os.path.join(ROOT, x) for x in SOURCES]
+        + ["-lm"],
+        check=True,
+    )
     library = ctypes.CDLL(path)
     library.fit_predict.restype = library.fit_loss.restype = ctypes.c_double
     library.fit_kernel.restype = ctypes.c_char_p
@@ -87,8 +117,17 @@ def read(library, paths, names):
                 kernel = names.index(r["kernel"])
                 if slices(library, kernel) and int(r["k"]) < LEAST_SLICED_K:
                     continue
-                row = Row(*(int(r[x]) for x in "m n k lda ldb ldc".split()), ord(r["ta"]), ord(r["tb"]), int(r["shift"]),
-                          int(r.get("batch", 1)), kernel, int(r["splits"]), us * 1e-6, 1)
+                row = Row(
+                    *(int(r[x]) for x in "m n k lda ldb ldc".split()),
+                    ord(r["ta"]),
+                    ord(r["tb"]),
+                    int(r["shift"]),
+                    int(r.get("batch", 1)),
+                    kernel,
+                    int(r["splits"]),
+                    us * 1e-6,
+                    1,
+                )
                 shapes.setdefault(shape, {})[kernel, int(r["splits"])] = row
     for rows in shapes.values():
         best = min(r.seconds for r in rows.values())
@@ -140,30 +179,46 @@ def fit(library, names, shapes, found):
     kernels = {}
     for turn in range(3):
         for kernel, mine in rows.items():
-            kernels[kernel] = fit_kernel(library, mine, gpu, library.fit_form(kernel), kernels[kernel][1] if turn else None)
+            kernels[kernel] = fit_kernel(
+                library, mine, gpu, library.fit_form(kernel), kernels[kernel][1] if turn else None
+            )
         arrays = [((Row * len(rows[k]))(*rows[k]), len(rows[k]), kernels[k][1]) for k in rows]
-        total = search(gpu, GLOBAL, lambda: sum(library.fit_loss(a, n, ctypes.byref(c), ctypes.byref(gpu)) for a, n, c in arrays), 12)
+        total = search(
+            gpu,
+            GLOBAL,
+            lambda: sum(library.fit_loss(a, n, ctypes.byref(c), ctypes.byref(gpu)) for a, n, c in arrays),
+            12,
+        )
         print(f"turn {turn}: loss {total:.2f}", file=sys.stderr)
     return gpu, kernels, rows
 
 
 def worth(library, shapes, factors, arch):
-    """As few kernels as do nearly as well as all: whichever gains most over those already there, until none gains enough. For every mode,
-    and for calls that have no memory beside the operands. factors: how much faster kernels of a kind are than measured; none: not there."""
+    """As few kernels as do nearly as well as all: the one that gains most over those already there, until
+    none gains enough. For every mode, and for calls that have no memory beside the operands. factors: how
+    much faster kernels of a kind are than measured; none: not there."""
     cases = []
     for trials in shapes.values():
         for maths, forms in [(m, range(4)) for m in ALLOWED.values()] + [((FFMA,), (STRIDED,))]:
             times = {}
             for (k, splits), r in trials.items():
                 factor = factors.get(library.fit_math(k), 0) if library.fit_runs(k, arch) else 0
-                if factor and library.fit_math(k) in maths and library.fit_form(k) in forms and (splits == 1 or len(forms) > 1):
+                if (
+                    factor
+                    and library.fit_math(k) in maths
+                    and library.fit_form(k) in forms
+                    and (splits == 1 or len(forms) > 1)
+                ):
                     times[k] = min(r.seconds / factor, times.get(k, math.inf))
             if times:
                 cases.append(times)
     kept, now = set(), [3.0] * len(cases)                          # log of how far from the best
     logs = [{k: math.log(t / min(times.values())) for k, t in times.items()} for times in cases]
     while True:
-        gains = {k: sum(max(0, old - each[k]) for old, each in zip(now, logs) if k in each) for k in set().union(*logs) - kept}
+        gains = {
+            k: sum(max(0, old - each[k]) for old, each in zip(now, logs) if k in each)
+            for k in set().union(*logs) - kept
+        }
         best = max(gains, key=gains.get, default=None)
         if best is None or gains[best] < ENOUGH * len(cases):
             return kept
@@ -171,16 +226,29 @@ def worth(library, shapes, factors, arch):
         now = [min(old, each.get(best, old)) for old, each in zip(now, logs)]
 
 
-# Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares of the FMA peak. By the
-# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce cards of 86, 89 and 120, and
+# Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares
+# of the FMA peak. By the
+# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce
+# cards of 86, 89 and 120, and
 # 7 and 15 times or more on 90 and 100. FP16X3 is the default where that is a gain beyond doubt: on 80.
 GEFORCE = {FFMA: 1, TF32: 0.45}
-PREDICTED = {75: {FFMA: 1}, 80: {FFMA: 1, TF32: 2, FP16X3: 1.3}, 86: GEFORCE, 89: GEFORCE, 100: {FFMA: 1, TF32: 1}, 120: GEFORCE}
+PREDICTED = {
+    75: {FFMA: 1},
+    80: {FFMA: 1, TF32: 2, FP16X3: 1.3},
+    86: GEFORCE,
+    89: GEFORCE,
+    100: {FFMA: 1, TF32: 1},
+    120: GEFORCE,
+}
 
 
 def tuned_line(name, arch, c, note=""):
-    return (f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, {c.tile_us:5.2f}, {c.fixed_us:5.2f}, "
-            f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, {c.odd:.3f}, {c.odd_c:.3f} ){note}")
+    return (
+        f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, "
+        f"{c.tile_us:5.2f}, {c.fixed_us:5.2f}, "
+        f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, "
+        f"{c.odd:.3f}, {c.odd_c:.3f} ){note}"
+    )
 
 
 def section(text, arch, word, lines):
@@ -197,20 +265,32 @@ def section(text, arch, word, lines):
 
 def write(library, names, gpu, kernels, rows, shapes, found, paths):
     arch, text = found[1], open(TUNED).read()
-    order = sorted(worth(library, shapes, {math_: 1 for math_ in range(4)}, arch), key=lambda k: -kernels[k][1].share)
-    lines = [f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, {gpu.launch_us:.2f}, {gpu.pass_:.3f} )"]
+    order = sorted(
+        worth(library, shapes, {math_: 1 for math_ in range(4)}, arch), key=lambda k: -kernels[k][1].share
+    )
+    lines = [
+        f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, "
+        f"{gpu.launch_us:.2f}, {gpu.pass_:.3f} )"
+    ]
     for k in order:
         off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
         lines.append(tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */"))
     sources = ", ".join(os.path.basename(p) for p in paths)
-    text = section(text, arch, f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}", lines)
+    text = section(
+        text, arch, f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}", lines
+    )
     for other, factors in PREDICTED.items():
         if re.search(rf"/\* ---- {other}, measured", text):
             continue
         lines = [re.search(rf"GPU\( *{other},.*", text)[0]]
-        for k in sorted(worth(library, shapes, factors, other), key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)]):
+        for k in sorted(
+            worth(library, shapes, factors, other),
+            key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)],
+        ):
             factor, c = factors[library.fit_math(k)], kernels[k][1]
-            like = Constants(c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:]))
+            like = Constants(
+                c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:])
+            )
             lines.append(tuned_line(names[k], other, like))
         text = section(text, other, f"predicted from {arch}, not measured", lines)
     with open(TUNED, "w") as file:
@@ -221,13 +301,28 @@ def write_only(library, names, shapes, found, wanted):
     arch, text = found[1], open(TUNED).read()
     begin = text.index(f"/* ---- {arch}, measured")
     end = text.index(f"/* ---- end of {arch} ---- */")
-    fma_per_sm, ghz, memory, launch, pass_ = map(float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(","))
+    fma_per_sm, ghz, memory, launch, pass_ = map(
+        float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(",")
+    )
     rows = {}
     for trials in shapes.values():
         for (kernel, _), row in trials.items():
             rows.setdefault(kernel, []).append(row)
-    gpu = Gpu(arch, found[2], fma_per_sm, ghz, memory, launch, pass_, 0.85e6 * min(r.seconds for x in rows.values() for r in x))
-    lines = {re.search(r"TUNED\( *(\w+)", line)[1]: line for line in text[begin:end].splitlines() if line.startswith("TUNED(")}
+    gpu = Gpu(
+        arch,
+        found[2],
+        fma_per_sm,
+        ghz,
+        memory,
+        launch,
+        pass_,
+        0.85e6 * min(r.seconds for x in rows.values() for r in x),
+    )
+    lines = {
+        re.search(r"TUNED\( *(\w+)", line)[1]: line
+        for line in text[begin:end].splitlines()
+        if line.startswith("TUNED(")
+    }
     for name in wanted:
         loss, c = fit_kernel(library, rows[names.index(name)], gpu, library.fit_form(names.index(name)), None)
         off = math.sqrt(loss / sum(r.weight for r in rows[names.index(name)]))
@@ -248,11 +343,18 @@ def regret(library, names, shapes, others, found, verbose):
         regrets, worst, against, unmeasured = [], [], [], 0
         for shape, trials in shapes.items():
             one, splits = next(iter(trials.values())), ctypes.c_int()
-            fits = {x: r.seconds for x, r in trials.items()
-                    if library.fit_math(x[0]) in ALLOWED[mode] and (not slices(library, x[0]) or one.k >= LEAST_SLICED_K)}
+            fits = {
+                x: r.seconds
+                for x, r in trials.items()
+                if library.fit_math(x[0]) in ALLOWED[mode]
+                and (not slices(library, x[0]) or one.k >= LEAST_SLICED_K)
+            }
             if not fits:
                 continue
-            chosen = library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)), splits.value
+            chosen = (
+                library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)),
+                splits.value,
+            )
             best = min(fits, key=fits.get)
             if chosen not in fits:
                 unmeasured += 1
@@ -263,16 +365,24 @@ def regret(library, names, shapes, others, found, verbose):
             regrets.append(fits[chosen] / fits[best])
             if "cublas" in others.get(shape, {}):
                 against.append(others[shape]["cublas"][1] / fits[chosen])
-            worst.append((regrets[-1], shape[1:], names[chosen[0]], chosen[1], names[best[0]], best[1], fits[best]))
+            worst.append(
+                (regrets[-1], shape[1:], names[chosen[0]], chosen[1], names[best[0]], best[1], fits[best])
+            )
         if not regrets:
             continue
         mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
-        print(f"{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
-              f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, worst {percent(regrets, 1):.1f} %"
-              + (f"; {mean(against):.2f}x cuBLAS, below it on {sum(x < 1 for x in against)}" if against else "")
-              + (f"; {unmeasured} choices not among the trials" if unmeasured else ""))
+        print(
+            f"{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
+            f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, "
+            f"worst {percent(regrets, 1):.1f} %"
+            + (f"; {mean(against):.2f}x cuBLAS, below it on {sum(x < 1 for x in against)}" if against else "")
+            + (f"; {unmeasured} choices not among the trials" if unmeasured else "")
+        )
         for r in sorted(worst, reverse=True)[:verbose]:
-            print(f"    {100 * r[0] - 100:6.1f} %  {' '.join(r[1])}: {r[2]}/{r[3]}, best {r[4]}/{r[5]} {1e6 * r[6]:.1f} us")
+            print(
+                f"    {100 * r[0] - 100:6.1f} %  {' '.join(r[1])}: {r[2]}/{r[3]}, "
+                f"best {r[4]}/{r[5]} {1e6 * r[6]:.1f} us"
+            )
 
 
 def main(arguments):

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The goals of the issues on kernels, on host memory and on being right, one line each: met or missed, wanted, reached; from the newest CSV of
-each mode of the bench, of test_accuracy and of the soak in a folder. What was not measured is left out. Exit status 0 whatever they say: a
-missed goal is a finding, not a fault.
+"""The goals of the issues on kernels, on host memory and on being right, one line each: met or missed,
+wanted, reached. They are read from the newest CSV of each mode of the bench, of test_accuracy and of the soak
+in a folder. What was not measured is left out. The exit status is always 0, because a missed goal is a
+finding and no fault.
 
 Usage: goals.py [--missed] tests/bench/results/nvidia-h200"""
+
 import sys
 
 sys.dont_write_bytecode = True
@@ -13,11 +15,13 @@ from table import PLAIN, lies, mean, results, weighted
 
 END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}     # ms, beta = 0
 SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}           # times cuBLAS, fp32
-TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}                       # fp32, each of the four pairs
+# fp32, each of the four pairs
+TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}
 SQUARES_IEEE = {512: 1, 1024: 1, 2048: 1, 4096: 1.02, 8192: 1.02, 16384: 1.02}
 TF32 = {4096: 0.9, 8192: 0.9}
 NEIGHBOURS = {1022: 1024, 2044: 2048, 3135: 4096, 4097: 4096, 6132: 8192, 8176: 8192}  # of the odd sizes
-SOAKED = 1800                                                                          # seconds, over any number of runs
+# seconds, over any number of runs
+SOAKED = 1800
 counts = {"met": 0, "MISSED": 0}
 missed_only = False
 
@@ -43,7 +47,9 @@ def where(rows, **wanted):
 
 def squares(rows, mode, wanted):
     for n, ratio in wanted.items():
-        mine = [float(r["ratio"]) for r in where(rows, suite="squares", mode=mode, n=n) if r["ratio"] != "nan"]
+        mine = [
+            float(r["ratio"]) for r in where(rows, suite="squares", mode=mode, n=n) if r["ratio"] != "nan"
+        ]
         if mine:
             least(f"on the device, {mode}, {n}: times cuBLAS, least of four pairs", ratio, min(mine))
 
@@ -58,7 +64,11 @@ def absolute(rows):
 def other_data(rows):
     """No kind of data that people have is to be slower than cuBLAS, whatever the guards find in it."""
     for kind in dict.fromkeys(r["data"] for r in where(rows, suite="data", mode="fp32")):
-        mine = [float(r["ratio"]) for r in where(rows, suite="data", mode="fp32", data=kind) if r["ratio"] != "nan"]
+        mine = [
+            float(r["ratio"])
+            for r in where(rows, suite="data", mode="fp32", data=kind)
+            if r["ratio"] != "nan"
+        ]
         if mine:
             least(f"on the device, fp32, {kind}: times cuBLAS, least", 1, min(mine))
 
@@ -80,8 +90,16 @@ def device(rows):
         odd, even = ([float(r["tflops"]) for r in where(rows, suite=suite, mode="fp32", n=size)]
                      for suite, size in (("odd", n), ("squares", near)))
         if odd and even:
-            least(f"on the device, fp32, {n}, odd ld, misaligned: TFLOP/s (the table's at {near} less 5 %)", 0.95 * TFLOPS[near], min(odd))
-            least(f"on the device, fp32, {n}, odd ld, misaligned: of what is reached at {near}", 0.95, mean(odd) / mean(even))
+            least(
+                f"on the device, fp32, {n}, odd ld, misaligned: TFLOP/s (the table's at {near} less 5 %)",
+                0.95 * TFLOPS[near],
+                min(odd),
+            )
+            least(
+                f"on the device, fp32, {n}, odd ld, misaligned: of what is reached at {near}",
+                0.95,
+                mean(odd) / mean(even),
+            )
     ratios(rows, "odd", "ieee", 1.05, None)
     for suite in ("shapes", "thin"):
         ratios(rows, suite, "fp32", 1, 1.5)
@@ -93,11 +111,15 @@ def device(rows):
 
 
 def regret(rows):
-    """What was chosen against the best of the kernels that might have been, as it was timed when forced: reduce.py's two rows a shape."""
+    """What was chosen against the best of the kernels that might have been, as it was timed when forced:
+    reduce.py's two rows a shape."""
     def us(r):
         return float(r["us_median" if int(r["calls"]) > 1 else "us_least"])
 
-    regrets = sorted(max(1, us(chosen) / us(best)) for best, chosen in zip(where(rows, mode="forced"), where(rows, mode="fp32")))
+    regrets = sorted(
+        max(1, us(chosen) / us(best))
+        for best, chosen in zip(where(rows, mode="forced"), where(rows, mode="fp32"))
+    )
     if regrets:
         name = f"choice of kernel, {len(regrets)} random shapes: regret, per cent"
         most(f"{name}, geometric mean", 3, 100 * mean(regrets) - 100)
@@ -111,21 +133,50 @@ def accuracy(rows):
     if not judged:
         return
     worst = lambda rows, column: max(float(r[column]) for r in rows)
-    most("accuracy, the library's choice, any data: error of the bound of k + 4 units, worst", 1, worst(mine, "of_bound"))
-    most("accuracy, the library's choice: rms of one chain of FMAs', worst", 1.02, worst(judged, "worst_rms_to_ffma"))
-    most("accuracy, the library's choice: largest error of one chain of FMAs', worst", 1.3, worst(judged, "worst_max_to_ffma"))
-    most("accuracy, the library's choice: entries not exact where FP32 is", 0, sum(int(r["not_exact"]) for r in where(mine, verdict="EXACT")))
+    most(
+        "accuracy, the library's choice, any data: error of the bound of k + 4 units, worst",
+        1,
+        worst(mine, "of_bound"),
+    )
+    most(
+        "accuracy, the library's choice: rms of one chain of FMAs', worst",
+        1.02,
+        worst(judged, "worst_rms_to_ffma"),
+    )
+    most(
+        "accuracy, the library's choice: largest error of one chain of FMAs', worst",
+        1.3,
+        worst(judged, "worst_max_to_ffma"),
+    )
+    most(
+        "accuracy, the library's choice: entries not exact where FP32 is",
+        0,
+        sum(int(r["not_exact"]) for r in where(mine, verdict="EXACT")),
+    )
     beside = [r for r in where(mine, verdict="BOUNDED") if int(r["cublas_points"])]
     if beside:
-        most("accuracy, the library's choice: rms of cuBLAS's, geometric mean", 0.8, weighted(beside, "rms_to_cublas", "cublas_points"))
-        most("accuracy, the library's choice: rms of cuBLAS's, worst", 1.2, worst(beside, "worst_rms_to_cublas"))
-        most("accuracy, the library's choice: largest error of cuBLAS's, worst", 1.5, worst(beside, "worst_max_to_cublas"))
+        most(
+            "accuracy, the library's choice: rms of cuBLAS's, geometric mean",
+            0.8,
+            weighted(beside, "rms_to_cublas", "cublas_points"),
+        )
+        most(
+            "accuracy, the library's choice: rms of cuBLAS's, worst",
+            1.2,
+            worst(beside, "worst_rms_to_cublas"),
+        )
+        most(
+            "accuracy, the library's choice: largest error of cuBLAS's, worst",
+            1.5,
+            worst(beside, "worst_max_to_cublas"),
+        )
 
 
 def soak(rows):
     """A line a run, of any session; one wrong answer spoils them all."""
     if rows:
-        runs = f"soak, {len(rows)} runs, {sum(int(r['calls']) for r in rows)} calls, {len({r['commit'] for r in rows})} commits"
+        calls, commits = sum(int(r['calls']) for r in rows), len({r['commit'] for r in rows})
+        runs = f"soak, {len(rows)} runs, {calls} calls, {commits} commits"
         least(f"{runs}: seconds", SOAKED, sum(int(r["seconds"]) for r in rows))
         most(f"{runs}: wrong", 0, sum(int(r["wrong"]) for r in rows))
 
@@ -145,7 +196,11 @@ def end_to_end(rows):
                     most(f"host memory, {n}, {order}-major, beta {beta}: ms", wanted, float(r["ms_median"]))
     for n, r in lying("gpublas_auto", "fresh", "column", "inside", "0", "0").items():
         if n in plain:
-            most(f"host memory, {n}, ld = 2 rows: times the packed case", 1.15, float(r["ms_median"]) / float(plain[n]["ms_median"]))
+            most(
+                f"host memory, {n}, ld = 2 rows: times the packed case",
+                1.15,
+                float(r["ms_median"]) / float(plain[n]["ms_median"]),
+            )
     for n, r in lying("gpublas_auto", "pinned", "column", "packed", "0", "0").items():
         if n >= 4096:
             least(f"pinned, {n}: of the ideal", 0.9, float(r["of_ideal"]))
@@ -156,7 +211,9 @@ def end_to_end(rows):
 
 def out_of_core(rows):
     for r in where(rows, contender="gpublas_always"):
-        name = f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory: times the roofline"
+        name = (
+            f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory: times the roofline"
+        )
         most(name, 1.35, 1 / float(r["of_ideal"]))
 
 
@@ -164,7 +221,11 @@ def never_slower(rows):
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = where(rows, threads=threads, cores=cores)
         name = f"never slower, {threads} host threads" + (f", {cores} cores" if cores != "0" else "")
-        most(f"{name}: of min(host, GPU) + 2 us, geometric mean", 1.05, mean([float(r["of_best"]) for r in mine]))
+        most(
+            f"{name}: of min(host, GPU) + 2 us, geometric mean",
+            1.05,
+            mean([float(r["of_best"]) for r in mine]),
+        )
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
         if lasting:
             most(f"{name}: the same of those over 50 us", 1.05, mean(lasting))
@@ -173,7 +234,11 @@ def never_slower(rows):
 
 def processes(rows):
     for r in rows:
-        most(f"whole process {r['program']}: ms more than the host BLAS alone", 20 + 0.05 * float(r["host_ms"]), float(r["more_ms"]))
+        most(
+            f"whole process {r['program']}: ms more than the host BLAS alone",
+            20 + 0.05 * float(r["host_ms"]),
+            float(r["more_ms"]),
+        )
 
 
 def callers(rows):
@@ -181,19 +246,34 @@ def callers(rows):
         if r["contender"] == "gpublas_always" and r["small"] == "0" and r["callers"] != "1":
             least(f"{r['callers']} callers of {r['n']}: of what one gets done", 0.9, float(r["of_one"]))
     if rows:
-        most("page-locked memory, whatever calls at once: MiB", 128, max(float(r["pinned_mib"]) for r in rows))
+        most(
+            "page-locked memory, whatever calls at once: MiB", 128, max(float(r["pinned_mib"]) for r in rows)
+        )
 
 
 def overhead(rows):
     for r in rows:
         if not r["state"].startswith("plan"):
-            most(f"a call of {r['n']}^3 to the host, {r['state']}: ns more than directly", 100, float(r["overhead_ns"]))
+            most(
+                f"a call of {r['n']}^3 to the host, {r['state']}: ns more than directly",
+                100,
+                float(r["overhead_ns"]),
+            )
 
 
 def main(folder):
-    for kind, judge in (("device", device), ("end-to-end", end_to_end), ("out-of-core", out_of_core), ("never-slower", never_slower),
-                        ("processes", processes), ("callers", callers), ("overhead", overhead), ("regret", regret),
-                        ("accuracy", accuracy), ("soak", soak)):
+    for kind, judge in (
+        ("device", device),
+        ("end-to-end", end_to_end),
+        ("out-of-core", out_of_core),
+        ("never-slower", never_slower),
+        ("processes", processes),
+        ("callers", callers),
+        ("overhead", overhead),
+        ("regret", regret),
+        ("accuracy", accuracy),
+        ("soak", soak),
+    ):
         judge(results(folder, kind)[1])
     print(f"{counts['met']} goals met, {counts['MISSED']} missed")
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws README.md's picture from the CSVs in a folder of tests/bench/results: TFLOP/s by size, with operands in host memory and on the GPU. An
-SVG on stdout, the same bytes for the same figures, and no library needed.
-
+"""Draws README.md's picture from the CSVs in a folder of tests/bench/results: TFLOP/s by size, with operands
+in host memory and on the GPU. It is an SVG on stdout, the same bytes for the same figures, and needs no
+library. 
 Usage: picture.py tests/bench/results/nvidia-h200 > tests/bench/results/speed.svg"""
+
 import math
 import sys
 
@@ -28,8 +29,10 @@ class Panel:
             at = self.up(value)
             self.lines += [f'<line x1="{x}" y1="{at:.1f}" x2="{x + WIDE}" y2="{at:.1f}" class="grid"/>',
                            f'<text x="{x - 8}" y="{at + 4:.1f}" class="end">{value:g}</text>']
-        self.lines += [f'<text x="{x + WIDE / 2:.0f}" y="{TOP + HIGH + 40}" class="middle">n (n x n x n)</text>',
-                       f'<text x="{x - 8}" y="{TOP - 12}" class="end">TFLOP/s</text>']
+        self.lines += [
+            f'<text x="{x + WIDE / 2:.0f}" y="{TOP + HIGH + 40}" class="middle">n (n x n x n)</text>',
+            f'<text x="{x - 8}" y="{TOP - 12}" class="end">TFLOP/s</text>',
+        ]
 
     def across(self, n):
         first, last = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
@@ -46,15 +49,24 @@ class Panel:
             return
         places = [(self.across(n), self.up(v)) for n, v in inside.items()]
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-        self.lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.2" stroke-dasharray="{dash or "none"}"/>')
+        self.lines.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.2" '
+            f'stroke-dasharray="{dash or "none"}"/>'
+        )
         self.lines += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
         a, b = places[list(inside).index(at)] if at in inside else places[-1]
-        self.lines.append(f'<text x="{a + right:.1f}" y="{b + down:.1f}" class="name" style="fill:{colour}">{name}</text>')
+        self.lines.append(
+            f'<text x="{a + right:.1f}" y="{b + down:.1f}" class="name" style="fill:{colour}">{name}</text>'
+        )
 
 
 def host(panel, rows):
     def rate(who):
-        return {int(r["n"]): 2e-9 * int(r["n"]) ** 3 / float(r["ms_median"]) for r in rows if r["contender"] == who and lies(r) == PLAIN}
+        return {
+            int(r["n"]): 2e-9 * int(r["n"]) ** 3 / float(r["ms_median"])
+            for r in rows
+            if r["contender"] == who and lies(r) == PLAIN
+        }
 
     ideal = {int(r["n"]): 2e-9 * int(r["n"]) ** 3 / float(r["ideal_ms"]) for r in rows if lies(r) == PLAIN}
     panel.draw("ideal: link, tensor cores", ideal, "#8a8a8a", "3 4", 1024, 10, -14)
@@ -66,7 +78,9 @@ def host(panel, rows):
 def device(panel, rows):
     def rate(mode, column):
         mine = [r for r in rows if r["suite"] == "squares" and r["mode"] == mode]
-        return {n: mean([float(r[column]) for r in mine if int(r["n"]) == n]) for n in {int(r["n"]) for r in mine}}
+        return {
+            n: mean([float(r[column]) for r in mine if int(r["n"]) == n]) for n in {int(r["n"]) for r in mine}
+        }
 
     panel.draw("libgpublas, fp32", rate("fp32", "tflops"), OURS, "", 4096, -62, -4)
     panel.draw("libgpublas, ieee", rate("ieee", "tflops"), OURS_TOO, "", 8192, 0, -9)
@@ -83,9 +97,15 @@ def main(folder):
               Panel(LEFT + WIDE + GAP, "operands on the GPU", sizes, 0, 250, (0, 50, 100, 150, 200, 250))]
     host(panels[0], hosts)
     device(panels[1], squares)
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif">')
-    print('<style>text{font-size:13px;fill:#333}.title{font-size:16px;text-anchor:middle}.middle,.name{text-anchor:middle}.end{text-anchor:end}'
-          '.name{font-weight:bold;paint-order:stroke;stroke:#fff;stroke-width:4px}.grid{stroke:#ddd}</style>')
+    print(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" font-family="sans-serif">'
+    )
+    print(
+        '<style>text{font-size:13px;fill:#333}.title{font-size:16px;text-anchor:middle}'
+        '.middle,.name{text-anchor:middle}.end{text-anchor:end}'
+        '.name{font-weight:bold;paint-order:stroke;stroke:#fff;stroke-width:4px}.grid{stroke:#ddd}</style>'
+    )
     print(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>')
     print(f'<title>SGEMM on one {said.split(",")[0]}: libgpublas and its rivals</title>')
     for panel in panels:

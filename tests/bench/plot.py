@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a CSV of `bench`. The ladder: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n = 4096. --device: ours in each mode
-against cuBLAS by size, with the GPU's peaks, and the ratio on every other shape. --end-to-end: milliseconds against n with the ideal, and
-the share of it by how operands lie. --never-slower: how far the library's choice is from the better of host and GPU, and from the host.
+"""Draws a CSV of `bench`. The ladder: TFLOP/s of every kernel and cuBLAS against n, and a bar each at n =
+4096. --device: ours in each mode against cuBLAS by size, with the GPU's peaks, and the ratio on every other
+shape. --end-to-end: milliseconds against n with the ideal, and the share of it by how operands lie.
+--never-slower: how far the library's choice is from the better of host and GPU, and from the host.
 
 Usage: plot.py bench.csv [more.csv ...] picture.png"""
+
 import csv
 import re
 import sys
@@ -34,7 +36,9 @@ def powers(axis, sizes):
 def ladder(rows, figure):
     lines, bars = figure.subplots(1, 2, width_ratios=(3, 2))
     squares = [r for r in rows if r["m"] == r["n"] == r["k"]]
-    kernels = list(dict.fromkeys((int(r["step"]), r["kernel"]) for r in squares if r["kernel"] != "cublas_events"))
+    kernels = list(
+        dict.fromkeys((int(r["step"]), r["kernel"]) for r in squares if r["kernel"] != "cublas_events")
+    )
     colours = plt.get_cmap("turbo")
     last_step = max(step for step, _ in kernels) or 1
     sizes = sorted({int(r["n"]) for r in squares})
@@ -44,14 +48,24 @@ def ladder(rows, figure):
         rate = {int(r["n"]): float(r["gflops"]) / 1000 for r in squares if r["kernel"] == kernel}
         label = f"{step} {kernel}" if step else "cuBLAS"
         here = sorted(rate)
-        lines.plot(here, [rate[n] for n in here], "o-" if step else "s--", color=colour, markersize=3, label=label)
+        lines.plot(
+            here, [rate[n] for n in here], "o-" if step else "s--", color=colour, markersize=3, label=label
+        )
         if bar in rate:
             bars.barh(place, rate[bar], color=colour)
             bars.text(rate[bar], place, f" {rate[bar]:.1f}", va="center", fontsize=8)
     powers(lines, sizes)
-    lines.set(xlabel="n (n x n x n)", ylabel="TFLOP/s", title=f"{rows[0]['gpu']}: SGEMM, operands on the device, one call")
+    lines.set(
+        xlabel="n (n x n x n)",
+        ylabel="TFLOP/s",
+        title=f"{rows[0]['gpu']}: SGEMM, operands on the device, one call",
+    )
     lines.legend(fontsize=8)
-    bars.set_yticks(range(len(kernels)), [f"{step} {kernel}" if step else "cuBLAS" for step, kernel in kernels], fontsize=8)
+    bars.set_yticks(
+        range(len(kernels)),
+        [f"{step} {kernel}" if step else "cuBLAS" for step, kernel in kernels],
+        fontsize=8,
+    )
     bars.invert_yaxis()
     bars.set(xlabel="TFLOP/s", title=f"n = {bar}")
 
@@ -65,14 +79,22 @@ def band(axis, rows, column, mode, colour, label, style):
     sizes = sorted(rates)
     if not sizes:
         return
-    axis.fill_between(sizes, [min(rates[n]) for n in sizes], [max(rates[n]) for n in sizes], color=colour, alpha=0.2)
-    axis.plot(sizes, [sum(rates[n]) / len(rates[n]) for n in sizes], style, color=colour, markersize=4, label=label)
+    axis.fill_between(
+        sizes, [min(rates[n]) for n in sizes], [max(rates[n]) for n in sizes], color=colour, alpha=0.2
+    )
+    axis.plot(
+        sizes, [sum(rates[n]) / len(rates[n]) for n in sizes], style, color=colour, markersize=4, label=label
+    )
 
 
 def device(rows, peaks, figure):
     lines, ratios = figure.subplots(1, 2, width_ratios=(3, 2))
     modes = [m for m in COLOURS if any(r["mode"] == m for r in rows)]
-    for suite, style, what in (("squares", "o-", ""), ("odd", "x:", ", odd sizes"), ("sustained", "*--", ", two seconds on end")):
+    for suite, style, what in (
+        ("squares", "o-", ""),
+        ("odd", "x:", ", odd sizes"),
+        ("sustained", "*--", ", two seconds on end"),
+    ):
         mine = [r for r in rows if r["suite"] == suite]
         for mode in modes:
             band(lines, mine, "tflops", mode, COLOURS[mode], f"{mode}{what}", style)
@@ -89,14 +111,25 @@ def device(rows, peaks, figure):
     place = 0
     for suite in dict.fromkeys(r["suite"] for r in rows):
         for mode in modes:
-            mine = sorted(float(r["ratio"]) for r in rows if r["suite"] == suite and r["mode"] == mode and r["ratio"] != "nan")
+            mine = sorted(
+                float(r["ratio"])
+                for r in rows
+                if r["suite"] == suite and r["mode"] == mode and r["ratio"] != "nan"
+            )
             if mine:
-                ratios.plot(mine, [place - 0.3 + 0.6 * i / len(mine) for i in range(len(mine))], ".", color=COLOURS[mode])
+                ratios.plot(
+                    mine,
+                    [place - 0.3 + 0.6 * i / len(mine) for i in range(len(mine))],
+                    ".",
+                    color=COLOURS[mode],
+                )
                 ratios.text(0.21, place, f"{suite}, {mode}", fontsize=8, va="center")
                 place += 1
     ratios.axvline(1, color="black", linewidth=0.8)
     ratios.set_xscale("log", base=2)
-    ratios.set(xlabel="times cuBLAS's speed, every shape", title="against cuBLAS", yticks=[], xlim=(0.2, None))
+    ratios.set(
+        xlabel="times cuBLAS's speed, every shape", title="against cuBLAS", yticks=[], xlim=(0.2, None)
+    )
     ratios.invert_yaxis()
     ratios.grid(alpha=0.3)
 
@@ -114,7 +147,13 @@ def end_to_end(rows, figure):
         times.fill_between(sizes, least, most, alpha=0.2)
         times.plot(sizes, middle, "o-" if who.startswith("gpublas") else "s--", markersize=4, label=who)
     ideal = sorted({(int(r["n"]), float(r["ideal_ms"])) for r in plain})
-    times.plot(*zip(*ideal), color="red", linewidth=0.8, linestyle="--", label="link at 50 GB/s each way, 200 TFLOP/s")
+    times.plot(
+        *zip(*ideal),
+        color="red",
+        linewidth=0.8,
+        linestyle="--",
+        label="link at 50 GB/s each way, 200 TFLOP/s",
+    )
     powers(times, [n for n, _ in ideal])
     times.set_yscale("log")
     times.set(xlabel="n (n x n x n)", ylabel="ms a call; bands: least to most",
@@ -137,12 +176,21 @@ def never_slower(rows, figure):
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
         label = f"{threads} host threads" + (f", {cores} cores" if cores != "0" else "")
-        regrets.hist([min(float(r["of_best"]), 3) for r in mine], bins=[x / 20 for x in range(61)], histtype="step", label=label)
+        regrets.hist(
+            [min(float(r["of_best"]), 3) for r in mine],
+            bins=[x / 20 for x in range(61)],
+            histtype="step",
+            label=label,
+        )
         flops = [2.0 * int(r["m"]) * int(r["n"]) * int(r["k"]) for r in mine]
         ratios.plot(flops, [float(r["of_host_2us"]) for r in mine], ".", markersize=4, label=label)
     for axis, goal in ((regrets.axvline, 1.05), (ratios.axhline, 1.25)):
         axis(goal, color="red", linewidth=0.8, linestyle="--")
-    regrets.set(xlabel="times min(host, GPU) + 2 us (3: more)", ylabel="shapes", title="the library's choice on random shapes")
+    regrets.set(
+        xlabel="times min(host, GPU) + 2 us (3: more)",
+        ylabel="shapes",
+        title="the library's choice on random shapes",
+    )
     ratios.set(xlabel="floating-point operations", ylabel="times the host + 2 us", xscale="log", yscale="log",
                title="against the host BLAS")
     for axis in (regrets, ratios):

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Reduces two large CSVs to what the tables and goals.py need. The tree keeps the result, not the source.
 
-Usage: reduce.py accuracy raw.csv accuracy.csv   test_accuracy --csv: one row a kind of data and kernel, the worst and the means of its points
-       reduce.py regret raw.csv regret.csv       bench --fit: of each shape the fastest kernel that FP32 may use, and the library's choice"""
+Usage: reduce.py accuracy raw.csv accuracy.csv   test_accuracy --csv: one row a kind of data and kernel, the
+                                                 worst and the means of its points
+       reduce.py regret raw.csv regret.csv       bench --fit: of each shape the fastest kernel that FP32 may
+                                                 use, and the library's choice"""
+
 import csv
 import os
 import re
@@ -30,22 +33,38 @@ def ratios(pairs):
 def accuracy(rows):
     verdict = table_of("tests/gpu/accuracy_data.def", r"^DATA\( *(\w+),.*, *(\w+) *\)")
     point = lambda r: (r["data"], r["m"], r["n"], r["k"])
-    errors = {who: {point(r): (float(r["rms_u"]), float(r["max_u"])) for r in rows if r["who"] == who} for who in ("ffma", "cublas")}
+    errors = {
+        who: {point(r): (float(r["rms_u"]), float(r["max_u"])) for r in rows if r["who"] == who}
+        for who in ("ffma", "cublas")
+    }
     groups = {}
     for r in rows:
         if r["data"] in verdict and r["who"] != "fp16x1":           # TF32's accuracy has a bound of its own
             groups.setdefault((r["data"], r["who"]), []).append(r)
-    for (data, who), mine in groups.items():                        # of_bound: not where products underflow, and FMAs miss the bound too
+    # of_bound: not where products underflow, and FMAs miss the bound too
+    for (data, who), mine in groups.items():
         fma = [errors["ffma"].get(point(r), (0, 0)) for r in mine]
         theirs = [errors["cublas"].get(point(r), (0, 0)) for r in mine]
         rms, most = ([float(r[x]) for r in mine] for x in ("rms_u", "max_u"))
         to_fma, to_cublas = (ratios([(a, b[0]) for a, b in zip(rms, other)]) for other in (fma, theirs))
-        yield {"data": data, "verdict": verdict[data], "who": who, "points": len(mine),
-               "of_bound": f"{max((e / (int(r['k']) + 4) for e, r, f in zip(most, mine, fma) if f[1] <= int(r['k']) + 4), default=0):.4f}",
-               "rms_u": f"{max(rms):.5g}", "max_u": f"{max(most):.5g}", "rms_to_ffma": to_fma[0],
-               "worst_rms_to_ffma": max((r["rms_to_ffma"] for r in mine), key=float), "worst_max_to_ffma": max((r["max_to_ffma"] for r in mine), key=float),
-               "not_exact": sum(int(r["not_exact"]) for r in mine), "cublas_points": to_cublas[2], "rms_to_cublas": to_cublas[0],
-               "worst_rms_to_cublas": to_cublas[1], "worst_max_to_cublas": ratios([(a, b[1]) for a, b in zip(most, theirs) if b[0] > 0])[1]}
+        small = [e / (int(r['k']) + 4) for e, r, f in zip(most, mine, fma) if f[1] <= int(r['k']) + 4]
+        yield {
+            "data": data,
+            "verdict": verdict[data],
+            "who": who,
+            "points": len(mine),
+            "of_bound": f"{max(small, default=0):.4f}",
+            "rms_u": f"{max(rms):.5g}",
+            "max_u": f"{max(most):.5g}",
+            "rms_to_ffma": to_fma[0],
+            "worst_rms_to_ffma": max((r["rms_to_ffma"] for r in mine), key=float),
+            "worst_max_to_ffma": max((r["max_to_ffma"] for r in mine), key=float),
+            "not_exact": sum(int(r["not_exact"]) for r in mine),
+            "cublas_points": to_cublas[2],
+            "rms_to_cublas": to_cublas[0],
+            "worst_rms_to_cublas": to_cublas[1],
+            "worst_max_to_cublas": ratios([(a, b[1]) for a, b in zip(most, theirs) if b[0] > 0])[1],
+        }
 
 
 def regret(rows):
@@ -54,7 +73,11 @@ def regret(rows):
     for r in rows:
         shape = tuple(r[x] for x in "m n k ta tb lda ldb ldc shift batch".split())
         us = float(r["us_median" if int(r["calls"]) > 1 else "us_least"])
-        if r["mode"] == "forced" and math_of.get(r["kernel"]) not in (None, "TF32") and us < best.get(shape, (us + 1,))[0]:
+        if (
+            r["mode"] == "forced"
+            and math_of.get(r["kernel"]) not in (None, "TF32")
+            and us < best.get(shape, (us + 1,))[0]
+        ):
             best[shape] = us, r
         if r["mode"] == "fp32":
             chosen[shape] = r

@@ -11,27 +11,58 @@ import re
 import sys
 
 MODES = {"fp32": "ours, `fp32` (the default)", "ieee": "ours, `ieee` (FP32 FMA)", "tf32": "ours, `tf32`"}
-SUITES = {"squares": "squares, 512 to 16384, four transposition pairs", "odd": "odd sizes, odd ld, bases at 4 bytes, four pairs",
-          "shapes": "deep, skinny and small products, four pairs", "thin": "m or n in 1, 2, 3, 4, 8, 16, four pairs",
-          "batched": "batches of 64^3, 128^3, 512^3, strided, by pointers, by pointers in no order",
-          "beta": "squares of 512 to 8192 and short products, beta = 1"}
-DATA = {"continuous": "normal, rounded from doubles", "one_small": "the same, one element 2^34 below its row's largest",
-        "wide_row": "one row in 128 over forty powers of two", "one_nan": "one NaN", "half_zeros": "half zeros (ReLU)",
-        "bf16_weights": "B of bf16 numbers", "integers": "integers of 16 bits"}
-HOSTS = {"gpublas_auto": "ours, `auto`", "gpublas_always": "ours, always offloaded", "nvblas": "NVBLAS as it comes",
-         "nvblas_autopin": "NVBLAS, autopin", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "copy_cublas": "copy, cuBLAS, copy",
-         "host": "the host's OpenBLAS, all cores"}
+SUITES = {
+    "squares": "squares, 512 to 16384, four transposition pairs",
+    "odd": "odd sizes, odd ld, bases at 4 bytes, four pairs",
+    "shapes": "deep, skinny and small products, four pairs",
+    "thin": "m or n in 1, 2, 3, 4, 8, 16, four pairs",
+    "batched": "batches of 64^3, 128^3, 512^3, strided, by pointers, by pointers in no order",
+    "beta": "squares of 512 to 8192 and short products, beta = 1",
+}
+DATA = {
+    "continuous": "normal, rounded from doubles",
+    "one_small": "the same, one element 2^34 below its row's largest",
+    "wide_row": "one row in 128 over forty powers of two",
+    "one_nan": "one NaN",
+    "half_zeros": "half zeros (ReLU)",
+    "bf16_weights": "B of bf16 numbers",
+    "integers": "integers of 16 bits",
+}
+HOSTS = {
+    "gpublas_auto": "ours, `auto`",
+    "gpublas_always": "ours, always offloaded",
+    "nvblas": "NVBLAS as it comes",
+    "nvblas_autopin": "NVBLAS, autopin",
+    "nvblas_tuned": "NVBLAS, autopin, tile 4096",
+    "copy_cublas": "copy, cuBLAS, copy",
+    "host": "the host's OpenBLAS, all cores",
+}
 # memory, order, layout, beta, cores: how the operands of an end-to-end row lie
 PLAIN = ("fresh", "column", "packed", "0", "0")
-LYING = {("fresh", "column", "packed", "1", "0"): "beta = 1", ("fresh", "row", "packed", "0", "0"): "row-major",
-         ("fresh", "row", "packed", "1", "0"): "row-major, beta = 1", ("again", "column", "packed", "0", "0"): "the same operands again",
-         ("fresh", "column", "inside", "0", "0"): "sub-matrices, ld = 2 rows",
-         ("fresh", "column", "inside", "1", "0"): "sub-matrices, beta = 1",
-         ("pinned", "column", "packed", "0", "0"): "pinned", ("pinned", "column", "packed", "1", "0"): "pinned, beta = 1",
-         ("fresh", "column", "packed", "0", "4"): "on 4 cores (of what 4 threads can stage)"}
-PROGRAMS = {"one_2048": "one SGEMM of 2048", "many_64": "10,000 of 64", "many_256": "1,000 of 256",
-            "training": "a perceptron's training, 200 steps", "no_sgemm": "linked with a BLAS, no SGEMM", "true": "`/bin/true`"}
-STATES = {"never": "`GPUBLAS_OFFLOAD=never`", "possible": "`auto`, GPU not started", "started": "`auto`, GPU started"}
+LYING = {
+    ("fresh", "column", "packed", "1", "0"): "beta = 1",
+    ("fresh", "row", "packed", "0", "0"): "row-major",
+    ("fresh", "row", "packed", "1", "0"): "row-major, beta = 1",
+    ("again", "column", "packed", "0", "0"): "the same operands again",
+    ("fresh", "column", "inside", "0", "0"): "sub-matrices, ld = 2 rows",
+    ("fresh", "column", "inside", "1", "0"): "sub-matrices, beta = 1",
+    ("pinned", "column", "packed", "0", "0"): "pinned",
+    ("pinned", "column", "packed", "1", "0"): "pinned, beta = 1",
+    ("fresh", "column", "packed", "0", "4"): "on 4 cores (of what 4 threads can stage)",
+}
+PROGRAMS = {
+    "one_2048": "one SGEMM of 2048",
+    "many_64": "10,000 of 64",
+    "many_256": "1,000 of 256",
+    "training": "a perceptron's training, 200 steps",
+    "no_sgemm": "linked with a BLAS, no SGEMM",
+    "true": "`/bin/true`",
+}
+STATES = {
+    "never": "`GPUBLAS_OFFLOAD=never`",
+    "possible": "`auto`, GPU not started",
+    "started": "`auto`, GPU started",
+}
 
 
 def read(path):
@@ -42,11 +73,16 @@ def read(path):
 
 
 def results(folder, kind):
-    """Path, rows and header of the CSV of a kind. What --device measured of other data, and on end, may lie in a file of its own."""
+    """Path, rows and header of the CSV of a kind. What --device measured of other data, and on end, may lie
+    in a file of its own."""
     path = os.path.join(folder, kind + ".csv")
     rows, header = read(path) if os.path.exists(path) else ([], "")
     beside = os.path.join(folder, "data.csv")
-    return path, rows + (read(beside)[0] if kind == "device" and rows and os.path.exists(beside) else []), header
+    return (
+        path,
+        rows + (read(beside)[0] if kind == "device" and rows and os.path.exists(beside) else []),
+        header,
+    )
 
 
 def mean(values):
@@ -78,21 +114,36 @@ def sizes_table(rows, title):
 
 
 def sustained_table(rows):
-    """Two seconds on end beside calls by turns: pair NN of the squares, with the clock and the power of each."""
+    """Two seconds on end beside calls by turns: pair NN of the squares, with the clock and power of each."""
     on_end = {int(r["n"]): r for r in rows if r["suite"] == "sustained" and r["mode"] == "fp32"}
-    burst = {int(r["n"]): r for r in rows if (r["suite"], r["mode"], r["ta"] + r["tb"]) == ("squares", "fp32", "NN")}
+    burst = {
+        int(r["n"]): r
+        for r in rows
+        if (r["suite"], r["mode"], r["ta"] + r["tb"]) == ("squares", "fp32", "NN")
+    }
     if not on_end:
         return []
     sizes = sorted(on_end)
 
     def cells(of, rate, clock, watts):
         whole = lambda value: f"{float(value):.0f}" if value else "-"
-        return [f"{float(of[n][rate]):.1f} ({whole(of[n][clock])}, {whole(of[n][watts])})" if n in of else "-" for n in sizes]
+        return [
+            f"{float(of[n][rate]):.1f} ({whole(of[n][clock])}, {whole(of[n][watts])})" if n in of else "-"
+            for n in sizes
+        ]
 
-    lines = [line(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = [
+        line(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]),
+        "|" + "---|" * (len(sizes) + 1),
+    ]
     lines.append(line(["ours, `fp32`, by turns with cuBLAS"] + cells(burst, "tflops", "sm_mhz", "watts")))
     lines.append(line(["ours, `fp32`, two seconds on end"] + cells(on_end, "tflops", "sm_mhz", "watts")))
-    return lines + [line(["cuBLAS, two seconds on end"] + cells(on_end, "cublas_tflops", "cublas_sm_mhz", "cublas_watts")), ""]
+    return lines + [
+        line(
+            ["cuBLAS, two seconds on end"] + cells(on_end, "cublas_tflops", "cublas_sm_mhz", "cublas_watts")
+        ),
+        "",
+    ]
 
 
 def data_table(rows):
@@ -100,20 +151,34 @@ def data_table(rows):
     if not rows:
         return []
     shapes = sorted({(int(r["m"]), int(r["k"])) for r in rows}, key=lambda x: (x[0] != x[1], x))
-    lines = [line(["other data, `fp32`, TFLOP/s (times cuBLAS)"] + [f"{m} x {m} x {k}" for m, k in shapes]), "|" + "---|" * (len(shapes) + 1)]
+    lines = [
+        line(["other data, `fp32`, TFLOP/s (times cuBLAS)"] + [f"{m} x {m} x {k}" for m, k in shapes]),
+        "|" + "---|" * (len(shapes) + 1),
+    ]
     for kind in dict.fromkeys(r["data"] for r in rows):
-        mine = {(int(r["m"]), int(r["k"])): f"{float(r['tflops']):.1f} ({float(r['ratio']):.2f}x)" for r in rows if r["data"] == kind}
+        mine = {
+            (int(r["m"]), int(r["k"])): f"{float(r['tflops']):.1f} ({float(r['ratio']):.2f}x)"
+            for r in rows
+            if r["data"] == kind
+        }
         lines.append(line([DATA[kind]] + [mine.get(shape, "-") for shape in shapes]))
     return lines + [""]
 
 
 def ratios_table(rows):
     modes = [m for m in MODES if any(r["mode"] == m for r in rows)]
-    lines = [line(["of cuBLAS's speed: geometric mean (least)"] + [f"`{m}`" for m in modes]), "|" + "---|" * (len(modes) + 1)]
+    lines = [
+        line(["of cuBLAS's speed: geometric mean (least)"] + [f"`{m}`" for m in modes]),
+        "|" + "---|" * (len(modes) + 1),
+    ]
     for suite, name in SUITES.items():
         cells = []
         for mode in modes:
-            values = [float(r["ratio"]) for r in rows if r["suite"] == suite and r["mode"] == mode and r["ratio"] != "nan"]
+            values = [
+                float(r["ratio"])
+                for r in rows
+                if r["suite"] == suite and r["mode"] == mode and r["ratio"] != "nan"
+            ]
             cells.append(f"{mean(values):.2f}x ({min(values):.2f}x)" if values else "-")
         if set(cells) != {"-"}:
             lines.append(line([name] + cells))
@@ -121,24 +186,35 @@ def ratios_table(rows):
 
 
 def lies(r):
-    return tuple(r.get(key, default) for key, default in zip(("memory", "order", "layout", "beta", "cores"), PLAIN))
+    return tuple(
+        r.get(key, default) for key, default in zip(("memory", "order", "layout", "beta", "cores"), PLAIN)
+    )
 
 
 def milliseconds(value):
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return (
+        f"{value:.3f}"
+        if value < 1
+        else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    )
 
 
 def host_table(rows):
     rows = [r for r in rows if lies(r) == PLAIN]
     sizes = sorted({int(r["n"]) for r in rows})
-    lines = [line(["ordinary host memory, ms a call"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = [
+        line(["ordinary host memory, ms a call"] + [str(n) for n in sizes]),
+        "|" + "---|" * (len(sizes) + 1),
+    ]
     for who, name in HOSTS.items():
         mine = {int(r["n"]): float(r["ms_median"]) for r in rows if r["contender"] == who}
         if mine:
             lines.append(line([name] + [milliseconds(mine[n]) if n in mine else "-" for n in sizes]))
     ideals = {int(r["n"]): float(r["ideal_ms"]) for r in rows if "ideal_ms" in r}
     if ideals:
-        lines.append(line(["the link and the tensor cores, at their best"] + [milliseconds(ideals[n]) for n in sizes]))
+        lines.append(
+            line(["the link and the tensor cores, at their best"] + [milliseconds(ideals[n]) for n in sizes])
+        )
     return lines + [""]
 
 
@@ -148,9 +224,16 @@ def lying_table(rows):
     sizes = sorted({int(r["n"]) for r in rows})
     if not sizes:
         return []
-    lines = [line(["ours, operands otherwise: ms (of the ideal)"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = [
+        line(["ours, operands otherwise: ms (of the ideal)"] + [str(n) for n in sizes]),
+        "|" + "---|" * (len(sizes) + 1),
+    ]
     for how, name in LYING.items():
-        mine = {int(r["n"]): f"{milliseconds(float(r['ms_median']))} ({100 * float(r['of_ideal']):.0f} %)" for r in rows if lies(r) == how}
+        mine = {
+            int(r["n"]): f"{milliseconds(float(r['ms_median']))} ({100 * float(r['of_ideal']):.0f} %)"
+            for r in rows
+            if lies(r) == how
+        }
         if mine:
             lines.append(line([name] + [mine.get(n, "-") for n in sizes]))
     return lines + [""]
@@ -163,26 +246,65 @@ def out_of_core(rows):
     for who, name in HOSTS.items():
         lines += [line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
                   for r in rows if r["contender"] == who]
-    return lines + [line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]), ""]
+    return lines + [
+        line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]),
+        "",
+    ]
 
 
 def never_slower(rows):
-    lines = [line(["never slower: random shapes by the library's choice", "shapes", "of min(host, GPU) + 2 us, geometric mean",
-                   "those over 50 us", "first pass", "worst, of the host + 2 us", "worst, of the host", "above 1.25 x (host + 2 us)"]),
-             "|" + "---|" * 8]
+    lines = [
+        line(
+            [
+                "never slower: random shapes by the library's choice",
+                "shapes",
+                "of min(host, GPU) + 2 us, geometric mean",
+                "those over 50 us",
+                "first pass",
+                "worst, of the host + 2 us",
+                "worst, of the host",
+                "above 1.25 x (host + 2 us)",
+            ]
+        ),
+        "|" + "---|" * 8,
+    ]
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
-        column = {name: [float(r[name]) for r in mine] for name in ("of_best", "first_of_best", "of_host_2us", "of_host")}
+        column = {
+            name: [float(r[name]) for r in mine]
+            for name in ("of_best", "first_of_best", "of_host_2us", "of_host")
+        }
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
-        lines.append(line([f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""), str(len(mine)),
-                           f"{mean(column['of_best']):.3f}", f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
-                           f"{mean(column['first_of_best']):.3f}", f"{max(column['of_host_2us']):.2f}", f"{max(column['of_host']):.2f}",
-                           str(sum(x > 1.25 for x in column["of_host_2us"]))]))
+        lines.append(
+            line(
+                [
+                    f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""),
+                    str(len(mine)),
+                    f"{mean(column['of_best']):.3f}",
+                    f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
+                    f"{mean(column['first_of_best']):.3f}",
+                    f"{max(column['of_host_2us']):.2f}",
+                    f"{max(column['of_host']):.2f}",
+                    str(sum(x > 1.25 for x in column["of_host_2us"])),
+                ]
+            )
+        )
     return lines + [""]
 
 
 def processes(rows):
-    lines = [line(["whole processes, start to exit, ms", "host BLAS alone", "library preloaded", "ratio", "more, ms"]), "|" + "---|" * 5]
+    lines = [
+        line(
+            [
+                "whole processes, start to exit, ms",
+                "host BLAS alone",
+                "library preloaded",
+                "ratio",
+                "more, ms",
+            ]
+        ),
+        "|" + "---|" * 5,
+    ]
     for r in rows:
         lines.append(line([PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{float(r['ratio']):.3f}",
                            f"{float(r['more_ms']):+.2f}"]))
@@ -191,34 +313,62 @@ def processes(rows):
 
 def callers(rows):
     counts = sorted({int(r["callers"]) for r in rows if r["small"] == "0"})
-    lines = [line(["callers at once: of what one gets done"] + [str(x) for x in counts]), "|" + "---|" * (len(counts) + 1)]
+    lines = [
+        line(["callers at once: of what one gets done"] + [str(x) for x in counts]),
+        "|" + "---|" * (len(counts) + 1),
+    ]
     for who, n in dict.fromkeys((r["contender"], r["n"]) for r in rows if r["small"] == "0"):
-        mine = {int(r["callers"]): float(r["of_one"]) for r in rows if (r["contender"], r["n"], r["small"]) == (who, n, "0")}
-        lines.append(line([f"{HOSTS[who]}, n = {n}"] + [f"{mine[x]:.2f}" if x in mine else "-" for x in counts]))
+        mine = {
+            int(r["callers"]): float(r["of_one"])
+            for r in rows
+            if (r["contender"], r["n"], r["small"]) == (who, n, "0")
+        }
+        lines.append(
+            line([f"{HOSTS[who]}, n = {n}"] + [f"{mine[x]:.2f}" if x in mine else "-" for x in counts])
+        )
     lines.append("")
     for r in rows:
         if r["small"] != "0" and r["callers"] != "0":
-            lines.append(f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
-                         f"{milliseconds(float(r['small_ms_median']))} ms, p95 {milliseconds(float(r['small_ms_p95']))}, "
-                         f"{float(r['small_of_alone']):.1f} times what it takes alone.\n")
+            lines.append(
+                f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
+                f"{milliseconds(float(r['small_ms_median']))} ms, "
+                f"p95 {milliseconds(float(r['small_ms_p95']))}, "
+                f"{float(r['small_of_alone']):.1f} times what it takes alone.\n"
+            )
     return lines
 
 
 def overhead(rows):
     sizes = sorted({int(r["n"]) for r in rows if r["state"] in STATES})
-    lines = [line(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = [
+        line(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes]),
+        "|" + "---|" * (len(sizes) + 1),
+    ]
     for state, name in STATES.items():
         mine = {int(r["n"]): float(r["overhead_ns"]) for r in rows if r["state"] == state}
         lines.append(line([name] + [f"{mine[n]:.0f}" if n in mine else "-" for n in sizes]))
-    plans = [f"{float(r['overhead_ns']):.0f} ({r['n']}, {r['libcuda']})" for r in rows if r["state"] == "plan_host"]
-    return lines + ["", "A plan alone, operands in host memory, ns (n, decision): " + ", ".join(plans) + ".\n"]
+    plans = [
+        f"{float(r['overhead_ns']):.0f} ({r['n']}, {r['libcuda']})" for r in rows if r["state"] == "plan_host"
+    ]
+    return lines + [
+        "",
+        "A plan alone, operands in host memory, ns (n, decision): " + ", ".join(plans) + ".\n",
+    ]
 
 
 def device(rows):
     how = ", by turns and by itself: the better of the two" if "cublas_alone_ms" in rows[0] else ""
-    return ([f"Random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same run{how}.\n"] +
-            sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s") + sustained_table(rows) +
-            sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned") + ratios_table(rows) + data_table(rows))
+    return (
+        [
+            f"Random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same "
+            f"run{how}.\n"
+        ]
+        + sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s")
+        + sustained_table(rows)
+        + sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned")
+        + ratios_table(rows)
+        + data_table(rows)
+    )
 
 
 def ladder(rows):
@@ -227,44 +377,94 @@ def ladder(rows):
     lines = [line(["kernel, n x n x n, NN, TFLOP/s"] + sizes), "|" + "---|" * (len(sizes) + 1)]
     for kernel in dict.fromkeys(r["kernel"] for r in rows if r["kernel"] != "cublas_events"):
         mine = {r["n"]: float(r["gflops"]) / 1e3 for r in rows if r["kernel"] == kernel}
-        lines.append(line(["cuBLAS, FP32" if kernel == "cublas" else kernel] + [f"{mine[n]:.1f}" if n in mine else "-" for n in sizes]))
+        lines.append(
+            line(
+                ["cuBLAS, FP32" if kernel == "cublas" else kernel]
+                + [f"{mine[n]:.1f}" if n in mine else "-" for n in sizes]
+            )
+        )
     return lines + [""]
 
 
 def accuracy(rows):
-    """By kernel: the worst error over all data, as a share of k + 4 units, and errors against one chain of FMAs over the data that are judged by that."""
-    lines = [line(["kernel", "points", "worst error, of k + 4 units", "rms of one FMA chain's: geometric mean (worst)", "largest error of its: worst",
-                   "hostile data: rms (largest) of its, worst", "rms of cuBLAS's: geometric mean (worst)"]), "|" + "---|" * 7]
+    """By kernel: the worst error over all data, as a share of k + 4 units, and errors against one chain of
+    FMAs over the data that are judged by that."""
+    lines = [
+        line(
+            [
+                "kernel",
+                "points",
+                "worst error, of k + 4 units",
+                "rms of one FMA chain's: geometric mean (worst)",
+                "largest error of its: worst",
+                "hostile data: rms (largest) of its, worst",
+                "rms of cuBLAS's: geometric mean (worst)",
+            ]
+        ),
+        "|" + "---|" * 7,
+    ]
     for who in dict.fromkeys(r["who"] for r in rows if r["who"] not in ("ffma", "cublas")):
         mine = [r for r in rows if r["who"] == who]
-        judged, hostile = ([r for r in mine if r["verdict"] in kinds] for kinds in (("BOUNDED", "FEW", "EXACT"), ("HOSTILE",)))
+        judged, hostile = (
+            [r for r in mine if r["verdict"] in kinds]
+            for kinds in (("BOUNDED", "FEW", "EXACT"), ("HOSTILE",))
+        )
         beside = [r for r in mine if r["verdict"] == "BOUNDED" and int(r["cublas_points"])]
         worst = lambda rows, column: f"{max(float(r[column]) for r in rows):.2f}" if rows else "-"
-        lines.append(line([who, str(sum(int(r["points"]) for r in mine)), worst(mine, "of_bound"),
-                           f"{weighted(judged, 'rms_to_ffma', 'points'):.2f} ({worst(judged, 'worst_rms_to_ffma')})",
-                           worst(judged, "worst_max_to_ffma"),
-                           f"{worst(hostile, 'worst_rms_to_ffma')} ({worst(hostile, 'worst_max_to_ffma')})",
-                           f"{weighted(beside, 'rms_to_cublas', 'cublas_points'):.2f} ({worst(beside, 'worst_rms_to_cublas')})"]))
+        lines.append(
+            line(
+                [
+                    who,
+                    str(sum(int(r["points"]) for r in mine)),
+                    worst(mine, "of_bound"),
+                    f"{weighted(judged, 'rms_to_ffma', 'points'):.2f} ({worst(judged, 'worst_rms_to_ffma')})",
+                    worst(judged, "worst_max_to_ffma"),
+                    f"{worst(hostile, 'worst_rms_to_ffma')} ({worst(hostile, 'worst_max_to_ffma')})",
+                    f"{weighted(beside, 'rms_to_cublas', 'cublas_points'):.2f} "
+                    f"({worst(beside, 'worst_rms_to_cublas')})",
+                ]
+            )
+        )
     return lines + [""]
 
 
 def weighted(rows, column, count):
     """The geometric mean over points, of rows that each hold the geometric mean of some."""
     points = sum(int(r[count]) for r in rows)
-    return math.exp(sum(int(r[count]) * math.log(float(r[column])) for r in rows) / points) if points else math.nan
+    return (
+        math.exp(sum(int(r[count]) * math.log(float(r[column])) for r in rows) / points)
+        if points
+        else math.nan
+    )
 
 
 def soak(rows):
-    lines = [line(["soak: date", "commit", "seconds", "calls", "on the GPU", "failed there", "wrong"]), "|" + "---|" * 7]
-    return lines + [line([r[x] for x in "date commit seconds calls gpu_calls failed_calls wrong".split()]) for r in rows] + [""]
+    lines = [
+        line(["soak: date", "commit", "seconds", "calls", "on the GPU", "failed there", "wrong"]),
+        "|" + "---|" * 7,
+    ]
+    return (
+        lines
+        + [
+            line([r[x] for x in "date commit seconds calls gpu_calls failed_calls wrong".split()])
+            for r in rows
+        ]
+        + [""]
+    )
 
 
-SECTIONS = {"device": ("Operands on the GPU", device),
-            "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
-            "out-of-core": ("More operands than device memory", out_of_core), "never-slower": ("The choice of host or GPU", never_slower),
-            "processes": ("Whole processes", processes), "callers": ("Callers at once", callers),
-            "overhead": ("What a call to the host pays", overhead), "ladder": ("Each kernel by itself", ladder),
-            "accuracy": ("Accuracy", accuracy), "soak": ("Short of device memory, by the minute", soak)}
+SECTIONS = {
+    "device": ("Operands on the GPU", device),
+    "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
+    "out-of-core": ("More operands than device memory", out_of_core),
+    "never-slower": ("The choice of host or GPU", never_slower),
+    "processes": ("Whole processes", processes),
+    "callers": ("Callers at once", callers),
+    "overhead": ("What a call to the host pays", overhead),
+    "ladder": ("Each kernel by itself", ladder),
+    "accuracy": ("Accuracy", accuracy),
+    "soak": ("Short of device memory, by the minute", soak),
+}
 
 
 def everything(folder):
@@ -272,7 +472,11 @@ def everything(folder):
     for kind, (title, section) in SECTIONS.items():
         path, rows, header = results(folder, kind)
         if rows:
-            text += [f"## {title}\n", (f"{header}.\n" if header else "") + f"From [{kind}.csv]({os.path.relpath(path, os.path.dirname(folder))}).\n"]
+            text += [
+                f"## {title}\n",
+                (f"{header}.\n" if header else "")
+                + f"From [{kind}.csv]({os.path.relpath(path, os.path.dirname(folder))}).\n",
+            ]
             text += section(rows)
     return text
 
@@ -286,10 +490,15 @@ def speed(folder):
         return line([name] + [form(values[n]) if n in values else "-" for n in SPEED])
 
     def host(who):
-        return {int(r["n"]): float(r["ms_median"]) for r in hosts if r["contender"] == who and lies(r) == PLAIN}
+        return {
+            int(r["n"]): float(r["ms_median"]) for r in hosts if r["contender"] == who and lies(r) == PLAIN
+        }
 
     def rates(mode, column):
-        return {n: mean([float(r[column]) for r in squares if r["mode"] == mode and int(r["n"]) == n]) for n in SPEED}
+        return {
+            n: mean([float(r[column]) for r in squares if r["mode"] == mode and int(r["n"]) == n])
+            for n in SPEED
+        }
 
     _, hosts, said = results(folder, "end-to-end")
     _, rows, header = results(folder, "device")
@@ -298,14 +507,24 @@ def speed(folder):
     lines = [line(["n x n x n"] + [str(n) for n in SPEED]), "|" + "---|" * (len(SPEED) + 1)]
     lines += [line(["**operands in host memory: ms a call**"] + [""] * len(SPEED))]
     cores = re.search(r"(\d+) CPU cores", said)[1]
-    for who, name in {"gpublas_auto": "libgpublas", "nvblas_tuned": "NVBLAS, autopin, tile 4096", "host": f"OpenBLAS on {cores} cores"}.items():
+    for who, name in {
+        "gpublas_auto": "libgpublas",
+        "nvblas_tuned": "NVBLAS, autopin, tile 4096",
+        "host": f"OpenBLAS on {cores} cores",
+    }.items():
         lines.append(cells(name, host(who), milliseconds))
-    lines += [line(["**operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)), cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
-              cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
-              cells("cuBLAS, FP32", rates("ieee", "cublas_tflops"), whole), ""]
+    lines += [
+        line(["**operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)),
+        cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
+        cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
+        cells("cuBLAS, FP32", rates("ieee", "cublas_tflops"), whole),
+        "",
+    ]
     gpu, driver, *_, cuda, date, commit, _ = said.split(", ")
     *_, date2, commit2, _ = header.split(", ")
-    return lines + [f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}.\n"]
+    return lines + [
+        f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}.\n"
+    ]
 
 
 if __name__ == "__main__":
