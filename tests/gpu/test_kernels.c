@@ -32,7 +32,8 @@ static const shape small[] = { { 1, 1, 1 },     { 1, 65, 33 },    { 67, 1, 31 },
 static const shape sliced[] = {
     { 130, 70, 163 }
 };   /* k enough for slices cut on their way, ring and image filled more than once */
-/* One for each of slicer.def's, of which SLICED kernels alone know: k that it just takes, misaligned or not. */
+/* One for each of slicer.def's, of which SLICED kernels alone know: k that it just takes, misaligned or
+   not. */
 static const shape strips[] = {
 #define SLICER(name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
 #include "kernels/slicer.def"
