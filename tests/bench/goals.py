@@ -13,8 +13,8 @@ sys.dont_write_bytecode = True
 
 from table import PLAIN, lies, mean, results, weighted
 
-END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}     # ms, beta = 0
-SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}           # times cuBLAS, fp32
+END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}  # ms, beta = 0
+SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}  # times cuBLAS, fp32
 # fp32, each of the four pairs
 TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}
 SQUARES_IEEE = {512: 1, 1024: 1, 2048: 1, 4096: 1.02, 8192: 1.02, 16384: 1.02}
@@ -87,8 +87,10 @@ def device(rows):
     squares(rows, "ieee", SQUARES_IEEE)
     squares(rows, "tf32", TF32)
     for n, near in NEIGHBOURS.items():
-        odd, even = ([float(r["tflops"]) for r in where(rows, suite=suite, mode="fp32", n=size)]
-                     for suite, size in (("odd", n), ("squares", near)))
+        odd, even = (
+            [float(r["tflops"]) for r in where(rows, suite=suite, mode="fp32", n=size)]
+            for suite, size in (("odd", n), ("squares", near))
+        )
         if odd and even:
             least(
                 f"on the device, fp32, {n}, odd ld, misaligned: TFLOP/s (the table's at {near} less 5 %)",
@@ -113,6 +115,7 @@ def device(rows):
 def regret(rows):
     """What was chosen against the best of the kernels that might have been, as it was timed when forced:
     reduce.py's two rows a shape."""
+
     def us(r):
         return float(r["us_median" if int(r["calls"]) > 1 else "us_least"])
 
@@ -175,7 +178,7 @@ def accuracy(rows):
 def soak(rows):
     """A line a run, of any session; one wrong answer spoils them all."""
     if rows:
-        calls, commits = sum(int(r['calls']) for r in rows), len({r['commit'] for r in rows})
+        calls, commits = sum(int(r["calls"]) for r in rows), len({r["commit"] for r in rows})
         runs = f"soak, {len(rows)} runs, {calls} calls, {commits} commits"
         least(f"{runs}: seconds", SOAKED, sum(int(r["seconds"]) for r in rows))
         most(f"{runs}: wrong", 0, sum(int(r["wrong"]) for r in rows))
@@ -191,7 +194,7 @@ def end_to_end(rows):
     for order in ("column", "row"):
         for beta in ("0", "1"):
             for n, r in lying("gpublas_auto", "fresh", order, "packed", beta, "0").items():
-                if n in END_TO_END and n in plain:         # beta = 1: as much more as the ideal is more
+                if n in END_TO_END and n in plain:  # beta = 1: as much more as the ideal is more
                     wanted = END_TO_END[n] * float(r["ideal_ms"]) / float(plain[n]["ideal_ms"])
                     most(f"host memory, {n}, {order}-major, beta {beta}: ms", wanted, float(r["ms_median"]))
     for n, r in lying("gpublas_auto", "fresh", "column", "inside", "0", "0").items():
@@ -241,6 +244,18 @@ def processes(rows):
         )
 
 
+def programs(rows):
+    for r in rows:
+        if not r["goal"]:
+            continue
+        name = (
+            "the start behind products of 4096, s: "
+            if r["program"] == "start"
+            else "NumPy program, of the host's time: "
+        )
+        most(f"{name}{r['program']}, {r['who']}", float(r["goal"]), float(r["ratio"] or r["s"]))
+
+
 def callers(rows):
     for r in rows:
         if r["contender"] == "gpublas_always" and r["small"] == "0" and r["callers"] != "1":
@@ -268,6 +283,7 @@ def main(folder):
         ("out-of-core", out_of_core),
         ("never-slower", never_slower),
         ("processes", processes),
+        ("programs", programs),
         ("callers", callers),
         ("overhead", overhead),
         ("regret", regret),

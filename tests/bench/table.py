@@ -4,6 +4,7 @@
 
 Usage: table.py tests/bench/results/nvidia-h200           all of them: tests/bench/results/README.md
        table.py --speed tests/bench/results/nvidia-h200   the small one: README.md"""
+
 import csv
 import math
 import os
@@ -244,8 +245,11 @@ def out_of_core(rows):
     what = f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`"
     lines = [line([what, "ms", "times the ideal"]), "|---|---|---|"]
     for who, name in HOSTS.items():
-        lines += [line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
-                  for r in rows if r["contender"] == who]
+        lines += [
+            line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
+            for r in rows
+            if r["contender"] == who
+        ]
     return lines + [
         line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]),
         "",
@@ -306,9 +310,51 @@ def processes(rows):
         "|" + "---|" * 5,
     ]
     for r in rows:
-        lines.append(line([PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{float(r['ratio']):.3f}",
-                           f"{float(r['more_ms']):+.2f}"]))
+        lines.append(
+            line(
+                [
+                    PROGRAMS[r["program"]],
+                    r["host_ms"],
+                    r["gpublas_ms"],
+                    f"{float(r['ratio']):.3f}",
+                    f"{float(r['more_ms']):+.2f}",
+                ]
+            )
+        )
     return lines + [""]
+
+
+def programs(rows):
+    """Whole NumPy programs, of the host's time; and what the start costs."""
+    lines = [
+        line(
+            [
+                "NumPy program, start to exit",
+                "host BLAS alone, s",
+                "first run ever",
+                "third run",
+                "every call waits for the GPU",
+            ]
+        ),
+        "|" + "---|" * 5,
+    ]
+    for name in dict.fromkeys(r["program"] for r in rows if r["program"] != "start"):
+        mine = {r["who"]: r for r in rows if r["program"] == name}
+        lines.append(
+            line(
+                [name, f"{float(mine['host']['s']):.2f}"]
+                + [f"{float(mine[who]['ratio']):.2f}" for who in ("first", "third", "always")]
+            )
+        )
+    return (
+        lines
+        + [""]
+        + [
+            f"The start behind 100 products of 4096, {r['who']}: {1e3 * float(r['s']):.0f} ms.\n"
+            for r in rows
+            if r["program"] == "start"
+        ]
+    )
 
 
 def callers(rows):
@@ -459,6 +505,7 @@ SECTIONS = {
     "out-of-core": ("More operands than device memory", out_of_core),
     "never-slower": ("The choice of host or GPU", never_slower),
     "processes": ("Whole processes", processes),
+    "programs": ("NumPy programs", programs),
     "callers": ("Callers at once", callers),
     "overhead": ("What a call to the host pays", overhead),
     "ladder": ("Each kernel by itself", ladder),
@@ -486,6 +533,7 @@ SPEED = (1024, 4096, 8192)
 
 def speed(folder):
     """The table of README.md, and where its figures come from."""
+
     def cells(name, values, form):
         return line([name] + [form(values[n]) if n in values else "-" for n in SPEED])
 
