@@ -168,8 +168,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case PROCESSES: c->run = bench_processes; return 0;
     case CALLERS: c->run = bench_callers; return 0;
     case OVERHEAD: c->run = bench_overhead; return 0;
-    case WORKER: c->run = bench_worker, c->options.worker = text; return 0;
-    case PROGRAM: c->run = bench_program, c->options.program = text; return 0;
+    case WORKER:
+        c->run = bench_worker;
+        c->options.worker = text;
+        return 0;
+    case PROGRAM:
+        c->run = bench_program;
+        c->options.program = text;
+        return 0;
     case CONTENDER: c->options.contender = text; return 0;
     case PLAIN_BLAS: c->options.plain_blas = text; return 0;
     case 'l': c->options.library = text; return 0;

@@ -302,7 +302,10 @@ const char *gpu_choice(const gpu_problem *p, char *text, size_t size)
     close(file);
     close(stderr_now);
     kernel = strstr(trace, " kernel=");
-    if (!kernel || strstr(trace, " route=host")) return snprintf(text, size, "host"), text;
+    if (!kernel || strstr(trace, " route=host")) {
+        snprintf(text, size, "host");
+        return text;
+    }
     snprintf(text, size, "%.*s", (int)strcspn(kernel + 8, " "), kernel + 8);
     if ((splits = strstr(trace, " splits=")) && strncmp(splits, " splits=1 ", 10)
         && strncmp(splits, " splits=0 ", 10))

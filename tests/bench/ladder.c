@@ -161,6 +161,47 @@ static void summary(double rate[SHAPES][FIRST + MOST_KERNELS], const bench_optio
     }
 }
 
+typedef struct run {
+    const bench_options *options;
+    const char *gpu;
+    FILE *csv;
+    double start;
+    int faults;
+} run;
+
+/* One contender on one shape. Returns its flops a second. baseline: those of the first, which is cuBLAS. */
+static double try_one(run *on, const gpu_kernel *who, shape s, sample *drawn, double baseline)
+{
+    force(who);
+    const uint64_t before = gpu_calls();
+    const sample_error error = accuracy(who, s, drawn);
+    const spread t = measured(who, s, seconds_now() - on->start > on->options->seconds);
+    const bool on_gpu = !who->step || gpu_calls() >= before + 2 + (uint64_t)t.count;
+    const bool right = error.worst <= s.k + 4 + (who->math == GPB_MATH_TF32 ? 0x1p15 : 0);
+    const double rate = flops(s) / t.median, of = who == &cublas_row ? rate : baseline;
+    const double fraction = cublas.handle ? rate / of : NAN;      /* nan: no cuBLAS */
+    printf("%5d %5d %5d  %-16s %9.4f %9.4f..%8.4f %9.0f %7.1f%% %9.2f %9.1e%s%s\n", s.m, s.n, s.k, who->name,
+           1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate, 100 * fraction, error.worst,
+           error.frobenius, right ? "" : "  WRONG", on_gpu ? "" : "  NOT ON THE GPU");
+    if (on->csv)
+        fprintf(on->csv, "%s,%d,%d,%d,%d,%s,%d,%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.3e\n", on->gpu, s.m, s.n, s.k,
+                who->step, who->name, t.count, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate,
+                fraction, error.worst, error.frobenius);
+    on->faults += !right || !on_gpu;
+    fflush(NULL);
+    return rate;
+}
+
+static void try_shape(run *on, shape s, double *rates)
+{
+    static sample drawn;
+    sample_draw(&drawn, s.m, s.n, s.k, a.host, b.host);
+    printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms", "least .. most",
+           "GFLOP/s", "/cuBLAS", "error", "frobenius");
+    for (int i = 0; i < contenders(); i++)
+        if (runs(contender(i), on->options->only)) rates[i] = try_one(on, contender(i), s, &drawn, rates[0]);
+}
+
 int bench_ladder(const bench_options *options)
 {
     static double rate[SHAPES][FIRST + MOST_KERNELS];
@@ -168,50 +209,26 @@ int bench_ladder(const bench_options *options)
     if (!gpu_open(gpu, sizeof gpu)) return 77;
     gpu_open_cublas();
     gpu_open_ours(options->library);
-    FILE *csv = bench_csv(options->csv,
-                          "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,error_u,"
-                          "error_frobenius");
-    double start = seconds_now();
-    size_t largest = options->largest < 8192 ? (size_t)options->largest : 8192;
-    size_t floats = largest * largest + L2 / 4;
+    run on = { .options = options, .gpu = gpu, .start = seconds_now() };
+    on.csv = bench_csv(options->csv,
+                       "gpu,m,n,k,step,kernel,calls,ms_median,ms_least,ms_most,gflops,of_cublas,"
+                       "error_u,error_frobenius");
+    const size_t largest = options->largest < 8192 ? (size_t)options->largest : 8192;
+    const size_t floats = largest * largest + L2 / 4;
     a = stretch_make(floats, 1);
     b = stretch_make(floats, 2);
     c = stretch_make(floats, 0);
-    int faults = 0;
-    printf("%s. Operands on the device, NN, one completed call at a time; error: max |e|/(|A||B|) in units "
-           "of 2^-24\n",
-           gpu);
+    printf(
+        "%s. Operands on the device, NN, one completed call at a time; error: max |e|/(|A||B|) in units of "
+        "2^-24\n",
+        gpu);
     for (int x = 0; x < SHAPES; x++) {
-        shape s = shapes[x];
-        static sample drawn;
-        if (s.m > options->largest || s.n > options->largest || s.k > options->largest) continue;
-        sample_draw(&drawn, s.m, s.n, s.k, a.host, b.host);
-        printf("\n%5s %5s %5s  %-16s %9s %19s %9s %8s %9s %9s\n", "m", "n", "k", "kernel", "ms",
-               "least .. most", "GFLOP/s", "/cuBLAS", "error", "frobenius");
-        for (int i = 0; i < contenders(); i++) {
-            const gpu_kernel *who = contender(i);
-            if (!runs(who, options->only)) continue;
-            force(who);
-            uint64_t before = gpu_calls();
-            sample_error error = accuracy(who, s, &drawn);
-            spread t = measured(who, s, seconds_now() - start > options->seconds);
-            bool on_gpu = !who->step || gpu_calls() >= before + 2 + (uint64_t)t.count;
-            bool right = error.worst <= s.k + 4 + (who->math == GPB_MATH_TF32 ? 0x1p15 : 0);
-            rate[x][i] = flops(s) / t.median;
-            double fraction = cublas.handle ? rate[x][i] / rate[x][0] : NAN;      /* nan: no cuBLAS */
-            printf("%5d %5d %5d  %-16s %9.4f %9.4f..%8.4f %9.0f %7.1f%% %9.2f %9.1e%s%s\n", s.m, s.n, s.k,
-                   who->name, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most, 1e-9 * rate[x][i], 100 * fraction,
-                   error.worst, error.frobenius, right ? "" : "  WRONG", on_gpu ? "" : "  NOT ON THE GPU");
-            if (csv)
-                fprintf(csv, "%s,%d,%d,%d,%d,%s,%d,%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.3e\n", gpu, s.m, s.n, s.k,
-                        who->step, who->name, t.count, 1e3 * t.median, 1e3 * t.least, 1e3 * t.most,
-                        1e-9 * rate[x][i], fraction, error.worst, error.frobenius);
-            faults += !right || !on_gpu;
-            fflush(NULL);
-        }
+        const shape s = shapes[x];
+        if (s.m <= options->largest && s.n <= options->largest && s.k <= options->largest)
+            try_shape(&on, s, rate[x]);
     }
     summary(rate, options);
-    printf("%.0f s, %d faults\n", seconds_now() - start, faults);
-    if (csv) fclose(csv);
-    return faults != 0;
+    printf("%.0f s, %d faults\n", seconds_now() - on.start, on.faults);
+    if (on.csv) fclose(on.csv);
+    return on.faults != 0;
 }

@@ -192,48 +192,69 @@ static void judge_cublas(const char *name, const accuracy_error *ours, const acc
                max);
 }
 
+/* What a contender made of the operands. */
+static accuracy_error try_contender(int i, const accuracy_data *data, placed *p, const accuracy_truth *t,
+                                    float *c, bool *exact, char kernel[64], char splits[64])
+{
+    const size_t bytes = 4 * (size_t)p->of.m * (size_t)p->of.n;
+    memset(p->x[GPB_C].image, 0xFF, bytes);        /* NaN: what is not written shows */
+    operand_put(&p->x[GPB_C]);
+    multiply(&contenders[i], p, kernel, splits, 64);
+    operand_get(&p->x[GPB_C], c);
+    if (i == PLAIN) accuracy_note_exact(t, c, exact);
+    return accuracy_measure(t, c, data->result >= RESULT_EXACT ? exact : NULL);
+}
+
+static void write_row(const accuracy_data *data, const placed *p, const char *who, const char *kernel,
+                      const char *splits, const accuracy_error *e, const accuracy_error *plain)
+{
+    if (!csv) return;
+    fprintf(csv, "%s,%d,%d,%d,%s,%s,%s,%.6g,%.6g,%.6g,%.4f,%.4f,%lld\n", data->name, p->of.m, p->of.n,
+            p->of.k, who, kernel, splits, e->rms, e->max, e->frobenius, ratio(e->rms, plain->rms),
+            ratio(e->max, plain->max), (long long)e->wrong);
+}
+
+static void check_guard(const accuracy_data *data, const contender *who, int k, const char *kernel)
+{
+    if (guard_is_right(data, who, k, kernel)) return;
+    printf("GUARD: %s, %s, k %d: the trace says kernel=%s\n", data->name, who->name, k, kernel);
+    guards_wrong++;
+}
+
+static void judge_all(const accuracy_data *data, const accuracy_error *errors, int k, const char *choice)
+{
+    printf("%-19s%6d  %-24s", data->name, k, choice);
+    for (int i = 0; i < contender_count; i++)
+        printf(" |%8.3f%8.2f%9.1e", errors[i].rms, errors[i].max, errors[i].frobenius);
+    printf("\n");
+    for (int i = 0; i < contender_count; i++)
+        if (contenders[i].math) judge_bound(&contenders[i], data, &errors[i], k);
+    for (int i = 0; i < contender_count; i++)
+        if (contenders[i].math && !is_coarse(&contenders[i]))
+            judge(&contenders[i], data, &errors[PLAIN], &errors[i], k);
+    if (cublas >= 0 && data->result == RESULT_BOUNDED)
+        judge_cublas(data->name, &errors[LIBRARY], &errors[PLAIN], &errors[cublas], k, choice);
+    fflush(stdout);
+}
+
 static void try_point(const accuracy_data *data, placed *p, accuracy_truth *t, bool *exact)
 {
-    const size_t floats = (size_t)p->of.m * (size_t)p->of.n;
     accuracy_fill(p->x[GPB_A].image, p->of.m, p->of.k, data->a, 1);
     accuracy_fill(p->x[GPB_B].image, p->of.n, p->of.k, data->b, 2);
     operand_put(&p->x[GPB_A]);
     operand_put(&p->x[GPB_B]);
     accuracy_truth_find(t);
-    float *c = malloc(4 * floats);
+    float *c = malloc(4 * (size_t)p->of.m * (size_t)p->of.n);
     accuracy_error errors[32];
     char kernel[64], splits[64], choice[64] = "";
     if (!c) exit(1);
     for (int i = 0; i < contender_count; i++) {
-        contender *who = &contenders[i];
-        memset(p->x[GPB_C].image, 0xFF, 4 * floats);          /* NaN: what is not written shows */
-        operand_put(&p->x[GPB_C]);
-        multiply(who, p, kernel, splits, sizeof kernel);
-        operand_get(&p->x[GPB_C], c);
-        if (i == PLAIN) accuracy_note_exact(t, c, exact);
-        errors[i] = accuracy_measure(t, c, data->result >= RESULT_EXACT ? exact : NULL);
+        errors[i] = try_contender(i, data, p, t, c, exact, kernel, splits);
         if (i == LIBRARY) snprintf(choice, sizeof choice, "%s", kernel);
-        if (csv)
-            fprintf(csv, "%s,%d,%d,%d,%s,%s,%s,%.6g,%.6g,%.6g,%.4f,%.4f,%lld\n", data->name, p->of.m, p->of.n,
-                    p->of.k, who->name, kernel, splits, errors[i].rms, errors[i].max, errors[i].frobenius,
-                    ratio(errors[i].rms, errors[PLAIN].rms), ratio(errors[i].max, errors[PLAIN].max),
-                    (long long)errors[i].wrong);
-        if (guard_is_right(data, who, p->of.k, kernel)) continue;
-        printf("GUARD: %s, %s, k %d: the trace says kernel=%s\n", data->name, who->name, p->of.k, kernel);
-        guards_wrong++;
+        write_row(data, p, contenders[i].name, kernel, splits, &errors[i], &errors[PLAIN]);
+        check_guard(data, &contenders[i], p->of.k, kernel);
     }
-    printf("%-19s%6d  %-24s", data->name, p->of.k, choice);
-    for (int i = 0; i < contender_count; i++)
-        printf(" |%8.3f%8.2f%9.1e", errors[i].rms, errors[i].max, errors[i].frobenius);
-    printf("\n");
-    for (int i = 0; i < contender_count; i++)
-        if (contenders[i].math) judge_bound(&contenders[i], data, &errors[i], p->of.k);
-    for (int i = 0; i < contender_count; i++)
-        if (contenders[i].math && !is_coarse(&contenders[i]))
-            judge(&contenders[i], data, &errors[PLAIN], &errors[i], p->of.k);
-    if (cublas >= 0 && data->result == RESULT_BOUNDED)
-        judge_cublas(data->name, &errors[LIBRARY], &errors[PLAIN], &errors[cublas], p->of.k, choice);
-    fflush(stdout);
+    judge_all(data, errors, p->of.k, choice);
     free(c);
 }
 
@@ -309,19 +330,47 @@ static bool summary(void)
     return right;
 }
 
-int main(int argc, char **argv)
+static bool open_csv(const char *path)
+{
+    csv = fopen(path, "w");
+    if (!csv) {
+        perror(path);
+        return false;
+    }
+    if (getenv("GPB_BENCH_HEADER")) fprintf(csv, "%s\n", getenv("GPB_BENCH_HEADER"));
+    fprintf(csv, "data,m,n,k,who,kernel,splits,rms_u,max_u,frobenius,rms_to_ffma,max_to_ffma,not_exact\n");
+    return true;
+}
+
+static void print_head(void)
+{
+    printf("|e| / (|A||B|) in units of 2^-24: rms, max; relative Frobenius error.\n%-19s%6s  %-24s", "data",
+           "k", "the library's choice");
+    for (int i = 0; i < contender_count; i++) printf(" | %-24s", contenders[i].name);
+    printf("\n");
+}
+
+/* C is `size` squared, and `side` squared of it are looked at. */
+static void try_depths(int count, char **names)
 {
     static const int depths[] = { 32,   33,   47,   64,   100,  128,   256,   300,   512,  1000,
                                   1024, 2048, 4096, 5000, 8192, 16384, 30001, 32768, 65536 };
     const bool large = getenv("GPB_TEST_LARGE"), few = getenv("GPB_TEST_FEW");
+    for (size_t i = 0; i < sizeof depths / sizeof *depths && !only_k; i++) {
+        const int k = depths[i];
+        if (few ? k != 64 : !large && k > 300) continue;
+        if (large) try_depth(k <= 4096 ? 1024 : 512, k <= 4096 ? 128 : 64, k, count, names);
+        else try_depth(few ? 65 : 150, few ? 33 : 50, k, count, names);
+    }
+    if (only_k) try_depth(large ? 2048 : 33, large ? 64 : 33, only_k, count, names);
+}
+
+int main(int argc, char **argv)
+{
     setenv("FAKECUDA_NETLIB", "1", 1);     /* the software libcuda: FP32 at every step of FFMA kernels */
     if (!gpu_open()) return 77;
     if (argc > 2 && !strcmp(argv[1], "--csv")) {
-        csv = fopen(argv[2], "w");
-        if (!csv) return perror(argv[2]), 1;
-        if (getenv("GPB_BENCH_HEADER")) fprintf(csv, "%s\n", getenv("GPB_BENCH_HEADER"));
-        fprintf(csv,
-                "data,m,n,k,who,kernel,splits,rms_u,max_u,frobenius,rms_to_ffma,max_to_ffma,not_exact\n");
+        if (!open_csv(argv[2])) return 1;
         argc -= 2;
         argv += 2;
     }
@@ -332,23 +381,12 @@ int main(int argc, char **argv)
     }
     set_option("OFFLOAD", "always");
     add_contenders();
-    printf("|e| / (|A||B|) in units of 2^-24: rms, max; relative Frobenius error.\n%-19s%6s  %-24s", "data",
-           "k", "the library's choice");
-    for (int i = 0; i < contender_count; i++) printf(" | %-24s", contenders[i].name);
-    printf("\n");
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
-        int k = depths[i];
-        if (only_k || (few ? k != 64 : !large && k > 300)) continue;
-        try_depth(large     ? k <= 4096 ? 1024 : 512
-                      : few ? 65
-                            : 150,
-                  large     ? k <= 4096 ? 128 : 64
-                      : few ? 33
-                            : 50,
-                  k, argc - 1, argv + 1);
+    print_head();
+    try_depths(argc - 1, argv + 1);
+    const bool right = summary();
+    if (csv && fclose(csv)) {
+        perror("csv");
+        return 1;
     }
-    if (only_k) try_depth(large ? 2048 : 33, large ? 64 : 33, only_k, argc - 1, argv + 1);
-    bool right = summary();
-    if (csv && fclose(csv)) return perror("csv"), 1;
     return right ? 0 : 1;
 }

@@ -138,16 +138,69 @@ static void print(int n, const record *r, double us)
     printf(" end %.1f us\n", total);
 }
 
+enum { MOST_SETS = 64 };
+typedef struct operands {
+    float *a[MOST_SETS], *b[MOST_SETS], *c[MOST_SETS];
+    int sets;
+} operands;
+
+static operands make_operands(int n, enum place place)
+{
+    const int fit = (int)(ROTATING / (12.0 * n * n));
+    operands o = { .sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit };
+    for (int x = 0; x < o.sets; x++) {
+        o.a[x] = matrix(n, place);
+        o.b[x] = matrix(n, place);
+        o.c[x] = matrix(n, place);
+    }
+    return o;
+}
+
+/* One call, and a copy of what the driver was asked in it. */
+static record measured(const operands *o, int set, int n, bool gpu_times)
+{
+    const float one = 1, zero = 0;
+    record r = { .begin = 0 };
+    timeline_restart(gpu_times);
+    r.begin = __rdtsc();
+    sgemm_("N", "N", &n, &n, &n, &one, o->a[set], &n, o->b[set], &n, &zero, o->c[set], &n);
+    r.end = __rdtsc();
+    timeline_gpu();
+    const timeline_call *calls = timeline_calls(&r.made);
+    r.of = malloc((size_t)r.made * sizeof *r.of);
+    if (!r.of && r.made) exit(1);
+    memcpy(r.of, calls, (size_t)r.made * sizeof *r.of);
+    return r;
+}
+
+/* The call of median length, after some to warm up. */
+static record median_call(int n, enum place place, bool gpu_times)
+{
+    static record records[CALLS];
+    const operands o = make_operands(n, place);
+    for (int x = -WARM; x < CALLS; x++) {
+        record r = measured(&o, (x + WARM) % o.sets, n, gpu_times);
+        if (x < 0) free(r.of);
+        else records[x] = r;
+    }
+    qsort(records, CALLS, sizeof *records, by_length);
+    return records[CALLS / 2];
+}
+
+static bool open_gpu(void)
+{
+    CUdevice gpu;
+    CUcontext context;
+    return !cuInit(0) && !cuDeviceGet(&gpu, 0) && !cuDevicePrimaryCtxRetain(&context, gpu)
+        && !cuCtxPushCurrent(context);
+}
+
 int main(int argc, char **argv)
 {
     bool list = false, gpu_times = false;
     enum place place = ORDINARY;
     const double us = cycle_us();
-    CUdevice gpu;
-    CUcontext context;
-    if (cuInit(0) || cuDeviceGet(&gpu, 0) || cuDevicePrimaryCtxRetain(&context, gpu)
-        || cuCtxPushCurrent(context))
-        return 1;
+    if (!open_gpu()) return 1;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0) list = true;
         else if (strcmp(argv[i], "--gpu") == 0) gpu_times = true;
@@ -155,36 +208,10 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--device") == 0) place = DEVICE;
         if (argv[i][0] == '-') continue;
         const int n = atoi(argv[i]);
-        const float one = 1, zero = 0;
-        enum { MOST_SETS = 64 };
-        float *a[MOST_SETS], *b[MOST_SETS], *c[MOST_SETS];
-        const int fit = (int)(ROTATING / (12.0 * n * n));
-        const int sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit;
-        for (int x = 0; x < sets; x++) {
-            a[x] = matrix(n, place);
-            b[x] = matrix(n, place);
-            c[x] = matrix(n, place);
-        }
-        record records[CALLS];
-        for (int x = -WARM; x < CALLS; x++) {
-            record r = { .begin = 0 };
-            const int set = (x + WARM) % sets;
-            timeline_restart(gpu_times);
-            r.begin = __rdtsc();
-            sgemm_("N", "N", &n, &n, &n, &one, a[set], &n, b[set], &n, &zero, c[set], &n);
-            r.end = __rdtsc();
-            if (x < 0) continue;
-            timeline_gpu();
-            const timeline_call *calls = timeline_calls(&r.made);
-            r.of = malloc((size_t)r.made * sizeof *r.of);
-            if (!r.of && r.made) return 1;
-            memcpy(r.of, calls, (size_t)r.made * sizeof *r.of);
-            records[x] = r;
-        }
-        qsort(records, CALLS, sizeof *records, by_length);
-        print(n, &records[CALLS / 2], us);
-        if (list) print_list(&records[CALLS / 2], us);
-        if (gpu_times) print_gpu(&records[CALLS / 2], us);
+        const record r = median_call(n, place, gpu_times);
+        print(n, &r, us);
+        if (list) print_list(&r, us);
+        if (gpu_times) print_gpu(&r, us);
     }
     return 0;
 }
