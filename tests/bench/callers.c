@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --callers: threads of one process that call at once. (a) 1 to 16 of them, each with its own operands: what
-   all get done, against one alone; (b) small calls alone, and beside 15 threads of large ones: how long they
-   take. */
+   all of them get done, compared with one alone. (b) Small calls alone, and beside 15 threads of large ones:
+   how long they take. */
 #include "tests/bench/bench.h"
 
 #include <limits.h>
@@ -127,8 +127,8 @@ typedef struct run {
 
 static int cut(const run *on, int n) { return n < on->options->largest ? n : on->options->largest; }
 
-/* False: no answer. one: what one caller alone gets done, flops a second; alone: the median of a small call
-   alone. 0: this is it. */
+/* False: no answer. `one` is what one caller alone gets done, in flops a second. `alone` is the median of a
+   small call alone. 0: this is that call. */
 static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
 {
     const double left = on->options->seconds - (seconds_now() - on->start);
@@ -176,7 +176,7 @@ static void throughput(run *on, int n)
         }
 }
 
-/* The small caller alone, then beside large ones: so many that all cores have one caller. */
+/* The small caller alone, then beside so many large ones that each core has one caller. */
 static void latency(run *on)
 {
     for (int w = 0; w < WHO; w++) {

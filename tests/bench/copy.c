@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The contender copy_cublas: what a program does that is written for CUDA in a minute. Buffers on the device
-   are kept, copies are the driver's own from where the operands lie, nothing overlaps. */
+/* The contender copy_cublas does what a program does that is written for CUDA in a minute. Buffers on the
+   device are kept, the driver copies from where the operands lie, and nothing overlaps. */
 #include <stdlib.h>
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands as programs have them, beside the pattern of gpu_problem.c: what the guards of the kernels find in
-   them costs time. */
+/* Operands as programs have them, in addition to the pattern of gpu_problem.c. What the guards of the kernels
+   find in them costs time. */
 #include <math.h>
 #include <stdlib.h>
 

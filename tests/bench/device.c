@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* --device: the exported names on operands in device memory, as a user calls them, against cuBLAS in the same
-   run. Ours and cuBLAS by turns, on rotating operands, one completed call at a time by the host's clock;
-   cuBLAS also by itself, for beside ours it finds a card that we have heated: the better of the two is what
-   we are compared with. Squares also on end, one contender after the other. */
+   run. Ours and cuBLAS take turns on rotating operands, and one completed call at a time is timed by the
+   host's clock. cuBLAS is also timed by itself, because beside ours it finds a card that we have heated. We
+   are compared with the better of the two. Squares are also run on end, one contender after the other. */
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 #include "tests/bench/meter.h"
@@ -104,8 +104,8 @@ static void add_data(const data_kind *kind, int n, int k, const bench_options *o
     if (p) p->data = kind;
 }
 
-/* Squares of each kind of data; half zeros also where k is short, for slices want a least number of elements
-   that are not zero. */
+/* Squares of each kind of data. Half zeros also where k is short, because slices want a least number of
+   elements that are not zero. */
 static void data(const bench_options *options)
 {
     static const int depths[] = { 64, 96, 128, 160, 256 };
@@ -169,8 +169,8 @@ typedef struct result {
 static spread nothing(void) { return (spread){ NAN, NAN, NAN, 0 }; }
 static bool is_sustained(const gpu_problem *p) { return !strcmp(p->suite, "sustained"); }
 
-/* What cuBLAS needs by itself does not depend on our mode: a problem's figures are kept for the next mode of
-   ours with the same of its. */
+/* What cuBLAS needs by itself does not depend on our mode. So a problem's figures are kept for our next mode
+   with the same mode of cuBLAS. */
 static struct kept_alone { int math; double alone, events; reading now; } kept[MOST_PROBLEMS];
 
 static int least_calls;
@@ -181,8 +181,8 @@ static int rounds_in(double seconds, double once)
     return wanted < least_calls ? least_calls : wanted > MOST_CALLS ? MOST_CALLS : (int)wanted;
 }
 
-/* As many rounds as `seconds` allow, least_calls at least; who goes first alternates. Short calls go in runs
-   of a few: the first finds the rival's code in the caches, as no program's calls do. */
+/* As many rounds as `seconds` allow, and at least least_calls. Who goes first alternates. Short calls go in
+   runs of a few, because the first one finds the rival's code in the caches, which no program's calls do. */
 static void by_turns(result *r, const gpu_problem *p, double once, double seconds)
 {
     static double t[2][MOST_CALLS];
@@ -277,9 +277,9 @@ static result measured(const gpu_problem *p, int math, double seconds, double su
 /* What we are compared with. */
 static double rival(const result *r) { return fmin(r->cublas.median, r->alone); }
 
-/* FP32's own error on the same entries, of a chain of FMAs, is what the modes with its accuracy may not
-   exceed; FP16X3 kernels have a third of it or less on dense normal numbers, if their sums leave the tensor
-   cores as often as they are to. The rest is chance: what two samples of so many entries may differ by. */
+/* A chain of FP32 FMAs has an error on the same entries. The modes with FP32's accuracy may not exceed it.
+   FP16X3 kernels have a third of it or less on dense normal numbers, if their sums leave the tensor cores as
+   often as they should. The rest is chance: two samples of so many entries may differ by that. */
 static bool is_right(const result *r, const gpu_problem *p, double slack)
 {
     const bool in_slices = !p->data && p->of.k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
@@ -379,7 +379,7 @@ const gpu_problem *device_problems(const bench_options *options, int *made)
 }
 
 static int left;                                              /* rows of all modes that are still to come, */
-static double end; /* and when they are to be done, but for the seconds on end among them */
+static double end; /* and when they are to be done, without the seconds on end among them */
 
 static void count_rows(const bench_options *options)
 {

@@ -12,11 +12,12 @@
 #include "tests/bench/worker.h"
 
 enum { MOST_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
-#define LONG_FLOPS 4e12 /* by the host: 16384 takes 7.5 s (evidence/machine.md): once, and not warmed up */
+#define LONG_FLOPS 4e12 /* by the host. 16384 takes 7.5 s (evidence/machine.md), so it is timed once and not
+                           warmed up */
 #define MOST_SECONDS 0.4         /* of calls of a case by one contender, unless three take longer */
 #define PATIENCE 3.0             /* seconds after which three are too many */
 
-/* Where operands lie. fresh: never seen before; again: where those of the last call were; pinned: page-locked
+/* Where operands lie. fresh: never seen before. again: where those of the last call were. pinned: page-locked
    by the program. */
 enum where { FRESH, AGAIN, PINNED };
 static const char *const places[] = { "fresh", "again", "pinned" };
@@ -44,8 +45,8 @@ static memory pinned_memory(room r)
 
 static double first_call;        /* the process's first, GPU start and all: 0 as yet */
 
-/* By `auto` the GPU is started by calls that are worth it: here before the first is timed. --processes has
-   what that costs. */
+/* In mode `auto` calls that are worth it start the GPU. Here that happens before the first call that is
+   timed. --processes measures what the start costs. */
 static memory *memory_for(const ask *q)
 {
     static memory ordinary, pinned;
@@ -115,8 +116,8 @@ const worker_mode end_to_end_mode = { "end-to-end", sizeof(ask), sizeof(answer),
 #define OURS (ID(GPUBLAS_AUTO) | ID(GPUBLAS_ALWAYS))
 #define RIVALS (ID(NVBLAS) | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS))
 
-/* Sizes up to `most`; who: a bit each. The host BLAS is not asked again for what makes no difference to it.
-   Those with cores come last: they need processes of their own. */
+/* Sizes up to `most`. who: a bit each. The host BLAS is not asked again for what makes no difference to it.
+   Groups with cores come last, because they need processes of their own. */
 static const struct group {
     enum where where;
     bool row_major, inside;
@@ -140,8 +141,8 @@ static const struct group {
 static const int sizes[] = { 512, 1024, 2048, 3135, 4096, 6000, 8192, 16384 };
 enum { GROUPS = sizeof groups / sizeof *groups, SIZES = sizeof sizes / sizeof *sizes };
 
-/* Floats for two calls' operands: while one call is at work the other's leave the caches. Pinned memory is
-   dear: for one. */
+/* Floats for two calls' operands, because while one call is at work the other's operands leave the caches.
+   Pinned memory is dear, so it has room for one call. */
 static room room_for(const bench_options *options, int most, enum where where)
 {
     int64_t n = sizes[0];
@@ -257,8 +258,8 @@ int bench_end_to_end(const bench_options *options)
     return on.faults != 0;
 }
 
-/* One after the other, each with all of the memory to itself: nine gigabytes of operands. The host BLAS once
-   (22 s at 1.2 TFLOP/s). */
+/* One after the other, because each needs all of the memory for nine gigabytes of operands. The host BLAS
+   runs once (22 s at 1.2 TFLOP/s). */
 int bench_out_of_core(const bench_options *options)
 {
     static const enum contender_id who[] = { GPUBLAS_ALWAYS, GPUBLAS_AUTO, NVBLAS_TUNED, NVBLAS, COPY_CUBLAS,

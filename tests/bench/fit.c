@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --fit: every kernel, k cut into various numbers of parts, on random shapes: what the cost model is fitted
-   to and judged by (tests/bench/fit.py). Through the exported cblas_sgemm on device operands, so all that a
-   user pays is in it. Beside them, as kernel "chosen:<mode>", what the library does by itself, and cuBLAS. */
+/* --fit: every kernel, with k cut into various numbers of parts, on random shapes. tests/bench/fit.py fits
+   the cost model to these times and judges it by them. The calls go through the exported cblas_sgemm on
+   device operands, so all that a user pays is in them. Kernel "chosen:<mode>" is what the library does by
+   itself. cuBLAS is there, too. */
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 
@@ -19,7 +20,7 @@ enum {
 #define NEAR 1.2 /* no slower than this: visited in every round */
 #define PATIENCE 0.05 /* seconds: a call that took longer is not repeated */
 
-/* How a call may be computed. splits 0: by the library's own word. */
+/* How a call may be computed. splits 0: the library decides. */
 typedef struct trial {
     const gpu_kernel *kernel;
     const char *mode;
@@ -60,8 +61,8 @@ static int64_t tiles(const gpu_problem *p, const gpu_kernel *q)
     return ((int64_t)p->of.m + q->bm - 1) / q->bm * (((int64_t)p->of.n + q->bn - 1) / q->bn) * p->of.batch;
 }
 
-/* Numbers of parts that are worth a trial: some slices each (128 of k for FP16X3: dispatch/kernel_pick.c),
-   and no more than three parts for each place on the device. */
+/* Numbers of parts that are worth a trial: each part has some slices (128 of k for FP16X3, as in
+   dispatch/kernel_pick.c), and there are at most three parts for each place on the device. */
 static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
 {
     if (splits == 1) return true;
@@ -108,8 +109,8 @@ static void prepare(const trial *t)
     gpu_option("MATH", t->kernel ? "fp32" : t->mode);
 }
 
-/* A few calls one after the other, the first not timed: it may load an image, grow memory, and finds another
-   kernel's code in the caches. INFINITY, for good, if our library left one to the host. */
+/* A few calls one after the other. The first is not timed, because it may load an image, may grow memory, and
+   finds another kernel's code in the caches. INFINITY, for good, if our library left one to the host. */
 static double visit(const gpu_problem *p, trial *t, size_t *set)
 {
     const uint64_t before = gpu_calls();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benches on a GPU share: the driver and cuBLAS, both by dlopen (cuBLAS is only ever a reference,
-   and may be missing), our library's exported names, and operands: stretches of device memory that hold a
-   pattern of normal random numbers. */
+/* What the benches on a GPU share: the driver, cuBLAS, our library's exported names, and operands. The driver
+   and cuBLAS are opened by dlopen, and cuBLAS may be missing, because it is only a reference. Operands are
+   stretches of device memory that hold a pattern of normal random numbers. */
 #ifndef GPB_BENCH_GPU_H
 #define GPB_BENCH_GPU_H
 
@@ -65,7 +65,8 @@ extern struct gpu_ours {
 /* must() on a call of the driver. */
 #define MUST(call) must(cuda.call, #call)
 
-/* The driver and device 0, its primary context current. False, and why on stderr: there is no GPU. */
+/* The driver and device 0, whose primary context becomes current. False, with the reason on stderr, if there
+   is no GPU. */
 bool gpu_open(char *name, int size);
 void gpu_open_cublas(void);
 /* Our library: every call goes to the GPU from now on. */
@@ -113,7 +114,7 @@ struct bench_options;
 const gpu_problem *device_problems(const struct bench_options *options, int *count);
 /* Device memory for the largest of some problems, A and B filled with the pattern. */
 void gpu_operands(const gpu_problem *all, int count);
-/* Before a problem's first call: if its data are not the pattern, they are put there. */
+/* To be called before a problem's first call. If its data are not the pattern, they are put there. */
 void gpu_prepare(const gpu_problem *p);
 /* Of the first set of operands: elements of op(A) and op(B) of a member, and where a column of C begins. */
 float gpu_element_a(const gpu_problem *p, int member, int i, int q);
@@ -128,7 +129,7 @@ double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events
 /* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong
    altogether. */
 typedef struct gpu_error { double worst, rms; } gpu_error;
-/* Chooses entries of C and finds what they should be: for those that follow. */
+/* Chooses entries of C and finds what they should be. The next functions use them. */
 void gpu_truth(const gpu_problem *p);
 int gpu_truth_entries(void);
 gpu_error gpu_truth_chain(void);                              /* of one chain of FP32 FMAs */

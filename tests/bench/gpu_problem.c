@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Problems on the device: their operands, one call, its time, its error, its kernel; see gpu.h.
-   A and B hold one pattern of normal random numbers again and again, so that the host knows every element
-   without a copy of them all. The pattern's length is a prime: no column looks like its neighbour. */
+/* Problems on the device: their operands, one call, its time, its error, its kernel. See gpu.h. A and B hold
+   one pattern of normal random numbers again and again, so the host knows every element without a copy of
+   them all. The pattern's length is a prime, so no column looks like its neighbour. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -137,8 +137,8 @@ void gpu_prepare(const gpu_problem *p)
     }
 }
 
-/* cuBLAS reads the arrays of pointers on the device, ours on the host: both are there before the clock
-   starts. */
+/* cuBLAS reads the arrays of pointers on the device, and our library reads them on the host. Both are there
+   before the clock starts. */
 static void make_pointers(const gpu_problem *p)
 {
     static gpu_problem made;

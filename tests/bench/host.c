@@ -142,8 +142,8 @@ static void *write_share(void *of)
     return NULL;
 }
 
-/* By as many threads as the process may have cores: a fresh page costs 1.85 us on one, 0.18 us on 16
-   (evidence/machine.md). */
+/* By as many threads as the process may have cores, because a fresh page costs 1.85 us on one core and 0.18
+   us on 16 (evidence/machine.md). */
 static void write_all(slab *s)
 {
     enum { MOST = 64 };
@@ -245,10 +245,11 @@ double check_worst(const check *c, const gpb_call *g)
 
 double host_flops(const gpb_call *g) { return gpb_test_flops(GPB_TEST_gemm, g); }
 
-/* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. With a >= b seconds for
-   A and B alone, t^2 / 4ab of C is unlocked after t seconds up to 2b, (t - b) / a after that. What is not
-   unlocked at t is still to be computed or to come home: the least that remains to be done at any t is the
-   bound. k in panels instead: all of A and B up, C home. The better of both. */
+/* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. A alone needs a seconds
+   and B alone b, with a >= b. After t seconds t^2 / 4ab of C is unlocked if t is at most 2b, and (t - b) / a
+   after that. What is not unlocked at t is still to be computed or to come home, so no schedule needs less
+   than t and the time for that, whatever t is: the largest such sum is the bound. Or k is cut into panels: all
+   of A and B go up, then C comes home. The better of both counts. */
 double host_ideal(const gpb_call *g, int cores)
 {
     const double link = 50e9, rate = 200e12;
@@ -263,8 +264,8 @@ double host_ideal(const gpb_call *g, int cores)
     if (x >= a)
         wave = fmax(wave, x + a * b / x); /* the share of C that can be computed is t^2 / 4ab until 2b */
     double ideal = fmin(wave, fmax(t_in, t_c) + t_out);
-    /* One thread stages a quarter of what four do, in 32.5 and home 26 GB/s (an H200's host, 2026-11-20); the
-       same threads do both. */
+    /* One thread stages a quarter of what four do: they stage 32.5 GB/s up and 26 GB/s home (an H200's host,
+       2026-11-20). The same threads do both. */
     if (cores) ideal = fmax(ideal, (in / 32.5e9 + bytes_c / 26e9) * 4 / cores);
     return ideal;
 }

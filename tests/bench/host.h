@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benches on host memory share: SGEMM by whatever name a library has it, operands that no cache and
-   no earlier call has seen, the error of a result against FP64, and the time that no library can beat. */
+/* What the benches on host memory share: SGEMM by any name that a library has it under, operands that no
+   cache and no earlier call has seen, the error of a result against FP64, and the time that no library can
+   beat. */
 #ifndef GPB_BENCH_HOST_H
 #define GPB_BENCH_HOST_H
 
@@ -20,10 +21,10 @@ typedef struct blas {
 /* Under that spelling; NULL: the first that it has. Exits with 77 if the library cannot be opened, with 1 if
    it has none. */
 blas blas_open(const char *path, const char *spelling);
-/* The same name wherever a program would find it (a preloaded library first): what the dynamic linker does
-   for a program linked with it. */
+/* The same name as the dynamic linker would bind it for a program linked with that library: a preloaded
+   library comes first. */
 blas blas_as_linked(const char *path);
-/* A call given column-major; g->row_major: made as its row-major twin, the same bytes. */
+/* A call given column-major. If g->row_major, it is made as its row-major twin, on the same bytes. */
 void blas_call(const blas *b, const gpb_call *g);
 
 /* A product of that size, packed, operands not yet there. */
@@ -34,15 +35,15 @@ typedef struct room { size_t in, out; } room;
 room room_of(const gpb_call *g);
 
 /* Host memory full of random numbers, handed out in turn. When it has all been handed out, `fresh` memory is
-   written anew with other numbers: nothing of it has been seen by an earlier call, and what is handed out
-   next has left the caches. */
+   written anew with other numbers. So no earlier call has seen any of it, and what is handed out next has
+   left the caches. */
 typedef struct slab {
     float *at;
     size_t floats, used;
     bool fresh;
     uint64_t generation;
 } slab;
-/* Results do not become operands: after a few calls these would leave the range of floats. */
+/* Results do not become operands, because after a few calls these would leave the range of floats. */
 typedef struct memory { slab in, out; } memory;
 
 memory memory_make(room r, bool fresh);

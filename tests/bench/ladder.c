@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The ladder: every kernel of the table and cuBLAS (default math), operands on the device, random data,
-   buffers rotated through more memory than the L2 holds. Both are timed alike, one completed call by the
-   host's clock; the row cublas_events is cuBLAS by CUDA events, without the cost of a call. cuBLAS is only
-   ever a reference: it comes by dlopen and may be missing. */
+   buffers rotated through more memory than the L2 holds. All are timed alike, one completed call by the
+   host's clock. The row cublas_events is cuBLAS by CUDA events, without the cost of a call. cuBLAS is only a
+   reference, comes by dlopen, and may be missing. */
 #include "tests/bench/bench.h"
 
 #include "tests/bench/gpu.h"
@@ -97,8 +97,8 @@ static double timed(const gpu_kernel *who, shape s, size_t set)
 
 static double flops(shape s) { return sgemm_flops(s.m, s.n, s.k); }
 
-/* About 40 ms of calls; three of a slow kernel; one of a slow kernel on a large shape, or when the time is
-   up. */
+/* About 40 ms of calls, or three of a slow kernel, or one of a slow kernel on a large shape or when the time
+   is up. */
 static spread measured(const gpu_kernel *who, shape s, bool hurry)
 {
     double seconds[MOST_CALLS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NVML's answers, sampled; see meter.h. The few of its types that are needed are written out here, so that no
-   header of it is. */
+/* NVML's answers, sampled. See meter.h. The few types of NVML that are needed are written out here, so that
+   its header is not. */
 #include "tests/bench/meter.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --never-slower: random shapes, m, n and k log-uniform in 1 .. 8192, through the library's own choice, by
-   the host BLAS alone and on the GPU whatever the shape. A process for each of the three and each number of
-   host threads; all go through the shapes in the same order, pass by pass and by turns. So what the library
-   learns on its way is in its times, and its first pass is told apart. */
+/* --never-slower: random shapes, m, n and k log-uniform in 1 .. 8192, by the library's own choice, by the
+   host BLAS alone, and on the GPU whatever the shape. Each of the three has a process for each number of host
+   threads. All go through the shapes in the same order, pass by pass and by turns. So what the library learns
+   on its way is in its times, and its first pass is reported by itself. */
 #include "tests/bench/bench.h"
 
 #include <math.h>

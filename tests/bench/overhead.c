@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --overhead: nanoseconds that a call pays on its way through the library to the host BLAS, in each state
-   that a process may be in; and what a plan costs, by itself. Library and host BLAS are called by turns in
-   one process, in blocks of calls: the figure is the median of the differences of neighbouring blocks. */
+   that a process may be in, and what a plan costs by itself. Library and host BLAS take turns in one process,
+   in blocks of calls. The figure is the median of the differences of neighbouring blocks. */
 #include "tests/bench/bench.h"
 
 #include <math.h>

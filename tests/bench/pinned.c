@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Page-locked memory that the library asks the driver for, counted from outside: the library finds libcuda's
-   functions by dlsym, and finds this program's dlsym first. Only ever added up: a library that frees and asks
-   again is found out, too. */
+/* Page-locked memory that the library asks the driver for, counted from outside. The library finds libcuda's
+   functions by dlsym, and it finds this program's dlsym first. Bytes are only ever added up, so a library
+   that frees memory and asks again is found out, too. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>

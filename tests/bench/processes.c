@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* --processes: whole programs, from start to exit, with the host BLAS alone and with the library preloaded,
-   by turns. The programs are this one under another flag: it opens the host BLAS as a program has it that is
-   linked with it, and calls what the linker would bind. */
+/* --processes: whole programs, from start to exit, by turns with the host BLAS alone and with the library
+   preloaded. The programs are this one under another flag. It opens the host BLAS, and calls what the linker
+   would bind for a program linked with it. */
 #include "tests/bench/bench.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Is C right? Some columns of it, the last and others, and some rows of these: against FP64, and beside what
-   one chain of FP32 FMAs makes of the same numbers. A kernel that lost a promotion of its sums, or a slice,
-   is within any bound that grows with k; beside that chain it is seen. */
+/* Is C right? Some columns of it, among them the last, and some rows of these are compared with FP64, and
+   with what one chain of FP32 FMAs makes of the same numbers. A kernel that lost a promotion of its sums, or
+   a slice, is within any bound that grows with k. Compared with that chain it is seen. */
 #include <math.h>
 #include <stdlib.h>
 

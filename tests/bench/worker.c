@@ -156,9 +156,9 @@ bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_
     return false;
 }
 
-/* OpenBLAS's threads look for more work for 134 ms after a call, and NVBLAS's host is OpenBLAS: whoever is
-   asked next would share the cores with them (40 ms here: 512 took 0.15 ms in one series and 1.5 in
-   another). */
+/* OpenBLAS's threads look for more work for 134 ms after a call, and NVBLAS's host is OpenBLAS. Whoever is
+   asked next would share the cores with them. (With 40 ms here 512 took 0.15 ms in one series and 1.5 in
+   another.) */
 void worker_settle(void) { nanosleep(&(struct timespec){ 0, threads_about ? 160000000 : 40000000 }, NULL); }
 
 bool worker_failed(const worker *w)
@@ -170,7 +170,7 @@ bool worker_failed(const worker *w)
 
 static struct { blas sgemm; bool copies; int (*stats)(gpublas_stats_t *, size_t); } self;
 
-/* Ours is called by the name that a program has from the host BLAS: NumPy's wheel has none but
+/* Our library is called by the name that a program has from the host BLAS, because NumPy's wheel has only
    scipy_cblas_sgemm64_. */
 static void open_contender(const bench_options *options)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Contenders, each in a process of its own that opens one library and does what it is asked: the parent asks
-   them by turns, so that rivals are timed side by side and never at once. Questions and answers are structs
-   of the mode, over pipes. */
+/* Contenders, each in a process of its own that opens one library and does what it is asked. The parent asks
+   them by turns, so rivals are timed side by side and never at once. Questions and answers are structs of the
+   mode, over pipes. */
 #ifndef GPB_BENCH_WORKER_H
 #define GPB_BENCH_WORKER_H
 
@@ -44,7 +44,7 @@ worker worker_start(const bench_options *options, const char *mode, enum contend
 /* False: the worker has ended without an answer. */
 bool worker_ask(worker *w, const void *ask, size_t ask_size, void *answer, size_t answer_size);
 void worker_end(worker *w);
-/* Waits until the threads of the last one asked have gone to sleep: OpenBLAS's look for work after a call, on
+/* Waits until the threads of the last one asked have gone to sleep. OpenBLAS's look for work after a call, on
    all cores. */
 void worker_settle(void);
 /* Is its end a fault? A rival may be missing or fail; ours and the host BLAS may not. */

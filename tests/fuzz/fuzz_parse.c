@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* How many were good, for the script: a run that only saw refusals would prove little. */
+/* How many were good, for the script, because a run that only saw refusals would prove little. */
 static long files, options;
 __attribute__((destructor)) static void tell(void)
 {

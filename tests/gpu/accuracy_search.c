@@ -113,8 +113,8 @@ static errors errors_of(search *s, const char *kernel, const char *math, float *
     return e;
 }
 
-/* How bad it is. What was left to FMAs is not looked at, for theirs are the worst sums of all: there is
-   nothing to be found. */
+/* How bad it is. What was left to FMAs is not looked at, because their sums are the worst of all and nothing
+   is to be found in them. */
 static double judge(search *s, const genome *x)
 {
     for (int i = 0; i < PAIRS; i++)

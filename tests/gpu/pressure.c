@@ -52,8 +52,8 @@ static int take(hog *h, size_t leave)
     return refused;
 }
 
-/* The next call but a few of some function is refused. Of those that tests call, too: what operand.c is
-   patient with. */
+/* The next call but a few of some function is refused. Among them are functions that the tests call, too, and
+   operand.c is patient with those. */
 static void sabotage(hog *h)
 {
     static const char *const functions[] = { "cuMemAlloc",      "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
@@ -66,7 +66,7 @@ static void sabotage(hog *h)
     fail(rule);
 }
 
-/* Until `stop` can be read or is closed. Every fourth time all is free, else often nothing. */
+/* Until `stop` can be read or is closed. Every fourth time everything is released, else often nothing. */
 static bool press(const char *who, int stop, int most_ms)
 {
     hog h = { .random = (uint64_t)time(NULL) * 0x9e3779b97f4a7c15 ^ (uint64_t)most_ms };

@@ -25,8 +25,8 @@
 
 enum { THREADS = 16, CANARIES = 32, HUNG_S = 120, FIRST = 8, AFTERWARDS = 64 };
 
-/* Sizes up to `most` of a class, drawn with its weight; now and then, by one thread, `huge`: more than MEMORY
-   holds. Then floats. */
+/* Sizes up to `most` of a class, drawn with its weight. Now and then one thread has a `huge` one, more than
+   MEMORY holds. The rest are counts of floats. */
 static const struct scale {
     int most[4], huge[3];
     const char *memory;
@@ -196,7 +196,8 @@ static void place_c(worker *w, task *t)
     }
 }
 
-/* Everything round C; all of C for what cannot be; some of it against FP64. */
+/* Everything around C is looked at, all of C for what cannot be, and some of it is compared with the
+   reference. */
 static double judge(worker *w, task *t)
 {
     enum { PRODUCTS = 4000000, LEAST = 64 };
@@ -273,7 +274,7 @@ static float *memory(int64_t count)
     exit(1);
 }
 
-/* All memory of the test's own, touched: from now on this process grows by the library's alone. */
+/* All memory of the test's own is touched here. From now on only the library makes this process grow. */
 static void set_up(uint64_t seed)
 {
     numbers = memory(scale->numbers);
@@ -356,8 +357,8 @@ static int64_t soak(int64_t begin, int64_t end)
     return early ? late - early : 0;
 }
 
-/* Bytes of device memory, more than the library may keep, that are gone since `before` bytes were free; a
-   process that has ended may still be on its way out. */
+/* Bytes of device memory, beyond what the library may keep, that are gone since `before` bytes were free. It
+   waits for a while, because a process that has ended may still be on its way out. */
 static int64_t lost(size_t before)
 {
     size_t total;

@@ -99,8 +99,8 @@ static bool is_above(double rms, double max, double rms_limit, double max_limit)
     return !(rms <= rms_limit) || !(max <= max_limit);
 }
 
-/* True of kernels that leave to others what FP16 slices do not do justice to: the trace tells. STRIDED ones
-   compute it with FMAs themselves. */
+/* True of kernels that leave to others what FP16 slices are too coarse for, which the trace tells. STRIDED
+   ones compute it with FMAs themselves. */
 static bool marks(const char *kernel)
 {
     for (int i = 0; i < ROWS; i++)
@@ -170,8 +170,8 @@ static void judge(contender *who, const accuracy_data *data, const accuracy_erro
            (long long)k, (long long)e->wrong);
 }
 
-/* Where cuBLAS happens to be exact any error is infinitely above it: such a point counts if ours is more than
-   half a unit off, or above the FFMA kernel. */
+/* Where cuBLAS happens to be exact, any error is infinitely above it. Such a point counts if our error is
+   more than half a unit, or above the FFMA kernel's. */
 static void judge_cublas(const char *name, const accuracy_error *ours, const accuracy_error *plain,
                          const accuracy_error *theirs, int64_t k, const char *kernel)
 {

@@ -42,11 +42,11 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct term { int p; float a, b; } term;       /* at place p of k */
 
-/* Rows must have elements that count, and a scale that is theirs: from FREE on, 64 in each operand, of 2^0,
-   face zeros. */
+/* Rows must have elements that count, and a scale of their own. So 64 elements in each operand, from FREE on,
+   are 2^0 and face zeros. */
 enum { FREE = 32, SHORT = FREE + 2 * GPB_SLICE_MIN_K, LONG = 16384 };
 
-/* The row times the column; NaN, said aloud, if another kernel than this did it. */
+/* The row times the column. NaN, with a message, if another kernel did it. */
 static double ask(const char *kernel, int k, int count, const term *terms)
 {
     placed p = { .of = { .m = 1, .n = 1, .k = k, .transa = 'T', .transb = 'N', .ld = { k, k, 1 } } };

@@ -32,8 +32,8 @@ static const shape small[] = { { 1, 1, 1 },     { 1, 65, 33 },    { 67, 1, 31 },
 static const shape sliced[] = {
     { 130, 70, 163 }
 };   /* k enough for slices cut on their way, ring and image filled more than once */
-/* One for each of slicer.def's, of which SLICED kernels alone know: k that it just takes, misaligned or
-   not. */
+/* One for each row of slicer.def, which only SLICED kernels know. Each has the longest k that it takes,
+   misaligned or not. */
 static const shape strips[] = {
 #define SLICER(name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
 #include "kernels/slicer.def"
@@ -107,7 +107,7 @@ static int free_problems(void **state)
     return 0;
 }
 
-/* For compute-sanitizer deep shapes are run by those alone whom they show something. */
+/* Under compute-sanitizer deep shapes are run only by the kernels that they test. */
 static bool is_spared(const kernel *kernel, const placed *p)
 {
     const char *image = p->of.k > 2048 ? "sgemm_ffma" : p->of.k > 128 ? "sgemm_direct" : NULL;

@@ -100,8 +100,7 @@ static void test_fortran_letters(void **state)
         }
 }
 
-/* Members of a batch lie in three operands one after the other; each is judged against plain FP64 sums
-   here. */
+/* Members of a batch lie in three operands one after the other. */
 typedef struct batch {
     int m, n, k, count, stride_a, stride_b, stride_c;
     operand a, b, c;
@@ -165,8 +164,8 @@ static void test_batch_strided(void **state)
     }
 }
 
-/* Groups of different shapes in one call; one of more members than a lane's table of addresses has room for.
-   Members at equal distances, which are a strided batch, and in no order. */
+/* Groups of different shapes in one call. One has more members than a lane's table of addresses has room for.
+   Members lie at equal distances, as in a strided batch, or in no order. */
 static void test_batch_pointers(void **state)
 {
     (void)state;
@@ -309,7 +308,7 @@ static void test_gemmtr(void **state)
     }
 }
 
-/* C in place, A and B from the host in several panels of k, data that FP16 slices do not hold for: every
+/* C in place, A and B from the host in several panels of k, and data that FP16 slices cannot hold. So every
    block of C gets its fallback. */
 static void test_in_place(void **state)
 {

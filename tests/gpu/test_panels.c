@@ -79,9 +79,9 @@ static void test_data(void **state)
 void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
                                int, int, float, float *, int, int, int);
 
-/* A batch in more groups than C has buffers, each of more loads than are on their way at once: none may be
-   computed before the last group in its buffer is home. A and B, on the device, hold nobody up. Integers:
-   each sum is exact. */
+/* A batch in more groups than C has buffers, each of more loads than are on their way at once. No group may
+   be computed before the last group in its buffer is home. A and B, on the device, delay none. The numbers
+   are integers, so each sum is exact. */
 static void test_groups(void **state)
 {
     (void)state;
@@ -118,8 +118,8 @@ static void test_groups(void **state)
 void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a,
                    int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
-/* Triangles in panels: some of these are crossed by the diagonal, some lie beyond it. Integers: each sum is
-   exact. */
+/* Triangles in panels. The diagonal crosses some of these, and some lie beyond it. The numbers are integers,
+   so each sum is exact. */
 static void test_triangles(void **state)
 {
     (void)state;
@@ -150,9 +150,9 @@ static void test_triangles(void **state)
     free(c);
 }
 
-/* Threads whose small calls never cease, and one that wants nearly all of the memory: it gets it, time and
-   again. Without an order there came a call, sooner or later, that did not end while others called; nor would
-   this test. */
+/* Threads whose small calls never cease, and one thread that wants nearly all of the memory and gets it again
+   and again. Without an order some call would sooner or later not end while others called, and then this test
+   would not end either. */
 enum { OTHERS = 15, ENOUGH = 30 };
 static atomic_bool over;
 

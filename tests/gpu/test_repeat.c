@@ -18,7 +18,7 @@ enum { THREADS = 8 };
 typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, cut; } kernel;
 #define MATH(math) \
     (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
-/* ladder: the steps that teach, slow and simple: small shapes will do. cut: run once more with k in three
+/* ladder: the simple steps, which are slow, so they get small shapes. cut: run once more with k in three
    parts. */
 static const kernel kernels[] = {
 #define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
@@ -37,7 +37,7 @@ static const shape small[] = { { 130, 66, 97, 'N', 'N', PLACE_DEVICE },
                                { 33, 17, 1031, 'T', 'N', PLACE_DEVICE },
                                { 65, 129, 40, 'N', 'T', PLACE_PAGEABLE },
                                { 20, 9, 2061, 'T', 'N', PLACE_DEVICE } };
-/* The last is for what may share k out among blocks; others would only take long over it. */
+/* The last is for kernels that may share k out among blocks. Others would only take long over it. */
 static const shape large[] = {
     { 1022, 510, 1022, 'N', 'N', PLACE_DEVICE },   { 4097, 130, 515, 'N', 'T', PLACE_DEVICE },
     { 131, 65, 40001, 'T', 'N', PLACE_DEVICE },    { 1047, 500, 777, 'T', 'T', PLACE_DEVICE },

@@ -26,8 +26,8 @@
 enum { VALUES = 8, ORDERS = 6 };
 static const float values[VALUES] = { 0, -0.0f, 1e-40f, INFINITY, -INFINITY, NAN, FLT_MAX, 1 };
 
-/* How a run spreads them: `apart` rows from one of A's values to the next, columns between B's: 8 and 1 pack
-   them, 128 and 128 give each a block of its own, so that a kernel that leaves blocks to another one does so
+/* How a run spreads them: `apart` rows from one of A's values to the next, and columns between B's. 8 and 1
+   pack them. 128 and 128 give each a block of its own, so a kernel that leaves blocks to another one does so
    for some and not for others. */
 typedef struct layout {
     int k, rows_apart, columns_apart;
@@ -187,7 +187,7 @@ static int try_scalars(table *t, float alpha, float beta)
 }
 
 typedef struct mode { const char *kernel, *image, *math; int step; } mode;
-/* TF32 promises nothing for FLT_MAX; PADDED_C kernels add beta C in a second step, where a zero loses its
+/* TF32 promises nothing for FLT_MAX. PADDED_C kernels add beta C in a second step, where a zero loses its
    sign. */
 #define MATH(math, form)                                                               \
     (GPB_MATH_##math == GPB_MATH_TF32 || GPB_FORM_##form == GPB_FORM_PADDED_C ? NULL   \

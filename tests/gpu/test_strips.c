@@ -13,7 +13,7 @@
 
 #include "tests/gpu/placed.h"
 
-/* A matrix as it is stored, in sparse pages: what lies between its columns was never written, and takes no
+/* A matrix as it is stored, in sparse pages. What lies between its columns was never written and takes no
    memory. */
 typedef struct matrix {
     int64_t rows, cols, ld;
@@ -32,21 +32,21 @@ static matrix matrix_make(int64_t rows, int64_t cols, int64_t pad)
 
 static void matrix_free(matrix *x) { munmap(x->at, x->bytes); }
 
-/* Small integers that tell places apart: no shift by a few, by a tile or by a strip leaves them as they
-   are. */
+/* Small integers that tell places apart. No shift by a few, by a tile or by a strip leaves them as they are.
+   */
 static int number(int64_t i, int salt)
 {
     return (int)((uint64_t)(i * 4 + salt) * 0x9e3779b97f4a7c15u >> 61) - 4;
 }
 
-/* A few rows of op(A), or columns of op(B), far from the first have but SHORT elements: slices leave their
+/* A few rows of op(A), or columns of op(B), far from the first, have only SHORT elements. Slices leave their
    blocks of C to another kernel. */
 enum { SHORT = 8 };
 static int64_t thin_from;                /* INT64_MAX: none have */
 static bool is_thin(int64_t at) { return at >= thin_from && at - thin_from < 100; }
 
-/* Element (i, p) of op(A), and (p, j) of op(B): of C then sums over p alone are left, the same for all of it,
-   or for all of a kind. */
+/* Element (i, p) of op(A), and (p, j) of op(B). Then C holds sums over p alone, the same for all of it, or
+   for all of a kind. */
 static int of_a(int64_t i, int64_t p)
 {
     return p >= SHORT && is_thin(i) ? 0 : number(i, 0) * number(p, 1) + number(i, 2) * number(p, 3);
@@ -107,8 +107,8 @@ static void try(int m, int n, int k, const char *trans, int64_t pad, int alpha, 
     matrix_free(&c);
 }
 
-/* By FMAs, and by slices, whose strips are cut one by one; of so little k that all of C is left to others, or
-   with a few such rows or columns. */
+/* By FMAs, and by slices, whose strips are cut one by one. k is so short that all of C is left to others, or
+   only a few rows and columns are like that. */
 static void test_strips(void **state)
 {
     (void)state;

@@ -51,8 +51,8 @@ static inline float draw(uint64_t *seed)
     return (float)(int32_t)(*seed >> 32) * 0x1p-31f;
 }
 
-/* ld x columns elements, all of them filled, the padding too: whoever writes there is found by comparing
-   whole buffers. */
+/* ld x columns elements, all of them filled, also the padding. Comparing whole buffers finds whoever writes
+   there. */
 static inline float *random_matrix(int ld, int columns, uint64_t seed)
 {
     size_t count = (size_t)most(ld, 1) * (size_t)most(columns, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model for tests/bench/fit.py, which loads this and dispatch/ as one shared library: what the
-   constants are fitted to is what the library uses. */
+/* The cost model for tests/bench/fit.py, which loads this and dispatch/ as one shared library. So the
+   constants are fitted to what the library uses. */
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 

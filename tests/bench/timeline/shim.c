@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A libcuda.so.1 in front of the real one ($TIMELINE_DRIVER), for the functions of driver.def: notes when
+/* A libcuda.so.1 in front of the real one ($TIMELINE_DRIVER), with the functions of driver.def. It notes when
    those on a GEMM's way began and ended, and passes everything on. If asked, it sets a timed event before and
-   behind whatever takes the GPU's time: two calls more each. */
+   behind whatever takes the GPU's time, which costs two calls more each. */
 #include <cuda.h>
 
 #include <dlfcn.h>
