@@ -248,8 +248,8 @@ double host_flops(const gpb_call *g) { return gpb_test_flops(GPB_TEST_gemm, g); 
 /* Panels of A and B go up by turns, and each pair that is there unlocks a tile of C. A alone needs a seconds
    and B alone b, with a >= b. After t seconds t^2 / 4ab of C is unlocked if t is at most 2b, and (t - b) / a
    after that. What is not unlocked at t is still to be computed or to come home, so no schedule needs less
-   than t and the time for that, whatever t is: the largest such sum is the bound. Or k is cut into panels: all
-   of A and B go up, then C comes home. The better of both counts. */
+   than t and the time for that, whatever t is. The largest such sum is the bound. Or k is cut into panels:
+   all of A and B go up, then C comes home. The better of both counts. */
 double host_ideal(const gpb_call *g, int cores)
 {
     const double link = 50e9, rate = 200e12;
