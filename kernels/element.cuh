@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The element types of BLAS on the device, and what the bodies that all of them share do with an element: tile.cuh, tile_load.cuh,
-   epilogue.cuh, pack.cuh, reduce.cuh. Each product and each sum is rounded once, and never contracted into an FMA. */
+/* The element types of BLAS on the device, and the arithmetic on them that all types share (tile.cuh,
+   tile_load.cuh, epilogue.cuh, pack.cuh, reduce.cuh). Each product and each sum is rounded once and never
+   contracted into an FMA. */
 #ifndef GPB_ELEMENT_CUH
 #define GPB_ELEMENT_CUH
 
@@ -8,13 +9,13 @@
 
 #include "kernels/ptx.cuh"
 
-/* By BLAS letter. A complex number is its real part x and its imaginary part y. */
+/* By BLAS letter. A complex number has its real part in x and its imaginary part in y. */
 using gpb_type_s = float;
 using gpb_type_d = double;
 using gpb_type_c = float2;
 using gpb_type_z = double2;
 
-/* What one load or store moves: 16 bytes, so many elements that are neighbours in memory. */
+/* What one load or store moves: 16 bytes of neighbouring elements. */
 template <class T> struct gpb_vector_of;
 template <> struct gpb_vector_of<float> { using type = float4; };
 template <> struct gpb_vector_of<double> { using type = double2; };
@@ -33,7 +34,7 @@ static __device__ __forceinline__ void gpb_vector_to(double (&x)[2], double2 v) 
 static __device__ __forceinline__ void gpb_vector_to(float2 (&x)[2], float4 v) { x[0] = make_float2(v.x, v.y), x[1] = make_float2(v.z, v.w); }
 static __device__ __forceinline__ void gpb_vector_to(double2 (&x)[1], double2 v) { x[0] = v; }
 
-/* Of the vector at x the first `count` elements, at least one; 0 instead of the others, which are not read. */
+/* The first `count` elements of the vector at x, at least one. The others are not read and become 0. */
 static __device__ __forceinline__ float4 gpb_vector_within(const float *x, int count)
 {
     return make_float4(x[0], count > 1 ? x[1] : 0, count > 2 ? x[2] : 0, count > 3 ? x[3] : 0);
@@ -66,10 +67,10 @@ static __device__ __forceinline__ double2 gpb_product(double2 x, double2 y)
     return make_double2(gpb_sum(gpb_product(x.x, y.x), -gpb_product(x.y, y.y)), gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
 }
 
-/* An element from the real and the imaginary part that arguments carry: alpha or beta. */
+/* An element from its real and imaginary part in the arguments: alpha or beta. */
 template <class T> struct gpb_scalar {
     static __device__ __forceinline__ T of(const double (&x)[2]) { return (T)x[0]; }
-    /* The same, read when it is asked for and not kept in registers before. */
+    /* The same, but read at this place instead of being kept in registers from earlier. */
     static __device__ __forceinline__ T fresh(const double (&x)[2]) { return (T)gpb_fresh(x[0]); }
     static __device__ __forceinline__ bool is_zero(const double (&x)[2]) { return gpb_fresh(x[0]) == 0; }
 };

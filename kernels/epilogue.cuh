@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C = alpha acc + beta C, each product and the sum rounded once; beta == 0 never reads C; nothing outside m x n is touched. */
+/* C = alpha acc + beta C. Each product and the sum is rounded once. beta == 0 never reads C. Nothing outside
+   m x n is touched. */
 #ifndef GPB_EPILOGUE_CUH
 #define GPB_EPILOGUE_CUH
 
@@ -22,13 +23,13 @@ static __device__ __forceinline__ gpb_vector<T> gpb_blend_vector(const gpb_targe
     return gpb_vector_from(x);
 }
 
-/* The same for FP32 without arrays, of which the compiler makes slower code. */
+/* The same for FP32 without arrays, because the compiler makes slower code of those. */
 static __device__ __forceinline__ float4 gpb_blend_vector(const gpb_target<float> &to, float4 acc, float4 old)
 {
     return make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
 }
 
-/* One result, for C(i,j). */
+/* Stores one result, C(i,j). */
 template <class T> static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc)
 {
     if (i < to.m && j < to.n) {
@@ -37,8 +38,8 @@ template <class T> static __device__ __forceinline__ void gpb_store(const gpb_ta
     }
 }
 
-/* What a vector of one column of C holds, from c[0] on. The first `rows` elements (or none, or all) are within C, the others become 0.
-   C is not read where beta is 0. */
+/* The old values of a vector in one column of C, from c[0] on. The first `rows` elements are within C, which
+   may be none or all; the others become 0. C is not read if beta is 0. */
 template <class T> static __device__ __forceinline__ gpb_vector<T> gpb_old_vector(const gpb_target<T> &to, const T *c, int rows)
 {
     if (gpb_is_zero(to.beta) || rows <= 0) return gpb_vector<T>();
@@ -46,13 +47,14 @@ template <class T> static __device__ __forceinline__ gpb_vector<T> gpb_old_vecto
     return gpb_vector_within(c, rows);
 }
 
-/* A vector of results, for those elements. */
+/* Stores a vector of results, as far as it is within C. */
 template <class T>
 static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows, gpb_vector<T> acc, gpb_vector<T> old)
 {
     const gpb_vector<T> all = gpb_blend_vector(to, acc, old);
     if (to.aligned && rows >= GPB_VECTOR<T>) {
-        __stwb((gpb_vector<T> *)c, all);   /* an assignment became four stores of 4 bytes, in half of all places */
+        __stwb((gpb_vector<T> *)c, all);   /* an assignment would become four 4-byte stores in half of all
+                                              places */
         return;
     }
     T each[GPB_VECTOR<T>];
@@ -66,8 +68,8 @@ template <class T> static __device__ __forceinline__ void gpb_store_vector(const
     gpb_store_vector(to, c, rows, acc, gpb_old_vector(to, c, rows));
 }
 
-/* A thread's results, in vectors of V rows: acc[s][V*x + r] is row i + x*STEP_M + r of the tile, and column
-   j + s/GROUP*STEP_N + s%GROUP. */
+/* Stores a thread's results in vectors of V rows. acc[s][V*x + r] is row i + x*STEP_M + r of the tile and
+   column j + s/GROUP*STEP_N + s%GROUP. */
 template <int BM, int BN, int STEP_M, int STEP_N, int GROUP, class T, int TM, int TN>
 static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t, int i, int j, const T (&acc)[TN][TM])
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The argument blocks of the kernels: one struct each, compiled by nvcc, by the host and by tests/fakecuda.
-   Passed by value as the kernel's only parameter. All sizes and strides are in elements, never in bytes. */
+/* The argument blocks of the kernels, one struct each, compiled by nvcc, by the host and by tests/fakecuda. A
+   kernel's only parameter is its struct, passed by value. All sizes and strides are in elements, never in
+   bytes. */
 #ifndef GPB_GEMM_ARGS_H
 #define GPB_GEMM_ARGS_H
 
@@ -18,9 +19,10 @@ typedef struct gpb_gemm_item {
     void *c;
 } gpb_gemm_item;
 
-/* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, for each of `batch` members.
-   op(A)(i,p) is a[i*rsa + p*csa], op(B)(p,j) is b[p*rsb + j*csb], C(i,j) is c[i + j*ldc]: transposition is nothing but strides.
-   beta == 0: C is written, never read. k == 0: C = beta C, A and B are not read. Nothing outside the m x n block of C is touched. */
+/* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, for each of `batch` members. op(A)(i,p) is a[i*rsa +
+   p*csa], op(B)(p,j) is b[p*rsb + j*csb], C(i,j) is c[i + j*ldc], so a transposition is only a matter of
+   strides. beta == 0: C is written and never read. k == 0: C = beta C, and A and B are not read. Nothing
+   outside the m x n block of C is touched. */
 typedef struct gpb_gemm_args {
     int64_t m, n, k;
     const void *a;
@@ -29,40 +31,48 @@ typedef struct gpb_gemm_args {
     int64_t rsb, csb;
     void *c;
     int64_t ldc;
-    double alpha[2], beta[2];              /* real and imaginary part, exact images of the type's own alpha and beta */
+    double alpha[2], beta[2];              /* real and imaginary part; the type's alpha and beta, exactly */
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
-    int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a ... , unless items is given */
-    const gpb_gemm_item *items;            /* NULL, or a device array of `batch` address triples that replace a, b, c */
-    /* splits > 1: k is cut into so many parts of whole k tiles (bk); part s of member l goes raw, without alpha and beta, to
-       partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds the parts up. 0 and 1: k is not cut. Not for SLICED kernels, which
-       share out the k of their last tiles by themselves: those are given room for it in partials and counters (sliced.h). */
+    int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a and so on, unless items is
+                                              set */
+    const gpb_gemm_item *items;            /* NULL, or on the device `batch` triples of addresses that replace
+                                              a, b, c */
+    /* splits > 1: k is cut into that many parts of whole k tiles (bk). Part s of member l is stored raw,
+       without alpha and beta, at partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds up the parts. 0
+       and 1: k is not cut. Not for SLICED kernels, which cut the k of their last tiles themselves and get
+       room for it in partials and counters (sliced.h). */
     int64_t splits;
     void *partials;
     uint32_t *counters;
-    /* Guard words, NULL or one for each GPB_GUARD rows of op(A) and columns of op(B); member l's begin l * stride_guard_x words after the
-       first's. They tell at which level a block is: see gpb_guard_level. A block of C is at the higher level of its rows and its columns.
-       A SLICED kernel computes the blocks at `level`, any other kernel those at it or above (its bm and bn divide GPB_GUARD). */
+    /* Guard words: NULL, or one for each GPB_GUARD rows of op(A) and columns of op(B). Those of member l
+       begin l * stride_guard_x words after the first member's. They give the level of a block
+       (gpb_guard_level); a block of C has the higher level of its rows and its columns. A SLICED kernel
+       computes the blocks at `level`, any other kernel those at `level` or above (its bm and bn divide
+       GPB_GUARD). */
     const uint64_t *guard_a, *guard_b;
     int64_t stride_guard_a, stride_guard_b;
-    uint64_t epoch_a, epoch_b;             /* never 0; each operand's own, for it may have been sliced by an earlier launch */
+    /* Never 0. One for each operand, because an operand may have been sliced by an earlier launch. */
+    uint64_t epoch_a, epoch_b;
     int level;
-    /* streamk_blocks > 0, for FFMA kernels of sgemm_ffma: the first `streamk_blocks` blocks of the grid share out the k of the first `streamk_tiles` tiles of C
-       evenly (k tile by k tile, over tile boundaries), and each further block computes a whole tile: see ffma/streamk.cuh. Then splits <= 1,
-       k > 0, alpha != 0 and streamk_tiles * (k tiles) >= streamk_blocks; partials holds 2 * streamk_blocks tiles (bm * bn floats each), counters `streamk_blocks`
-       words that are zero before the launch, and after it. */
+    /* Stream-K, for FFMA kernels of sgemm_ffma, if streamk_blocks > 0: that many first blocks of the grid
+       divide the k of the first streamk_tiles tiles of C evenly, k tile by k tile and across tile boundaries.
+       Each further block computes a whole tile (ffma/streamk.cuh). Then splits <= 1, k > 0, alpha != 0 and
+       streamk_tiles * (k tiles) >= streamk_blocks. partials holds 2 * streamk_blocks tiles of bm * bn floats.
+       counters holds streamk_blocks words, which are zero before the launch and after it. */
     unsigned streamk_tiles, streamk_blocks;
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
-#define GPB_MAX_STREAMK_BLOCKS 1024          /* the counters that a launch may ask for */
+#define GPB_MAX_STREAMK_BLOCKS 1024          /* the most counters that a launch may need */
 
-/* What a guard word says; the higher mark stays. Words are not cleared before they are written: anything else is no mark. 64 bits, for a
-   stale word that happens to equal the epoch would leave a block of C to nobody.
-   none     level 0: FP16 slices represent the block as well as FP32's arithmetic asks for
-   FULL     level 0 as well; but where rows and columns both say so the product of both low slices counts (sliced/README.md): a SLICED kernel of
-            two slices then forms that, too. Nobody else need know
-   WIDE     level 1: its rows reach over too many powers of two; BF16 slices do
-   EXTREME  level 2: neither do (NaN, Inf, extreme, few elements that count) */
+/* What a guard word says. Where several marks meet, the highest stays. Words are not cleared before they are
+   written: any other value is no mark. They have 64 bits, because a block of C would be computed by nobody if
+   a stale word happened to equal the epoch.
+   none     level 0: FP16 slices are as accurate as FP32 arithmetic
+   FULL     level 0. If rows and columns are both FULL, the product of the low slices counts
+            (sliced/README.md), and a SLICED kernel of two slices adds it. No other code needs to know.
+   WIDE     level 1: the rows reach over too many powers of two for FP16 slices, but not for BF16 slices
+   EXTREME  level 2: for neither (NaN, Inf, very large or small numbers, few elements that count) */
 enum { GPB_MARK_FULL = 1, GPB_MARK_WIDE, GPB_MARK_EXTREME };
 #define GPB_GUARD_FULL(epoch)    ((epoch) ^ (uint64_t)1 << 62)
 #define GPB_GUARD_WIDE(epoch)    (epoch)
@@ -87,7 +97,7 @@ GPB_GUARD_INLINE int gpb_guard_mark(uint64_t word, uint64_t epoch)
     return level ? level + 1 : gpb_guard_full(word, epoch);
 }
 
-/* gpb_sreduce: C = alpha (sum of the parts, in order) + beta C; beta == 0 never reads C. */
+/* gpb_sreduce: C = alpha (sum of the parts, in order) + beta C. beta == 0 never reads C. */
 typedef struct gpb_reduce_args {
     int64_t m, n, splits;
     const void *partials;                  /* as in gpb_gemm_args */
@@ -98,7 +108,8 @@ typedef struct gpb_reduce_args {
     const gpb_gemm_item *items;            /* NULL, or addresses of C instead of c */
 } gpb_reduce_args;
 
-/* gpb_<p>pack: dst[rows_padded x cols_padded], column-major with ld, = src (i*rs + j*cs) inside rows x cols, zero outside. */
+/* gpb_<p>pack: dst[rows_padded x cols_padded], column-major with leading dimension ld. Inside rows x cols it
+   is src[i*rs + j*cs], outside zero. */
 typedef struct gpb_pack_args {
     const void *src;
     int64_t rs, cs;
@@ -109,8 +120,9 @@ typedef struct gpb_pack_args {
     const void *const *src_items;          /* NULL, or a device array of `batch` source addresses */
 } gpb_pack_args;
 
-/* gpb_<p>unpack: C(i,j) = W(i,j) + beta C(i,j) for the m x n block, W column-major with ldw; beta == 0 never reads C.
-   uplo: 'G' the whole block; 'U' (i + row0 <= j + col0) or 'L' (i + row0 >= j + col0) only that triangle of the whole matrix. */
+/* gpb_<p>unpack: C(i,j) = W(i,j) + beta C(i,j) for the m x n block, W column-major with ldw. beta == 0 never
+   reads C. uplo 'G': the whole block. 'U' (i + row0 <= j + col0) or 'L' (i + row0 >= j + col0): only that
+   triangle of the whole matrix. */
 typedef struct gpb_unpack_args {
     int64_t m, n;
     const void *w;
@@ -118,7 +130,7 @@ typedef struct gpb_unpack_args {
     void *c;
     int64_t ldc;
     double beta[2];
-    int64_t row0, col0;                    /* where this block lies in the whole C */
+    int64_t row0, col0;                    /* where the block lies in the whole C */
     int64_t batch, stride_w, stride_c;
     void *const *c_items;                  /* NULL, or a device array of `batch` addresses of C */
     int uplo;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing: operands of any strides to padded workspaces. Unpacking: results from such a workspace home to C. Arguments are in
-   gemm_args.h, launches in names.h. */
+/* Packing copies operands of any strides to padded workspaces. Unpacking copies results from such a workspace
+   to C. Arguments are in gemm_args.h, launches in names.h. */
 #ifndef GPB_PACK_CUH
 #define GPB_PACK_CUH
 
@@ -8,9 +8,10 @@
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
 
-constexpr int GPB_PACK_STEP = GPB_PACK_THREADS / GPB_PACK_TILE;    /* columns that the block's threads cover at once */
+constexpr int GPB_PACK_STEP = GPB_PACK_THREADS / GPB_PACK_TILE;    /* columns that a block covers at once */
 
-/* Reads along whichever dimension of the source is contiguous, turns the tile in shared memory, writes down the columns. */
+/* Reads along the dimension of the source that is contiguous, transposes the tile in shared memory if need
+   be, and writes along columns. */
 template <class T> static __device__ __forceinline__ void gpb_pack(const gpb_pack_args &g)
 {
     __shared__ T tile[GPB_PACK_TILE][GPB_PACK_TILE + 1];       /* [column][row] */

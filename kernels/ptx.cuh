@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One wrapper per PTX instruction: the only file with asm. */
+/* One wrapper for each PTX instruction. Only the ptx*.cuh files have asm. */
 #ifndef GPB_PTX_CUH
 #define GPB_PTX_CUH
 
 #include <stdint.h>
 
-/* x itself, but the compiler cannot know: what is computed from it stays where it is written, instead of being computed early
-   and kept. */
+/* Returns x, but the compiler cannot know that. So it computes values that depend on it where they are
+   written, instead of early, and does not keep them. */
 static __device__ __forceinline__ int64_t gpb_fresh(int64_t x)
 {
     asm volatile("" : "+l"(x));
@@ -18,8 +18,8 @@ static __device__ __forceinline__ double gpb_fresh(double x)
     return x;
 }
 
-/* Ties registers to this place in the program: what writes them before it is not moved behind it, nor what reads them
-   after it before it. */
+/* Ties registers to this place in the program: writes before it are not moved behind it, and reads behind it
+   are not moved before it. */
 template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
 {
 #pragma unroll
@@ -27,7 +27,7 @@ template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
         asm volatile("" : "+f"(x[i]) :: "memory");
 }
 
-/* blockIdx.x, read anew: what is computed from it is not kept in registers from an earlier reading. */
+/* blockIdx.x, read again, so values computed from it are not kept in registers from an earlier reading. */
 static __device__ __forceinline__ unsigned gpb_block()
 {
     unsigned x;
@@ -35,7 +35,7 @@ static __device__ __forceinline__ unsigned gpb_block()
     return x;
 }
 
-/* threadIdx.x, the same: for places that a loop around them would otherwise have computed before its first round. */
+/* The same of threadIdx.x, for values that the compiler would otherwise compute before a loop. */
 static __device__ __forceinline__ unsigned gpb_thread()
 {
     unsigned x;
@@ -43,7 +43,8 @@ static __device__ __forceinline__ unsigned gpb_thread()
     return x;
 }
 
-/* Of data that nobody writes: the level-2 cache fetches the 256 bytes around it, for other blocks that ask for its neighbours meanwhile. */
+/* A load of data that nobody writes. The level-2 cache also fetches the 256 bytes around it, which other
+   blocks are about to need. */
 static __device__ __forceinline__ float gpb_load_around(const float *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -55,8 +56,8 @@ static __device__ __forceinline__ float gpb_load_around(const float *from)
 #endif
 }
 
-/* A load (else 0) and a store that take place if number < count, without a branch: the compiler makes one for each of many in a row, or keeps
-   what it knows of all of them in registers. */
+/* A load (else 0) and a store that take place if number < count. They use a predicate, because of many in a
+   row the compiler makes as many branches, or keeps all their conditions in registers. */
 static __device__ __forceinline__ float gpb_load_within(int number, int count, const float *from)
 {
     float x;
@@ -69,14 +70,14 @@ static __device__ __forceinline__ void gpb_store_within(int number, int count, f
     asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; @p st.global.f32 [%0], %1; }" :: "l"(to), "f"(x), "r"(number), "r"(count) : "memory");
 }
 
-/* A barrier of `threads` threads of the block, by number. */
+/* A barrier with that number, for `threads` threads of the block. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {
     asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
-/* Global to shared memory, 16 bytes, behind the thread's back and past the level-1 cache. Both addresses are multiples of 16.
-   sm_80. */
+/* Copies 16 bytes from global to shared memory asynchronously, past the level-1 cache. Both addresses are
+   multiples of 16. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
@@ -88,15 +89,15 @@ static __device__ __forceinline__ void gpb_cp_async4(float *to, const float *fro
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-/* Closes the group of the copies issued so far. */
+/* Closes the group of copies issued so far. */
 static __device__ __forceinline__ void gpb_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/* Waits until at most LEFT of this thread's newest groups are under way. */
+/* Waits until at most LEFT of this thread's newest groups are in flight. */
 template <int LEFT>
 static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
 
-/* Programmatic dependent launch (sm_90; nothing before it, or where the launch did not ask for it). From here on the launch that follows
-   may be prepared; ... */
+/* Programmatic dependent launch (sm_90; no effect before it, or if the launch did not ask for it). From here
+   on the next launch may be prepared. */
 static __device__ __forceinline__ void gpb_grid_trigger()
 {
 #if __CUDA_ARCH__ >= 900
@@ -104,7 +105,7 @@ static __device__ __forceinline__ void gpb_grid_trigger()
 #endif
 }
 
-/* ... and it waits until the launch before it is complete. */
+/* The other end of it: waits until the previous launch is complete. */
 static __device__ __forceinline__ void gpb_grid_wait()
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One wrapper per PTX instruction that only sm_90 (clusters, mbarriers, bulk copies) or sm_90a (wgmma, setmaxnreg) has. */
+/* One wrapper for each PTX instruction that only sm_90 (clusters, mbarriers, bulk copies) or sm_90a (wgmma,
+   setmaxnreg) has. */
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH
 
@@ -16,20 +17,20 @@ static __device__ __forceinline__ unsigned gpb_cluster_rank()
     return x;
 }
 
-/* All threads of all blocks of the cluster; orders their shared-memory accesses. */
+/* A barrier for all threads of all blocks of the cluster. It orders their shared-memory accesses. */
 static __device__ __forceinline__ void gpb_cluster_sync()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* To shared memory of block `rank`, at the place that `at` has in this one. */
+/* Stores to the shared memory of block `rank`, at the place that `at` has in this one. */
 static __device__ __forceinline__ void gpb_cluster_store(unsigned at, unsigned rank, unsigned x)
 {
     asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nst.shared::cluster.u32 [there], %2;\n}"
                  :: "r"(at), "r"(rank), "r"(x) : "memory");
 }
 
-/* ---- mbarriers (by shared-memory address) */
+/* ---- mbarriers, by their shared-memory address */
 
 static __device__ __forceinline__ void gpb_mbarrier_init(unsigned barrier, unsigned arrivals)
 {
@@ -39,7 +40,7 @@ static __device__ __forceinline__ void gpb_mbarrier_init(unsigned barrier, unsig
 /* Makes initialised barriers visible to the cluster and to the copy engine. */
 static __device__ __forceinline__ void gpb_mbarrier_publish() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-/* Arrives, and announces `bytes` that copies will bring. */
+/* Arrives and announces `bytes` that copies will bring. */
 static __device__ __forceinline__ void gpb_mbarrier_expect(unsigned barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
@@ -52,7 +53,7 @@ static __device__ __forceinline__ void gpb_mbarrier_arrive(unsigned barrier, uns
                  "mbarrier.arrive.shared::cluster.b64 _, [at];\n}" :: "r"(barrier), "r"(rank) : "memory");
 }
 
-/* Waits for the end of the phase of that parity. */
+/* Waits until the phase with that parity ends. */
 static __device__ __forceinline__ void gpb_mbarrier_wait(unsigned barrier, unsigned parity)
 {
     asm volatile("{\n.reg .pred done;\nagain:\n"
@@ -60,7 +61,8 @@ static __device__ __forceinline__ void gpb_mbarrier_wait(unsigned barrier, unsig
                  "@done bra ready;\nbra again;\nready:\n}" :: "r"(barrier), "r"(parity) : "memory");
 }
 
-/* ---- bulk copies, global to shared, 16-byte units: this block's, or to the same address in every block of `mask` */
+/* ---- bulk copies, global to shared, in units of 16 bytes: to this block, or to the same address in every
+   block of `mask` */
 
 static __device__ __forceinline__ void gpb_bulk_copy(unsigned to, const void *from, unsigned bytes, unsigned barrier)
 {
@@ -85,17 +87,20 @@ static __device__ __forceinline__ void gpb_wgmma_fence() { asm volatile("wgmma.f
 static __device__ __forceinline__ void gpb_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT> static __device__ __forceinline__ void gpb_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(LEFT) : "memory"); }
 
-/* What this thread has written to shared memory is visible to wgmma (of threads that meet it at a barrier behind this). */
+/* Makes what this thread has written to shared memory visible to wgmma of threads that meet it at a later
+   barrier. */
 static __device__ __forceinline__ void gpb_wgmma_publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* The lower half of a K-major operand's descriptor: where it begins in shared memory. What is 16 bytes on is 1 more, and the upper half stays, so 32
-   bits of it are computed and not 64. The upper half: rows of 64 bytes (128) in a swizzle of as many, eight rows to a group. `at` is a multiple of
-   such a group, plus 32 bytes for each 16 k (8 of TF32). PTX ISA, "Matrix descriptor format". */
+/* The lower half of the descriptor of a K-major operand, which is its address in shared memory. 16 bytes
+   further on are 1 more, and the upper half is constant, so only 32 bits of a descriptor are computed. The
+   upper half says: rows of 64 (or 128) bytes in a swizzle of the same size, eight rows to a group. `at` is a
+   multiple of such a group, plus 32 bytes for each 16 k (8 k of TF32). PTX ISA, "Matrix descriptor
+   format". */
 static __device__ __forceinline__ unsigned gpb_wgmma_operand(unsigned at) { return (at >> 4 & 0x3fff) | 1u << 16; }
 #define GPB_WGMMA_UPPER_64  "0x80000020"        /* 2 << 30 | 512 >> 4 */
 #define GPB_WGMMA_UPPER_128 "0x40000040"        /* 1 << 30 | 1024 >> 4 */
 
-/* Registers 0 to 31 of an instruction, and on to 63; what they are bound to. */
+/* The names of registers 0 to 31 of an instruction, those up to 63, and the variables they are bound to. */
 #define GPB_LIST_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, " \
                     "%24, %25, %26, %27, %28, %29, %30, %31"
 #define GPB_LIST_64 GPB_LIST_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
@@ -104,8 +109,9 @@ static __device__ __forceinline__ unsigned gpb_wgmma_operand(unsigned at) { retu
 #define GPB_BOUND_16(d, x) GPB_BOUND_4(d, x), GPB_BOUND_4(d, x + 4), GPB_BOUND_4(d, x + 8), GPB_BOUND_4(d, x + 12)
 #define GPB_BOUND_32(d, x) GPB_BOUND_16(d, x), GPB_BOUND_16(d, x + 16)
 
-/* d (+)= A[64 x 16] B[16 x N], FP16 or BF16 to FP32, by a warpgroup; thread t holds rows t / 32 * 16 + t % 32 / 4 (d[4x], d[4x + 1]) and 8 below
-   (d[4x + 2], d[4x + 3]), columns 8x + t % 4 * 2 and the next. add == 0: d is overwritten. */
+/* d (+)= A[64 x 16] B[16 x N], FP16 or BF16 to FP32, by a warpgroup. Thread t holds rows t / 32 * 16 + t % 32
+   / 4 (d[4x], d[4x + 1]) and 8 below (d[4x + 2], d[4x + 3]), columns 8x + t % 4 * 2 and the next. add == 0: d
+   is overwritten. */
 template <int N> struct gpb_wgmma;
 #define GPB_WGMMA_64(name, type)                                                                                                   \
     static __device__ __forceinline__ void name(float (&d)[32], unsigned a, unsigned b, int add)                                   \
@@ -127,8 +133,8 @@ template <int N> struct gpb_wgmma;
 template <> struct gpb_wgmma<64> {
     GPB_WGMMA_64(fp16, "f16")
     GPB_WGMMA_64(bf16, "bf16")
-    /* TF32, 8 k, the lower 13 bits of a number ignored. A from registers: thread t holds rows t / 32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below
-       (a[1], a[3]), k t % 4 and 4 on. */
+    /* TF32, 8 k. The lower 13 bits of a number are ignored. A comes from registers: thread t holds rows t /
+       32 * 16 + t % 32 / 4 (a[0], a[2]) and 8 below (a[1], a[3]), at k t % 4 and k t % 4 + 4. */
     static __device__ __forceinline__ void tf32(float (&d)[32], const unsigned (&a)[4], unsigned b, int add)
     {
         asm volatile("{\n.reg .pred p;\n.reg .b32 upper;\n.reg .b64 b;\nsetp.ne.b32 p, %37, 0;\nmov.b32 upper, " GPB_WGMMA_UPPER_128

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_sreduce: the parts of a product whose k was cut, added up, then alpha and beta. Parts lie densely, so outputs are walked as one array. With
-   few parts a thread takes one output; with many, eight groups of threads take a stretch of the parts each, and their sums are added by pairs. The
-   order depends on the number of parts alone: the same bits every time. */
+/* gpb_sreduce adds up the parts of a product whose k was cut, then applies alpha and beta. Each part is one
+   dense array, so outputs are walked as one array. With few parts a thread computes one output. With many,
+   eight groups of threads each take a range of the parts, and their sums are added in pairs. The order
+   depends only on the number of parts, so the bits are always the same. */
 #ifndef GPB_REDUCE_CUH
 #define GPB_REDUCE_CUH
 
@@ -10,9 +11,9 @@
 constexpr int GPB_REDUCE_GROUPS = GPB_REDUCE_THREADS / GPB_REDUCE_FEW;
 static_assert(GPB_REDUCE_GROUPS == 8, "added up by pairs");
 
-/* The parts from `from` to `to` of one output, eight at a time, added by pairs: each is the sum of many products by now, and 16 of them
-   added up one after the other were off by as much as those. Loads of all eight are under way at once. Of four running sums the
-   compiler kept two or three. */
+/* The sum of parts `from` to `to` of one output, eight at a time and in pairs. Each part is the sum of many
+   products, so a chain of 16 additions would lose as much accuracy as the parts themselves did. All eight
+   loads are in flight at once; with four running sums the compiler kept only two or three. */
 template <class T> static __device__ __forceinline__ T gpb_sum_parts(const T *part, int64_t size, unsigned from, unsigned to, bool there)
 {
     T sum = T();

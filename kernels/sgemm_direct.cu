@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: FP32's accuracy from TF32 tensor cores for thin and flat products, operands cut on their way. */
+/* Image: FP32's accuracy from TF32 tensor cores for thin and flat products, which slice their operands
+   themselves. */
 #include "kernels/sliced/direct.cuh"
 
 #define GPB_MINE_sgemm_direct ~, KEEP

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: steps 20 to 25, the FP32 kernels of every day. */
+/* Image: steps 20 to 25, the general FP32 kernels. */
 #define GPB_MINE_sgemm_ffma ~, KEEP
 #include "kernels/ffma/ffma.cuh"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: the SLICED kernels for tensor cores from sm_80 on (mma.sync). Their operands are made by gpb_sslice of another image. */
+/* Image: the SLICED kernels for tensor cores from sm_80 on (mma.sync). gpb_sslice of another image makes
+   their operands. */
 #include "kernels/sliced/mma.cuh"
 
 #define GPB_MINE_sgemm_mma ~, KEEP

@@ -3,8 +3,8 @@
 #define GPB_MINE_sgemm_shapes ~, KEEP
 #include "kernels/shapes/steps.cuh"
 
-/* Blocks that a multiprocessor should hold at once: as many as its shared memory has room for (227 KB, and 1 KB more a block), with 128
-   registers a thread at least. */
+/* How many blocks a multiprocessor should hold: as many as fit its shared memory (227 KB, and 1 KB more a
+   block), with at least 128 registers a thread. */
 #define GPB_SHAPES_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define GPB_SHAPES_BLOCKS(threads, smem) GPB_SHAPES_LESS(227000 / ((smem) + 1100), 512 / (threads))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: the SLICED kernels of Hopper's tensor cores, and what makes their operands. */
+/* Image: the SLICED kernels for Hopper's tensor cores, and the slicers that read an operand once. */
 #include "kernels/sliced/gemm.cuh"
 #include "kernels/sliced/slices_sm90.cuh"
 
@@ -25,7 +25,7 @@
             else gpb_slice_held<2, octets, cluster>(x, g.k, g.flagged, strip, l);                                      \
         });                                                                                                            \
     })
-/* Blocks that a multiprocessor should hold: by the registers that so many octets a thread take. */
+/* How many blocks a multiprocessor should hold, by the registers that this many octets a thread need. */
 #define GPB_SLICER_BLOCKS(octets) ((octets) <= 4 ? 4 : (octets) <= 5 ? 3 : 2)
 #include "kernels/slicer.def"
 #undef SLICER

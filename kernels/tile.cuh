@@ -8,32 +8,34 @@
 #include "kernels/names.h"
 #include "kernels/ptx.cuh"
 
-/* One tile of one batch member, elements of type T, as every kernel's body sees it. It has only what the main loop needs, because
-   registers are dear. k >= 1. */
+/* One tile of one batch member, elements of type T, as every kernel's body sees it. It holds only what the
+   main loop needs, because registers are scarce. k >= 1. */
 template <class T> struct gpb_tile {
-    const gpb_gemm_args &g;                /* in the constant bank: sizes and strides cost no registers */
-    unsigned z;                            /* the member, or part z % splits of member z / splits */
-    int64_t i0, j0, k;                     /* this tile's first row and column of C; depth, 0 if alpha is 0 */
-    const T *a, *b;                        /* the member's operands, where the part begins */
+    const gpb_gemm_args &g;                /* in the constant bank, so sizes and strides need no registers */
+    unsigned z;  /* the member; with split-K, part z % splits of member z / splits */
+    int64_t i0, j0, k;  /* the tile's first row and column of C; its depth, 0 if alpha is 0 */
+    const T *a, *b;                        /* the member's operands, from the first k of the part on */
 };
 
-/* Rows of tiles that are walked together: neighbouring blocks then share panels of A and of B in the level-2 cache. */
+/* Tiles are walked in groups of this many rows of tiles, so that neighbouring blocks share panels of A and B
+   in the level-2 cache. */
 constexpr unsigned GPB_TILE_GROUP = 8;
 
-/* p, known to the compiler to be an address of global memory: what comes out of the argument block could be of any kind. */
+/* Tells the compiler that p is an address of global memory. An address from the argument block could be of
+   any kind. */
 template <class T> static __device__ __forceinline__ T *gpb_global(T *p)
 {
     __builtin_assume(__isGlobal(p));
     return p;
 }
 
-/* First row and column of this block's tile. Steps with many results a thread call it again for their epilogue instead of
-   keeping it. */
+/* First row and column of this block's tile. Kernels with many results a thread compute it again for their
+   epilogue instead of keeping it in registers. */
 struct gpb_origin {
     int64_t i0, j0;
 };
 
-/* Of tile `number`, in the order in which tiles are walked. */
+/* The origin of tile `number`, in the order in which tiles are walked. */
 template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_at(unsigned number, unsigned tiles_m, unsigned tiles_n)
 {
     const unsigned group = number / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
@@ -47,7 +49,7 @@ template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origi
     return gpb_origin_at<BM, BN>(gpb_block(), tiles_m, gridDim.x / tiles_m);
 }
 
-/* Parts that k is cut into. */
+/* The number of parts into which k is cut. */
 static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
 {
     const int64_t splits = gpb_fresh(g.splits);
@@ -61,7 +63,7 @@ static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g
     int64_t k = gpb_scalar<T>::is_zero(g.alpha) ? 0 : gpb_fresh(g.k);
     const T *a = g.items ? (const T *)g.items[l].a : (const T *)g.a + l * g.stride_a;
     const T *b = g.items ? (const T *)g.items[l].b : (const T *)g.b + l * g.stride_b;
-    if (splits > 1) {                      /* whole k tiles to each part; the last may have less, or nothing */
+    if (splits > 1) {                      /* each part gets whole k tiles; the last may get fewer, or none */
         const int64_t depth = ((k + BK - 1) / BK + splits - 1) / splits * BK, p = z % splits * depth;
         a += p * g.csa;
         b += p * g.rsb;
@@ -75,7 +77,8 @@ template <class T, int BM, int BN, int BK> static __device__ __forceinline__ gpb
     return gpb_tile_at<T, BK>(g, z, gpb_origin_of<BM, BN>(g));
 }
 
-/* True if the tile there is this kernel's business: without guard words each is, with them those at g.level or above. */
+/* True if this kernel is to compute the tile there: always without guard words, with them if the tile is at
+   g.level or above. */
 static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, unsigned l, const gpb_origin &at)
 {
     return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / GPB_GUARD], g.epoch_a) >= g.level
@@ -87,7 +90,7 @@ template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(cons
     return !g.guard_a || gpb_wanted_at(g, l, gpb_origin_of<BM, BN>(g));
 }
 
-/* K tiles, BK deep, of the product: 32 bits count further than any memory reaches. */
+/* The number of k tiles, BK deep. 32 bits suffice for any memory. */
 template <int BK, class T>
 static __device__ __forceinline__ unsigned gpb_k_tiles(const gpb_tile<T> &t) { return (unsigned)((t.k + BK - 1) / BK); }
 
@@ -107,7 +110,7 @@ template <class T> static __device__ __forceinline__ bool gpb_is_aligned(const T
 template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of(const gpb_tile<T> &t)
 {
     const unsigned splits = gpb_splits_of(t.g);
-    if (splits > 1) {                      /* raw, to the parts */
+    if (splits > 1) {                      /* raw, as one of the parts */
         T *part = (T *)t.g.partials + t.z * (t.g.m * t.g.n);
         return { gpb_global(part), t.g.m, t.g.n, t.g.m, gpb_scalar<T>::of({ 1, 0 }), gpb_scalar<T>::of({ 0, 0 }), gpb_is_aligned(part, t.g.m) };
     }
@@ -117,7 +120,7 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
              gpb_is_aligned(c, t.g.ldc) };
 }
 
-/* The tile's part of C = beta C, where k == 0 leaves nothing to multiply. */
+/* C = beta C for one tile, because with k == 0 there is nothing to multiply. */
 template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_tile_scale(const gpb_tile<T> &t)
 {
     const gpb_target<T> to = gpb_target_of(t);
@@ -128,7 +131,8 @@ template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_ti
     }
 }
 
-/* The body of every GEMM kernel: STEP computes this block's tile of each batch member, or part of one, that falls to it. */
+/* The body of every GEMM kernel. STEP computes this block's tile of each batch member, or the part of it,
+   that belongs to this block. */
 template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &)>
 static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Global to shared memory: any strides with guards, or padded operands 16 bytes at a time. No index leaves an operand's own
-   memory: what the guards refuse is not read. */
+/* Copies from global to shared memory: with any strides and guards, or of padded operands 16 bytes at a time.
+   Elements that the guards exclude are not read, so no address lies outside an operand's memory. */
 #ifndef GPB_TILE_LOAD_CUH
 #define GPB_TILE_LOAD_CUH
 
 #include "kernels/tile.cuh"
 
-/* to[row + col*LD] = from[row*rs + col*cs] for ROWS x COLS elements; zero outside rows x cols. Neighbouring threads walk
-   whichever dimension is contiguous in memory. With an odd LD neither way of storing meets a bank conflict. */
+/* to[row + col*LD] = from[row*rs + col*cs] for ROWS x COLS elements, and zero outside rows x cols.
+   Neighbouring threads walk along the dimension that is contiguous in memory. If LD is odd, neither direction
+   causes bank conflicts. */
 template <int ROWS, int COLS, int LD, int THREADS, class T>
 static __device__ __forceinline__ void gpb_load_strided(T *to, const T *from, int64_t rs, int64_t cs, int64_t rows, int64_t cols)
 {
@@ -26,7 +27,7 @@ static __device__ __forceinline__ void gpb_load_strided(T *to, const T *from, in
     }
 }
 
-/* The guarded tiles of op(A) and op(B) at depth p: as[i + q*LDA], bs[q + j*LDB]. */
+/* The guarded tiles of op(A) and op(B) from depth p on: as[i + q*LDA], bs[q + j*LDB]. */
 template <int BM, int BK, int LDA, int THREADS, class T>
 static __device__ __forceinline__ void gpb_load_a(T *as, const gpb_tile<T> &t, int64_t p)
 {
@@ -39,13 +40,16 @@ static __device__ __forceinline__ void gpb_load_b(T *bs, const gpb_tile<T> &t, i
     gpb_load_strided<BK, BN, LDB, THREADS>(bs, t.b + p * t.g.rsb + t.j0 * t.g.csb, t.g.rsb, t.g.csb, t.k - p, t.g.n - t.j0);
 }
 
-/* How threads share a padded tile, ROWS (contiguous in memory) x COLS, in vectors of V rows. A column gets as many threads as there
-   are loads for, because most of a thread's loads then lie in one column, at offsets known to the compiler; but two threads at
-   least, which load a whole sector. */
+/* How threads share a padded tile of ROWS (contiguous in memory) x COLS, in vectors of V rows. A column is
+   loaded by as many threads as a thread has loads, because then most loads of a thread lie in one column at
+   offsets that are compile-time constants. But at least two threads load a column, so that a whole sector is
+   loaded. */
 template <int ROWS, int COLS, int THREADS, int V = 4> struct gpb_load_map {
     static constexpr int VECTORS = ROWS / V, COUNT = VECTORS * COLS / THREADS;
-    static constexpr int LANES = VECTORS / COUNT >= 2 ? VECTORS / COUNT : VECTORS >= 2 ? 2 : 1;     /* threads to a column */
-    static constexpr int DOWN = VECTORS / LANES, ACROSS = COUNT / DOWN;                             /* loads of a thread */
+    /* threads per column */
+    static constexpr int LANES = VECTORS / COUNT >= 2 ? VECTORS / COUNT : VECTORS >= 2 ? 2 : 1;
+    /* loads per thread */
+    static constexpr int DOWN = VECTORS / LANES, ACROSS = COUNT / DOWN;
     static constexpr int ROW_STEP = LANES * V, COL_STEP = THREADS / LANES;
     static_assert(COUNT * THREADS == VECTORS * COLS && DOWN * LANES == VECTORS && ACROSS * DOWN == COUNT && COL_STEP * ACROSS == COLS,
                   "threads must share the tile evenly");
@@ -55,12 +59,12 @@ template <int ROWS, int COLS, int THREADS, int V = 4> struct gpb_load_map {
     static __device__ __forceinline__ int col() { return threadIdx.x / LANES; }
 };
 
-/* A padded tile on its way: fetched into registers now, put into shared memory later. */
+/* A padded tile in registers: fetched now, put into shared memory later. */
 template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : gpb_load_map<ROWS, COLS, THREADS, GPB_VECTOR<T>> {
     using map = gpb_load_map<ROWS, COLS, THREADS, GPB_VECTOR<T>>;
     gpb_vector<T> held[map::ACROSS][map::DOWN];
 
-    /* from: this thread's own first element, see row() and col(). */
+    /* from: this thread's first element, see row() and col(). */
     __device__ __forceinline__ void fetch(const T *from, int64_t ld)
     {
 #pragma unroll
@@ -81,7 +85,7 @@ template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : g
                 *(gpb_vector<T> *)(to + x * map::ROW_STEP + y * map::COL_STEP * LD) = held[y][x];
     }
 
-    /* to[offset(row) + col]: transposed; OFFSET tells where a row begins. */
+    /* to[offset(row) + col], so transposed. OFFSET tells where a row begins. */
     template <int (*OFFSET)(int)> __device__ __forceinline__ void put_transposed(T *to) const
     {
         to += OFFSET(map::row()) + map::col();
@@ -97,9 +101,9 @@ template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : g
     }
 };
 
-/* Where row p of a transposed tile of COLS columns begins. PLAIN: densely. SKEWED: each four rows lie 16 floats further on, so
-   that the two threads that hold neighbouring fours of a column, and their 15 neighbours, store to different banks; rows stay
-   aligned to 16 bytes. */
+/* Where row p of a transposed tile of COLS columns begins. PLAIN: rows follow each other. SKEWED: each group
+   of four rows is shifted by 16 floats. Then the two threads that hold neighbouring fours of a column, and
+   their 15 neighbours, store to different banks. Rows stay aligned to 16 bytes. */
 template <int COLS> static __device__ __forceinline__ constexpr int gpb_plain(int p) { return p * COLS; }
 template <int COLS> static __device__ __forceinline__ constexpr int gpb_skewed(int p) { return p * COLS + p / 4 * 16; }
 

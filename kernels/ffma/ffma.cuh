@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The FP32 kernels of every day: no packing, any strides; cp.async through a ring of STAGES k tiles, one barrier a k tile, fragments double
-   buffered across it. */
+/* The general FP32 kernels. They pack nothing and take any strides. cp.async fills a ring of STAGES k tiles,
+   with one barrier for each k tile. Fragments are double buffered across the barrier. */
 #ifndef GPB_FFMA_FFMA_CUH
 #define GPB_FFMA_FFMA_CUH
 
@@ -11,22 +11,25 @@
 template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape {
     using layout = gpb_thread_layout<BM, BN, THREADS>;
     static constexpr int LDA = gpb_operand_ld<BM>, LDB = gpb_operand_ld<BN>, TILE_A = BK * LDA, STAGE = TILE_A + BK * LDB;
-    static constexpr int SHARE = BK / layout::GROUPS;  /* q of a k tile that a group takes */
-    /* A q's reads of fragments stand behind its FMAs, not before them, and nothing is moved across one place in a k tile. `ffma` on an H200,
-       multiples of cuBLAS without and with it: operands copied 4 bytes at a time 0.99 and 1.03 (NT), 1.08 and 1.11 (NN), 1.16 and 1.19 (TN)
-       at 3135; 16 bytes at a time 1.06 and 1.02 (NT at 4096). `ffma_paired` 1.00 and 1.07 (NN at 1022), 1.02 and 1.08 (TN at 1024); the other
-       kernels of 8 x 8 results do without, unmeasured. */
+    static constexpr int SHARE = BK / layout::GROUPS;  /* q of a k tile that one group takes */
+    /* If true, the FMAs of a q stand before the reads of the next fragments, and nothing is moved across one
+       place in a k tile. `ffma` on an H200, multiples of cuBLAS without and with it: operands copied 4 bytes
+       at a time 0.99 and 1.03 (NT), 1.08 and 1.11 (NN), 1.16 and 1.19 (TN) at 3135; 16 bytes at a time 1.06
+       and 1.02 (NT at 4096). `ffma_paired`: 1.00 and 1.07 (NN at 1022), 1.02 and 1.08 (TN at 1024). The other
+       kernels with 8 x 8 results do without it and were not measured. */
     template <gpb_copy_mode MODE_A, gpb_copy_mode MODE_B> static constexpr bool LATE
         = (layout::TN == 16 || layout::GROUPS == 2) && MODE_A != GPB_MN_VEC4 && MODE_B != GPB_MN_VEC4;
-    /* Copies are started every so many q. All at once would hold up the reads of fragments (4 to 7 TFLOP/s), but the compiler puts three
-       empty slots before each burst: measured, one at a time is 2 % better for 8 x 16 results a thread, two for 8 x 8. */
+    /* Copies are started every BURST q. All of them at once would delay the reads of fragments (4 to 7
+       TFLOP/s), but the compiler puts three empty slots before each burst. Measured: one copy at a time is
+       2 % better for 8 x 16 results a thread, two for 8 x 8. */
     static constexpr int BURST = layout::TN == 16 ? 1 : 2;
     static constexpr int RING = STAGES * STAGE, ROOM = layout::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
     static_assert(layout::MEMBERS / 32 * gpb_round_floats<layout> <= FLOATS, "gpb_store_tile's room");
     static_assert(SHARE % 2 == 0 && SHARE * layout::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
 };
 
-/* acc = the tile's product. CHAIN > 0: sums of so many k tiles each are added up, instead of one chain of additions for all of k. */
+/* acc = the tile's product. CHAIN > 0: sums of CHAIN k tiles each are added up. CHAIN == 0: one chain of
+   additions for all of k. */
 template <gpb_copy_mode MODE_A, gpb_copy_mode MODE_B, int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
 static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_operand_view &side_a, const gpb_operand_view &side_b,
                                                      unsigned k_tiles, unsigned first)
@@ -54,7 +57,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     auto next_k_tile = [&]() __attribute__((always_inline)) {
         gpb_cp_async_commit();
         gpb_cp_async_wait<STAGES - 2>();
-        __syncthreads();                   /* the next k tile is whole, and nobody reads this one any more */
+        __syncthreads();  /* the next k tile is complete, and no thread reads this one any more */
         later = at + now * 4;
         now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
     };
@@ -67,7 +70,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
     gpb_read4<TN / 4, layout::STEP_N>(b[0], bs);
 #pragma unroll 1
     for (unsigned left = k_tiles; left; left--) {
-        if (left < STAGES)                 /* the k tile STAGES - 1 further on does not exist */
+        if (left < STAGES)                 /* there is no k tile STAGES - 1 further on */
             in_a.within = in_b.within = 0;
 #pragma unroll
         for (int q = 0; q < SHARE; q++) {
@@ -92,7 +95,8 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
             if (left == 1 || (k_tiles - left) % CHAIN == CHAIN - 1)
                 gpb_move_sum(total, acc);
     }
-    if constexpr (LATE) {                  /* never used: so that the last round has its last reads, too, and is like any other */
+    /* Never used. They keep the last round's reads, so that all rounds are alike. */
+    if constexpr (LATE) {
         gpb_pin(a[0]);
         gpb_pin(b[0]);
     }
@@ -100,7 +104,7 @@ static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float
         gpb_move_sum(acc, total);
 }
 
-/* A tile, or a part of its k. CHAIN: see gpb_ffma_loop. */
+/* Computes a tile, or a part of its k. CHAIN: see gpb_ffma_loop. */
 template <int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS>
 static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile<float> &t, const gpb_piece &piece)
 {
@@ -123,20 +127,20 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile<float> &t, c
     }
     if (layout::GROUPS > 1)
         gpb_gather_groups<layout::GROUPS, layout::MEMBERS>(acc, ring);
-    __syncthreads();                       /* nobody reads the ring any more */
+    __syncthreads();                       /* no thread reads the ring any more */
     if (piece.parts > 1 && !gpb_join_parts<BM, BN, layout>(t.g, piece, acc)) return;
     if (layout::group() == 0)
         gpb_store_tile<BM, BN, layout>(t.g, piece, ring, acc);
 }
 
-/* One chain of FMAs a result. */
+/* One chain of FMAs for each result. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_ffma(const gpb_tile<float> &t, const gpb_piece &piece)
 {
     gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);
 }
 
-/* The same: rows of gemm.def with other tiles. */
+/* The same for other rows of gemm.def, which have other tiles. */
 #define GPB_FFMA_ALSO(name)                                                    \
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
     static __device__ __forceinline__ void name(const gpb_tile<float> &t, const gpb_piece &piece)                       \
@@ -149,7 +153,8 @@ GPB_FFMA_ALSO(gpb_ffma_grouped)
 GPB_FFMA_ALSO(gpb_ffma_tall)
 #undef GPB_FFMA_ALSO
 
-/* Sums of 64 k each, added up: the fallback for tensor-core kernels that do the same, where k is large. */
+/* Sums of 64 k each, added up. The fallback for tensor-core kernels, which sum in the same way where k is
+   large. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_ffma_blocked(const gpb_tile<float> &t, const gpb_piece &piece)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* One operand on its way into shared memory, k tile by k tile, by cp.async: EDGE rows of op(A) or columns of op(B), BK deep, to
-   to[place + q*LD]. Any strides, any alignment, nothing is packed beforehand. */
+/* Copies one operand into shared memory by cp.async, k tile by k tile: EDGE rows of op(A), or columns of
+   op(B), BK deep, to to[place + q*LD]. Any strides, any alignment, and nothing is packed before. */
 #ifndef GPB_FFMA_OPERAND_COPY_CUH
 #define GPB_FFMA_OPERAND_COPY_CUH
 
 #include "kernels/ffma/ptx_ffma.cuh"
 #include "kernels/tile.cuh"
 
-/* How a k tile is copied. MN_VEC4: 16 bytes along the edge, for operands that are contiguous and aligned there. MN_SCALAR: 4 bytes along the edge.
-   K_MAJOR: 4 bytes along k, transposed on the way. */
+/* How a k tile is copied.
+   MN_VEC4    16 bytes along the edge, for operands that are contiguous and aligned there
+   MN_SCALAR  4 bytes along the edge
+   K_MAJOR    4 bytes along k, transposed on the way */
 enum gpb_copy_mode { GPB_MN_VEC4, GPB_MN_SCALAR, GPB_K_MAJOR };
 
-/* An operand as a tile sees it: strides along the edge and along k; rows (or columns) that are within the matrix, at most EDGE matter. */
+/* An operand as a tile sees it: its strides along the edge and along k, and how many rows (or columns) lie
+   within the matrix. Only the first EDGE of them matter. */
 struct gpb_operand_view {
     const float *base;
     const int64_t &stride_mn, &stride_k;
@@ -26,23 +29,24 @@ template <int EDGE> static __device__ __forceinline__ gpb_copy_mode gpb_copy_mod
     return aligned && (s.edge >= EDGE || s.edge % 4 == 0) ? GPB_MN_VEC4 : GPB_MN_SCALAR;
 }
 
-/* Floats from one q to the next in shared memory. 4 more than the edge: eight threads side by side in k, and four such groups along the
-   edge, store to 32 different banks; 16-byte reads stay aligned. */
+/* Floats from one q to the next in shared memory. 4 more than the edge, so that eight threads side by side in
+   k, and four such groups along the edge, store to 32 different banks, and 16-byte reads stay aligned. */
 template <int EDGE> constexpr int gpb_operand_ld = EDGE + 4;
 
 template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_copy {
     static constexpr int LD = gpb_operand_ld<EDGE>;
-    /* Threads lie LANES along the edge (K_MAJOR: along k) and STEP across. A k tile takes PASSES of them, each ROWS copies a thread, LANES
-       apart, which are constants of the instructions. */
+    /* LANES threads lie along the edge (K_MAJOR: along k) and STEP across. They copy a k tile in PASSES, with
+       ROWS copies a thread in each. These copies are LANES apart, which is a constant of the instructions. */
     static constexpr int LANES = MODE == GPB_MN_VEC4 ? EDGE / 4 : MODE == GPB_MN_SCALAR ? 32 : 8, STEP = THREADS / LANES;
     static constexpr int ROWS = MODE == GPB_MN_VEC4 ? 1 : (MODE == GPB_MN_SCALAR ? EDGE : BK) / LANES;
     static constexpr int PASSES = ((MODE == GPB_K_MAJOR ? EDGE : BK) + STEP - 1) / STEP, COPIES = ROWS * PASSES;
     static_assert(THREADS % LANES == 0 && COPIES <= 32, "threads must share the k tile evenly");
 
     const gpb_operand_view &side;
-    const float *from;                     /* this thread's next pass */
-    unsigned within;                       /* bit x is set where copy x (MN_SCALAR: of a pass) is within the matrix and the k tile */
-    unsigned to;                           /* this thread's first float of a buffer, in bytes */
+    const float *from;                     /* this thread's first element of the next pass */
+    /* Bit x is set if copy x (MN_SCALAR: of a pass) is within the matrix and the k tile. */
+    unsigned within;
+    unsigned to;                           /* this thread's first float in a buffer, in bytes */
 
     __device__ __forceinline__ gpb_operand_copy(const gpb_operand_view &side) : side(side)
     {
@@ -56,7 +60,7 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
             within |= (unsigned)(row + x * (MODE == GPB_K_MAJOR ? STEP : LANES) < side.edge && q < BK) << x;
     }
 
-    /* The first k tile, of which `depth` are within k: the rest is zero. */
+    /* Copies the first k tile, which has `depth` k. The rest of it is zero. */
     __device__ __forceinline__ void first(float *buffer, unsigned depth)
     {
 #pragma unroll 1
@@ -70,7 +74,8 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
         from += depth * side.stride_k;
     }
 
-    /* Part `number` of PARTS of a whole k tile, to the buffer at that address. The parts of a k tile are asked for in order, each once. */
+    /* Copies part `number` of PARTS of a whole k tile to the buffer at that address. The parts of a k tile
+       are asked for in order, each once. */
     template <int PARTS> __device__ __forceinline__ void part(unsigned buffer, int number)
     {
 #pragma unroll

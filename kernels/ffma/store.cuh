@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A tile's results to C: four rows at a time where C allows it, else by way of shared memory, so that a warp always writes whole lines. Of
-   the old C four columns are loaded before they are stored: the compiler, which cannot know that stores go elsewhere, would wait for each
-   load by itself. */
+/* Stores a tile's results to C: four rows at a time if C's alignment allows it, else through shared memory,
+   so that a warp always writes whole lines. Four columns of the old C are loaded before any is stored,
+   because the compiler cannot know that stores do not alias them and would wait for each load separately. */
 #ifndef GPB_FFMA_STORE_CUH
 #define GPB_FFMA_STORE_CUH
 
 #include "kernels/epilogue.cuh"
 #include "kernels/ffma/streamk.cuh"
 
-/* One round of a warp: WM rows, STEP_N columns. */
+/* One round of a warp: WM rows by STEP_N columns. */
 template <class layout> constexpr int gpb_round_ld = layout::WM + 4;
 template <class layout> constexpr int gpb_round_floats = gpb_round_ld<layout> * layout::STEP_N;
 
-/* Columns g*STEP_N .. of the warp's part, through `room` (gpb_round_floats, the warp's own). c: C of the warp's origin; rows, cols: what
-   of it is within C. Neighbours in a warp write neighbouring rows; straight from the registers they would write 4 bytes of each 16. */
+/* Stores columns g*STEP_N .. of the warp's part through `room`, which are gpb_round_floats of the warp's own.
+   c is C at the warp's first row and column. rows, cols: how much of it is within C. Neighbours in a warp
+   write neighbouring rows. Straight from the registers they would write 4 bytes of each 16. */
 template <class layout>
 static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &to, float *room, const float (&acc)[layout::TN][layout::TM], int g,
                                                        float *c, int rows, int cols)
@@ -48,7 +49,7 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &
     }
 }
 
-/* `ring` has a round's floats for each warp, and nobody else uses it any more. */
+/* `ring` has a round's floats for each warp, and no thread uses it any more. */
 template <int BM, int BN, class layout>
 static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, const gpb_piece &piece, float *ring,
                                                       const float (&acc)[layout::TN][layout::TM])

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread block computes: pieces, one after the other. Ordinarily its tile of each batch member, or of each part of one, that falls
-   to it. Or, where tiles do not fill whole rounds of the GPU: the first blocks, `streamk_blocks`, share out the k of the first `streamk_tiles` tiles (one
-   round and the rest) so that each has as many k tiles as any other; a tile's k is then cut wherever one block's k tiles end. Blocks that
-   follow take a whole tile each, a number of whole rounds. They come first, so that adding up parts holds up nobody but them.
-   Nothing waits for another block, and nothing depends on timing: the same call, the same bits. */
+/* What a thread block computes: pieces, one after another.
+
+   Usually these are its tile of each batch member, or of each part of a member's k, that belong to the block.
+   With Stream-K, where tiles do not fill whole rounds of the GPU, the first `streamk_blocks` blocks divide
+   the k of the first `streamk_tiles` tiles (one round and the rest) so that all get as many k tiles. A tile's
+   k is then cut wherever one block's k tiles end. The blocks behind these take a whole tile each, in whole
+   rounds. The Stream-K blocks come first, so that adding up parts delays nobody else.
+
+   No block waits for another, and nothing depends on timing: the same call gives the same bits. */
 #ifndef GPB_FFMA_STREAMK_CUH
 #define GPB_FFMA_STREAMK_CUH
 
 #include "kernels/ffma/thread_layout.cuh"
 #include "kernels/tile.cuh"
 
-/* One piece. In shared memory: the epilogue needs it again, and registers are dear. */
+/* One piece. It lies in shared memory, because the epilogue needs it again and registers are scarce. */
 struct gpb_piece {
-    unsigned z, tile;                      /* as in gpb_tile; number of the tile, as tiles are walked */
-    unsigned from, to;                     /* of its k tiles, where there are parts */
-    unsigned part, parts;                  /* number of this part of the tile's k, of so many; 1: all of it */
-    unsigned first_block;                  /* who has part 0 */
-    bool last;                             /* this block's */
+    unsigned z, tile;                      /* as in gpb_tile; the tile's number in the order of tiles */
+    unsigned from, to;                     /* its k tiles, if there are several parts */
+    unsigned part, parts;  /* number of this part of the tile's k, and of how many. 1: all of k */
+    unsigned first_block;                  /* the block that has part 0 */
+    bool last;                             /* this block's last piece */
 };
 
 template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_n(const gpb_gemm_args &g)
@@ -32,7 +36,8 @@ template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origi
     return gpb_origin_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
 }
 
-/* This block's next piece; its first where `before` is false. By one thread. A block has a piece at least. */
+/* This block's next piece, or its first if `before` is false. For one thread. A block has at least one
+   piece. */
 template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gpb_piece &p, bool before)
 {
     const unsigned block = blockIdx.x;
@@ -48,10 +53,11 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_nex
         const unsigned k_tiles = (unsigned)((g.k + BK - 1) / BK);
         const uint64_t all = (uint64_t)g.streamk_tiles * k_tiles, end = (block + 1) * all / g.streamk_blocks;
         number = before ? p.z * tiles + p.tile + 1 : (unsigned)(block * all / g.streamk_blocks / k_tiles);
-        const uint64_t start = (uint64_t)number * k_tiles;             /* of this tile's k tiles among all */
+        const uint64_t start = (uint64_t)number * k_tiles;             /* of this tile among all k tiles */
         p.from = before ? 0 : (unsigned)(block * all / g.streamk_blocks - start);
         p.to = (unsigned)min(end - start, (uint64_t)k_tiles);
-        p.first_block = (unsigned)(((start + 1) * g.streamk_blocks - 1) / all);  /* the last whose k tiles begin at `start` or before */
+        /* The last block whose k tiles begin at `start` or before. */
+        p.first_block = (unsigned)(((start + 1) * g.streamk_blocks - 1) / all);
         p.parts = (unsigned)(((start + k_tiles) * g.streamk_blocks - 1) / all) - p.first_block + 1;
         p.part = block - p.first_block;
         p.last = start + p.to == end;
@@ -59,7 +65,7 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_nex
     p.z = number / tiles, p.tile = number % tiles;
 }
 
-/* The tile of a piece, less what of its k falls to others. What k has beyond whole k tiles comes first. */
+/* The tile of a piece, without the k that belongs to other blocks. The k beyond whole k tiles comes first. */
 template <class T, int BK>
 static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_origin &at)
 {
@@ -73,7 +79,7 @@ static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g
     return t;
 }
 
-/* gpb_each_member for steps that can do with parts of a tile's k. */
+/* gpb_each_member for steps that can compute a part of a tile's k. */
 template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &, const gpb_piece &)>
 static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
 {
@@ -95,11 +101,11 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
     }
 }
 
-/* acc = a part, or acc += a part: as gpb_join_parts leaves it. */
+/* acc = a part, or acc += a part, as gpb_join_parts stores it. */
 template <bool FIRST, int MEMBERS, int TM, int TN>
 static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const float2 *from)
 {
-    constexpr int PAIRS = TM * TN / 2, FEW = 16;                       /* on their way at once: there are registers for no more */
+    constexpr int PAIRS = TM * TN / 2, FEW = 16;  /* in flight at once; there are no registers for more */
 #pragma unroll
     for (int x0 = 0; x0 < PAIRS; x0 += FEW) {
         float v[2 * FEW];
@@ -117,15 +123,17 @@ static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const
     }
 }
 
-/* Adds up a tile's parts. True in the last block to finish one: it then has the sum of all, in the order of k. acc: of the threads of group
-   0. Sums are stored in pairs, the odd row's first, although any order would do: it makes the compiler keep them in aligned pairs of
-   registers all along, each in the bank that its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Left
-   to itself it now and then puts all of them into the factor's bank, and the loop takes half as long again. */
+/* Adds up a tile's parts. Returns true in the last block to finish one, and acc of group 0 is then the sum of
+   all parts in the order of k. Sums are stored in pairs, the odd row first. Any order would do, but this one
+   makes the compiler keep them in aligned pairs of registers all along, each in the bank that its factor out
+   of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the compiler now and
+   then puts all of them into the factor's bank, and the loop takes half as long again. */
 template <int BM, int BN, class layout>
 static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p, float (&acc)[layout::TN][layout::TM])
 {
     constexpr int TM = layout::TM, PAIRS = layout::TN * TM / 2;
-    /* A block has at most one part 0 of several, and one part of another number: places 2 * block + 1 and 2 * block. */
+    /* A block has at most one part 0 of several parts, and one part of another number: places 2 * block + 1
+       and 2 * block. */
     float2 *const first = (float2 *)g.partials + (int64_t)p.first_block * (BM * BN) + layout::member();
     auto place = [&](unsigned part) { return first + (int64_t)part * (BM * BN) + (part ? 0 : BM * BN / 2); };
     if (layout::group() == 0) {

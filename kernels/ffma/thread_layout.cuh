@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* How a thread block's threads share its tile, and what each does with its part of one q. */
+/* How a block's threads share its tile, and what each does with its part of one q. */
 #ifndef GPB_FFMA_THREAD_LAYOUT_CUH
 #define GPB_FFMA_THREAD_LAYOUT_CUH
 
 #include "kernels/ptx.cuh"
 
-/* TM x TN results a thread, in groups of 4 x 4; 8 x 4 lanes a warp, so that a warp's tile is one rectangle and its 32 threads read only WM
-   + WN floats for each q. 8 x 16 results where the tile has so many, else 8 x 8: fewer would make reads of shared memory the bound. Where
-   that leaves threads over, the block is GROUPS copies of the tile's threads, and each takes its share of the q of a k tile. */
+/* A thread has TM x TN results in groups of 4 x 4. A warp has 8 x 4 threads, so its tile is one rectangle and
+   its 32 threads read only WM + WN floats for each q. 8 x 16 results if the tile has so many, else 8 x 8,
+   because with fewer the reads of shared memory would be the limit. If threads are left over, the block has
+   GROUPS copies of the tile's threads, and each takes its share of the q of a k tile. */
 template <int BM, int BN, int THREADS> struct gpb_thread_layout {
     static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
     static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
@@ -35,8 +36,9 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(
     }
 }
 
-/* acc += a b'. Back and forth: where a column ends, the next begins with the element of `a` that is still in the operand cache, so that
-   hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by column). */
+/* acc += a b', back and forth: the next column begins with the element of `a` that is still in the operand
+   cache. Then hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by
+   column). */
 template <int TM, int TN>
 static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
 {
@@ -61,8 +63,9 @@ template <int TM, int TN> static __device__ __forceinline__ void gpb_move_sum(fl
         }
 }
 
-/* The groups' sums into the first group's, in a fixed order: halves onto halves. `room` holds GROUPS/2 tiles. One float at a time: stores
-   of four would make the compiler keep sums in fours all along, in the banks that their factors lie in. */
+/* Adds the groups' sums into the first group's in a fixed order, halves onto halves. `room` holds GROUPS/2
+   tiles. One float at a time, because with stores of four the compiler would keep sums in fours all along, in
+   the banks that their factors lie in. */
 template <int GROUPS, int MEMBERS, int TM, int TN>
 static __device__ __forceinline__ void gpb_gather_groups(float (&acc)[TN][TM], float *room)
 {

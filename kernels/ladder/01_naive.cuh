@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 1. One result a thread, straight from the definition. Neighbouring threads walk along a row of C: they read B and write
-   C at distances of a whole column, so that each of a warp's accesses touches 32 separate sectors of memory. */
+/* Step 1. One result a thread, straight from the definition. Neighbouring threads walk along a row of C, so
+   they read B and write C a whole column apart, and each access of a warp touches 32 separate sectors of
+   memory. */
 #ifndef GPB_LADDER_01_NAIVE_CUH
 #define GPB_LADDER_01_NAIVE_CUH
 

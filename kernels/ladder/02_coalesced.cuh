@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 2. Step 1 with rows and columns of the thread block exchanged: neighbouring threads walk down a column of C, which is
-   contiguous. A warp now reads one element of B for all, 32 neighbours of A, and writes 32 neighbours of C, 128 bytes at once.
-   */
+/* Step 2. Step 1 with rows and columns of the thread block exchanged: neighbouring threads walk down a column
+   of C, which is contiguous. A warp now reads one element of B for all its threads and 32 neighbours of A,
+   and writes 32 neighbours of C, 128 bytes at once. */
 #ifndef GPB_LADDER_02_COALESCED_CUH
 #define GPB_LADDER_02_COALESCED_CUH
 

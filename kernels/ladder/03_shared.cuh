@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 3. The block brings a k tile of A and of B, BK deep, to shared memory, where all its threads read it: each element comes
-   from global memory once a block instead of 32 times. Loads are coalesced whichever way an operand lies; edges become zeros in
-   shared memory, which add 0 * 0 to true results and spoil only results that are never stored. */
+/* Step 3. The block copies a k tile of A and of B, BK deep, to shared memory, where all its threads read it.
+   So each element is read from global memory once a block instead of 32 times. Loads are coalesced in
+   whichever order an operand lies. Beyond the edges shared memory holds zeros. They add 0 * 0 to true
+   results, and otherwise affect only results that are never stored. */
 #ifndef GPB_LADDER_03_SHARED_CUH
 #define GPB_LADDER_03_SHARED_CUH
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 4. In step 3 each multiplication costs two reads of shared memory. Here a thread has four results, one in each quarter
-   of a tile twice as wide and high: two elements of A and two of B give four multiplications, one read each. */
+/* Step 4. In step 3 each multiplication needs two reads of shared memory. Here a thread has four results, one
+   in each quarter of a tile twice as wide and high. Two elements of A and two of B give four multiplications,
+   so each needs one read. */
 #ifndef GPB_LADDER_04_FOUR_RESULTS_CUH
 #define GPB_LADDER_04_FOUR_RESULTS_CUH
 

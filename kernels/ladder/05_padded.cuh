@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 5. Step 4 without a single bounds check: A and B have been copied to workspaces padded with zeros to whole tiles
-   (gpb_spack), C is such a workspace too, and gpb_sunpack carries the true results home, adding beta C there. The copies are of
-   order n^2, the checks were of order n^3. */
+/* Step 5. Step 4 without bounds checks. gpb_spack has copied A and B to workspaces that are padded with zeros
+   to whole tiles. C is such a workspace, too, and gpb_sunpack copies the true results to the caller's C and
+   adds beta C there. The copies are of order n^2, the checks were of order n^3. */
 #ifndef GPB_LADDER_05_PADDED_CUH
 #define GPB_LADDER_05_PADDED_CUH
 

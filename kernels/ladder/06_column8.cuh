@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 6. Back to a small tile, but few threads with much work each: eight results of one column, in a fully unrolled loop. One
-   element of B serves eight multiplications from a register, and an eighth of the threads keeps the block's synchronisation
-   cheap. */
+/* Step 6. Back to a small tile, but with few threads that do much work each: eight results of one column in a
+   fully unrolled loop. One element of B in a register serves eight multiplications, and an eighth of the
+   threads makes the block's barriers cheap. */
 #ifndef GPB_LADDER_06_COLUMN8_CUH
 #define GPB_LADDER_06_COLUMN8_CUH
 

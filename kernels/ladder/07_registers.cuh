@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 7. Both operands cached in registers: for each q a thread reads 4 elements of A and 8 of B and makes 32 multiplications
-   of them. Its rows and columns are strided by the thread block's width and height, so that neighbours still read and write
-   neighbours. */
+/* Step 7. Both operands are cached in registers: for each q a thread reads 4 elements of A and 8 of B and
+   multiplies 32 times. Its rows and columns are strided by the thread block's width and height, so that
+   neighbouring threads still read and write neighbours. */
 #ifndef GPB_LADDER_07_REGISTERS_CUH
 #define GPB_LADDER_07_REGISTERS_CUH
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 8. Step 7 on padded operands, 16 bytes an instruction: from global memory through the read-only path (__ldg), and from
-   shared memory for a thread's four rows, which therefore are neighbours now. A quarter of the load instructions leaves more
-   issue slots to the multiplications. */
+/* Step 8. Step 7 on padded operands with 16 bytes an instruction: from global memory through the read-only
+   path (__ldg), and from shared memory for a thread's four rows, which therefore are neighbours now. With a
+   quarter of the load instructions more issue slots are left to the multiplications. */
 #ifndef GPB_LADDER_08_VECTOR_LOADS_CUH
 #define GPB_LADDER_08_VECTOR_LOADS_CUH
 

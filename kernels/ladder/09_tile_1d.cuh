@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 9. The other ladder of the literature starts again from step 3: a thread has a run of eight neighbouring columns in one
-   row, and shared-memory k tiles are only 8 deep. An element of A is read once for eight multiplications; a warp's elements of B
-   are the same for all its threads. */
+/* Step 9. The other ladder of the literature starts again from step 3. A thread has eight neighbouring
+   columns of one row, and k tiles are only 8 deep. An element of A is read once for eight multiplications,
+   and a warp's elements of B are the same for all its threads. */
 #ifndef GPB_LADDER_09_TILE_1D_CUH
 #define GPB_LADDER_09_TILE_1D_CUH
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 10. A square of 8 x 8 neighbouring results a thread, on a tile of 128 x 128: 16 reads of shared memory for 64
-   multiplications, where step 9 had 9 for 8. From here on the multiplications, not the reads, set the pace. */
+/* Step 10. A thread has 8 x 8 neighbouring results, on a tile of 128 x 128: 16 reads of shared memory for 64
+   multiplications, where step 9 had 9 for 8. From here on the multiplications are the limit, not the
+   reads. */
 #ifndef GPB_LADDER_10_TILE_2D_CUH
 #define GPB_LADDER_10_TILE_2D_CUH
 

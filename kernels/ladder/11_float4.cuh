@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 11. Step 10 on padded operands with 16-byte accesses everywhere. A thread's 8 rows are contiguous in op(A)'s tile
-   already; for its 8 columns to be so too, op(B)'s tile, contiguous along k in memory, is transposed on its way into shared
-   memory. */
+/* Step 11. Step 10 on padded operands with 16-byte accesses everywhere. A thread's 8 rows are contiguous in
+   op(A)'s tile already. op(B)'s tile is contiguous along k in memory and is transposed on its way into shared
+   memory, so that a thread's 8 columns are contiguous, too. */
 #ifndef GPB_LADDER_11_FLOAT4_CUH
 #define GPB_LADDER_11_FLOAT4_CUH
 
 #include "kernels/epilogue.cuh"
 #include "kernels/tile_load.cuh"
 
-/* to[4x .. 4x+3] = from[x * STEP ..], for each x: a thread's fragment, out of shared memory. */
+/* A thread's fragment out of shared memory: to[4x .. 4x+3] = from[x * STEP ..], for each x. */
 template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_fragment(float (&to)[4 * COUNT], const float *from)
 {
 #pragma unroll

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 12. In step 11 threads side by side read 16 bytes at distances of 32: two of them meet in each bank of shared memory. A
-   thread's 8 rows are split into two groups of 4, half a tile apart, so that neighbours read neighbouring 16 bytes; its columns
-   likewise. And the rows of the transposed tile are skewed, so that the stores of its columns' parts do not meet either. */
+/* Step 12. In step 11 neighbouring threads read 16 bytes at distances of 32, so two of them meet in each bank
+   of shared memory. Now a thread's 8 rows are two groups of 4, half a tile apart, so that neighbours read
+   neighbouring 16 bytes. The same holds for its columns. The rows of the transposed tile are skewed, so that
+   storing the parts of its columns causes no bank conflicts either. */
 #ifndef GPB_LADDER_12_CONFLICT_FREE_CUH
 #define GPB_LADDER_12_CONFLICT_FREE_CUH
 
 #include "kernels/ladder/11_float4.cuh"
 
-/* acc += the product of a BM x BK and a BK x BN tile in shared memory, for the thread whose first row is i and first column is
-   j. */
+/* acc += the product of a BM x BK and a BK x BN tile in shared memory. i and j are the thread's first row and
+   column. */
 template <int BM, int BN, int BK, int TM, int TN>
 static __device__ __forceinline__ void gpb_multiply_fragments(float (&acc)[TN][TM], const float *as, const float *bs, int i, int j)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 13. Two tiles of each operand in shared memory. While the block multiplies one, the next is on its way from global
-   memory to registers; it is put into the other buffer afterwards. Memory's latency hides behind the multiplications, and one
-   barrier a tile suffices: the buffer written was last read before the barrier that came before. */
+/* Step 13. Shared memory holds two tiles of each operand. While the block multiplies one, the next comes from
+   global memory to registers, and is put into the other buffer afterwards. So the multiplications hide
+   memory's latency. One barrier a tile suffices, because the buffer written was last read before the previous
+   barrier. */
 #ifndef GPB_LADDER_13_DOUBLE_BUFFER_CUH
 #define GPB_LADDER_13_DOUBLE_BUFFER_CUH
 

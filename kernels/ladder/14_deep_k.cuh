@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 14. Step 13 with tiles 16 deep: half the barriers, twice the work to hide a fetch behind, twice the registers that a
-   fetch holds. The row of gemm.def is the whole difference. */
+/* Step 14. Step 13 with tiles 16 deep: half the barriers, twice the work to hide a fetch behind, twice the
+   registers that a fetch holds. The row of gemm.def is the only difference. */
 #ifndef GPB_LADDER_14_DEEP_K_CUH
 #define GPB_LADDER_14_DEEP_K_CUH
 

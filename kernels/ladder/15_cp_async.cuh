@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 15. Step 14 with cp.async: copies go from global to shared memory without passing through registers, by hardware that
-   needs no waiting thread. op(A)'s tile comes 16 bytes at a time; op(B)'s, which is transposed on the way, 4 bytes at a time:
-   only whole words can be moved. */
+/* Step 15. Step 14 with cp.async. Hardware copies from global to shared memory, without registers and without
+   making a thread wait. op(A)'s tile comes 16 bytes at a time. op(B)'s, which is transposed on the way, comes
+   4 bytes at a time, because only whole words can be moved. */
 #ifndef GPB_LADDER_15_CP_ASYNC_CUH
 #define GPB_LADDER_15_CP_ASYNC_CUH
 
 #include "kernels/ladder/12_conflict_free.cuh"
 #include "kernels/ptx.cuh"
 
-/* Starts copying a padded tile, ROWS (contiguous) x COLS, to to[row + col*LD]. */
+/* Starts to copy a padded tile, ROWS (contiguous) x COLS, to to[row + col*LD]. */
 template <int ROWS, int COLS, int LD, int THREADS>
 static __device__ __forceinline__ void gpb_copy_async(float *to, const float *from, int64_t ld)
 {
@@ -23,7 +23,7 @@ static __device__ __forceinline__ void gpb_copy_async(float *to, const float *fr
                            from + x * map::ROW_STEP + y * map::COL_STEP * ld);
 }
 
-/* The same to to[OFFSET(row) + col]: transposed. */
+/* The same transposed, to to[OFFSET(row) + col]. */
 template <int ROWS, int COLS, int (*OFFSET)(int), int THREADS>
 static __device__ __forceinline__ void gpb_copy_transposed_async(float *to, const float *from, int64_t ld)
 {
@@ -57,7 +57,7 @@ static __device__ __forceinline__ void gpb_cp_async(const gpb_tile<float> &t)
     for (unsigned left = gpb_k_tiles<BK>(t) - 1;; left--, now ^= 1) {
         gpb_cp_async_commit();
         gpb_cp_async_wait<0>();
-        __syncthreads();                   /* this tile is whole, and nobody reads the other buffer any more */
+        __syncthreads();                   /* this tile is complete, and no thread reads the other buffer */
         if (left) {
             gpb_copy_async<BM, BK, BM, THREADS>(as[now ^ 1], pa += BK * t.g.csa, t.g.csa);
             gpb_copy_transposed_async<BK, BN, gpb_skewed<BN>, THREADS>(bs[now ^ 1], pb += BK, t.g.csb);

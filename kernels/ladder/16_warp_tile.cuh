@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 16. A level between block and thread: each warp owns one connected quarter of the tile, 64 x 64, so that its 32 threads
-   read only 64 + 64 floats of shared memory for each q. The warp goes through its quarter in sub-tiles of 32 x 16, one after
-   the other, each thread 4 x 4 of each: 128 results a thread, 6 reads of 16 bytes for 128 multiplications. */
+/* Step 16. A level between block and thread: each warp has one connected quarter of the tile, 64 x 64, so its
+   32 threads read only 64 + 64 floats of shared memory for each q. The warp computes its quarter in sub-tiles
+   of 32 x 16, one after another, each thread 4 x 4 of each. That is 128 results a thread, and 6 reads of 16
+   bytes for 128 multiplications. */
 #ifndef GPB_LADDER_16_WARP_TILE_CUH
 #define GPB_LADDER_16_WARP_TILE_CUH
 
 #include "kernels/ladder/12_conflict_free.cuh"
 
-/* A warp's 32 threads lie 8 x 4 over a sub-tile, each 4 x 4 of it. Neighbours pair up in rows and columns: each half warp reads
-   whole lines of 128 bytes. */
+/* A warp's 32 threads lie 8 x 4 over a sub-tile, each with 4 x 4 of it. Neighbours pair up in rows and
+   columns, so each half warp reads whole lines of 128 bytes. */
 constexpr int GPB_SUB_M = 32, GPB_SUB_N = 16;
 static __device__ __forceinline__ void gpb_lane_place(int &i, int &j)
 {

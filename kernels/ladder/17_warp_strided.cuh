@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 17. All of the above in one: warp tiling, the two buffers of step 13, and fragments double buffered too, so that the
-   reads for the next q are under way while this one is multiplied, across the barrier between two tiles as well. The warps'
-   sub-tiles are interleaved: the block's warps lie side by side over a part of the tile and step over it together, which keeps
-   the thread's offsets constants of the instructions. */
+/* Step 17. All of the above together: warp tiling, the two buffers of step 13, and fragments that are double
+   buffered, too. The reads for the next q are in flight while this one is multiplied, also across the barrier
+   between two tiles. The warps' sub-tiles are interleaved: the warps lie side by side over a part of the tile
+   and step over it together, so that a thread's offsets are constants of the instructions. */
 #ifndef GPB_LADDER_17_WARP_STRIDED_CUH
 #define GPB_LADDER_17_WARP_STRIDED_CUH
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 18. Tensor cores: operands are rounded to TF32 (11 significant bits), 16 x 16 x 8 products are added up in FP32. Copies
-   by cp.async, as in step 15, run STAGES - 1 tiles ahead. Each of 8 warps has 32 x 64 of the tile. Fragments have no documented
-   layout, so results reach the epilogue through a patch of shared memory. Rounding can turn the largest floats into Inf: TF32
-   is for those who asked. */
+/* Step 18. Tensor cores: operands are rounded to TF32 (11 significant bits), and products of 16 x 16 x 8 are
+   added up in FP32. Copies by cp.async, as in step 15, run STAGES - 1 tiles ahead. Each of 8 warps has 32 x
+   64 of the tile. The layout of fragments is not documented, so results go to the epilogue through a patch of
+   shared memory. Rounding can turn the largest floats into Inf, so TF32 is used only if the user asks for
+   it. */
 #ifndef GPB_LADDER_18_TF32_2STAGE_CUH
 #define GPB_LADDER_18_TF32_2STAGE_CUH
 
@@ -14,7 +15,7 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
 {
     using namespace nvcuda;
     constexpr int WM = 32, WN = 64, COUNT_M = WM / 16, COUNT_N = WN / 16;
-    constexpr int LDA = BM + 8, LDB = BK + 4, LDP = 20;                    /* paddings that keep the banks apart */
+    constexpr int LDA = BM + 8, LDB = BK + 4, LDP = 20;  /* the padding avoids bank conflicts */
     constexpr int STAGE = BK * LDA + BN * LDB, PATCH = 16 * LDP;
     static_assert(BM / WM * (BN / WN) * 32 == THREADS, "each warp has its part");
     static_assert(STAGES >= 2 && SMEM == STAGES * STAGE * 4 && SMEM >= THREADS / 32 * PATCH * 4,
@@ -38,13 +39,13 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
             pa += BK * t.g.csa;
             pb += BK;
         }
-        gpb_cp_async_commit();                                             /* an empty group at the end keeps the count */
+        gpb_cp_async_commit();  /* an empty group at the end keeps the count */
     };
     for (int s = 0; s < STAGES - 1; s++)
         copy(s, s < left);
     for (; left; left--) {
         gpb_cp_async_wait<STAGES - 2>();
-        __syncthreads();                                                   /* this tile is whole, and nobody reads the stage before it any more */
+        __syncthreads();  /* this tile is complete, and no thread reads the one before */
         copy(now ? now - 1 : STAGES - 1, left >= STAGES);
         const float *as = memory + now * STAGE + i, *bs = memory + now * STAGE + BK * LDA + j * LDB;
 #pragma unroll

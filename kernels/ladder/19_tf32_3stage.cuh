@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Step 19. Step 18 with a third stage: two tiles on their way, since the tensor cores are through with a tile before the next
-   arrives. */
+/* Step 19. Step 18 with a third stage, so that two tiles are in flight, because the tensor cores are done
+   with a tile before the next one arrives. */
 #ifndef GPB_LADDER_19_TF32_3STAGE_CUH
 #define GPB_LADDER_19_TF32_3STAGE_CUH
 

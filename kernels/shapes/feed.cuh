@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* One operand's way into shared memory, a k tile of ROWS x BK at a time, without a thread waiting and without registers.
+/* Copies one operand into shared memory, a k tile of ROWS x BK at a time, without registers and without
+   making a thread wait.
 
-   X stands for op(A), or for op(B) transposed: rows x k. A k tile keeps the order that it has in memory, so that 16 bytes can be
-   copied at once in either case and nothing is transposed:
-   MN_MAJOR (X contiguous along its rows)  X(i,q) at to[q*ROWS + i]
-   K_MAJOR (along k, or neither way)      X(i,q) in row i of BK floats, its 16-byte pieces moved about: threads that read the same
-                                       piece of rows 4 apart, eight of them in a phase, then meet eight places of 16 bytes.
-   SWIZZLED, MN_MAJOR is X(i,q) at to[q*ROWS + (i ^ gpb_swizzle(q))]: for threads that read the same rows at several q (sliced/direct.cuh). */
+   X is op(A), or op(B) transposed: rows x k. A k tile keeps the order that it has in memory. So 16 bytes can
+   be copied at once in either order, and nothing is transposed:
+   MN_MAJOR  X contiguous along its rows. X(i,q) is at to[q*ROWS + i]. If SWIZZLED it is at to[q*ROWS + (i ^
+             gpb_swizzle(q))], for threads that read the same rows at several q (sliced/direct.cuh).
+   K_MAJOR   X contiguous along k, or in neither direction. X(i,q) is in row i of BK floats, whose 16-byte
+             pieces are permuted. Eight threads of a phase that read the same piece of rows 4 apart then find
+             it at eight different places of 16 bytes. */
 #ifndef GPB_SHAPES_FEED_CUH
 #define GPB_SHAPES_FEED_CUH
 
 #include "kernels/shapes/ptx_shapes.cuh"
 #include "kernels/tile.cuh"
 
-/* Where K_MAJOR keeps piece `piece` of row i + x; x is known when compiling and disturbs none of i's bits, and i is a multiple of 4 or
-   x is one. Rows of 128 bytes and more: the piece goes to place piece ^ (row / 4 % 8). Rows of 64 bytes lie two to 128: the piece goes
-   to place piece ^ (row / 4 % 4), and every other 16 rows change places with their neighbours. */
+/* Where K_MAJOR keeps piece `piece` of row i + x. x is a compile-time constant that shares no bits with i,
+   and i or x is a multiple of 4. In rows of 128 bytes and more the piece is at place piece ^ (row / 4 % 8).
+   Rows of 64 bytes lie two to 128 bytes: the piece is at place piece ^ (row / 4 % 4), and every other 16 rows
+   are exchanged with their neighbours. */
 template <int BK> static __device__ __forceinline__ int gpb_k_major_place(int i, int x, int piece)
 {
     static_assert(BK % 16 == 0, "pieces of a row meet eight places");
@@ -35,7 +38,8 @@ template <int ROWS, int BK, int THREADS, bool SWIZZLED = false> struct gpb_feed 
     const float *from;                     /* X(first row of the tile, first k of the next k tile) */
     int64_t rs, cs;
     int rows;                              /* of X that lie in the tile, at most ROWS */
-    bool k_major, vec4;                    /* the order of a k tile; whether its 16-byte pieces are aligned */
+    /* The order of a k tile, and whether its 16-byte pieces are aligned. */
+    bool k_major, vec4;
 
     static_assert(THREADS % BK == 0 && THREADS % (ROWS / 4) == 0, "threads must share a k tile evenly");
 
@@ -46,8 +50,8 @@ template <int ROWS, int BK, int THREADS, bool SWIZZLED = false> struct gpb_feed 
         vec4 = ((uintptr_t)from & 15) == 0 && (k_major ? cs == 1 && (rs & 3) == 0 : (cs & 3) == 0);
     }
 
-    /* Copies the next k tile, of which k has `left` >= 1; what lies outside X becomes 0. K tiles wholly within X need no guards, which
-       would cost more than the copying. */
+    /* Copies the next k tile, of which k has `left` >= 1. What lies outside X becomes 0. k tiles wholly
+       within X need no guards, which would cost more than the copying. */
     template <bool K_MAJOR> __device__ __forceinline__ void next(float *to, int64_t left)
     {
         const unsigned at = gpb_shared_address(to);
@@ -57,7 +61,7 @@ template <int ROWS, int BK, int THREADS, bool SWIZZLED = false> struct gpb_feed 
             copy<K_MAJOR, true>(at, (int)min(left, (int64_t)BK));
         from += BK * cs;
     }
-    /* So many k tiles back. */
+    /* Goes back by that many k tiles. */
     __device__ __forceinline__ void back(int k_tiles) { from -= (int64_t)k_tiles * BK * cs; }
 
 private:
@@ -69,7 +73,7 @@ private:
             K_MAJOR ? k_major_scalar<GUARD>(to, depth) : mn_major_scalar<GUARD>(to, depth);
     }
 
-    /* Kernels that are SWIZZLED have no registers to keep in what follows from it. */
+    /* SWIZZLED kernels have no registers to keep values that are computed from it. */
     static __device__ __forceinline__ unsigned index() { return SWIZZLED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x; }
     static __device__ __forceinline__ int clamp4(int x) { return max(0, min(x, 4)); }
 
@@ -103,7 +107,8 @@ private:
         }
     }
 
-    /* Where BK is 16, there are more blocks to a multiprocessor, and fewer registers to a thread: hence UNROLL. */
+    /* If BK is 16, a multiprocessor holds more blocks, and a thread has fewer registers, so UNROLL is
+       smaller. */
     template <bool GUARD> __device__ __forceinline__ void k_major_scalar(unsigned to, int depth) const
     {
         const unsigned thread = index();

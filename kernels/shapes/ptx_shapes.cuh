@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies that fill up with zeros. To be moved into ptx.cuh. */
+/* PTX wrappers for shapes/ and sliced/direct.cuh. */
 #ifndef GPB_SHAPES_PTX_CUH
 #define GPB_SHAPES_PTX_CUH
 
 #include "kernels/ptx.cuh"
 
-/* Global to shared memory, 16 bytes, of which only the first `bytes` are read; the others become 0. sm_80. */
+/* Copies 16 bytes from global to shared memory, of which only the first `bytes` are read. The others become
+   0. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16_of(unsigned to, const float *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -17,7 +18,7 @@ static __device__ __forceinline__ void gpb_cp_async4_of(unsigned to, const float
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* Whole ones. */
+/* The same without the count. */
 static __device__ __forceinline__ void gpb_cp_async16(unsigned to, const float *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
@@ -27,7 +28,8 @@ static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *f
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
-/* The shared memory that the launch has asked for: by name, and by a function, of which the compiler makes other code. */
+/* The shared memory that the launch asked for, by name and by a function, because the compiler makes
+   different code of the two. */
 extern __shared__ __align__(16) float gpb_slab_memory[];
 static __device__ __forceinline__ float *gpb_dynamic_memory()
 {
@@ -35,7 +37,7 @@ static __device__ __forceinline__ float *gpb_dynamic_memory()
     return gpb_dynamic;
 }
 
-/* The address of shared memory that instructions for it want. */
+/* An address in shared memory as the instructions take it. */
 static __device__ __forceinline__ unsigned gpb_shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 #endif

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Products that are thin, deep or small. One body for all of them; the rows of gemm.def differ in tile and threads.
+/* Products that are thin, deep or small. All of them have one body, and the rows of gemm.def differ in tile
+   and threads.
 
-   What such shapes lack is work for all multiprocessors: so tiles may be thin, k is cut into parts (tile.cuh), and within a block each
-   group of threads, enough for the tile at TM x TN results each, takes every KS-th four of a k tile's k; the groups' sums are added
-   in shared memory at the end, in their order. What thin shapes wait for is memory: k tiles are copied STAGES - 1 ahead. */
+   Such products have too little work for all multiprocessors. So tiles may be thin, k is cut into parts
+   (tile.cuh), and within a block each group of threads, which is enough for the tile at TM x TN results each,
+   takes every KS-th four k of a k tile. At the end the groups' sums are added in shared memory, in their
+   order. Thin products wait for memory, so k tiles are copied STAGES - 1 ahead. */
 #ifndef GPB_SHAPES_SLAB_CUH
 #define GPB_SHAPES_SLAB_CUH
 
 #include "kernels/epilogue.cuh"
 #include "kernels/shapes/feed.cuh"
 
-/* How threads share an edge of a tile, WARP of them in a warp: T results each, four neighbouring ones at a time. */
+/* How threads share an edge of a tile, with WARP threads of a warp along it. Each has T results, four
+   neighbouring ones at a time. */
 template <int EDGE, int T, int WARP> struct gpb_edge {
     static constexpr int STEP = WARP * 4;
     static_assert(EDGE % (WARP * T) == 0 && T % 4 == 0, "threads must share the edge evenly");
     static_assert((WARP & (WARP - 1)) == 0 && (T & (T - 1)) == 0, "nth() disturbs none of first()'s bits");
 
-    /* First of the thread's results, from its place along the edge. */
+    /* The first of the thread's results, from its place along the edge. */
     static __device__ __forceinline__ int first(int place) { return place / WARP * (WARP * T) + place % WARP * 4; }
-    /* Result x of the thread, from its first. */
+    /* Result x of the thread, relative to its first. */
     static __device__ __forceinline__ constexpr int nth(int x) { return x / 4 * STEP + x % 4; }
 };
 
@@ -31,7 +34,8 @@ template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
     using edge_n = gpb_edge<BN, TN, WN>;
 
     static __device__ __forceinline__ int group() { return threadIdx.x / GROUP; }
-    /* This thread's places along the two edges: a warp is WM x WN, warps follow each other down the tile. */
+    /* This thread's places along the two edges. A warp is WM x WN, and warps follow each other down the
+       tile. */
     static __device__ __forceinline__ int row()
     {
         const int warp = threadIdx.x % GROUP / (WM * WN);
@@ -44,7 +48,7 @@ template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
     }
 };
 
-/* Four k of a thread's T rows (or columns): to[x][q], from piece `piece` of a k tile. */
+/* Four k of a thread's T rows (or columns), from piece `piece` of a k tile: to[x][q]. */
 template <bool K_MAJOR, class EDGE, int ROWS, int BK, int T>
 static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], const float *k_tile, int first, int piece)
 {
@@ -65,10 +69,11 @@ static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], cons
     }
 }
 
-/* Where result (i,j) of a group lies within a four of rows: moved about, so that the threads of a warp store to different banks. */
+/* Where result (i,j) of a group lies within four rows. Permuted, so that the threads of a warp store to
+   different banks. */
 static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return ((j >> 2) ^ ((i >> 5) << 1)) & 3; }
 
-/* The groups' sums, sums[group][j][i], to C: each thread four rows, in the order of the groups. */
+/* Stores the groups' sums, sums[group][j][i], to C. Each thread adds four rows in the order of the groups. */
 template <int BM, int BN, int KS, int THREADS>
 static __device__ __forceinline__ void gpb_slab_store(const gpb_tile<float> &t, const float *sums)
 {
@@ -90,8 +95,8 @@ static __device__ __forceinline__ void gpb_slab_store(const gpb_tile<float> &t, 
     }
 }
 
-/* A thread's own results to C, where there is one group: by way of shared memory, 8192 x 8192 x 16 took 12 % longer. Columns that are loaded
-   before they are stored: see ffma/store.cuh. */
+/* Stores a thread's own results to C if there is one group. Through shared memory 8192 x 8192 x 16 took 12 %
+   longer. Columns are loaded before they are stored, see ffma/store.cuh. */
 template <int BM, int BN, class SHAPE, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> &t, const float (&acc)[TN][TM])
 {
@@ -121,8 +126,9 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> 
     }
 }
 
-/* Four neighbouring rows in each of eight lanes to rows 8z + gpb_slab_across_row() in each, z = 0..3: what they then store at once lies side by
-   side. Of the row's five bits, from the lane's number and x's, two change places with two. */
+/* Exchanges the rows of eight lanes. Before, each lane has four neighbouring rows. Afterwards it has rows 8z
+   + gpb_slab_across_row(), z = 0..3, so that the rows stored at once are neighbours. Two of a row's five
+   bits, which are the lane's number and x's, change places with two others. */
 static __device__ __forceinline__ int gpb_slab_across_row() { return threadIdx.x % 2 * 4 + threadIdx.x / 4 % 2 * 2 + threadIdx.x / 2 % 2; }
 static __device__ __forceinline__ void gpb_slab_across(float *x)
 {
@@ -139,8 +145,9 @@ static __device__ __forceinline__ void gpb_slab_across(float *x)
     }
 }
 
-/* The same where C is not aligned: four floats of a lane, 16 bytes from the next lane's, would go out as four stores, each to all sectors of a
-   column. 8192 x 8192 x 16 on an H200 with C not aligned: 157 us, where short128, which stores so, takes 287. */
+/* The same if C is not aligned. Four floats of a lane, 16 bytes from the next lane's, would become four
+   stores, each to all sectors of a column. 8192 x 8192 x 16 on an H200 with C not aligned: 157 us. short128,
+   which stores that way, takes 287. */
 template <int BM, int BN, class SHAPE, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<float> &t, float (&acc)[TN][TM])
 {
@@ -162,7 +169,8 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<floa
 #pragma unroll
         for (int r = 0; r < TM; r += 4) {
             const int limit = edge_n::nth(s) < cols ? rows - edge_m::nth(r) : 0;
-            float *at = (float *)gpb_fresh((int64_t)(c + edge_m::nth(r) + edge_n::nth(s) * to.ldc));       /* not all addresses beforehand */
+            /* gpb_fresh keeps the compiler from computing all addresses in advance. */
+            float *at = (float *)gpb_fresh((int64_t)(c + edge_m::nth(r) + edge_n::nth(s) * to.ldc));
             float old[4] = {};
             if (to.beta != 0)
 #pragma unroll
@@ -172,8 +180,9 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<floa
         }
 }
 
-/* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks (MN_MAJOR: four neighbouring rows
-   lie in four registers), back and forth: the other one stays in the operand cache. */
+/* acc += a b' for four k. The inner loop walks the operand whose registers alternate between the two banks
+   (in MN_MAJOR four neighbouring rows lie in four registers), back and forth. The other operand stays in the
+   operand cache. */
 template <bool ALONG_N, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], const float (&a)[TM][4], const float (&b)[TN][4])
 {
@@ -189,8 +198,9 @@ static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], cons
             }
 }
 
-/* Where a thread has no more than 32 results there are registers for totals: its FMAs, one after the other, before their sum goes there. With 64
-   results totals lay in local memory, and 16384 x 16 x 16384 took a quarter longer: such kernels go by parts of k (dispatch/kernel_pick.c). */
+/* If a thread has at most 32 results, there are registers for totals, to which it adds its sum every so many
+   FMAs. With 64 results the totals lay in local memory, and 16384 x 16 x 16384 took a quarter longer. For
+   such kernels k is cut instead (dispatch/kernel_pick.c). */
 constexpr int GPB_SLAB_CHAIN = 64;
 
 /* total += acc, acc = 0. */
@@ -213,7 +223,7 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
     const int i = shape::row(), j = shape::col();
     float total[BANKS ? TN : 1][BANKS ? TM : 1] = {};
     int k_tiles = 0;
-    int64_t ahead = t.k, left = t.k;       /* k not yet asked for; not yet multiplied */
+    int64_t ahead = t.k, left = t.k;       /* k not yet copied; k not yet multiplied */
     float *in = gpb_slab_memory;
     const float *out = gpb_slab_memory;
 #pragma unroll 1
@@ -221,7 +231,7 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
         const bool filled = lead >= STAGES;
         if (filled) {
             gpb_cp_async_wait<STAGES - 2>();
-            __syncthreads();               /* this k tile is whole, and nobody reads the one before it any more */
+            __syncthreads();               /* this k tile is complete, and no thread reads the one before */
         }
         if (ahead > 0) {
             fa.template next<K_MAJOR_A>(in, ahead);
@@ -247,13 +257,14 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
     gpb_cp_async_wait<0>();
 }
 
-/* A group's sums to sums[group][j][i], where k tiles were. One float at a time: stores of four would make the compiler keep the sums in
-   fours all along, in the register banks that their factors lie in. */
+/* Puts a group's sums to sums[group][j][i], where k tiles were. One float at a time, because with stores of
+   four the compiler would keep the sums in fours all along, in the register banks that their factors lie
+   in. */
 template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __forceinline__ void gpb_slab_put_sums(const float (&acc)[TN][TM])
 {
     const int i = SHAPE::row(), j = SHAPE::col();
     float *mine = gpb_slab_memory + SHAPE::group() * BM * BN;
-    __syncthreads();                       /* nobody reads k tiles any more */
+    __syncthreads();                       /* no thread reads k tiles any more */
 #pragma unroll
     for (int s = 0; s < TN; s++)
 #pragma unroll

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of image sgemm_shapes: what each adds to its row of gemm.def is the results of a thread, TM x TN. */
+/* The steps of image sgemm_shapes. Each adds to its row of gemm.def the results of a thread, TM x TN. */
 #ifndef GPB_SHAPES_STEPS_CUH
 #define GPB_SHAPES_STEPS_CUH
 

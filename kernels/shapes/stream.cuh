@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix times a few vectors: every element of the large operand X is used once or so, hence goes straight from memory to registers.
-   X is rows x k, Y is k x W with W <= 4; results R(i,w). */
+/* A matrix times a few vectors. Every element of the large operand X is used about once, so it goes straight
+   from memory to registers. X is rows x k, Y is k x W with W <= 4, and R(i,w) are the results. */
 #ifndef GPB_SHAPES_STREAM_CUH
 #define GPB_SHAPES_STREAM_CUH
 
@@ -9,17 +9,17 @@
 struct gpb_stream_side {
     const float *x;                        /* X(first row of the tile, first k) */
     int64_t rs, cs;
-    int rows;                              /* in the tile, of X */
+    int rows;                              /* of X in the tile */
 };
 
-/* Y(p,w); columns outside Y repeat the last one: what they give is not stored. */
+/* Y(p,w). Columns outside Y repeat the last one, and their results are not stored. */
 template <int W> static __device__ __forceinline__ void gpb_stream_few(float (&y)[W], const float *const (&from)[W], int64_t offset)
 {
 #pragma unroll
     for (int w = 0; w < W; w++) y[w] = __ldg(from[w] + offset);
 }
 
-/* FMAs one after the other, before their sum goes to a total: what a thread adds up by itself may be thousands long. */
+/* FMAs in one chain before the sum is added to a total, because a thread may add up thousands. */
 constexpr int GPB_STREAM_CHAIN = 64;
 template <int N, int M> static __device__ __forceinline__ void gpb_stream_bank(float (&total)[N][M], float (&acc)[N][M])
 {
@@ -29,7 +29,8 @@ template <int N, int M> static __device__ __forceinline__ void gpb_stream_bank(f
         for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
 }
 
-/* X contiguous along its rows: a thread has four of ROWS rows (neighbours if VEC4), and every GROUPS-th k, U of them on their way. */
+/* X contiguous along its rows. A thread has four of ROWS rows (neighbours if VEC4) and every GROUPS-th k,
+   with U of them in flight. */
 template <int ROWS, int W, int THREADS, int U, bool VEC4>
 static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
                                                        float *sums)
@@ -86,12 +87,13 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
     for (int e = threadIdx.x; e < ROWS * W; e += THREADS) {
         float sum = sums[e];
         for (int g = 1; g < GROUPS; g++) sum += sums[g * W * ROWS + e];
-        sums[e] = sum;                     /* read by this thread alone until now */
+        sums[e] = sum;                     /* only this thread has read it */
     }
     __syncthreads();
 }
 
-/* X contiguous along k: a warp has ROWS / warps rows; its lanes lie along k, four elements each. `y_vec4`: Y can be read like that, too. */
+/* X contiguous along k. A warp has ROWS / warps rows, and its lanes lie along k with four elements each.
+   y_vec4: Y can be read 16 bytes at a time, too. */
 template <int ROWS, int W, int THREADS, bool VEC4>
 static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, bool y_vec4,
                                                        int64_t k, float *sums)
@@ -101,7 +103,8 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
     const float *x[R];
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = s.x + min(warp * R + r, s.rows - 1) * s.rs;
-    constexpr bool BANKS = W == 1;         /* of more there are no registers; for the rest the same chains are shorter than cuBLAS's */
+    /* For more than one column there are no registers. Their chains are shorter than cuBLAS's anyway. */
+    constexpr bool BANKS = W == 1;
     float acc[R][W] = {}, total[BANKS ? R : 1][W] = {};
     int64_t p = 0;
 #pragma unroll 1
@@ -171,7 +174,7 @@ static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, cons
                                              : gpb_stream_k_major<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
 }
 
-/* op(A) is large, op(B) has at most BN columns; or the other way round. */
+/* op(A) is large and op(B) has at most BN columns, or the other way round. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile<float> &t)
 {

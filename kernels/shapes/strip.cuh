@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Short k, where C is nearly all of the traffic: a block walks down a tall tile, ROWS rows at a time, and asks for the operands of the next
-   rows before it multiplies and writes these. A block that has but one tile waits for its operands first and for its stores last: of
-   8192 x 8192 x 16 on an H200, 118 us, only 66 are C's way to memory and 45 the products'. */
+/* Short k, where writing C is nearly all of the traffic. A block walks down a tall tile, ROWS rows at a time,
+   and starts to copy the operands of the next rows before it multiplies and writes these. A block with only
+   one tile would first wait for its operands and at last for its stores: of the 118 us of 8192 x 8192 x 16 on
+   an H200, only 66 are C's way to memory and 45 the products'. */
 #ifndef GPB_SHAPES_STRIP_CUH
 #define GPB_SHAPES_STRIP_CUH
 
@@ -19,7 +20,8 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
     auto fa = feed_a(0);
     auto fb = feed_b();
     float acc[TN][TM] = {};
-    int64_t ahead = t.k, left = t.k;       /* k not yet asked for, of the rows from row_ahead on; not yet multiplied, of those from `row` on */
+    /* k not yet copied, of the rows from row_ahead on; and not yet multiplied, of those from `row` on. */
+    int64_t ahead = t.k, left = t.k;
     int row_ahead = 0, row = 0;
     float *in = gpb_slab_memory;
     const float *out = gpb_slab_memory;
@@ -28,7 +30,7 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
         const bool filled = lead >= STAGES;
         if (filled) {
             gpb_cp_async_wait<STAGES - 2>();
-            __syncthreads();               /* this k tile is whole, and nobody reads the one before it any more */
+            __syncthreads();               /* this k tile is complete, and no thread reads the one before */
         }
         if (row_ahead < height) {
             fa.template next<K_MAJOR_A>(in, ahead);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* FP32's accuracy from TF32 tensor cores (wgmma) where one operand is large and the other thin: the large one is read once, so a pass that cuts
-   it into slices first (slices.cuh) would cost more than the product. Here a block cuts what it has copied, chunk by chunk of 32 k.
+/* FP32's accuracy from TF32 tensor cores (wgmma) if one operand is large and the other thin. The large one is
+   read only once, so slicing it in a pass of its own (slices.cuh) would cost more than the product. Here a
+   block slices what it has copied, chunk by chunk of 32 k.
 
-   X is the operand with ROWS rows to a tile, Y the other, with COLS: op(A) and op(B) transposed (thin), or the other way round (flat).
-   A warp has 16 rows of X, cut in registers, where the tensor cores fetch them, and all of Y, which all warps cut together, one chunk ahead,
-   into images in shared memory.
+   X is the operand with ROWS rows to a tile, Y the other, with COLS: op(A) and op(B) transposed (thin), or
+   the other way round (flat). A warp has 16 rows of X. It slices them in registers, where the tensor cores
+   read them. It needs all of Y, which all warps slice together, one chunk ahead, into images in shared
+   memory.
 
-   x = big + small, TF32 numbers both: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however far below its row's largest an
-   element is, and products are summed up side by side: small big + big small, then big big on top, so that what the tensor cores cut off of
-   small ones is small. Those sums are added to FP32 ones twice a chunk. What slices do not do justice to, these do not: rows with few elements
-   that count; NaN, Inf, 2^+-60 and beyond; elements below 2^-100, of which small has not 11 bits; and rows that are cut without rest in both
-   operands, where the product of the small parts, which is not formed, may be what makes the sum exact (`gpb_watch`). A block that meets
-   such begins again with FMAs: no guard words, no other kernel.
+   x = big + small, both TF32 numbers: 11 bits, as FP16's, but FP32's exponents. So nothing is scaled, however
+   far below its row's largest an element is. small big + big small are summed first, then big big on top, so
+   that the tensor cores truncate small sums by little. Those sums are added to FP32 sums twice a chunk.
 
-   Rows go where they suit: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four neighbouring columns of Y. */
+   These slices are not accurate enough for rows with few elements that count; for NaN, Inf, 2^+-60 and
+   beyond; for elements below 2^-100, of which small has fewer than 11 bits; and for rows that are exact in
+   two slices in both operands, where the product of the small parts, which is left out, may be what makes the
+   sum exact (`gpb_watch`). A block that meets such rows begins again with FMAs. There are no guard words and
+   no other kernel.
+
+   Rows are placed as it suits: lane 4g + q has two neighbouring ones of X and, for each 16 columns, four
+   neighbouring columns of Y. */
 #ifndef GPB_SLICED_DIRECT_CUH
 #define GPB_SLICED_DIRECT_CUH
 
@@ -24,18 +30,20 @@
 #include "kernels/shapes/feed.cuh"
 #include "kernels/sliced.h"
 
-/* What a thread knows of R rows of an operand, of each of which it sees N of a chunk's 32 k, other threads the others. */
+/* What a thread knows of R rows of an operand. Of each row it sees N of a chunk's 32 k, and other threads see
+   the rest. */
 template <int R, int N> struct gpb_watch {
-    float above[R];                        /* a power of two that no element so far has reached; 0: all were 0 */
-    int many[R];                           /* elements not below 2^-12 of that, as far as anybody has to know, with WHOLE and SMALL */
+    float above[R];                        /* a power of two above all elements so far; 0: all were 0 */
+    /* Elements not below 2^-12 of that, counted as far as needed, with the flags WHOLE and SMALL. */
+    int many[R];
 
     __device__ __forceinline__ gpb_watch()
     {
 #pragma unroll
         for (int r = 0; r < R; r++) above[r] = 0, many[r] = WHOLE;
     }
-    /* Looks at the next chunk, with all lanes of the warp. False: tensor cores do not do it justice. NaN is not seen here, but makes sums
-       that are NaN. */
+    /* Looks at the next chunk, with all lanes of the warp. False: tensor cores are not accurate enough. NaN
+       is not seen here, but makes sums that are NaN. */
     __device__ __forceinline__ bool look(const float (&x)[R][N])
     {
         float largest[R];
@@ -61,8 +69,9 @@ template <int R, int N> struct gpb_watch {
 
     static constexpr float WINDOW = 0x1p12f;
 
-    /* What all threads of a row add up: elements that count; from REST on, threads that have seen an element with more than big and small hold;
-       from SMALL_ALONE on, threads that have seen none such, but one with a small part. `counts`: this thread's count is worth something. */
+    /* A number that all threads of a row add up. Below REST: elements that count. From REST on: threads that
+       have seen an element that is not exact in big and small. From SMALL_ALONE on: threads that have seen
+       none such, but one with a small part. counts: this thread's count is valid. */
     static constexpr unsigned REST = 1u << 16, SMALL_ALONE = 1u << 24, MANY = REST - 1;
     __device__ __forceinline__ unsigned tally(int r, bool counts) const
     {
@@ -71,14 +80,15 @@ template <int R, int N> struct gpb_watch {
     static __device__ __forceinline__ bool is_whole(unsigned tally) { return tally >= SMALL_ALONE && tally % SMALL_ALONE < REST; }
 
 private:
-    /* In `many`. WHOLE: no element so far has more than big and small hold. It makes `many` negative, so every chunk is looked at until one has.
-       SMALL, beside that: an element has a small part. */
+    /* Flags in `many`. WHOLE: all elements so far are exact in big and small. It makes `many` negative, so
+       every chunk is looked at until one is not. SMALL, beside WHOLE: an element has a small part. */
     static constexpr int WHOLE = INT_MIN, SMALL = 1 << 30;
-    static constexpr int ENOUGH = 16;      /* four lanes of a warp, which counts on for all of them, see a row of X: GPB_SLICE_MIN_K; eight
-                                              threads one of Y, of other warps too: twice as many, should some see fewer */
+    /* Four lanes of a warp see a row of X, and the warp counts on for all of them: GPB_SLICE_MIN_K together.
+       Eight threads, of other warps too, see a row of Y: twice as many, in case some see fewer. */
+    static constexpr int ENOUGH = 16;
     static constexpr unsigned LEAST = 2 * ((127 - 100) << 23) - 1;
 
-    /* Orders magnitudes, but 0 is the largest. */
+    /* A number in the order of magnitudes, except that 0 is the largest. */
     static __device__ __forceinline__ unsigned size(float x) { return 2 * __float_as_uint(x) - 1; }
     __device__ __forceinline__ int seen(int r) const { return many[r] & ~(WHOLE | SMALL); }
     __device__ __forceinline__ void note(const float (&x)[R][N])
@@ -97,7 +107,8 @@ private:
         bool good = true;
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            if (largest[r] >= above[r] && largest[r] > 0) {                /* anew; what follows may be four times as large before it is again */
+            /* Counts anew. The next elements may be four times as large before this happens again. */
+            if (largest[r] >= above[r] && largest[r] > 0) {
                 good &= largest[r] < 2 * __uint_as_float((127 + GPB_SLICE_REACH) << 23);
                 above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] &= WHOLE | SMALL;
             }
@@ -110,11 +121,12 @@ private:
 
 template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static constexpr int BK = 32, K_TILE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
-    static constexpr int IMAGE = COLS * BK;                                /* floats of a slice of Y's chunk */
+    static constexpr int IMAGE = COLS * BK;  /* floats of a slice of Y's chunk */
     static constexpr int BYTES = (STAGES * K_TILE + 2 * 2 * IMAGE + 2 * (ROWS + COLS) + 4) * 4;
     static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
     static_assert(STAGES * K_TILE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
-    static constexpr int SUM = GPB_DIRECT_SUM, SOON = 4;                   /* SOON: chunks after which rows are judged, and at the end again */
+    /* SOON: chunks after which rows are judged for the first time. The second time is at the end. */
+    static constexpr int SUM = GPB_DIRECT_SUM, SOON = 4;
     static_assert(2 * SUM == BK, "a chunk is two sums of the tensor cores");
     using feed_x = gpb_feed<ROWS, BK, THREADS, true>;
     using feed_y = gpb_feed<COLS, BK, THREADS, true>;
@@ -122,30 +134,32 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     using watch_y = gpb_watch<2, 4>;
     using sums = float[RESULTS];               /* of the thread's two rows, as wgmma lays them out */
 
-    /* This thread's two rows of X in the tile; the first four of its columns: there are four more, 16 on, and so forth. */
+    /* This thread's two rows of X in the tile, and the first four of its columns. It has four more every 16
+       columns. */
     static __device__ __forceinline__ int row(unsigned thread) { return (int)(thread / 32 * 16 + thread % 32 / 4 * 2); }
     static __device__ __forceinline__ int col(unsigned thread) { return (int)(thread % 4 * 4); }
-    /* Result z is of row z / 2 % 2 and this column. */
+    /* Result z is of row z / 2 % 2 and of this column. */
     static __device__ __forceinline__ constexpr int col_of(int z) { return z / 8 * 16 + z % 2 * 2 + z / 4 % 2; }
-    /* Not kept from chunk to chunk: neither it nor what is computed from it. */
+    /* Neither it nor values computed from it are kept from chunk to chunk. */
     static __device__ __forceinline__ unsigned thread_now() { return (unsigned)gpb_fresh((int64_t)threadIdx.x); }
-    /* A stage of the ring goes by where it begins, in floats; one and two behind it. */
+    /* A stage of the ring is named by its first float; the next one and the one before it. */
     static __device__ __forceinline__ float *stage(int at) { return gpb_dynamic_memory() + at; }
     static __device__ __forceinline__ int after(int at) { return at == (STAGES - 1) * K_TILE ? 0 : at + K_TILE; }
     static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * K_TILE : at - K_TILE; }
     static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * K_TILE + which * (2 * IMAGE); }
     static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * K_TILE + 4 * IMAGE); }
-    /* Whether X, and Y, have a row that is cut without rest. */
+    /* Whether X, and Y, have a row that is exact in two slices. */
     static __device__ __forceinline__ unsigned *whole_rows() { return tally() + 2 * (ROWS + COLS); }
     static __device__ __forceinline__ bool both_whole() { return whole_rows()[0] && whole_rows()[1]; }
 
     /* ---- with tensor cores */
 
-    /* x to 11 bits, to nearest, for 8193 x is rounded to 24; to 10 within 2^-13 below a power of two. What x has more is exact in FP32; the tensor
-       cores see 11 bits of it, too: all but one unit in x's last place (three). */
+    /* x rounded to nearest to 11 bits, because 8193 x is rounded to 24 bits; to 10 bits within 2^-13 below a
+       power of two. The rest of x is exact in FP32. The tensor cores see 11 bits of it, too: all but one unit
+       in x's last place (three). */
     static __device__ __forceinline__ float big(float x) { return fmaf(x, -8192, fmaf(x, 8192, x)); }
 
-    /* k = 4y + q of the thread's two rows. */
+    /* Reads k = 4y + q of the thread's two rows. */
     template <bool K_MAJOR> static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *k_tile, unsigned thread)
     {
         const int q = thread % 4, i = row(thread);
@@ -181,8 +195,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
 
-    /* Y's chunk, big, and small behind it, rows of 128 bytes, their 16-byte pieces in the tensor cores' 128-byte swizzle. Row 16w + 4z + 2h + e
-       of Y is row 16w + 8e + 2z + h of the image. */
+    /* Slices Y's chunk: big, and small behind it, in rows of 128 bytes whose 16-byte pieces lie in the tensor
+       cores' 128-byte swizzle. Row 16w + 4z + 2h + e of Y is row 16w + 8e + 2z + h of the image. */
     template <bool K_MAJOR> static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *k_tile, float *image)
     {
         const unsigned thread = thread_now();
@@ -201,14 +215,14 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         return good;
     }
 
-    /* Products of the SUM k of a chunk from FIRST on, of the warpgroup's 64 rows, added to FP32 sums: small big + big small, then big big on top of
-       that, so that what tensor cores cut off of small ones is small. */
+    /* Adds the products of SUM k of a chunk, from FIRST on, to FP32 sums, for the warpgroup's 64 rows. small
+       big + big small come first, then big big on top, so that tensor cores truncate small sums by little. */
     template <int FIRST> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
         constexpr int STEPS = SUM / 8, BEGIN = FIRST / 8;
         const unsigned whole = gpb_wgmma_operand(gpb_shared_address(image)) + 2 * BEGIN, rest = whole + IMAGE * 4 / 16;
         float part[RESULTS];
-        unsigned of[2][STEPS][4];              /* big, small; 8 k; as wgmma takes them */
+        unsigned of[2][STEPS][4];              /* big, small; 8 k; in wgmma's layout */
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
 #pragma unroll
@@ -232,9 +246,9 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int z = 0; z < RESULTS; z++) sum[z] += part[z];
     }
 
-    /* k of the operands as the ring is filled with it. */
+    /* k of the operands, chunk by chunk. */
     struct depth {
-        int chunks, full, rest;                /* the last one may have but `rest` k */
+        int chunks, full, rest;                /* the last chunk may have only `rest` k */
         __device__ __forceinline__ depth(int64_t k) : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK)) {}
         __device__ __forceinline__ int of(int chunk) const { return chunk < full ? BK : rest; }
     };
@@ -244,11 +258,13 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int z = 0; z < RESULTS; z++) sum[z] = 0;
     }
 
-    /* Whether every row of both operands that is not 0 has so many elements that count, within 2^24 of its largest, and that is not tiny. What a
-       thread counted is worth nothing where it has seen only elements far below others' of the row. Behind the next barrier whole_rows() is known. */
+    /* Whether every row of both operands that is not 0 has `fewest` elements that count, which are within
+       2^24 of its largest, and is not tiny. A thread's count is void if it has seen only elements far below
+       others' of the row. Behind the next barrier whole_rows() is known. */
     template <bool K_MAJOR_Y> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
-        unsigned *above = tally(), *many = above + ROWS + COLS;            /* floats that are not negative are in order as integers, too */
+        /* Floats that are not negative have the order of their bits as integers, too. */
+        unsigned *above = tally(), *many = above + ROWS + COLS;
         const unsigned thread = thread_now();
         if (thread < ROWS + COLS) above[thread] = many[thread] = 0;
         if (thread < 2) whole_rows()[thread] = 0;
@@ -278,14 +294,16 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         return good && !both_whole();
     }
 
-    /* One chunk, whose Y is cut already: the next one's is, and the one behind that is asked for; of that, Y is needed a chunk earlier. */
+    /* Multiplies one chunk, whose Y is sliced already. Slices Y of the next chunk, and starts to copy the one
+       behind that, Y first, because it is needed a chunk earlier. */
     template <bool K_MAJOR_X, bool K_MAJOR_Y>
     static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
     {
         const bool more = chunk + 2 < k.chunks;
         bool good = true;
         if (chunk + 1 < k.chunks) good = cut_y<K_MAJOR_Y>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
-        if (more) fy.template next<K_MAJOR_Y>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));  /* behind cut_y, whose fence would wait for it */
+        /* Behind cut_y, because its fence would wait for this copy. */
+        if (more) fy.template next<K_MAJOR_Y>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));
         gpb_cp_async_commit();
         if (more) fx.template next<K_MAJOR_X>(stage(before(at)), k.of(chunk + 2));
         gpb_cp_async_commit();
@@ -298,7 +316,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         return good;
     }
 
-    /* Sums of earlier chunks: in local memory, because `volatile` keeps the compiler from finding registers for them. */
+    /* Sums of earlier chunks. They are in local memory, because `volatile` keeps the compiler from finding
+       registers for them. */
     struct bank {
         volatile float at[RESULTS];
         __device__ __forceinline__ void put(sums &sum, bool first)
@@ -313,10 +332,11 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     };
 
-    /* False: not what tensor cores do justice to; sum is then worth nothing. Rows that have not half of their share of elements that count
-       after SOON chunks will hardly have enough in the end: one-hot rows then cost the FMAs alone. Sums of GPB_DIRECT_BANK chunks are put
-       aside, because FP32 additions two for each chunk would be off by more than what they add. fetched: slices that the
-       feeds have gone on. */
+    /* Multiplies with tensor cores. False: they are not accurate enough, and sum is void. A row without half
+       of its share of elements that count after SOON chunks will hardly have enough in the end, so the block
+       gives up then. One-hot rows thus cost only the FMAs. Sums of GPB_DIRECT_BANK chunks are put aside,
+       because longer chains of FP32 additions, two a chunk, would be too inexact. fetched: k tiles that the
+       feeds have advanced. */
     template <bool K_MAJOR_X, bool K_MAJOR_Y>
     static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
     {
@@ -338,7 +358,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int stop = min(k.chunks, SOON);; stop = min(k.chunks, stop + GPB_DIRECT_BANK)) {
 #pragma unroll 1
             for (; chunk < stop; chunk++, at = after(at)) {
-                if (__syncthreads_or(!good)) {                             /* else this chunk is whole, its image, and Y of the next one */
+                /* Otherwise this chunk is complete, and its image, and Y of the next chunk. */
+                if (__syncthreads_or(!good)) {
                     fetched = min(chunk + 2, k.chunks);
                     return false;
                 }
@@ -351,7 +372,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         good &= enough<K_MAJOR_Y>(x, y, GPB_SLICE_MIN_K);
         if (k.chunks > SOON + GPB_DIRECT_BANK) kept.add_to(sum);
         fetched = k.chunks;
-        float strange = 0;                     /* NaN where a sum is no number */
+        float strange = 0;                     /* NaN if a sum is not finite */
 #pragma unroll
         for (int z = 0; z < RESULTS; z++) strange = fmaf(sum[z], 0, strange);
         return !__syncthreads_or(!(good && strange == 0)) && !both_whole();
@@ -359,7 +380,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* ---- with FMAs, in increasing k */
 
-    /* Four k, from k on (a multiple of 4), of N neighbouring rows of an operand with HEIGHT rows to a tile: x[r][q]. */
+    /* Reads four k, from k on (a multiple of 4), of N neighbouring rows of an operand with HEIGHT rows to a
+       tile: x[r][q]. */
     template <bool K_MAJOR, int HEIGHT, int N> static __device__ __forceinline__ void read(float (&x)[N][4], const float *k_tile, int i, int k)
     {
         if (K_MAJOR) {
@@ -377,7 +399,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             }
         }
     }
-    /* What the last four of k lack is 0 in both operands. */
+    /* Beyond the end of k both operands are 0. */
     template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void add(sums &sum, const float *k_tile, int depth)
     {
         const unsigned thread = thread_now();
@@ -403,7 +425,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         clear(sum);
         gpb_cp_async_wait<0>();
         __syncthreads();
-        int to = 0, at = K_TILE;               /* two stages on, and by then back at the first */
+        int to = 0, at = K_TILE;               /* two stages on, so back at the first by then */
 #pragma unroll 1
         for (int chunk = -2; chunk < k.chunks; chunk++, to = after(to), at = after(at)) {
             if (chunk + 2 < k.chunks) {
@@ -415,7 +437,7 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             gpb_cp_async_wait<2>();
             __syncthreads();
             add<K_MAJOR_X, K_MAJOR_Y>(sum, stage(at), k.of(chunk));
-            __syncthreads();                   /* its place is the next fetch's */
+            __syncthreads();                   /* the next fetch goes there */
         }
     }
 

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The SLICED kernels for Hopper: FP32's accuracy from two FP16 slices an operand, TF32's from one, at twice TF32's rate; FP32's for data that
-   reach over many powers of two from three BF16 slices, at half the speed.
+/* The SLICED kernels for Hopper. From two FP16 slices an operand they get FP32's accuracy, from one slice
+   TF32's accuracy at twice TF32's rate, and from three BF16 slices FP32's accuracy for data that reach over
+   many powers of two, at half the speed.
 
-   A block is a producer, whose one thread keeps the copy engine busy, and two consumers, warpgroups of 64 rows of the tile each. Persistent:
-   copies for the next tile go on while this one's results are written. Blocks come in clusters of two, one above the other; each fetches
-   half of their common part of op(B) for both.
+   A block has a producer and two consumers. One thread of the producer keeps the copy engine busy. A consumer
+   is a warpgroup with 64 rows of the tile. Blocks are persistent, so copies for the next tile go on while
+   this one's results are written. Blocks come in clusters of two, one above the other, and each fetches half
+   of their common part of op(B) for both.
 
-   With two slices, x y = xh yh + (xl yh + xh yl) / 2^11 + xl yl / 2^22. Three sums, all in registers (ACCURACY.md says how accurate they are):
-   part    xh yh of one chunk of 32 k, or of two or four where k is long (gpb_sliced_promotion_chunks): tensor cores cut sums off.
-   sum     of all parts, by FADD: rounded to nearest.
-   low     xl yh + xh yl, which stays in the tensor cores; and xl yl, in blocks that are FULL (README.md) alone.
-   While the tensor cores are at `low` of a chunk, its `part` is added to `sum`.
+   With two slices, x y = xh yh + (xl yh + xh yl) / 2^11 + xl yl / 2^22. There are three sums, all in
+   registers (ACCURACY.md says how accurate they are):
+   part  xh yh of one chunk of 32 k, or of two or four if k is long (gpb_sliced_promotion_chunks), because
+         tensor cores truncate their sums
+   sum   of all parts, by FADD, which rounds to nearest
+   low   xl yh + xh yl, which stays in the tensor cores; and xl yl, only in blocks that are FULL (README.md)
 
-   With three, x = x0 + x1 + x2 exactly; x y is taken as x0 y2 + x2 y0 + x1 y1 + x1 y0 + x0 y1 + x0 y0, the small ones first, all in `part`. */
+   While the tensor cores compute `low` of a chunk, its `part` is added to `sum`.
+
+   With three slices, x = x0 + x1 + x2 exactly, and x y is taken as x0 y2 + x2 y0 + x1 y1 + x1 y0 + x0 y1 + x0
+   y0, small products first, all in `part`. */
 #ifndef GPB_SLICED_GEMM_CUH
 #define GPB_SLICED_GEMM_CUH
 
@@ -20,11 +26,12 @@
 #include "kernels/sliced/store.cuh"
 #include "kernels/sliced/work.cuh"
 
-/* The ring of stages: a chunk of both operands each, the slices of A, then those of B; and the unit that a stage begins. */
+/* The ring of stages. A stage has a chunk of both operands, the slices of A and then those of B, and the unit
+   that begins with it. */
 template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
     static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = SLICES * (A + B);
     gpb_unit *units;
-    unsigned data, full, empty;                 /* shared-memory addresses: of the stages, of their barriers */
+    unsigned data, full, empty;  /* shared-memory addresses of the stages and of their barriers */
     unsigned stage = 0, phase = 0;
 
     __device__ __forceinline__ unsigned at() const { return data + stage * BYTES; }
@@ -34,7 +41,7 @@ template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
     }
     __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
     __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
-    /* Two lanes of each warp say in both blocks of the cluster that the warp has read `stage`. */
+    /* Two lanes of each warp tell both blocks of the cluster that the warp has read `stage`. */
     __device__ __forceinline__ void release(unsigned stage) const
     {
         if (threadIdx.x % 32 < GPB_SLICED_CLUSTER) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
@@ -48,9 +55,10 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
     const gpb_schedule<BM, BN> schedule(g, SLICES);
     const unsigned rank = gpb_cluster_rank();
-    auto rows_a = [&] { return gpb_sliced_rows(gpb_fresh(g.m)) * 64; };    /* bytes of a chunk's slice; not kept: registers are few here */
+    /* Bytes of a chunk's slice. They are computed each time, because the producer has few registers. */
+    auto rows_a = [&] { return gpb_sliced_rows(gpb_fresh(g.m)) * 64; };
     auto rows_b = [&] { return gpb_sliced_rows(gpb_fresh(g.n)) * 64; };
-    __shared__ gpb_unit u;                                                 /* the one thread's own */
+    __shared__ gpb_unit u;                                                 /* one thread's own */
     for (unsigned x = blockIdx.x / GPB_SLICED_CLUSTER; x < schedule.last; x += schedule.clusters) {
         if (!schedule.unit(g, x, rank, u)) continue;
         const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a() + (int64_t)u.i0 * 64;
@@ -74,13 +82,15 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     gpb_mbarrier_expect(ring.full + ring.stage * 8, 0);
 }
 
-/* A chunk's products are issued: `low` of two slices is not waited for. inside: chunks that `part` holds; more: `low` holds something. FULL:
-   low times low, too, by way of `part`, which holds nothing then; nothing else is computed meanwhile. */
+/* Issues the products of a chunk, and does not wait for `low` of two slices. inside: chunks that `part` holds
+   already. more: `low` holds something. FULL: low times low as well, by way of `part`, which is empty then.
+   Nothing else is computed meanwhile. */
 template <int BM, int BN, int SLICES, bool FULL>
 static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], unsigned a, unsigned b, int inside, int more)
 {
     using mma = gpb_wgmma<BN>;
-    constexpr unsigned K16 = 32 >> 4, A = BM * 64 >> 4, B = BN * 64 >> 4;      /* steps of the descriptors, which never carry */
+    /* Steps of the descriptors. They never carry. */
+    constexpr unsigned K16 = 32 >> 4, A = BM * 64 >> 4, B = BN * 64 >> 4;
     if (SLICES == 1) {
         gpb_pin(low);
         gpb_wgmma_fence();
@@ -123,15 +133,18 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
     }
 }
 
-/* All chunks of a unit; most: of them in a part. Afterwards `low` is still at work, and the last stage, `held`, not released. */
+/* Adds up all chunks of a unit, `most` of them in a part. Afterwards `low` is still being computed, and the
+   last stage, `held`, is not released. */
 template <int BM, int BN, int STAGES, int SLICES, bool FULL>
 static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
                                                 float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
-    auto same = [](unsigned x) { return __shfl_sync(~0u, x, 0); };         /* in all lanes, as the compiler then knows: wgmma reads uniform registers */
-    const unsigned rows = same((threadIdx.x / GPB_GROUP - 1) * 64 * 64);   /* this warpgroup's 64 rows, in bytes from a slice's start */
-    unsigned inside = 0;                                                   /* chunks that part holds */
+    /* The same value in all lanes, and the compiler knows it, because wgmma reads uniform registers. */
+    auto same = [](unsigned x) { return __shfl_sync(~0u, x, 0); };
+    /* This warpgroup's 64 rows, in bytes from a slice's start. */
+    const unsigned rows = same((threadIdx.x / GPB_GROUP - 1) * 64 * 64);
+    unsigned inside = 0;                                                   /* chunks that `part` holds */
     held = ring.stage;
     for (unsigned left = chunks; left; left--) {
         const unsigned at = ring.data + same(ring.stage) * ring_t::BYTES, a = gpb_wgmma_operand(at + rows), b = gpb_wgmma_operand(at + SLICES * ring_t::A);
@@ -140,7 +153,7 @@ static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES,
         gpb_multiply<BM, BN, SLICES, FULL>(part, low, a, b, FULL ? 0 : inside, more);
         if (SLICES < 3) gpb_wgmma_wait<1>();
         else gpb_wgmma_wait<0>();
-        if (more) ring.release(held);                                      /* what was issued for the chunk before is done */
+        if (more) ring.release(held);  /* the previous chunk's products are done */
         if (SLICES == 3 || FULL || (SLICES == 2 && (++inside == most || left == 1))) {
             inside = 0;
             gpb_pin(part);
@@ -156,10 +169,13 @@ template <int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     constexpr int N = BN / 2;
-    const unsigned most = (unsigned)gpb_fresh((int64_t)gpb_sliced_promotion_chunks(g.m, g.n, g.k));  /* kept, not computed again for each chunk */
-    __shared__ gpb_unit kept[GPB_CONSUMERS * 4];                           /* each warp's own copy: registers are dear */
+    /* Kept in a register, not computed again for each chunk. */
+    const unsigned most = (unsigned)gpb_fresh((int64_t)gpb_sliced_promotion_chunks(g.m, g.n, g.k));
+    /* Each warp has its own copy in shared memory, because registers are scarce. */
+    __shared__ gpb_unit kept[GPB_CONSUMERS * 4];
     gpb_unit &u = kept[threadIdx.x / 32 - GPB_GROUP / 32];
-    auto row = [&] { return (threadIdx.x / 32 - GPB_GROUP / 32) * 16; };   /* of the tile: this warp's first */
+    /* This warp's first row of the tile. */
+    auto row = [&] { return (threadIdx.x / 32 - GPB_GROUP / 32) * 16; };
     for (;;) {
         ring.wait_full();
         __syncwarp();
@@ -169,7 +185,8 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         if (chunks == 0) return;
         float sum[N], part[N], low[N];
 #pragma unroll
-        for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;        /* all: or they would be alive, for nothing, while C is written */
+        /* All of them, because otherwise they would occupy registers while C is written. */
+        for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;
         unsigned held;
         if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_sum_chunks<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
         else gpb_sum_chunks<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
@@ -200,7 +217,8 @@ static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             gpb_mbarrier_init(ring.full + s * 8, 1);
-            gpb_mbarrier_init(ring.empty + s * 8, GPB_CONSUMERS * 4 * GPB_SLICED_CLUSTER);     /* every consumer warp of both blocks */
+            /* Every consumer warp of both blocks arrives. */
+            gpb_mbarrier_init(ring.empty + s * 8, GPB_CONSUMERS * 4 * GPB_SLICED_CLUSTER);
         }
         gpb_mbarrier_publish();
     }
@@ -214,7 +232,7 @@ static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
         gpb_consume(g, ring);
     }
     __syncwarp();
-    gpb_cluster_sync();                                                    /* the other block may still arrive at our barriers */
+    gpb_cluster_sync();  /* the other block may still arrive at our barriers */
 }
 
 #endif

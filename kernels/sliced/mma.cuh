@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The SLICED kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32), sm_80 and later.
+/* The SLICED kernel for tensor cores without wgmma: FP32's accuracy from mma.sync (m16n8k16, FP16 to FP32),
+   sm_80 and later.
 
-   Numerics as in gemm.cuh, but every chunk of 32 k is promoted, both sums of it: the tensor cores of sm_80, 86 and 89 keep a bit less than
-   Hopper's (ACCURACY.md), so a part of 64 k would already be less accurate than FP32. The sums of a chunk live for two column groups of a 16-row strip at a time: eight registers each.
+   Numerics are as in gemm.cuh, but both sums are promoted after every chunk of 32 k. The tensor cores of
+   sm_80, 86 and 89 keep one bit less than Hopper's (ACCURACY.md), so a sum over 64 k would already be less
+   accurate than FP32. The sums of a chunk are computed for two column groups of a 16-row strip at a time,
+   which takes eight registers each.
 
-   A block is teams of four warps, each with tiles, a ring of stages and a barrier of its own: while one waits, another multiplies. It is
-   persistent, without clusters; any grid will do. A warp computes 64 rows by 32 columns. While it multiplies one strip of 16 rows, the next
-   strip of A is on its way from shared memory to registers; with the last strip of a chunk, what the next chunk begins with. */
+   A block has teams of four warps. Each team has its own tiles, ring of stages and barrier, so one multiplies
+   while another waits. Blocks are persistent and have no clusters; any grid will do. A warp computes 64 rows
+   by 32 columns. While it multiplies one strip of 16 rows, the next strip of A comes from shared memory to
+   registers. With the last strip of a chunk, the first data of the next chunk come. */
 #ifndef GPB_SLICED_MMA_CUH
 #define GPB_SLICED_MMA_CUH
 
@@ -15,10 +19,10 @@
 #include "kernels/sliced/store.cuh"
 
 constexpr int GPB_MMA_TEAM = 128;               /* threads */
-constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows, in a warp's part */
+constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows each, in a warp's part */
 constexpr int GPB_MMA_ROWS = 16 * GPB_MMA_STRIPS;
 
-/* Tiles are numbered through all members. */
+/* A tile. Tiles are numbered through all members. */
 template <int BM, int BN> struct gpb_mma_tile {
     unsigned l, i0, j0;
 
@@ -34,7 +38,7 @@ template <int BM, int BN> struct gpb_mma_tile {
         const uint64_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
         return max(gpb_guard_level(down, g.epoch_a), gpb_guard_level(across, g.epoch_b)) == g.level;
     }
-    /* Low times low counts, too. */
+    /* True if the product of the low slices counts, too. */
     __device__ __forceinline__ bool full(const gpb_gemm_args &g) const
     {
         return gpb_guard_full(g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], g.epoch_a)
@@ -42,19 +46,21 @@ template <int BM, int BN> struct gpb_mma_tile {
     }
 };
 
-/* A team's ring of stages: a chunk of both operands each, the slices of A, then those of B. */
+/* A team's ring of stages. A stage has a chunk of both operands: the slices of A, then those of B. */
 template <int BM, int BN, int STAGES> struct gpb_mma_ring {
     static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = 2 * (A + B), ROUND = GPB_MMA_TEAM * 16;
     const char *a, *b;                          /* this thread's part of the next chunk */
     unsigned left;                              /* chunks to come */
-    unsigned data, to, from;                    /* shared-memory addresses: of the stages, of the next one to fill, to read */
+    /* Shared-memory addresses: of the stages, of the next one to fill, of the next one to read. */
+    unsigned data, to, from;
 
     __device__ __forceinline__ unsigned after(unsigned stage) const { return stage == data + (STAGES - 1) * BYTES ? data : stage + BYTES; }
-    /* One group of copies: the next chunk, or none if there is no more. */
+    /* Issues one group of copies: the next chunk, or none if there is no more. */
     __device__ __forceinline__ void fetch(const gpb_gemm_args &g)
     {
         if (left) {
-            const int64_t step_a = gpb_sliced_rows(g.m) * 64, step_b = gpb_sliced_rows(g.n) * 64;      /* bytes of a chunk's slice */
+            /* bytes of a chunk's slice */
+            const int64_t step_a = gpb_sliced_rows(g.m) * 64, step_b = gpb_sliced_rows(g.n) * 64;
             const unsigned at = to + threadIdx.x % GPB_MMA_TEAM * 16;
 #pragma unroll
             for (unsigned x = 0; x < 2 * A; x += ROUND) gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
@@ -64,7 +70,8 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
         }
         gpb_cp_async_commit();
     }
-    /* Fills all stages with the first chunks of the first tile to compute, from `number` on in this team's steps; false: there is none. */
+    /* Finds the first tile to compute, from `number` on in this team's steps, and fills all stages with its
+       first chunks. Returns false if there is none. */
     __device__ __forceinline__ bool begin(const gpb_gemm_args &g, unsigned &number, unsigned step)
     {
         const uint64_t tiles = GPB_TILES(g.m, g.n, BM, BN) * g.batch;
@@ -80,13 +87,14 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
     }
 };
 
-/* What a warp multiplies, of a chunk: two strips of A in turn, and all of its columns of B. */
+/* What a warp multiplies of a chunk: two strips of A, one after the other, and all of its columns of B. */
 template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
     unsigned a[2][2][2][4];                     /* [strip % 2][slice][half of the 32 k] */
     unsigned b[GROUPS][2][4];                   /* [8 columns][slice][8 k] */
     unsigned from_a, from_b;                    /* of this lane, from the start of a stage */
 
-    /* Piece q of row r lies at q ^ r / 2 % 4 (sliced.h); all that is added to the lane's own row are multiples of 8. */
+    /* Piece q of row r lies at q ^ r / 2 % 4 (sliced.h). All that is added to the lane's own row are
+       multiples of 8. */
     __device__ __forceinline__ gpb_mma_fragments(unsigned row, unsigned col)
     {
         const unsigned lane = threadIdx.x % 32, swizzle = lane / 2 % 4;
@@ -105,7 +113,7 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 #pragma unroll
         for (int s = 0; s < 2; s++) gpb_ldmatrix4(b[group][s], stage + from_b + s * BN * 64 + group * 512);
     }
-    /* low += xl yl / 2^11, of two column groups. */
+    /* low += xl yl / 2^11, for two column groups. */
     static __device__ __forceinline__ void low_low(float (&low)[2][4], const unsigned (&x)[2][2][4], const unsigned (&y)[2][4],
                                                    const unsigned (&z)[2][4])
     {
@@ -118,7 +126,8 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 #pragma unroll
         for (int i = 0; i < 8; i++) low[i / 4][i % 4] = fmaf(both[i / 4][i % 4], 0x1p-11f, low[i / 4][i % 4]);
     }
-    /* sum += strip of A times two column groups, 32 k deep. Products into the same registers are three apart. */
+    /* sum += strip of A times two column groups, 32 k deep. Products into the same registers are three
+       instructions apart. */
     __device__ __forceinline__ void multiply(float (&sum)[4 * GROUPS], int strip, int group, bool full) const
     {
         const unsigned (&x)[2][2][4] = a[strip % 2], (&y)[2][4] = b[group], (&z)[2][4] = b[group + 1];
@@ -159,7 +168,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
     ring.data = gpb_shared(memory) + team * STAGES * ring_t::BYTES;
     gpb_mma_fragments<BM, BN, GROUPS> f(warp % DOWN * GPB_MMA_ROWS, warp / DOWN * COLS);
     const unsigned step = gridDim.x * TEAMS;
-    unsigned number = team * gridDim.x + blockIdx.x;                       /* few tiles: one to a block */
+    unsigned number = team * gridDim.x + blockIdx.x;  /* if tiles are few, one to a block */
     bool more = ring.begin(g, number, step);
     while (more) {
         float sum[GPB_MMA_STRIPS][4 * GROUPS] = {};
@@ -180,7 +189,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
                     gpb_named_barrier(1 + team, GPB_MMA_TEAM);
                     ring.fetch(g);
                     ring.from = ring.after(ring.from);
-                    f.load_a(ring.from, 0);     /* after the last chunk: what nobody looks at */
+                    f.load_a(ring.from, 0);     /* after the last chunk this is never used */
                 }
 #pragma unroll
                 for (int group = 0; group < GROUPS; group += 2) {
@@ -192,7 +201,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
         gpb_named_barrier(1 + team, GPB_MMA_TEAM);
         const gpb_mma_tile<BM, BN> t(g, number);
         number += step;
-        more = ring.begin(g, number, step);     /* its first chunks come while this one's results go */
+        more = ring.begin(g, number, step);     /* its first chunks come while these results are stored */
         const unsigned place = (unsigned)gpb_fresh((int64_t)threadIdx.x) % GPB_MMA_TEAM / 32;
         const int64_t i = t.i0 + place % DOWN * GPB_MMA_ROWS, j = t.j0 + place / DOWN * COLS;
 #pragma unroll

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_sslice: operands into scaled FP16 (or BF16) slices (sliced.h), both in one launch. A block takes whole rows of X, a strip: it reads them once
-   for their largest elements, and again, by then mostly from the level-2 cache, to cut them.
+/* gpb_sslice cuts operands into scaled FP16 (or BF16) slices (sliced.h), both in one launch. A block takes a
+   strip, which is whole rows of X. It reads them once for their largest elements, and again, then mostly from
+   the level-2 cache, to cut them.
 
    Guard words (gemm_args.h) are set to level 2 for
-   - a row with NaN or Inf, or whose largest element lies outside 2^-60..2^60: FP32 arithmetic has rules there that slices have not;
-   - a row with fewer than 32 elements within 2^24 of its largest, or than 64 elements: FP32 rounds few products fewer times than slices are inexact (identity,
-     banded, one element above all others);
-   - an element 80 or more powers of two below its row's largest: products of two such leave the range even of BF16 slices;
-   to level 1 (WIDE) for
-   - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or that half a unit in the last
-     place of its high slice is more than t 2^-12 of it, whether that misses it or not, t = max(2, sqrt(k) / 4). Of one slice more is asked,
-     t = 2: TF32's precision;
-   and to FULL (gemm_args.h), at level 0, for
-   - an element whose high slice is subnormal, and a row that is cut without rest, some element into two slices that are not 0.
-   What these limits are worth: ACCURACY.md. */
+   - a row with NaN or Inf, or whose largest element lies outside 2^-60..2^60, because FP32 arithmetic has
+     rules there that slices have not;
+   - a row with fewer than 32 elements within 2^24 of its largest, or with fewer than 64 elements, because
+     FP32 rounds so few products less often than slices are inexact (identity, banded matrices, one dominating
+     element);
+   - an element 80 or more powers of two below its row's largest, because products of two such elements leave
+     the range even of BF16 slices.
+
+   They are set to level 1 (WIDE) for
+   - an element so far below its row's largest that its FP16 slices miss it by more than t 2^-24 of itself, or
+     that half a unit in the last place of its high slice is more than t 2^-12 of it, even if it is exact; t =
+     max(2, sqrt(k) / 4). For one slice t = 2, which is TF32's precision.
+
+   They are set to FULL (gemm_args.h), at level 0, for
+   - an element whose high slice is subnormal;
+   - a row whose elements are all exact in two slices, and some element needs both.
+
+   ACCURACY.md has the proof for these limits. */
 #ifndef GPB_SLICED_SLICES_CUH
 #define GPB_SLICED_SLICES_CUH
 
@@ -24,14 +32,15 @@
 #include "kernels/ptx.cuh"
 #include "kernels/sliced.h"
 
-constexpr int GPB_SLICE_OCTETS = GPB_SLICE_THREADS / GPB_SLICE_STRIP;      /* eights of k that the block's threads cover at once */
+/* Octets of k that a block covers at once. */
+constexpr int GPB_SLICE_OCTETS = GPB_SLICE_THREADS / GPB_SLICE_STRIP;
 constexpr int GPB_SLICE_STEP = GPB_SLICE_OCTETS * 8;
 
-/* Eight neighbours in k of one row, from p on; zeros beyond `left`. */
+/* An octet: eight neighbours in k of one row, from p on. Zeros beyond `left`. */
 struct gpb_octet {
     float x[8];
 
-    /* From `from` on, `step` from one to the next. */
+    /* Loads from `from` on, `step` from one to the next. */
     __device__ __forceinline__ void load(const float *from, int64_t step)
     {
 #pragma unroll
@@ -44,7 +53,7 @@ struct gpb_octet {
         for (int q = 0; q < 8; q++)
             x[q] = q < left ? gpb_load_around(from + q * step) : 0;
     }
-    /* The same for neighbours in memory, `from` a multiple of 16 bytes. */
+    /* The same for neighbours in memory. `from` is a multiple of 16 bytes. */
     __device__ __forceinline__ void load_aligned(const float *from, int64_t left)
     {
         if (left < 8) return load(from, 1, left);
@@ -52,8 +61,8 @@ struct gpb_octet {
         x[0] = lower.x, x[1] = lower.y, x[2] = lower.z, x[3] = lower.w;
         x[4] = upper.x, x[5] = upper.y, x[6] = upper.z, x[7] = upper.w;
     }
-    /* The same for any `from`, p elements into its row: three aligned loads, of which the middle is taken, where the row has elements
-       around the octet. */
+    /* The same for any `from`, p elements into its row: three aligned loads, of which the middle is used, if
+       the row has elements around the octet. */
     __device__ __forceinline__ void load_shifted(const float *from, int64_t p, int64_t left)
     {
         const int shift = (int)((uintptr_t)from / 4 % 4);
@@ -64,7 +73,8 @@ struct gpb_octet {
         for (int q = 0; q < 8; q++)
             x[q] = shift == 0 ? all[q] : shift == 1 ? all[q + 1] : shift == 2 ? all[q + 2] : all[q + 3];
     }
-    /* Eight from place p of a row on, two aligned loads where the row has all of them; p may be negative: zeros before 0 and from k on. */
+    /* Loads eight elements from place p of a row on, with two aligned loads if the row has all of them. p may
+       be negative. Zeros before 0 and from k on. */
     __device__ __forceinline__ void load_around(const float *row, int p, int k)
     {
         if (p >= 0 && p + 8 <= k) return load_aligned(row + p, 8);
@@ -72,7 +82,7 @@ struct gpb_octet {
         for (int q = 0; q < 8; q++)
             x[q] = p + q >= 0 && p + q < k ? __ldg(row + (p + q)) : 0;
     }
-    /* x[shift..] and the first of what follows, shift < 4. */
+    /* Drops the first `shift` elements, shift < 4, and appends as many of `next`. */
     __device__ __forceinline__ void shift_in(int shift, const float (&next)[3])
     {
         float one[10];
@@ -86,8 +96,9 @@ struct gpb_octet {
     }
 };
 
-/* Cuts an octet none of whose elements is below 2^-24 of its row's largest: at level 0 whatever they are, for scaled they are 2^-10 and more,
-   of which 11 bits are left in `high`, and in `low` 11 of what that lacks, or 2^-36. */
+/* Cuts an octet none of whose elements is below 2^-24 of its row's largest. It is at level 0 in any case:
+   scaled, its elements are at least 2^-10, so `high` has 11 bits of them, and `low` has 11 bits of the rest,
+   or its unit is 2^-36. */
 template <int SLICES> static __device__ __forceinline__ void gpb_cut_plain(const gpb_octet &o, float scale, char *to, int64_t next_slice)
 {
     __half2 high[4], low[4];
@@ -102,7 +113,8 @@ template <int SLICES> static __device__ __forceinline__ void gpb_cut_plain(const
     if (SLICES > 1) *(uint4 *)(to + next_slice) = *(const uint4 *)low;
 }
 
-/* The smallest magnitude that is not 0 among elements, and those before; begins as GPB_NO_NEAREST. Twice the bits, less one: 0 comes last. */
+/* Updates the smallest magnitude that is not 0, which begins as GPB_NO_NEAREST. It is twice the bits less
+   one, so that 0 comes last. */
 constexpr unsigned GPB_NO_NEAREST = 2 * 0x7f800000u - 1;
 static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned &nearest)
 {
@@ -110,7 +122,7 @@ static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned 
     for (int q = 0; q < 8; q++) nearest = min(nearest, 2 * __float_as_uint(o.x[q]) - 1);
 }
 
-/* The mark that the smallest element makes of its row, scaled as that is (to 0, perhaps). t: see above. */
+/* The mark of a row because of its smallest element, which is scaled here (to 0, perhaps). t: see above. */
 template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned nearest, float scale, float t)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
@@ -120,7 +132,8 @@ template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned
     return SLICES == 2 && x < 0x1p-14f ? GPB_MARK_FULL : 0;
 }
 
-/* Cuts an octet and stores its slices; true if they miss one of its elements by too much. t: see above. */
+/* Cuts an octet and stores its slices. Returns true if they miss one of its elements by too much. t: see
+   above. */
 template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_octet &o, float scale, float t, char *to, int64_t next_slice)
 {
     __half2 high[4], low[4];
@@ -141,7 +154,8 @@ template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_o
     return missed;
 }
 
-/* Three BF16 slices of eight bits and a sign are exact: what the rounding of one leaves is for the next. */
+/* Three BF16 slices of eight bits and a sign are exact: each slice takes the rest that the one before
+   leaves. */
 template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float scale, float, char *to, int64_t next_slice)
 {
     float x[8];
@@ -161,9 +175,10 @@ template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float
     return false;
 }
 
-/* The largest magnitude of each row of the strip (as bits: they order as the floats do), and how many elements come within 2^24 of it: the
-   others vanish in FP32's sums. low: an element has more than 11 bits, a high slice's; rest: more than 22, what two slices have. The highest
-   mark that any thread found. */
+/* What a block knows of each row of the strip. largest: the largest magnitude, as bits, which are ordered
+   like the floats. many: how many elements come within 2^24 of it; the others vanish in FP32's sums. low: an
+   element has more than the 11 bits of a high slice. rest: one has more than the 22 bits of two slices. mark:
+   the highest mark that any thread found. */
 struct gpb_row_stats {
     unsigned largest[GPB_SLICE_STRIP], many[GPB_SLICE_STRIP], low[GPB_SLICE_STRIP], rest[GPB_SLICE_STRIP];
     int mark;
@@ -174,13 +189,14 @@ struct gpb_row_stats {
         if (x < GPB_SLICE_STRIP) largest[x] = many[x] = low[x] = rest[x] = 0;
         if (x == 0) mark = 0;
     }
-    /* bits: of elements of a thread, one or the other: of all, unless some have a rest. */
+    /* bits: the bitwise or of a thread's elements. It is of all of them unless some have a rest. */
     __device__ __forceinline__ void note(int row, unsigned bits)
     {
         if (bits & 3) rest[row] = 1;
         else if (bits & 0x1fff) low[row] = 1;
     }
-    /* The mark of a row whose elements are cut without rest, some into two slices that are not 0: a count, say. */
+    /* The mark of a row whose elements are all exact in two slices, some of which need both. Counts, for
+       example. */
     __device__ __forceinline__ int mark_of(int row) const { return low[row] && !rest[row] ? GPB_MARK_FULL : 0; }
 };
 
@@ -200,7 +216,7 @@ static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
     return largest;
 }
 
-/* The largest and smallest magnitudes of the octet's first `left`, and those before. */
+/* Updates the largest and smallest magnitudes by the octet's first `left` elements. */
 static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, int left, unsigned &largest, unsigned &smallest)
 {
 #pragma unroll
@@ -210,7 +226,7 @@ static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, int left, u
     }
 }
 
-/* What is 2^-24 of that magnitude; the least that is not zero, if nothing is. */
+/* 2^-24 of that magnitude, or the smallest number above zero if that underflows. */
 static __device__ __forceinline__ unsigned gpb_least(unsigned largest)
 {
     return largest > 24u << 23 ? largest - (24u << 23) : 1;
@@ -224,14 +240,16 @@ static __device__ __forceinline__ unsigned gpb_count(const gpb_octet &o, float l
     return many;
 }
 
-/* One thread's place in a strip of one member of an operand: its row, its first octet, and where they come from and go to. */
+/* One thread's place in a strip of one member of an operand: its row, its first octet, their source and
+   destination. */
 template <int SLICES> struct gpb_strip {
     int row, octet;
     int64_t i, k, chunks, rows;
     const float *src;
     char *dst;
-    enum { MN_MAJOR, K_ALIGNED, K_SHIFTED } layout;                        /* of loading: rows are neighbours in memory; or k is, which then
-                                                                              neighbouring threads walk. The same for all threads */
+    /* How rows are loaded, the same for all threads. MN_MAJOR: rows are neighbours in memory. Else k is
+       contiguous, and neighbouring threads walk along k. */
+    enum { MN_MAJOR, K_ALIGNED, K_SHIFTED } layout;
 
     __device__ __forceinline__ gpb_strip(const gpb_slice_operand &x, int64_t depth, unsigned strip, int64_t l)
     {
@@ -239,7 +257,7 @@ template <int SLICES> struct gpb_strip {
         row = k_major ? threadIdx.x / GPB_SLICE_OCTETS : threadIdx.x % GPB_SLICE_STRIP;
         octet = k_major ? threadIdx.x % GPB_SLICE_OCTETS : threadIdx.x / GPB_SLICE_STRIP;
         i = (int64_t)strip * GPB_SLICE_STRIP + row, rows = gpb_sliced_rows(x.rows), chunks = gpb_sliced_chunks(depth);
-        k = i < x.rows ? depth : 0;                                        /* rows beyond the operand are zeros */
+        k = i < x.rows ? depth : 0;  /* rows beyond the operand are zeros */
         src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
         layout = !k_major ? MN_MAJOR : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? K_ALIGNED : K_SHIFTED;
         src += i < x.rows ? i * x.rs : 0;
@@ -251,7 +269,8 @@ template <int SLICES> struct gpb_strip {
         else if (layout == K_SHIFTED) o.load_shifted(src + p, p, k - p);
         else o.load(src + p * x.cs, x.cs, k - p);
     }
-    /* Where the high slice of the octet at p goes; further octets a multiple of 32 k on lie so much further for each 32. */
+    /* Where the high slice of the octet at p goes. Octets a multiple of 32 k further on lie chunk_bytes()
+       further for each 32 k. */
     __device__ __forceinline__ char *place(int64_t p) const
     {
         const int64_t chunk = p / GPB_SLICE_CHUNK, piece = p / 8 % 4 ^ i / 2 % 4;
@@ -260,7 +279,7 @@ template <int SLICES> struct gpb_strip {
     __device__ __forceinline__ int64_t chunk_bytes() const { return SLICES * rows * 64; }
 };
 
-/* 2^-e of a row; writes 2^e behind the slices. */
+/* 2^-e of a row. Writes 2^e behind the slices. */
 template <int SLICES>
 static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest, bool writes)
 {
@@ -271,7 +290,7 @@ static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, co
     return __uint_as_float((unsigned)(127 - exponent) << 23);
 }
 
-/* The mark of a row as such, for what FP32 has rules of its own for. */
+/* The mark of a row for its largest element and for its number of elements that count. */
 static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many, int64_t k)
 {
     return largest && (abs((int)(largest >> 23) - 127) > GPB_SLICE_REACH || many < (unsigned)gpb_sliced_fewest(k)) ? GPB_MARK_EXTREME : 0;
@@ -282,8 +301,9 @@ template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int6
     return SLICES == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)k));
 }
 
-/* Sets the guard word of the strip's block to the highest mark that any thread found; for all threads of the block. Strips of the same
-   block meet here: the higher mark stays, whatever was there before. */
+/* Sets the guard word of the strip's block to the highest mark that any thread found. For all threads of the
+   thread block. Strips of the same 128 rows share the word: the higher mark stays, whatever was there
+   before. */
 template <int SLICES>
 static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *flagged,
                                                 gpb_row_stats &stats, int mark)
@@ -339,7 +359,8 @@ static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &
     gpb_mark(x, s, k, flagged, stats, mark);
 }
 
-/* The frame of gpb_sslice and its relatives: which operand's strip, which members; `strip`: this block's, of all of both operands. */
+/* The frame of gpb_sslice and its relatives. It finds which operand's strip and which members a block slices.
+   strip: this block's number among the strips of both operands. */
 template <class F>
 static __device__ __forceinline__ void gpb_each_strip(const gpb_slice_args &g, unsigned strip, F slice)
 {
@@ -347,11 +368,11 @@ static __device__ __forceinline__ void gpb_each_strip(const gpb_slice_args &g, u
     const unsigned strips_a = (unsigned)GPB_SLICE_STRIPS(g.a.rows), strips_b = (unsigned)GPB_SLICE_STRIPS(g.b.rows);
     if (blockIdx.x == 0 && blockIdx.z == 0)
         for (int x = threadIdx.x; x < GPB_SLICED_COUNTERS; x += GPB_SLICE_THREADS) g.counters[x] = 0;
-    if (strip >= strips_a + strips_b) return;                              /* launched for the counters alone */
+    if (strip >= strips_a + strips_b) return;  /* launched for the counters alone */
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
         if (g.if_a && g.if_a[l * g.stride_if_a] != g.epoch_if_a && g.if_b[l * g.stride_if_b] != g.epoch_if_b) continue;
         slice(strip < strips_a ? g.a : g.b, strip < strips_a ? strip : strip - strips_a, l);
-        __syncthreads();                                                   /* before the next member's stats */
+        __syncthreads();  /* before the next member's stats */
     }
 }
 

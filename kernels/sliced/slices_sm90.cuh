@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* gpb_sslice's relatives for Hopper: a strip's elements stay in registers between the search for its rows' largest and the cutting, so the
-   operand is read once. Where one block cannot hold a strip the blocks of a cluster share its k, and tell each other what they found
-   through distributed shared memory. */
+/* The slicers for Hopper. A strip's elements stay in registers between the search for the largest and the
+   cutting, so the operand is read once. If one block cannot hold a strip, the blocks of a cluster share its k
+   and exchange what they found through distributed shared memory. */
 #ifndef GPB_SLICED_SLICES_SM90_CUH
 #define GPB_SLICED_SLICES_SM90_CUH
 
 #include "kernels/ptx_sm90.cuh"
 #include "kernels/sliced/slices.cuh"
 
-/* A row as all blocks of the cluster know it: each block's largest, and its count of elements that come near that. */
+/* What all blocks of the cluster know of rows: each block's largest, and its count of elements that come near
+   that. */
 template <int BLOCKS> struct gpb_cluster_stats {
     unsigned largest[BLOCKS][GPB_SLICE_STRIP], many[BLOCKS][GPB_SLICE_STRIP];
 
-    /* This block's findings to all. */
+    /* Sends this block's findings to all. */
     __device__ __forceinline__ void broadcast(const gpb_row_stats &here)
     {
         const unsigned self = gpb_cluster_rank();
@@ -23,8 +24,8 @@ template <int BLOCKS> struct gpb_cluster_stats {
         }
         gpb_cluster_sync();
     }
-    /* Of the whole row; blocks that come nowhere near its largest count for nothing. (A block counts what comes near its own largest: up to
-       2^24 too far down.) */
+    /* Combines them for the whole row. A block whose largest comes nowhere near the row's counts for nothing.
+       A block counts what comes near its own largest, so up to 2^24 too far down. */
     __device__ __forceinline__ void combine(int row, unsigned &most, unsigned &count) const
     {
         most = count = 0;
@@ -35,9 +36,10 @@ template <int BLOCKS> struct gpb_cluster_stats {
     }
 };
 
-/* Octets that were loaded from `shift` elements too early, for that is a multiple of 16 bytes, put right: what each lacks is what the next
-   thread's begins with, and the last thread's of the row is loaded for it by the others, one element each. begin: where the row's first octet
-   is meant to begin. (Nothing to do where shift is 0; left out for such operands it is 3 % slower, whatever the compiler makes of it.) */
+/* Puts octets right that were loaded from `shift` elements too early, which is a multiple of 16 bytes. The
+   elements that an octet lacks are the first of the next thread's octet. For the last thread of the row the
+   others load them, one element each. begin: where the row's first octet should begin. With shift 0 there is
+   nothing to do, but a branch around it is 3 % slower. */
 template <int OCTETS, int STRIDE>
 static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int begin, int shift, int k)
 {
@@ -62,7 +64,8 @@ static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], cons
     }
 }
 
-/* Of the first octet's elements, one or the other: nearly always one has a rest, and no more has to be known. Else of all. */
+/* The bitwise or of the first octet's elements. Nearly always one of them has a rest, and then nothing more
+   has to be known. Otherwise of all elements. */
 template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)[OCTETS])
 {
     unsigned bits = gpb_bits(o[0]);
@@ -73,7 +76,7 @@ template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_res
     return bits;
 }
 
-/* OCTETS: that a thread holds; the blocks' turns alternate along k. */
+/* OCTETS: how many a thread holds. The blocks of a cluster alternate along k. */
 template <int SLICES, int OCTETS, int BLOCKS>
 static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k, uint32_t *flagged, unsigned strip, int64_t l)
 {
@@ -82,7 +85,8 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
     const gpb_strip<SLICES> s(x, k, strip, l);
     const int rank = BLOCKS > 1 ? gpb_cluster_rank() : 0, begin = rank * GPB_SLICE_STEP + s.octet * 8;
     here.clear();
-    if (BLOCKS > 1) gpb_cluster_sync();                                    /* all have read what the last member's cluster_stats said */
+    /* All have read the last member's cluster_stats. */
+    if (BLOCKS > 1) gpb_cluster_sync();
     else __syncthreads();
     gpb_octet o[OCTETS];
     unsigned largest = 0, smallest = ~0u, many = 0;
@@ -112,7 +116,7 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
     if (SLICES == 2) here.note(s.row, gpb_bits_or_rest(o));
     __syncthreads();
     const unsigned least = gpb_least(here.largest[s.row]);
-    if (smallest < least) {                                                /* else all count */
+    if (smallest < least) {                                                /* otherwise all elements count */
         many = 0;
 #pragma unroll
         for (int y = 0; y < OCTETS; y++) many += gpb_count(o[y], __uint_as_float(least));

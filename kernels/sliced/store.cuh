@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the sums of a SLICED kernel go: scaled back by the powers of two of their row and column, then alpha, beta, the edges of C. */
+/* Stores the sums of a SLICED kernel: scales them back by the powers of two of their row and column, then
+   applies alpha, beta and the edges of C. */
 #ifndef GPB_SLICED_STORE_CUH
 #define GPB_SLICED_STORE_CUH
 
 #include "kernels/sliced.h"
 #include "kernels/tile.cuh"
 
-/* Sums as mma and wgmma lay out a 16 x BN strip (sum[4x..]: columns 2q, 2q+1 of the eight from 8x on, q = lane % 4, of row lane / 4, then of
-   the row 8 below) to one row a thread: four columns of those eight. A store of a warp then covers 16 rows of two columns, not 8 of four: 64
-   bytes in a row, of which fewer straddle sectors where C is not aligned. */
+/* Exchanges sums so that each thread has one row. mma and wgmma lay out a 16 x BN strip as sum[4x..]: of the
+   eight columns from 8x on, columns 2q and 2q+1 (q = lane % 4) of row lane / 4, then of the row 8 below.
+   Afterwards a thread has four columns of those eight in one row. A store of a warp then covers 16 rows of
+   two columns instead of 8 rows of four: 64 neighbouring bytes, of which fewer straddle sectors if C is not
+   aligned. */
 template <int N> static __device__ __forceinline__ void gpb_one_row(float (&sum)[N])
 {
     const bool lower = threadIdx.x % 2;
@@ -21,13 +24,15 @@ template <int N> static __device__ __forceinline__ void gpb_one_row(float (&sum)
         }
 }
 
-/* A thread's row of a strip, from column c on: four of every eight. cols: so many are within C. The old C is loaded before anything is
-   stored: the compiler, which cannot know that stores go elsewhere, would wait for each load by itself. */
+/* Stores a thread's row of a strip from column c on: four of every eight columns. cols: how many columns are
+   within C. The old C is loaded before anything is stored, because the compiler cannot know that stores do
+   not alias it and would wait for each load separately. */
 template <int BN, bool BETA>
 static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to, float *c, int cols, const float (&sum)[BN / 2])
 {
     float old[BN / 2];
-    const float *from = (const float *)gpb_fresh((int64_t)c);              /* its addresses are not kept for the stores: they are 128 registers */
+    /* gpb_fresh keeps these addresses from being kept for the stores, because they are 128 registers. */
+    const float *from = (const float *)gpb_fresh((int64_t)c);
 #pragma unroll
     for (int x = 0; BETA && x < BN / 2; x++, from += x % 4 ? to.ldc : 5 * to.ldc) old[x] = gpb_load_within(x / 4 * 8 + x % 4, cols, from);
 #pragma unroll
@@ -35,14 +40,15 @@ static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to
         gpb_store_within(x / 4 * 8 + x % 4, cols, c, BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
 }
 
-/* A sum scaled back by 2^e of its row and of its column. Three slices reach over 2^-90..2^30 with either: the larger first, or what leaves
-   FP32's range in between would be lost although the other brings it back. */
+/* A sum scaled back by 2^e of its row and of its column. With three slices either reaches over 2^-90..2^30,
+   so the larger is applied first. Otherwise a product could leave FP32's range although the other scale
+   brings it back. */
 template <int SLICES> static __device__ __forceinline__ float gpb_scale_back(float sum, float row, float column)
 {
     return SLICES < 3 ? sum * row * column : sum * fmaxf(row, column) * fminf(row, column);
 }
 
-/* The strip of member l that begins at row i0 and column j0, by a warp. */
+/* Stores the strip of member l that begins at row i0 and column j0, by one warp. */
 template <int BN, int SLICES>
 static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, float (&sum)[BN / 2])
 {

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* What the clusters of a SLICED kernel compute, in which order, and how parts come together. A unit is a pair of tiles of C, one above the
-   other, one for each block of the cluster, which share their part of op(B). Whole rounds of units go to all clusters alike; those of the
-   last, incomplete round are cut along k (gpb_sliced_tail_parts). Parts of a unit wait for nobody: the last one to finish adds them up, so they
-   may lie in several rounds. Nothing depends on timing: the same call, the same bits. */
+/* What the clusters of a SLICED kernel compute, in which order, and how parts are added up. A unit is a pair
+   of tiles of C, one above the other, one for each block of the cluster. Both need the same part of op(B).
+   Whole rounds of units go to all clusters alike. The units of the last, incomplete round are cut along k
+   (gpb_sliced_tail_parts). No part of a unit waits for another, because the last one to finish adds them up,
+   so parts may run in different rounds. Nothing depends on timing: the same call gives the same bits. */
 #ifndef GPB_SLICED_WORK_CUH
 #define GPB_SLICED_WORK_CUH
 
 #include "kernels/sliced.h"
 #include "kernels/tile.cuh"
 
-constexpr unsigned GPB_UNIT_GROUP = 8;          /* rows of pairs that are walked together: they then read about as much of A as of B */
+/* Rows of pairs that are walked together. They then read about as much of A as of B. */
+constexpr unsigned GPB_UNIT_GROUP = 8;
 
 constexpr int GPB_GROUP = 128;                  /* threads of a warpgroup */
 constexpr int GPB_CONSUMERS = GPB_SLICED_GROUPS;
 
-/* One block's share. The producer finds it out, and leaves it in shared memory for the consumers. */
+/* What one block computes next. The producer finds it and leaves it in shared memory for the consumers. */
 struct gpb_unit {
-    unsigned l, i0, j0;                         /* member; the tile's first row (the other tile's, where there is none) and column */
-    unsigned from, to;                          /* chunks of k; none: there is no more to do */
-    unsigned short part, parts;                 /* the tile's k is cut into parts; 0 parts: nothing to store */
-    unsigned slot;                              /* number of the tile among those that are cut */
-    unsigned full;                              /* low times low counts, too */
+    /* Member; first row and column of the tile, or the row of the cluster's other tile if there is none. */
+    unsigned l, i0, j0;
+    unsigned from, to;                          /* chunks of k; none: all work is done */
+    unsigned short part, parts;  /* k of the tile is cut into parts; 0 parts: nothing to store */
+    unsigned slot;                              /* the tile's number among those that are cut */
+    unsigned full;                              /* the product of the low slices counts, too */
 };
 
 template <int BM, int BN> struct gpb_schedule {
@@ -37,7 +40,8 @@ template <int BM, int BN> struct gpb_schedule {
         last = full + rest * parts;
     }
 
-    /* Unit x (x < last) for block `rank` of the cluster; false if neither block has anything to do. */
+    /* Sets u to unit x (x < last) for block `rank` of the cluster. Returns false if neither block has
+       anything to do. */
     __device__ __forceinline__ bool unit(const gpb_gemm_args &g, unsigned x, unsigned rank, gpb_unit &u) const
     {
         u.parts = 1, u.part = 0, u.slot = 0;
@@ -59,7 +63,8 @@ template <int BM, int BN> struct gpb_schedule {
             down = rows[tile * BM / GPB_GUARD];
             return max(gpb_guard_level(across, g.epoch_b), gpb_guard_level(down, g.epoch_a)) == g.level;
         };
-        const bool there = wanted(tile_m ^ 1), here = wanted(tile_m);      /* in this order: `down` is of the tile itself */
+        /* In this order, because `down` must be the tile's own. */
+        const bool there = wanted(tile_m ^ 1), here = wanted(tile_m);
         u.i0 = (tile_m < tiles_m ? tile_m : upper) * BM;
         u.full = here && gpb_guard_full(across, g.epoch_b) && gpb_guard_full(down, g.epoch_a);
         if (!here) u.parts = 0;
@@ -67,7 +72,8 @@ template <int BM, int BN> struct gpb_schedule {
     }
 };
 
-/* Adds up the parts of a tile whose k was cut: the last to finish returns true, with the sum of all, in order. */
+/* Adds up the parts of a tile whose k was cut. The last part to finish returns true, and sum is then the sum
+   of all, in order. */
 template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
 {
     const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
