@@ -116,7 +116,8 @@ static spread measured(const gpu_kernel *who, shape s, bool hurry)
 /* The entries of the sample, poisoned before and fetched after one more call. */
 static sample_error accuracy(const gpu_kernel *who, shape s, sample *sample)
 {
-    const float poison = NAN;
+    float poison;
+    gpb_poison(GPB_TYPE_s, &poison, 1);
     gpu_address first = (uintptr_t)at(c, 0, s.m, s.n);
     for (int x = 0; x < SAMPLES; x++)
         MUST(cuMemcpyHtoD_v2(first + 4 * (gpu_address)sample->at[x], &poison, 4));

@@ -106,13 +106,13 @@ gpu_error gpu_truth_chain(void)
 
 gpu_error gpu_judged(enum gpu_who who, const gpu_problem *p)
 {
-    const float before = p->beta == 0 ? NAN : 1;              /* of C; poison where it is not to be read */
     float *c[PATCHES];
     gpu_error sum = { 0, 0 };
     for (int x = 0; x < PATCHES; x++) {
         const size_t floats = (size_t)(patches[x].width - 1) * (size_t)p->of.ld[GPB_C] + (size_t)p->of.m;
         c[x] = bench_memory(4 * floats);
-        for (size_t y = 0; y < floats; y++) c[x][y] = before;
+        gpb_poison(GPB_TYPE_s, c[x], (int64_t)floats);
+        for (size_t y = 0; y < floats && p->beta != 0; y++) c[x][y] = 1;
         MUST(cuMemcpyHtoD_v2(gpu_place_c(p, patches[x].member, patches[x].column), c[x], 4 * floats));
     }
     gpu_multiply(who, p, 0);

@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/reference.h"
+
 enum { MOST_THREADS = 64, WIDTH = 4, COLUMNS = 4 };
 typedef float floats __attribute__((vector_size(16), aligned(4)));
 typedef double doubles __attribute__((vector_size(32)));
 typedef int64_t masks __attribute__((vector_size(32)));
 
-int64_t accuracy_place(int64_t size, int side,
-                       int x) /* evenly spread, at changing places in a tile, the last included */
+/* Evenly spread, at changing places in a tile, the last included. */
+int64_t accuracy_place(int64_t size, int side, int x)
 {
     return side == 1 ? size - 1 : (size - 1) * x / (side - 1);
 }
@@ -118,7 +120,7 @@ void accuracy_note_exact(const accuracy_truth *t, const float *c, bool *exact)
 accuracy_error accuracy_measure(const accuracy_truth *t, const float *c, const bool *exact)
 {
     accuracy_error e = { .wrong = 0 };
-    const double steps = (double)(t->k + 4);
+    const gpb_call g = { .type = GPB_TYPE_s, .k = t->k, .alpha = 1 };
     double squares = 0, norm = 0, truth = 0;
     int64_t count = 0;
     for (int y = 0; y < t->side; y++)
@@ -130,10 +132,10 @@ accuracy_error accuracy_measure(const accuracy_truth *t, const float *c, const b
             truth += t->value[at] * t->value[at];
             if (t->product[at] == 0) continue;
             double u = off / t->product[at] * 0x1p24;
-            const double promised = steps * (t->product[at] * 0x1p-24 + 0x1p-149);
+            const gpb_reference_element truly = { .value = t->value[at], .product = t->product[at] };
             e.max = fmax(e.max, u);
-            e.bound = fmax(e.bound, off / promised);
-            e.bound_tf32 = fmax(e.bound_tf32, off / (promised + t->product[at] * 0x1p-9));
+            e.bound = fmax(e.bound, off / gpb_reference_bound(GPB_MATH_FFMA, &g, truly));
+            e.bound_tf32 = fmax(e.bound_tf32, off / gpb_reference_bound(GPB_MATH_TF32, &g, truly));
             squares += u * u;
             count++;
         }

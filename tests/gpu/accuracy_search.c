@@ -90,24 +90,18 @@ typedef struct errors { double bound, rms; } errors;
 static errors errors_of(search *s, const char *kernel, const char *math, float *c)
 {
     errors e = { 0, 0 };
-    const float *a = operand_floats(&s->p.x[GPB_A]), *b = operand_floats(&s->p.x[GPB_B]);
-    const double steps = s->p.of.k + 4;
+    const enum gpb_math is = strcmp(math, "tf32") ? GPB_MATH_FFMA : GPB_MATH_TF32;
+    const gpb_call g = gpb_problem_call(&s->p.of, 1, 0, s->p.x[GPB_A].image, s->p.x[GPB_B].image, NULL);
     set_option("MATH", math);
     set_option("KERNEL", kernel);
     placed_call(&s->p, 1, 0);
     operand_get(&s->p.x[GPB_C], c);
     for (int i = 0; i < PAIRS; i++)
         for (int j = 0; j < PAIRS; j++) {
-            double value = 0, product = 0;
-            for (int p = 0; p < s->p.of.k; p++) {
-                const double x = (double)a[i * s->p.of.k + p] * (double)b[j * s->p.of.k + p];
-                value += x;
-                product += fabs(x);
-            }
-            const double off = fabs((double)c[i + j * PAIRS] - value);
-            const double granted = strcmp(math, "tf32") ? 0 : 0x1p-9;
-            e.bound = fmax(e.bound, off / (product * (steps * 0x1p-24 + granted) + steps * 0x1p-149));
-            if (product > 0) e.rms += off / product * 0x1p24 * (off / product * 0x1p24) / (PAIRS * PAIRS);
+            const gpb_reference_element wanted = gpb_reference_at(&g, NULL, i, j, 0);
+            const double off = fabs((double)c[i + j * PAIRS] - wanted.value) / wanted.product * 0x1p24;
+            e.bound = fmax(e.bound, gpb_reference_error(is, &g, wanted, &c[i + j * PAIRS], 0));
+            if (wanted.product > 0) e.rms += off * off / (PAIRS * PAIRS);
         }
     e.rms = sqrt(e.rms);
     return e;

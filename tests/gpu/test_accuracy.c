@@ -196,8 +196,7 @@ static void judge_cublas(const char *name, const accuracy_error *ours, const acc
 static accuracy_error try_contender(int i, const accuracy_data *data, placed *p, const accuracy_truth *t,
                                     float *c, bool *exact, char kernel[64], char splits[64])
 {
-    const size_t bytes = 4 * (size_t)p->of.m * (size_t)p->of.n;
-    memset(p->x[GPB_C].image, 0xFF, bytes);        /* NaN: what is not written shows */
+    gpb_poison(GPB_TYPE_s, p->x[GPB_C].image, p->x[GPB_C].count);     /* what is not written shows */
     operand_put(&p->x[GPB_C]);
     multiply(&contenders[i], p, kernel, splits, 64);
     operand_get(&p->x[GPB_C], c);
