@@ -30,11 +30,15 @@ need() { local file; for file; do [ -e "$file" ] || skip "no $file (ci/setup ins
 expect() { if [ "$2" = "$3" ]; then ok "$1: $3"; else fail "$1: wanted '$2', found '$3'"; fi; }
 
 # build <output> <compiler and arguments>: a program that does not build is a failure, not a skip.
-build() { local output=$1; shift; "$@" -o "$output" >"$output.log" 2>&1 || { fail "does not build: $*"; cat "$output.log"; return 1; }; }
+build() {
+    local output=$1; shift
+    "$@" -o "$output" >"$output.log" 2>&1 || { fail "does not build: $*"; cat "$output.log"; return 1; }
+}
 
 # The folder of a host BLAS's libblas.so.3, by name.
 host_folder() {
-    case $1 in netlib) echo "$debian/blas" ;; openblas) echo "$debian/openblas-pthread" ;; blis) echo "$debian/blis-pthread" ;; esac
+    case $1 in netlib) echo "$debian/blas" ;; openblas) echo "$debian/openblas-pthread" ;;
+        blis) echo "$debian/blis-pthread" ;; esac
 }
 
 # on_host <netlib|openblas|blis> <command>: runs it in front of that BLAS, without us.
@@ -44,7 +48,8 @@ on_host() { local folder; folder=$(host_folder "$1"); shift; LD_LIBRARY_PATH=$fo
 # GPU. More to preload goes into the variable `beside`.
 preloaded() {
     local folder; folder=$(host_folder "$1"); shift
-    env GPUBLAS_OFFLOAD="${offload:-always}" LD_LIBRARY_PATH="$folder:$fake" LD_PRELOAD="$library${beside:+:$beside}" "$@"
+    env GPUBLAS_OFFLOAD="${offload:-always}" LD_LIBRARY_PATH="$folder:$fake" \
+        LD_PRELOAD="$library${beside:+:$beside}" "$@"
 }
 
 # traced <file> [text]: how many calls the trace in that file shows on the GPU, of those whose line has the
@@ -53,4 +58,7 @@ traced() { grep '^gpublas: .* route=gpu ' "$1" | grep -cF -- "${2:-}"; }
 
 # known <what> <wanted> <found>: a fault that is known and not repaired yet. It is printed but is no failure.
 # Once it is repaired, use expect.
-known() { if [ "$2" = "$3" ]; then ok "$1: $3 (no longer a known fault)"; else printf 'KNOWN %s: wanted %s, found %s\n' "$1" "'$2'" "'$3'"; fi; }
+known() {
+    if [ "$2" = "$3" ]; then ok "$1: $3 (no longer a known fault)"
+    else printf 'KNOWN %s: wanted %s, found %s\n' "$1" "'$2'" "'$3'"; fi
+}

@@ -16,7 +16,8 @@ part stest_qx '^(S[TX]Q|STS|SHH|SQ[TX])'
 part stest_ab '^S([^LTXQH]|L[^S]|T[^QS]|Q[^TX])'
 
 tester() {      # <program> <input> <output>
-    env LD_PRELOAD="$2" "./$1" < "$3" > "$4" 2> "$4.err" || echo " ** $1 < $3 did not end well: illegal" >> "$4"
+    env LD_PRELOAD="$2" "./$1" < "$3" > "$4" 2> "$4.err" \
+        || echo " ** $1 < $3 did not end well: illegal" >> "$4"
 }
 export -f tester
 xargs -P "$jobs" -L 1 bash -c 'tester "$1" "$0" "$2" "$3"' "$preload" <<'END'

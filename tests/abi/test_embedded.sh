@@ -11,7 +11,10 @@ need "$testers/xblat3s"
 echo 'int RowMajorStrg = 0, CBLAS_CallFromC = 0;' > netlib_variables.c
 build netlib_variables.so gcc -shared -fPIC netlib_variables.c || finish
 
-embedded() { env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library:$PWD/../netlib_variables.so" "$@"; }
+embedded() {
+    env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library:$PWD/../netlib_variables.so" \
+        "$@"
+}
 
 # check <program> <input> <lines of success>: exactly that many lines, at Levels 2 and 3 the end is reached,
 # and no word of failure. Exit codes say nothing.
@@ -35,7 +38,8 @@ for p in s d c z; do
     for level in 2 3; do
         routines=$(grep -c 'PUT F FOR NO TEST' "$testers/${p}blat$level.in")
         check "xblat$level$p" "$testers/${p}blat$level.in" $((2 * routines))        # error exits, results
-        check "x${p}cblat$level" "$testers/${p}in$level" $((3 * routines))          # error exits, results column- and row-major
+        # Error exits, results column- and row-major.
+        check "x${p}cblat$level" "$testers/${p}in$level" $((3 * routines))
     done
     sed "$wide" "$testers/${p}blat3.in" > wide.in
     check "xblat3$p" "$PWD/wide.in" $((2 * routines))
@@ -44,7 +48,8 @@ for p in s d c z; do
 done
 
 # Values: 64-bit names, batches, one-triangle products, scaling, what must not be read. Linked with us alone.
-build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
+build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -lm || finish
 export GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never
 if ./values > values.out; then ok "$(tail -1 values.out)"; else fail values; cat values.out; fi
 

@@ -7,50 +7,64 @@
 need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
 for host in netlib openblas blis; do
     mkdir "$host"
-    GPUBLAS_VERBOSE=1 preloaded $host timeout 90 "$python" "$programs/fork.py" "$PWD/$host" > "$host.out" 2> "$host.err"
+    GPUBLAS_VERBOSE=1 preloaded $host timeout 90 "$python" "$programs/fork.py" "$PWD/$host" > "$host.out" \
+        2> "$host.err"
     expect "$host: exit" 0 $?
-    expect "$host: answers" 'parent True pinned True child and grandchild True parent while children ran True pool True parent again True ' "$(tr '\n' ' ' < "$host.out")"
+    expect "$host: answers" \
+        'parent True pinned True child and grandchild True parent while children ran True pool True parent again True ' "$(tr '\n' ' ' < "$host.out")"
     expect "$host: the parent's calls on the GPU" 3 "$(traced "$host/parent")"
-    expect "$host: the children's calls on the GPU" '0 0' "$(traced "$host/child") $(traced "$host/grandchild")"
+    expect "$host: the children's calls on the GPU" '0 0' \
+        "$(traced "$host/child") $(traced "$host/grandchild")"
     calls=$(cat "$host/child" "$host/grandchild" | grep -c ' route=host ')
-    if [ "$calls" -ge 19 ]; then ok "$host: $calls calls of the children went to the host"; else fail "$host: $calls calls of the children"; fi
+    if [ "$calls" -ge 19 ]; then ok "$host: $calls calls of the children went to the host"
+    else fail "$host: $calls calls of the children"; fi
 done
 
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
-build liblocking.so gcc $flags -shared -fPIC -DLOCKING "$programs/atfork.c" -L"$debian/blas" -lblas -lpthread || finish
+build liblocking.so gcc $flags -shared -fPIC -DLOCKING "$programs/atfork.c" -L"$debian/blas" -lblas \
+    -lpthread || finish
 build atfork gcc $flags "$programs/atfork.c" -L. -llocking -L"$debian/blas" -lblas -Wl,-rpath,"$PWD" || finish
 # the median of many forks, because on two busy cores any one may take long
 beside_handlers() {   # <what> <forks> <milliseconds that half of them may take> [free]
     preloaded netlib timeout 120 ./atfork "$2" ${4:-} > atfork.out 2> atfork.err
     expect "$1: exit" 0 $?
-    if awk -v most="$3" '{ exit !($1 < most) }' atfork.out; then ok "$1: half of $2 forks take less than $(cat atfork.out) ms"; else fail "$1: $(cat atfork.out)"; fi
+    if awk -v most="$3" '{ exit !($1 < most) }' atfork.out
+    then ok "$1: half of $2 forks take less than $(cat atfork.out) ms"; else fail "$1: $(cat atfork.out)"; fi
     expect "$1: lines on stderr" 0 "$(wc -l < atfork.err)"
 }
 for route in always auto never; do
-    offload=$route beside_handlers "handlers that lock and multiply, $route" $((${GPB_TEST_LARGE:-0} ? 10000 : 1000)) 10
+    offload=$route beside_handlers "handlers that lock and multiply, $route" \
+        $((${GPB_TEST_LARGE:-0} ? 10000 : 1000)) 10
 done
 FAKECUDA_START_MS=2000 beside_handlers 'while CUDA starts' 20 100 free        # it was a second each
 mkdir shim
-build shim/libcuda.so.1 gcc $flags -shared -fPIC -DSHIM "$programs/atfork.c" -Wl,-rpath,"$PWD/shim" -L"$fake" -Wl,--no-as-needed "$fake/libcuda.so.1" || finish
+build shim/libcuda.so.1 gcc $flags -shared -fPIC -DSHIM "$programs/atfork.c" -Wl,-rpath,"$PWD/shim" \
+    -L"$fake" -Wl,--no-as-needed "$fake/libcuda.so.1" || finish
 for file in shim/libcuda.so.1 shim/libcudx.so.1; do
     [ -e $file ] || cp "$fake/libcuda.so.1" $file
     sed -i 's/libcuda\.so\.1/libcudx.so.1/g' $file
 done
-fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./atfork 100 free > shim.out 2> shim.err
+fake=$PWD/shim offload=always GPUBLAS_VERBOSE=2 preloaded netlib timeout 60 ./atfork 100 free > shim.out \
+    2> shim.err
 expect 'libcuda forks while it starts: exit' 0 $?
 took=$(sed -n 's/.*starting the GPU took \([0-9]*\) ms.*/\1/p' shim.err | sort -n | tail -1)
-if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"; else fail "three forks inside cuInit: starting took '$took' ms"; fi
+if [ "${took:-9999}" -lt 1000 ]; then ok "three forks inside cuInit: starting took $took ms"
+else fail "three forks inside cuInit: starting took '$took' ms"; fi
 # A library that needs a pipe: a thread that opens it waits there, with libraries half mapped.
 build halfway gcc $flags "$programs/halfway.c" -L"$debian/blas" -lblas -lpthread || finish
 echo 'int pipe_is_open = 1;' > pipe.c
 build libpipe.so gcc -shared -fPIC pipe.c || finish
-build needs_pipe.so gcc -shared -fPIC -x c - -x none -Wl,--no-as-needed,-rpath,"$PWD" -L. -lpipe < /dev/null || finish
+build needs_pipe.so gcc -shared -fPIC -x c - -x none -Wl,--no-as-needed,-rpath,"$PWD" -L. -lpipe < /dev/null \
+    || finish
 rm libpipe.so && mkfifo libpipe.so
-GPUBLAS_HOST_BLAS=$PWD/needs_pipe.so offload=never preloaded netlib timeout 60 ./halfway libm.so.6 > halfway.out 2> halfway.err
+GPUBLAS_HOST_BLAS=$PWD/needs_pipe.so offload=never preloaded netlib timeout 60 ./halfway libm.so.6 \
+    > halfway.out 2> halfway.err
 expect 'forked with libraries half mapped: exit, lines on stderr' '0 0' "$? $(wc -l < halfway.err)"
 head -3 halfway.err
-if [ "$(cat halfway.out)" -lt 1000 ]; then ok "the fork took $(cat halfway.out) ms"; else fail "the fork took $(cat halfway.out) ms"; fi
-build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas || finish
+if [ "$(cat halfway.out)" -lt 1000 ]; then ok "the fork took $(cat halfway.out) ms"
+else fail "the fork took $(cat halfway.out) ms"; fi
+build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas \
+    || finish
 preloaded netlib timeout 60 ./edge > edge.out 2> edge.err
 expect 'operands at the edge, in a child: exit, checks right' '0 4' "$? $(grep -c ^right edge.out)"
 grep ^WRONG edge.out

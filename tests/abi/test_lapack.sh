@@ -7,7 +7,8 @@
 . "$(dirname "$0")/harness.sh"
 need "$debian/lapack/xlintsts" "$debian/lapack/liblapack.so.3" "$debian/blas/libblas.so.3"
 wanted=1327023
-export LD_LIBRARY_PATH=$debian/lapack:$debian/blas:$fake FAKECUDA_NETLIB=1     # STFSM fails on any rounding but netlib's, a better one too
+# STFSM fails on any rounding but netlib's, a better one too.
+export LD_LIBRARY_PATH=$debian/lapack:$debian/blas:$fake FAKECUDA_NETLIB=1
 export GPUBLAS_OFFLOAD=always
 
 for kernel in '' ${GPB_TEST_LARGE:+fp16x3}; do
@@ -17,7 +18,8 @@ for kernel in '' ${GPB_TEST_LARGE:+fp16x3}; do
     mkdir "suite_$kernel" && cd "suite_$kernel" || exit 1
 
     # Do its calls reach the GPU path? The smallest of the programs shows that.
-    GPUBLAS_VERBOSE=1 LD_PRELOAD=$library "$debian/lapack/xlintstrfs" < "$debian/lapack/stest_rfp.in" > rfp.result 2> rfp.trace
+    GPUBLAS_VERBOSE=1 LD_PRELOAD=$library "$debian/lapack/xlintstrfs" < "$debian/lapack/stest_rfp.in" \
+        > rfp.result 2> rfp.trace
     calls=$(traced rfp.trace ' sgemm_ ')
     if [ "$calls" -ge 4000 ]; then ok "$what: $calls calls of sgemm_ in xlintstrfs went to the GPU"
     else fail "$what: only $calls calls went to the GPU"; fi

@@ -28,8 +28,10 @@ judge() {
     exits=$(grep -c 'PASSED THE TESTS OF ERROR-EXITS' "$1.result")
     computational=$(grep -cE 'PASSED THE .*COMPUTATIONAL TESTS' "$1.result")
     if grep -E '\*\*\*\*|FAIL|SUSPECT' "$1.result"; then fail "$1: see above"
-    elif [ "$exits" != "$2" ] || [ "$computational" != $(($2 * $3)) ] || ! grep -q 'END OF TESTS' "$1.result"; then
-        fail "$1: $exits error-exits and $computational computational of $2 routines passed"; tail -5 "$1.result" "$1.trace"
+    elif [ "$exits" != "$2" ] || [ "$computational" != $(($2 * $3)) ] \
+        || ! grep -q 'END OF TESTS' "$1.result"; then
+        fail "$1: $exits error-exits and $computational computational of $2 routines passed"
+        tail -5 "$1.result" "$1.trace"
     else ok "$1: $2 routines"; fi
 }
 
@@ -64,7 +66,8 @@ run xscblat3 "$PWD/wide_c.in" wide_c;    judge wide_c 6 2
 sed 's/^16.0 /1.0E-6 /; /^SSYMM\|^STRMM\|^STRSM\|^SSYRK\|^SSYR2K/s/ T PUT/ F PUT/' wide.in > ratio.in
 run xblat3s "$PWD/ratio.in" ratio
 ratio=$(sed -n 's/.*MAXIMUM TEST RATIO *\([0-9.]*\).*/\1/p' ratio.result | sort -n | tail -1)
-if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'; then ok "worst SGEMM ratio $ratio of 16"
+if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'
+then ok "worst SGEMM ratio $ratio of 16"
 else fail "worst SGEMM ratio '$ratio', above 4"; fi
 
 # All of this means nothing if the calls did not reach the GPU path.
@@ -72,6 +75,7 @@ for door in sgemm_ cblas_sgemm; do
     case $door in sgemm_) program=xblat3s input=sblat3.in ;; *) program=xscblat3 input=sin3 ;; esac
     GPUBLAS_VERBOSE=1 run $program "$testers/$input" "trace_$door"
     calls=$(traced "trace_$door.trace" " $door ")
-    if [ "$calls" -ge 6000 ]; then ok "$calls calls of $door went to the GPU"; else fail "only $calls calls of $door went to the GPU"; fi
+    if [ "$calls" -ge 6000 ]; then ok "$calls calls of $door went to the GPU"
+    else fail "only $calls calls of $door went to the GPU"; fi
 done
 finish

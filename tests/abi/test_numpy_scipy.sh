@@ -6,7 +6,8 @@
 # tests.
 . "$(dirname "$0")/harness.sh"
 need /usr/bin/pytest-3 "$debian/openblas-pthread/libblas.so.3"
-"$python" -c 'import numpy, scipy, hypothesis, pooch' || skip 'no numpy, scipy, hypothesis or pooch (ci/setup installs them)'
+"$python" -c 'import numpy, scipy, hypothesis, pooch' \
+    || skip 'no numpy, scipy, hypothesis or pooch (ci/setup installs them)'
 
 # counts <name>: pytest's last line without its time
 counts() { sed -n 's/ in [0-9.]*s.*//p' "$1" | tail -1 | sed 's/^=* *//'; }
@@ -24,13 +25,16 @@ suite() {   # <name> <counts without us> <modules ...>
     grep -E '^(FAILED|ERROR)' "$name.out" | head -20
 }
 suite numpy.linalg '414 passed, 1 skipped, 2 xfailed' numpy.linalg
-suite numpy.core '1413 passed, 17 skipped, 2 xfailed' numpy.core.tests.test_multiarray numpy.core.tests.test_einsum
+suite numpy.core '1413 passed, 17 skipped, 2 xfailed' numpy.core.tests.test_multiarray \
+    numpy.core.tests.test_einsum
 suite scipy.linalg '3574 passed, 7 skipped, 3 xfailed, 2 xpassed' scipy.linalg
 
 # Their calls reach us. pytest catches stderr, so the shortest suite shows it with nothing caught.
-GPUBLAS_VERBOSE=1 preloaded openblas "$python" -m pytest -s -q -p no:cacheprovider --pyargs scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas > trace.out 2> trace.err
+GPUBLAS_VERBOSE=1 preloaded openblas "$python" -m pytest -s -q -p no:cacheprovider --pyargs \
+    scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas > trace.out 2> trace.err
 for door in sgemm_ dgemm_ cgemm_ zgemm_; do
     calls=$(grep -c "^gpublas: $door " trace.err)
-    if [ "$calls" -ge 1 ]; then ok "$calls calls of $door in scipy's BLAS tests came to us"; else fail "no call of $door in scipy's BLAS tests came to us"; fi
+    if [ "$calls" -ge 1 ]; then ok "$calls calls of $door in scipy's BLAS tests came to us"
+    else fail "no call of $door in scipy's BLAS tests came to us"; fi
 done
 finish

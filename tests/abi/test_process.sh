@@ -9,12 +9,14 @@ build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lbl
 build launch gcc $flags "$programs/launch.c" -ldl || finish
 build leave gcc $flags -rdynamic "$programs/leave.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 build faults gcc $flags "$programs/faults.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
-build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm || finish
+build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -lm || finish
 
 checks() { # <checks> <name> <what ...>: all of them right, nothing on stderr
     local wanted=$1 name=$2; shift 2
     "$@" > checks.out 2> checks.err
-    expect "$name: exit, checks right, lines on stderr" "0 $wanted 0" "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
+    expect "$name: exit, checks right, lines on stderr" "0 $wanted 0" \
+        "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
     grep ^WRONG checks.out; head -3 checks.err
 }
 for offload in always auto never; do
@@ -22,12 +24,15 @@ for offload in always auto never; do
     checks 4 "signals, $offload" preloaded openblas ./process signals 100
 done
 offload=always
-GPUBLAS_HOST_BLAS=embedded checks 8 'state of the process, no libcuda, embedded' env LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/blas" GPUBLAS_OFFLOAD=always ./process state 8
+GPUBLAS_HOST_BLAS=embedded checks 8 'state of the process, no libcuda, embedded' env LD_PRELOAD="$library" \
+    LD_LIBRARY_PATH="$debian/blas" GPUBLAS_OFFLOAD=always ./process state 8
 FAKECUDA_FAIL=cuMemcpyHtoDAsync:1+:2 preloaded openblas ./process state 8 > checks.out 2> checks.err
-expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
+expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' \
+    "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
 checks 3 'the current CUDA context' preloaded openblas ./process context 10
 # POSIX allows no siglongjmp out of a call. If only the host computes, we add no harm.
-offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process interrupts 8
+offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process \
+    interrupts 8
 
 # Faults that the program serves, in any thread; and the report of a crash, which is complete and names the
 # calling thread.
@@ -35,17 +40,21 @@ export GPUBLAS_THREADS=6
 for how in barrier demand truncated userfault; do
     preloaded openblas timeout 60 ./faults $how 3 > faults.out 2> faults.err; code=$?
     if [ $code = 2 ]; then ok "faults, $how: not to be had here"; continue; fi
-    expect "faults, $how: exit, products wrong, lines on stderr" '0 0 0' "$code $(grep -c ^WRONG faults.out) $(wc -l < faults.err)"
+    expect "faults, $how: exit, products wrong, lines on stderr" '0 0 0' \
+        "$code $(grep -c ^WRONG faults.out) $(wc -l < faults.err)"
 done
 for how in null short gone; do
     for which in a b c; do
         codes='' whole=0 caller=0
         for _ in 1 2 3 4; do
-            (preloaded openblas timeout 60 ./faults $how $which > /dev/null 2> crash.err; echo $? > crash.exit) 2> /dev/null
+            (preloaded openblas timeout 60 ./faults $how $which > /dev/null 2> crash.err
+            echo $? > crash.exit) 2> /dev/null
             codes+="$(cat crash.exit) "
-            whole=$((whole + $(grep -c '^report: whole' crash.err))) caller=$((caller + $(grep -c '^report: in the thread that called' crash.err)))
+            whole=$((whole + $(grep -c '^report: whole' crash.err))) \
+                caller=$((caller + $(grep -c '^report: in the thread that called' crash.err)))
         done
-        expect "a bad pointer, $how $which, four times: exits, reports whole, of the caller" '139 139 139 139  4 4' "$codes $whole $caller"
+        expect "a bad pointer, $how $which, four times: exits, reports whole, of the caller" \
+            '139 139 139 139  4 4' "$codes $whole $caller"
     done
 done
 if [ -x "$python" ]; then
@@ -69,7 +78,8 @@ unset GPUBLAS_THREADS
 for how in return exit quick_exit signal atexit once; do
     codes='' lines=0
     for i in $(seq 25); do
-        FAKECUDA_SEED=$i FAKECUDA_START_MS=$((i % 5 == 0)) preloaded openblas timeout 30 ./process $how "$i" > /dev/null 2> end.err; codes+="$? "
+        FAKECUDA_SEED=$i FAKECUDA_START_MS=$((i % 5 == 0)) preloaded openblas timeout 30 ./process $how "$i" \
+            > /dev/null 2> end.err; codes+="$? "
         lines=$((lines + $(grep -cv 'the GPU failed' end.err)))
         said=$((${said:-0} + $(grep -c 'the GPU failed' end.err)))
     done
@@ -86,7 +96,8 @@ for engine in 0 1; do
     for how in 'calls 200' 'start 200'; do
         codes=''
         for i in $(seq 15); do
-            FAKECUDA_LEAVE=1 FAKECUDA_ENGINE=$engine FAKECUDA_SEED=$i GPUBLAS_THREADS=4 preloaded openblas timeout 60 ./leave ${how% *} "$i" 30 "${how#* }" > /dev/null 2> end.err
+            FAKECUDA_LEAVE=1 FAKECUDA_ENGINE=$engine FAKECUDA_SEED=$i GPUBLAS_THREADS=4 preloaded openblas \
+                timeout 60 ./leave ${how% *} "$i" 30 "${how#* }" > /dev/null 2> end.err
             codes+="$? "
             [ ! -s end.err ] || head -4 end.err
         done
@@ -94,7 +105,8 @@ for engine in 0 1; do
     done
 done
 for pipe in closed full; do
-    if [ $pipe = closed ]; then (sleep 0.2; GPUBLAS_VERBOSE=1 preloaded openblas ./process once; echo $? > pipe.exit) 2>&1 >/dev/null | true
+    if [ $pipe = closed ]; then (sleep 0.2; GPUBLAS_VERBOSE=1 preloaded openblas ./process once
+    echo $? > pipe.exit) 2>&1 >/dev/null | true
     else GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2> /dev/full; echo $? > pipe.exit; fi
     sleep 0.5
     expect "stderr a $pipe pipe" 7 "$(cat pipe.exit)"
@@ -104,14 +116,20 @@ expect 'no stderr at all' 7 $?
 
 # Ways to be loaded.
 for how in close space deep spin; do
-    GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$debian/openblas-pthread:$fake timeout 60 ./launch $how "$library" > launch.out 2> launch.err
+    GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$debian/openblas-pthread:$fake timeout 60 ./launch $how \
+        "$library" > launch.out 2> launch.err
     expect "dlopen, $how: exit, lines" '7 0' "$? $(wc -l < launch.err)"
 done
-LD_PRELOAD=$library LD_LIBRARY_PATH=$debian/openblas-pthread:$fake GPUBLAS_OFFLOAD=always ./launch deep "$debian/openblas-pthread/libblas.so.3"
+LD_PRELOAD=$library LD_LIBRARY_PATH=$debian/openblas-pthread:$fake GPUBLAS_OFFLOAD=always ./launch deep \
+    "$debian/openblas-pthread/libblas.so.3"
 expect 'another BLAS by RTLD_DEEPBIND beside us' 7 $?
-gcc -static -x c -o static - <<< 'int main(void) { return 5; }' 2> /dev/null && { LD_PRELOAD=$library ./static; expect 'a static program' 5 $?; }
-for command in 'sh -c "env true && echo fine"' 'env sh -c "echo fine"' 'xargs echo < /dev/null' "ldd /bin/sh" "nice -n 1 timeout 5 sh -c 'exit 3'" 'bash -c "(echo a; echo b) | sort | tail -1; exit 4"'; do
-    eval "$command" > plain.out 2> plain.err; wanted="$? $(grep -v "$library" plain.out | sed 's/ (0x.*//') $(cat plain.err)"
+gcc -static -x c -o static - <<< 'int main(void) { return 5; }' 2> /dev/null \
+    && { LD_PRELOAD=$library ./static; expect 'a static program' 5 $?; }
+for command in 'sh -c "env true && echo fine"' 'env sh -c "echo fine"' 'xargs echo < /dev/null' \
+    "ldd /bin/sh" "nice -n 1 timeout 5 sh -c 'exit 3'" \
+    'bash -c "(echo a; echo b) | sort | tail -1; exit 4"'; do
+    eval "$command" > plain.out 2> plain.err
+    wanted="$? $(grep -v "$library" plain.out | sed 's/ (0x.*//') $(cat plain.err)"
     eval "GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$fake LD_PRELOAD=$library $command" > with.out 2> with.err
     expect "$command" "$wanted" "$? $(grep -v "$library" with.out | sed 's/ (0x.*//') $(cat with.err)"
 done
@@ -120,16 +138,20 @@ done
 # options nor our user's files.
 mkdir -p evil && cd evil || exit 1
 gcc -shared -fPIC -x c -o libcuda.so.1 - <<< '#include <fcntl.h>
-__attribute__((constructor)) static void come(void) { open("/tmp/gpublas-evil", O_CREAT | O_RDWR, 0666); }' || exit 1
-for name in libopenblas.so.0 libblas.so.3 libblis.so.4 libcuda.so libmkl_rt.so.2 libflexiblas.so.3; do cp libcuda.so.1 $name; done
+__attribute__((constructor)) static void come(void) { open("/tmp/gpublas-evil", O_CREAT | O_RDWR, 0666); }' \
+    || exit 1
+for name in libopenblas.so.0 libblas.so.3 libblis.so.4 libcuda.so libmkl_rt.so.2 libflexiblas.so.3; do cp \
+    libcuda.so.1 $name; done
 rm -f /tmp/gpublas-evil
-GPUBLAS_OFFLOAD=always ../linked > ../cwd.out 2> ../cwd.err; expect 'in a directory of false libraries: exit' 0 $?
+GPUBLAS_OFFLOAD=always ../linked > ../cwd.out 2> ../cwd.err
+expect 'in a directory of false libraries: exit' 0 $?
 [ -e /tmp/gpublas-evil ]; expect 'and one of them was loaded (1: none)' 1 $?
 cd ..
 if [ "$(id -u)" = 0 ]; then
     chmod 755 . && cp linked secure && chown 65534 secure && chmod u+s secure
     ls -lnd secure | grep -q '^-rws' || fail 'no set-user-ID program can be made'
-    for evil in GPUBLAS_VERBOSE=2 GPUBLAS_HOST_BLAS="$scratch/evil/libblas.so.3" GPUBLAS_TYPO=1 GPUBLAS_OFFLOAD=nonsense; do
+    for evil in GPUBLAS_VERBOSE=2 GPUBLAS_HOST_BLAS="$scratch/evil/libblas.so.3" GPUBLAS_TYPO=1 \
+        GPUBLAS_OFFLOAD=nonsense; do
         env "$evil" LD_LIBRARY_PATH="$scratch/evil:$fake" ./secure > secure.out 2> secure.err
         expect "set-user-ID, ${evil%%=*}: exit, lines on stderr" '0 0' "$? $(wc -l < secure.err)"
         [ -e /tmp/gpublas-evil ]; expect 'and a library of the user was loaded (1: none)' 1 $?

@@ -4,16 +4,20 @@
 # our door.
 . "$(dirname "$0")/harness.sh"
 venv=${VENV:-$here/../../build/venv}/bin/python
-need "$debian/openblas-pthread/libblas.so.3" /usr/bin/gfortran /usr/bin/octave-cli /usr/bin/R /usr/include/eigen3/Eigen/Dense /usr/include/armadillo "$venv"
+need "$debian/openblas-pthread/libblas.so.3" /usr/bin/gfortran /usr/bin/octave-cli /usr/bin/R \
+    /usr/include/eigen3/Eigen/Dense /usr/include/armadillo "$venv"
 
 # same <name> <door> <route> <command ...>: stdout as without us, and at least one call through that door that
 # took that route
 same() {
     local name=$1 door=$2 route=$3 calls; shift 3
-    on_host openblas "$@" > "$name.plain" 2> "$name.err" || { fail "$name fails without us"; head -5 "$name.err"; return; }
-    GPUBLAS_VERBOSE=1 preloaded openblas "$@" > "$name.out" 2> "$name.trace" || { fail "$name: exit $?"; tail -5 "$name.trace"; }
+    on_host openblas "$@" > "$name.plain" 2> "$name.err" || { fail "$name fails without us";
+        head -5 "$name.err"; return; }
+    GPUBLAS_VERBOSE=1 preloaded openblas "$@" > "$name.out" 2> "$name.trace" || { fail "$name: exit $?";
+        tail -5 "$name.trace"; }
     calls=$(grep -cE "^gpublas: $door .* route=$route " "$name.trace")
-    if ! cmp "$name.plain" "$name.out"; then fail "$name: stdout differs"; diff "$name.plain" "$name.out" | head -5
+    if ! cmp "$name.plain" "$name.out"; then fail "$name: stdout differs"
+    diff "$name.plain" "$name.out" | head -5
     elif [ "$calls" -lt 1 ]; then fail "$name never came through $door to $route"; head -3 "$name.trace"
     elif grep -q ' False' "$name.out"; then fail "$name is wrong, with and without us"; cat "$name.out"
     else ok "$name: $calls calls of $door went to the $route"; fi
@@ -30,25 +34,34 @@ same octave sgemm_ gpu octave-cli --norc --no-history --eval \
 same R dgemm_ host R --vanilla --slave -e \
     'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90); c <- a %*% b; cat(c[4, 5], sum(c), "\n")'
 
-build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fortran.f90" -L"$debian/openblas-pthread" -lblas && same fortran sgemm_ gpu ./fortran
-build armadillo g++ -O2 -DNDEBUG "$programs/armadillo.cpp" -larmadillo && same armadillo sgemm_ gpu ./armadillo
-build eigen g++ -O2 -DEIGEN_USE_BLAS -I/usr/include/eigen3 "$programs/eigen.cpp" -L"$debian/openblas-pthread" -lblas && same eigen sgemm_ gpu ./eigen
+build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fortran.f90" \
+    -L"$debian/openblas-pthread" -lblas && same fortran sgemm_ gpu ./fortran
+build armadillo g++ -O2 -DNDEBUG "$programs/armadillo.cpp" -larmadillo \
+    && same armadillo sgemm_ gpu ./armadillo
+build eigen g++ -O2 -DEIGEN_USE_BLAS -I/usr/include/eigen3 "$programs/eigen.cpp" \
+    -L"$debian/openblas-pthread" -lblas && same eigen sgemm_ gpu ./eigen
 
 # Linked with us alone, with no BLAS named: the output is that of the same program linked with netlib's.
-build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm
+build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -lm
 build linked_plain gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" -L"$debian/blas" -lblas -lm
 on_host netlib ./linked_plain > linked.plain
 for host in netlib openblas; do
-    LD_LIBRARY_PATH=$(host_folder $host):$fake GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./linked > linked.out 2> linked.trace || fail "linked on $host: exit $?"
-    if cmp linked.plain linked.out; then ok "-lgpublas alone, $host behind it"; else diff linked.plain linked.out; fail "-lgpublas alone, $host behind it"; fi
-    expect 'calls of sgemm_ and cblas_sgemm on the GPU' '1 1' "$(traced linked.trace ' sgemm_ ') $(traced linked.trace ' cblas_sgemm ')"
+    LD_LIBRARY_PATH=$(host_folder $host):$fake GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./linked \
+        > linked.out 2> linked.trace || fail "linked on $host: exit $?"
+    if cmp linked.plain linked.out; then ok "-lgpublas alone, $host behind it"
+    else diff linked.plain linked.out; fail "-lgpublas alone, $host behind it"; fi
+    expect 'calls of sgemm_ and cblas_sgemm on the GPU' '1 1' \
+        "$(traced linked.trace ' sgemm_ ') $(traced linked.trace ' cblas_sgemm ')"
 done
-expect 'BLAS among the needs of a program linked with us alone' "$(basename "$(objdump -p "$library" | awk '/SONAME/ { print $2 }')")" \
+expect 'BLAS among the needs of a program linked with us alone' \
+    "$(basename "$(objdump -p "$library" | awk '/SONAME/ { print $2 }')")" \
        "$(objdump -p linked | awk '/NEEDED/ && /blas/ { print $2 }')"
 
 # A preloaded program that never multiplies: no CUDA, nothing printed, less than a millisecond.
 GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$fake LD_PRELOAD=$library cat /proc/self/maps > maps 2> maps.err
-if grep -q "$(basename "$library")" maps && ! grep -Ei 'libcuda|libnvidia|libblas|libopenblas|libblis' maps && [ ! -s maps.err ]; then ok 'a preloaded cat maps neither CUDA nor a BLAS'
+if grep -q "$(basename "$library")" maps && ! grep -Ei 'libcuda|libnvidia|libblas|libopenblas|libblis' maps \
+    && [ ! -s maps.err ]; then ok 'a preloaded cat maps neither CUDA nor a BLAS'
 else fail 'a preloaded cat'; cat maps.err; fi
 milliseconds=$("$python" - "$library" <<'PY'
 import os, sys, time
@@ -63,5 +76,7 @@ for _ in range(300):
 print(f"{1000 * (min(preloaded) - min(plain)):.3f}")
 PY
 )
-if awk -v t="$milliseconds" 'BEGIN { exit !(t < 1) }'; then ok "a preloaded true takes $milliseconds ms more"; else fail "a preloaded true takes $milliseconds ms more"; fi
+if awk -v t="$milliseconds" 'BEGIN { exit !(t < 1) }'
+then ok "a preloaded true takes $milliseconds ms more"
+else fail "a preloaded true takes $milliseconds ms more"; fi
 finish

@@ -5,7 +5,8 @@
 # before a reset dies.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
-build reset gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/reset.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
+build reset gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/reset.c" \
+    -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
 
 # resets <name> <what the program is to do ...>: right, with nothing printed but one failure; and the routes,
 # one a line
@@ -16,9 +17,12 @@ resets() {
     grep ^WRONG reset.out
 }
 export FAKECUDA_STALE=1
-for driver in '' cuCtxGetId:*:801 cuCtxGetId:*:801,cuDevicePrimaryCtxGetState:*:801 cuMemHostRegister:*:801; do
+for driver in '' cuCtxGetId:*:801 cuCtxGetId:*:801,cuDevicePrimaryCtxGetState:*:801 \
+    cuMemHostRegister:*:801; do
     for left in '' left; do
-        FAKECUDA_FAIL=$driver resets "four resets, ${driver:-a driver of today}${left:+, by a program that is done with its GPU}" rounds 4 $left
+        FAKECUDA_FAIL=$driver resets \
+            "four resets, ${driver:-a driver of today}${left:+, by a program that is done with its GPU}" \
+            rounds 4 $left
         expect 'calls on the GPU' 10 "$(traced reset.err)"
         expect 'lines that are no calls' 0 "$(grep -vc '^gpublas: sgemm_ ' reset.err)"
     done
@@ -26,7 +30,8 @@ done
 unset FAKECUDA_STALE
 for engine in 0 1; do
     FAKECUDA_ENGINE=$engine resets "resets beside the calls of four threads, engine $engine" beside 40
-    expect 'the GPU computes again' yes "$([ "$(tail -40 reset.err | grep -c 'route=gpu ')" -gt 0 ] && echo yes)"
+    expect 'the GPU computes again' yes \
+        "$([ "$(tail -40 reset.err | grep -c 'route=gpu ')" -gt 0 ] && echo yes)"
     expect 'at most one warning' yes "$([ "$(grep -vc '^gpublas: sgemm_ ' reset.err)" -le 1 ] && echo yes)"
 done
 finish

@@ -15,7 +15,8 @@ times=$((${GPB_TEST_LARGE:-0} ? 10 : 1))
 storm() {   # <host> <offload> <what> <count>
     local offload=$2
     preloaded "$1" ./storm "$3" "$4" > storm.out 2> storm.err
-    expect "$3 $4, $1, $2: exit, wrong, lines on stderr" "0 wrong 0 0" "$? $(cat storm.out) $(wc -l < storm.err)"
+    expect "$3 $4, $1, $2: exit, wrong, lines on stderr" "0 wrong 0 0" \
+        "$? $(cat storm.out) $(wc -l < storm.err)"
     [ -s storm.err ] && head -3 storm.err
 }
 for route in always auto never; do
@@ -24,22 +25,27 @@ for route in always auto never; do
 done
 storm openblas always fork $((1000 * times))
 storm openblas always cancel $((400 * times))
-export GPUBLAS_VERBOSE=1 FAKECUDA_LOG=$scratch/driver.log         # then each call and each driver call writes: cancellation points, as a real driver has them
+# Then each call and each driver call writes: cancellation points, as a real driver has them.
+export GPUBLAS_VERBOSE=1 FAKECUDA_LOG=$scratch/driver.log
 preloaded openblas ./storm cancel 200 > storm.out 2> storm.err
 expect 'cancel 200, traced: exit, wrong' '0 wrong 0' "$? $(cat storm.out)"
 calls=$(traced storm.err)
-if [ "$calls" -ge 300 ]; then ok "$calls of its calls on the GPU"; else fail "only $calls of its calls on the GPU"; fi
-expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"      # "no GPU": the children
+if [ "$calls" -ge 300 ]; then ok "$calls of its calls on the GPU"
+else fail "only $calls of its calls on the GPU"; fi
+# "no GPU": the children.
+expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"
 unset GPUBLAS_VERBOSE FAKECUDA_LOG
 GPUBLAS_MEMORY=768K storm openblas always threads $((10 * times))      # callers wait for each other's memory
 FAKECUDA_START_MS=300 storm openblas always fork 100                   # forks in the midst of the start
 FAKECUDA_START_MS=100 storm openblas always cancel 30
 for i in $(seq $((10 * times))); do
-    FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err && [ ! -s first.err ] || { fail "64 first calls at once, $i"; head -3 first.err; }
+    FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err && [ ! -s first.err ] \
+        || { fail "64 first calls at once, $i"; head -3 first.err; }
 done
 ok "$i times 64 first calls at once"
 for i in $(seq $((40 * times))); do
-    preloaded openblas ./storm fork 20 > first.out 2> first.err && [ ! -s first.err ] || { fail "forks beside the first calls, $i"; head -3 first.err; }
+    preloaded openblas ./storm fork 20 > first.out 2> first.err && [ ! -s first.err ] \
+        || { fail "forks beside the first calls, $i"; head -3 first.err; }
 done
 ok "$i times forks beside the first calls"
 
@@ -78,16 +84,21 @@ R
 for state in cold warm; do
     preloaded openblas env GPUBLAS_VERBOSE=1 timeout 60 Rscript --vanilla mclapply.R $state > R.out 2> R.err
     expect "mclapply, $state" '0 TRUE 9 TRUE TRUE' "$? $(cat R.out)"
-    if [ "$(traced R.err)" -ge 1 ]; then ok "$(traced R.err) of its products on the GPU"; else fail 'none of its products was on the GPU'; fi
+    if [ "$(traced R.err)" -ge 1 ]; then ok "$(traced R.err) of its products on the GPU"
+    else fail 'none of its products was on the GPU'; fi
 done
 
 # A constructor that waits for a thread that multiplies. The thread must not need what dlopen holds meanwhile.
-build constructor gcc $flags -DPROGRAM "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
-build constructor.so gcc $flags -shared -fPIC "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
+build constructor gcc $flags -DPROGRAM "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas -ldl \
+    || finish
+build constructor.so gcc $flags -shared -fPIC "$programs/constructor.c" -L"$debian/openblas-pthread" -lblas \
+    -lpthread || finish
 for offload in never always auto; do
     preloaded openblas timeout 10 ./constructor "$PWD/constructor.so" warm > constructor.out
-    expect "a constructor that joins a computing thread, after a call, $offload" '0 constructor right' "$? $(cat constructor.out)"
+    expect "a constructor that joins a computing thread, after a call, $offload" '0 constructor right' \
+        "$? $(cat constructor.out)"
     preloaded openblas timeout 5 ./constructor "$PWD/constructor.so" > constructor.out
-    known "a constructor that joins a computing thread, whose call is the first, $offload" '0 constructor right' "$? $(cat constructor.out)"
+    known "a constructor that joins a computing thread, whose call is the first, $offload" \
+        '0 constructor right' "$? $(cat constructor.out)"
 done
 finish

@@ -6,16 +6,19 @@
 # run.
 . "$(dirname "$0")/harness.sh"
 need /usr/bin/valgrind "$debian/blas/libblas.so.3"
-build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/storm.c" -L"$debian/blas" -lblas -lpthread || finish
+build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/storm.c" -L"$debian/blas" \
+    -lblas -lpthread || finish
 
 # clean <offload> <what> <count> <calls on the GPU, at least>
 clean() {
-    offload=$1 preloaded netlib env GPUBLAS_VERBOSE=1 valgrind --leak-check=full --errors-for-leak-kinds=definite,indirect \
+    offload=$1 preloaded netlib env GPUBLAS_VERBOSE=1 valgrind --leak-check=full \
+        --errors-for-leak-kinds=definite,indirect \
         --error-exitcode=9 --log-file=valgrind.log ./storm "$2" "$3" > storm.out 2> storm.err
     local exit=$? calls; calls=$(traced storm.err)
     expect "$2 $3, $1: exit, wrong" '0 wrong 0' "$exit $(cat storm.out)"
     if [ $exit = 9 ]; then head -60 valgrind.log; fi
-    if [ "$calls" -ge "$4" ]; then ok "$calls of its calls on the GPU"; else fail "only $calls of its calls on the GPU"; fi
+    if [ "$calls" -ge "$4" ]; then ok "$calls of its calls on the GPU"
+    else fail "only $calls of its calls on the GPU"; fi
 }
 clean always threads 1 100
 clean auto threads 1 0

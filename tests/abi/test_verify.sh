@@ -4,29 +4,38 @@
 # is one warning, and the operands are kept if asked. On a GPU that is right there is no alarm.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3" "$(dirname "$library")/fuzz"
-build failures gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/failures.c" -L"$debian/openblas-pthread" -lblas -lm || finish
+build failures gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/failures.c" -L"$debian/openblas-pthread" -lblas -lm \
+    || finish
 export LD_LIBRARY_PATH=$debian/openblas-pthread:$fake
 fuzz() { GPUBLAS_OFFLOAD=always "$(dirname "$library")/fuzz" "$@" > fuzz.out 2> fuzz.err; }
 mended() { sed -n 's/.*mended by GPUBLAS_VERIFY \([0-9]*\).*/\1/p' fuzz.out; }
 
 # Small calls, with each element checked.
 FAKECUDA_WRONG=50 fuzz 1 20000; expect 'a wrong GPU: the fuzzer sees it' 1 $?
-FAKECUDA_WRONG=50 GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a wrong GPU, verified: exit, warnings' '0 1' "$? $(wc -l < fuzz.err)"
+FAKECUDA_WRONG=50 GPUBLAS_VERIFY=1 fuzz 1 100000
+expect 'a wrong GPU, verified: exit, warnings' '0 1' "$? $(wc -l < fuzz.err)"
 grep WRONG fuzz.out
-if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"; else fail "only $(mended) calls were mended"; fi
-GPUBLAS_VERIFY=1 fuzz 1 100000; expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
+if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"
+else fail "only $(mended) calls were mended"; fi
+GPUBLAS_VERIFY=1 fuzz 1 100000
+expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
 
 # Larger ones, by projections of 32 columns; panels; a triangle; less accurate kernels, which raise no alarm.
 seen=0      # it looks at an eleventh of C
-for seed in 1 2 3 4 5 6; do FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out || seen=$((seen + 1)); done
-if [ $seen -gt 0 ]; then ok "a wrong GPU, large: seen, $seen times of 6"; else fail 'a wrong GPU, large: never seen'; fi
+for seed in 1 2 3 4 5 6; do FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out \
+    || seen=$((seen + 1)); done
+if [ $seen -gt 0 ]; then ok "a wrong GPU, large: seen, $seen times of 6"
+else fail 'a wrong GPU, large: never seen'; fi
 for memory in 0 2M; do
     for seed in 1 2 3 4; do
-        FAKECUDA_SEED=$seed GPUBLAS_MEMORY=$memory FAKECUDA_WRONG=3 GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out 2> large.err
-        expect "a wrong GPU, large, GPUBLAS_MEMORY=$memory, seed $seed, verified: exit, warnings" '0 1' "$? $(wc -l < large.err)"
+        FAKECUDA_SEED=$seed GPUBLAS_MEMORY=$memory FAKECUDA_WRONG=3 GPUBLAS_VERIFY=1 preloaded openblas \
+            ./failures > large.out 2> large.err
+        expect "a wrong GPU, large, GPUBLAS_MEMORY=$memory, seed $seed, verified: exit, warnings" '0 1' \
+            "$? $(wc -l < large.err)"
     done
     for math in fp32 ieee tf32; do
-        GPUBLAS_MATH=$math GPUBLAS_MEMORY=$memory GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out 2> large.err
+        GPUBLAS_MATH=$math GPUBLAS_MEMORY=$memory GPUBLAS_VERIFY=1 preloaded openblas ./failures > large.out \
+            2> large.err
         expect "a right GPU, $math, GPUBLAS_MEMORY=$memory, verified: warnings" 0 "$(wc -l < large.err)"
     done
 done
@@ -50,15 +59,19 @@ for uplo in b"UL":
         wrong += int((f != right).sum())
 print(wrong)
 PY
-FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out; [ "$(cat triangle.out)" -gt 0 ]; expect 'a wrong GPU, triangles: seen' 0 $?
-FAKECUDA_WRONG=1 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out 2> triangle.err
-expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' "$(cat triangle.out) $(wc -l < triangle.err)"
+FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out
+[ "$(cat triangle.out)" -gt 0 ]; expect 'a wrong GPU, triangles: seen' 0 $?
+FAKECUDA_WRONG=1 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out \
+    2> triangle.err
+expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' \
+    "$(cat triangle.out) $(wc -l < triangle.err)"
 
 # The operands of a wrong call: a few files, readable by this user alone, that say what they hold. They are
 # written nowhere else, and not through a link.
 mkdir dumps
 FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz 1 5000
-expect 'dumps: exit, files, rights' '0 4 600' "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
+expect 'dumps: exit, files, rights' '0 4 600' \
+    "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
 "$python" - dumps/* > dump.out <<'PY'
 import sys
 import numpy as np
@@ -81,7 +94,8 @@ for path in sys.argv[1:]:
     c, (i, j) = take(m, n), map(int, x["wrong"].split(","))
     print(at == len(numbers) and not abs(c - product)[i, j] <= 1e-3)
 PY
-expect 'each holds A, B, C before and C, which is wrong where it says' 'True True True True' "$(tr '\n' ' ' < dump.out | sed 's/ $//')"
+expect 'each holds A, B, C before and C, which is wrong where it says' 'True True True True' \
+    "$(tr '\n' ' ' < dump.out | sed 's/ $//')"
 FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/nowhere fuzz 1 5000
 expect 'no such folder: exit, warnings' '0 2' "$? $(wc -l < fuzz.err)"
 finish
