@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, sliced/direct.cuh and sliced/work.cuh use. One thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, sliced/direct.cuh and
+   sliced/work.cuh use. There is one thread block at a time; what its threads share is static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
@@ -32,7 +33,8 @@ static inline float2 make_float2(float x, float y) { return { x, y }; }
 static inline double2 make_double2(double x, double y) { return { x, y }; }
 static inline float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
 
-/* The product is exact in double, the sum rounded twice: as good as an FMA for the bound, and the same each time. */
+/* The product is exact in double and the sum is rounded twice: as good as an FMA for the bound, and the
+   same each time. */
 static inline float __fmaf_rn(float a, float b, float c) { return (float)((double)a * b + c); }
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
@@ -43,7 +45,7 @@ using std::max;
 using std::min;
 static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
 
-/* Blocks come one after the other: what one has written the next sees. */
+/* Blocks run one after the other, so each sees what the ones before have written. */
 template <class T> static inline T __ldcg(const T *from) { return *from; }
 template <class T> static inline T __ldcs(const T *from) { return *from; }
 template <class T> static inline T __ldg(const T *from) { return *from; }
@@ -89,12 +91,13 @@ static inline float __uint_as_float(unsigned bits)
 }
 static inline int64_t min(int64_t a, long long b) { return a < b ? a : (int64_t)b; }
 
-/* Of all lanes. */
+/* Of all lanes of the warp. */
 static inline int __any_sync(unsigned, int x)
 {
     const char *all = gpb_emulate_show(&x, sizeof x, "any");
     bool any = false;
-    for (int lane = 0; lane < 32; lane++) any |= *(const int *)(const void *)(all + lane * GPB_EMULATE_SHOWN) != 0;
+    for (int lane = 0; lane < 32; lane++)
+        any |= *(const int *)(const void *)(all + lane * GPB_EMULATE_SHOWN) != 0;
     return any;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPU that pretends; see emulate.h. */
+/* The CPU that runs CUDA threads; see emulate.h. */
 #include "tests/emulate/emulate.h"
 
 #include <ucontext.h>
@@ -26,11 +26,11 @@ struct thread {
     std::vector<char> stack;
     state now;
     const char *place;                   /* of the barrier */
-    unsigned number, awaited;            /* its name, and how many threads meet at it */
-    std::vector<copy> copies;            /* of all groups; those before `done` have happened */
+    unsigned number, awaited;            /* its number, and how many threads meet at it */
+    std::vector<copy> copies;            /* of all groups; those before `done` have been made */
     std::vector<size_t> groups;          /* where each ends; those before `over` have been waited for */
     size_t done, over;
-    unsigned shows, votes;               /* how often it has shown something, and voted */
+    unsigned shows, votes;               /* how many times it has shown something, and voted */
 };
 
 gpb_emulate_place gpb_emulate_at;
@@ -41,16 +41,20 @@ static size_t current;
 static std::mt19937 random_numbers(1);
 static int faults;
 long gpb_emulate_products;
-alignas(1024) static float origin[4];      /* of the addresses of shared memory */
+alignas(1024) static float origin[4];      /* origin of the addresses of shared memory */
 
 static void fault(const char *what, const char *where)
 {
-    if (faults++ < TOLD) printf("WRONG: %s at %s, block %u, thread %zu\n", what, where, gpb_emulate_at.block.x, current);
+    if (faults++ < TOLD)
+        printf("WRONG: %s at %s, block %u, thread %zu\n", what, where, gpb_emulate_at.block.x, current);
 }
 
 /* ---- what threads ask for */
 
-static bool inside(const gpb_emulate_span &span, const char *from, int bytes) { return from >= span.low && from + bytes <= span.high; }
+static bool inside(const gpb_emulate_span &span, const char *from, int bytes)
+{
+    return from >= span.low && from + bytes <= span.high;
+}
 
 static bool allowed(const float *to, const float *from, int bytes, int whole)
 {
@@ -83,13 +87,17 @@ void gpb_emulate_wait(int left)
         for (; t.done < t.groups[t.over]; t.done++) perform(t.copies[t.done]);
 }
 
-unsigned gpb_emulate_shared_address(const float *at) { return (unsigned)((const char *)at - (const char *)origin); }
+unsigned gpb_emulate_shared_address(const float *at)
+{
+    return (unsigned)((const char *)at - (const char *)origin);
+}
 float *gpb_emulate_shared(unsigned address) { return (float *)((char *)origin + (int)address); }
 
 static void stop(state now, const char *place)
 {
     thread &t = threads[current];
-    t.now = now, t.place = place;
+    t.now = now;
+    t.place = place;
     swapcontext(&t.context, &scheduler);
 }
 
@@ -98,11 +106,13 @@ void gpb_emulate_warp_barrier(const char *place) { stop(AT_WARP_BARRIER, place);
 void gpb_emulate_named_barrier(unsigned number, unsigned count)
 {
     if (number >= NAMES || count % WARP) fault("no such barrier", "a named barrier");
-    threads[current].number = number, threads[current].awaited = count;
+    threads[current].number = number;
+    threads[current].awaited = count;
     stop(AT_NAMED_BARRIER, "a named barrier");
 }
 
-/* Two places by turns: who is ahead shows again only when all have seen what was shown before. */
+/* Two places in turn, because a thread that is ahead shows again only when all have seen what was shown
+   before. */
 const char *gpb_emulate_show(const void *what, int bytes, const char *place)
 {
     static char shown[2][1024][GPB_EMULATE_SHOWN];
@@ -135,15 +145,18 @@ static void begin_block()
     for (thread &t : threads) {
         t.stack.resize(STACK);
         getcontext(&t.context);
-        t.context.uc_stack.ss_sp = t.stack.data(), t.context.uc_stack.ss_size = t.stack.size(), t.context.uc_link = &scheduler;
+        t.context.uc_stack.ss_sp = t.stack.data();
+        t.context.uc_stack.ss_size = t.stack.size();
+        t.context.uc_link = &scheduler;
         makecontext(&t.context, start, 0);
         t.now = RUNS;
-        t.copies.clear(), t.groups.clear();
+        t.copies.clear();
+        t.groups.clear();
         t.done = t.over = t.shows = t.votes = 0;
     }
 }
 
-/* All threads of [first, end) are at that kind of barrier, and at the same one. */
+/* True if all threads of [first, end) are at a barrier of that kind, and at the same one. */
 static bool meet(size_t first, size_t end, state at)
 {
     for (size_t x = first; x < end; x++)
@@ -151,7 +164,8 @@ static bool meet(size_t first, size_t end, state at)
     return true;
 }
 
-/* As many threads as a named barrier waits for, all with the same count, go on. False: not so many are there. */
+/* Lets the threads at a named barrier go on if as many are there as it waits for, all with the same count.
+   False: there are not. */
 static bool release_named(unsigned number)
 {
     std::vector<thread *> here;
@@ -159,13 +173,14 @@ static bool release_named(unsigned number)
         if (t.now == AT_NAMED_BARRIER && t.number == number) here.push_back(&t);
     if (here.empty() || here.size() != here[0]->awaited) return false;
     for (thread *t : here) {
-        if (t->awaited != here.size()) fault("threads that wait for different numbers of threads", "a named barrier");
+        if (t->awaited != here.size())
+            fault("threads that wait for different numbers of threads", "a named barrier");
         t->now = RUNS;
     }
     return true;
 }
 
-/* Lets on who may go on. False: nobody. */
+/* Lets threads go on that may. False: none may. */
 static bool release(size_t ended)
 {
     bool any = false;
@@ -195,14 +210,15 @@ static void run_block()
                 swapcontext(&scheduler, &threads[x].context);
                 ended += threads[x].now == ENDED;
             }
-        if (!release(ended) && ended < threads.size()) {      /* the hardware would hang, or go on with garbage */
+        if (!release(ended) && ended < threads.size()) {  /* the hardware would hang, or go on with garbage */
             for (current = 0; threads[current].now == ENDED;) current++;
             fault("threads do not meet at one barrier", threads[current].place);
             exit(1);
         }
     }
     for (current = 0; current < threads.size(); current++)
-        if (threads[current].done < threads[current].copies.size()) fault("copies that nobody waited for", "the end");
+        if (threads[current].done < threads[current].copies.size())
+            fault("copies that nobody waited for", "the end");
 }
 
 int gpb_emulate_run(const gpb_emulate_launch &launch)
@@ -212,7 +228,8 @@ int gpb_emulate_run(const gpb_emulate_launch &launch)
     std::vector<unsigned> order(launch.grid.x * launch.grid.z);
     std::iota(order.begin(), order.end(), 0);
     if (launch.shuffled) std::shuffle(order.begin(), order.end(), random_numbers);
-    gpb_emulate_at.threads = { launch.threads, 1, 1 }, gpb_emulate_at.grid = launch.grid;
+    gpb_emulate_at.threads = { launch.threads, 1, 1 };
+    gpb_emulate_at.grid = launch.grid;
     for (unsigned x : order) {
         gpb_emulate_at.block = { x % launch.grid.x, 0, x / launch.grid.x };
         run_block();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels on the CPU: each CUDA thread of a block is a context of its own, and runs until it meets a barrier; which one is next is drawn.
-   Found out, and counted: barriers that not all threads meet at the same place, threads that are gone before one, asynchronous copies from
-   outside the operands, misaligned, or that nobody waits for. (AddressSanitizer, with which this is built, finds the rest.) */
+/* Kernels on the CPU. Each CUDA thread of a block is a context of its own and runs until it meets a
+   barrier; the next thread is picked at random. Faults are found and counted: barriers that not all
+   threads meet at the same place, threads that end before one, asynchronous copies from outside the
+   operands, misaligned ones, and those that nobody waits for. (AddressSanitizer, with which this is built,
+   finds the rest.) */
 #ifndef GPB_EMULATE_H
 #define GPB_EMULATE_H
 
@@ -10,7 +12,7 @@
 struct gpb_emulate_dim {
     unsigned x, y, z;
 };
-/* What runs now. */
+/* The thread that runs now. */
 struct gpb_emulate_place {
     gpb_emulate_dim thread, block, threads, grid;
 };
@@ -26,18 +28,18 @@ struct gpb_emulate_launch {
     gpb_emulate_dim grid;
     unsigned threads;
     bool shuffled;                       /* blocks in any order, not in that of their numbers */
-    bool early;                          /* copies happen at once, not when they are waited for at last */
+    bool early;                          /* copies are made at once, not only when they are waited for */
     gpb_emulate_span a, b;
 };
-/* Runs a grid; the number of things that were wrong, of which the first few are printed. */
+/* Runs a grid. Returns the number of faults, of which the first few are printed. */
 int gpb_emulate_run(const gpb_emulate_launch &launch);
 
 /* For kernels. place: file and line. */
 void gpb_emulate_block_barrier(const char *place);
 void gpb_emulate_warp_barrier(const char *place);
-/* Of so many threads, whichever; numbers below 16. */
+/* Of this many threads, any of them; numbers are below 16. */
 void gpb_emulate_named_barrier(unsigned number, unsigned threads);
-/* `bytes` of so many (16 or 4) that are filled; the others become 0. */
+/* `whole` of the `bytes` (16 or 4) are copied; the others become 0. */
 void gpb_emulate_copy(float *to, const float *from, int bytes, int whole);
 void gpb_emulate_commit();
 void gpb_emulate_wait(int left);
@@ -46,10 +48,11 @@ unsigned gpb_emulate_shared_address(const float *at);
 float *gpb_emulate_shared(unsigned address);
 
 
-/* What a warp does together: each thread shows some bytes, and sees those of all 32, thread after thread, until it next does so. */
+/* What a warp does together: each thread shows some bytes, and sees those of all 32 threads in order,
+   until it next shows some. */
 enum { GPB_EMULATE_SHOWN = 64 };
 const char *gpb_emulate_show(const void *what, int bytes, const char *place);
-/* Whether any thread of the block says so. */
+/* True if any thread of the block passes true. */
 bool gpb_emulate_any(bool here, const char *place);
 /* Products of the tensor cores so far. */
 extern long gpb_emulate_products;

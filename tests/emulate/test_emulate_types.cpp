@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies that kernels of all types share (tile, tile_load, epilogue, pack, reduce), in the four types of BLAS, on the CPU (emulate.h).
-   Each is compared with a plain loop. Numbers are small integers, so every result is exact, and any other one is wrong. */
+/* The bodies that kernels of all types share (tile, tile_load, epilogue, pack, reduce), in the four types
+   of BLAS, on the CPU (emulate.h). Each is compared with a plain loop. Numbers are small integers, so
+   every right result is exact. */
 #include <complex>
 #include <cstdio>
 #include <random>
@@ -15,7 +16,7 @@ enum { BM = 32, BN = 32, BK = 16, THREADS = 64, M = 45, N = 38, K = 21, LDC = M 
 static std::mt19937 numbers(5);
 static int digit() { return (int)(numbers() % 7) - 3; }
 
-/* A type's elements as the reference has them, and what a kernel is given of alpha and beta. */
+/* A type's elements as the reference has them, and the alpha and beta that a kernel gets. */
 template <class T> struct field {
     using number = T;
     static T make(std::complex<double> x) { return (T)x.real(); }
@@ -37,7 +38,8 @@ template <class T> static std::vector<T> draw(size_t count)
     return x;
 }
 
-/* The plainest kernel that goes through tile.cuh, tile_load.cuh and epilogue.cuh: V rows of TN columns a thread. */
+/* The plainest kernel that goes through tile.cuh, tile_load.cuh and epilogue.cuh: V rows of TN columns a
+   thread. */
 template <class T> static void step(const gpb_tile<T> &t)
 {
     constexpr int V = GPB_VECTOR<T>, LDA = BM + 1, LDB = BK + 1, TN = BM / V * BN / THREADS;
@@ -50,7 +52,8 @@ template <class T> static void step(const gpb_tile<T> &t)
         __syncthreads();
         for (int q = 0; q < BK; q++)
             for (int s = 0; s < TN; s++)
-                for (int r = 0; r < V; r++) acc[s][r] = gpb_sum(acc[s][r], gpb_product(as[i + r + q * LDA], bs[q + (j + s) * LDB]));
+                for (int r = 0; r < V; r++)
+                    acc[s][r] = gpb_sum(acc[s][r], gpb_product(as[i + r + q * LDA], bs[q + (j + s) * LDB]));
         __syncthreads();
     }
     gpb_store_fragments<BM, BN, BM, TN, TN>(t, i, j, acc);
@@ -68,35 +71,58 @@ template <class T> static void unpack_thread() { gpb_unpack<T>(unpacking); }
 static int launch(void (*body)(), int64_t blocks, int64_t members, unsigned threads)
 {
     const gpb_emulate_span all = { NULL, (const char *)UINTPTR_MAX };
-    return gpb_emulate_run({ body, { (unsigned)blocks, 1, (unsigned)members }, threads, true, false, all, all });
+    return gpb_emulate_run(
+        { body, { (unsigned)blocks, 1, (unsigned)members }, threads, true, false, all, all });
 }
 
-template <class T> static bool is(T x, std::complex<double> expected) { return field<T>::value(x) == expected; }
+template <class T> static bool is(T x, std::complex<double> expected)
+{
+    return field<T>::value(x) == expected;
+}
 
 /* C = alpha A B' + beta C, whole, and in parts that gpb_reduce adds up; beta == 0 reads no C. */
 template <class T> static int multiply(bool in_parts, bool beta_is_zero)
 {
-    const std::vector<T> a = draw<T>(M * K * BATCH), b = draw<T>(N * K * BATCH), before = draw<T>(LDC * N * BATCH);
+    const std::vector<T> a = draw<T>(M * K * BATCH), b = draw<T>(N * K * BATCH),
+                         before = draw<T>(LDC * N * BATCH);
     std::vector<T> c = before, parts(M * N * BATCH * SPLITS);
     const std::complex<double> alpha = field<T>::value(field<T>::make({ 2, -1 }));
     const std::complex<double> beta = beta_is_zero ? 0 : field<T>::value(field<T>::make({ -3, 2 }));
     gemm = gpb_gemm_args();
-    gemm.m = M, gemm.n = N, gemm.k = K, gemm.batch = BATCH;
-    gemm.a = a.data(), gemm.rsa = 1, gemm.csa = M, gemm.stride_a = M * K;
-    gemm.b = b.data(), gemm.rsb = N, gemm.csb = 1, gemm.stride_b = N * K;
-    gemm.c = c.data(), gemm.ldc = LDC, gemm.stride_c = LDC * N;
-    gemm.alpha[0] = alpha.real(), gemm.alpha[1] = alpha.imag(), gemm.beta[0] = beta.real(), gemm.beta[1] = beta.imag();
-    gemm.splits = in_parts ? SPLITS : 0, gemm.partials = parts.data();
+    gemm.m = M;
+    gemm.n = N;
+    gemm.k = K;
+    gemm.batch = BATCH;
+    gemm.a = a.data();
+    gemm.rsa = 1;
+    gemm.csa = M;
+    gemm.stride_a = M * K;
+    gemm.b = b.data();
+    gemm.rsb = N;
+    gemm.csb = 1;
+    gemm.stride_b = N * K;
+    gemm.c = c.data();
+    gemm.ldc = LDC;
+    gemm.stride_c = LDC * N;
+    gemm.alpha[0] = alpha.real();
+    gemm.alpha[1] = alpha.imag();
+    gemm.beta[0] = beta.real();
+    gemm.beta[1] = beta.imag();
+    gemm.splits = in_parts ? SPLITS : 0;
+    gemm.partials = parts.data();
     int wrong = launch(gemm_thread<T>, GPB_TILES(M, N, BM, BN), BATCH * (in_parts ? SPLITS : 1), THREADS);
-    sum = { M, N, SPLITS, parts.data(), c.data(), LDC, { alpha.real(), alpha.imag() }, { beta.real(), beta.imag() }, BATCH, LDC * N, NULL };
-    if (in_parts) wrong += launch(reduce_thread<T>, GPB_REDUCE_BLOCKS(M, N, SPLITS), BATCH, GPB_REDUCE_THREADS);
+    sum = { M, N, SPLITS, parts.data(), c.data(), LDC, { alpha.real(), alpha.imag() },
+            { beta.real(), beta.imag() }, BATCH, LDC * N, NULL };
+    if (in_parts)
+        wrong += launch(reduce_thread<T>, GPB_REDUCE_BLOCKS(M, N, SPLITS), BATCH, GPB_REDUCE_THREADS);
     for (int l = 0; l < BATCH; l++)
         for (int j = 0; j < N; j++)
             for (int i = 0; i < LDC; i++) {
                 std::complex<double> x = 0;
                 const size_t at = (size_t)l * LDC * N + j * LDC + i;
                 for (int p = 0; p < K && i < M; p++)
-                    x += field<T>::value(a[l * M * K + i + p * M]) * field<T>::value(b[l * N * K + j + p * N]);
+                    x += field<T>::value(a[l * M * K + i + p * M])
+                         * field<T>::value(b[l * N * K + j + p * N]);
                 const std::complex<double> old = field<T>::value(before[at]);
                 wrong += !is(c[at], i < M ? alpha * x + beta * old : old);
             }
@@ -111,10 +137,13 @@ template <class T> static int there_and_back(bool triangle)
     std::vector<T> to = draw<T>(ROWS * COLS), c = before;
     const std::complex<double> beta = field<T>::value(field<T>::make({ 1, 2 }));
     packing = { from.data(), N, 1, M, N, to.data(), ROWS, ROWS, COLS, 1, 0, 0, NULL };
-    int wrong = launch(pack_thread<T>, GPB_TILES(ROWS, COLS, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_PACK_THREADS);
+    int wrong = launch(pack_thread<T>, GPB_TILES(ROWS, COLS, GPB_PACK_TILE, GPB_PACK_TILE), 1,
+                       GPB_PACK_THREADS);
     for (int j = 0; j < COLS; j++)
-        for (int i = 0; i < ROWS; i++) wrong += !is(to[i + j * ROWS], i < M && j < N ? field<T>::value(from[i * N + j]) : 0);
-    unpacking = { M, N, to.data(), ROWS, c.data(), LDC, { beta.real(), beta.imag() }, 0, 0, 1, 0, 0, NULL, triangle ? 'U' : 'G' };
+        for (int i = 0; i < ROWS; i++)
+            wrong += !is(to[i + j * ROWS], i < M && j < N ? field<T>::value(from[i * N + j]) : 0);
+    unpacking = { M, N, to.data(), ROWS, c.data(), LDC,  { beta.real(), beta.imag() },
+                  0, 0, 1,         0,    0,        NULL, triangle ? 'U' : 'G' };
     wrong += launch(unpack_thread<T>, GPB_TILES(M, N, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_PACK_THREADS);
     for (int j = 0; j < N; j++)
         for (int i = 0; i < LDC; i++) {

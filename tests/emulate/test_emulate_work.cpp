@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who computes what in the SLICED kernels for Hopper, and how parts of k come together (kernels/sliced/work.cuh as it is compiled for the
-   GPU), on the CPU (emulate.h), with numbers that are drawn in place of products: every tile that is wanted stored once, with the sum of
-   all its chunks, nothing beside the room for partial sums, counters in bounds, and the same bits whatever the order of blocks and threads.
-   One block runs after the other: that none waits for another is shown, races and the order of memory are not. */
+/* Which block computes what in the SLICED kernels for Hopper, and how parts of k are added up
+   (kernels/sliced/work.cuh as compiled for the GPU), on the CPU (emulate.h), with random numbers in place
+   of products. Every wanted tile is stored once, with the sum of all its chunks; nothing is written beside
+   the room for partial sums; counters stay in bounds; and the bits are the same for any order of blocks
+   and threads. One block runs after the other, so this shows that no block waits for another. It does not
+   show races or the order of memory. */
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -34,7 +36,7 @@ static float product(size_t x, unsigned q)
 static void thread()
 {
     const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
-    if (threadIdx.x < GPB_GROUP) return;                    /* the producer's */
+    if (threadIdx.x < GPB_GROUP) return;                    /* the producer's threads */
     const gpb_schedule<BM, BN> schedule(g, slices);
     for (unsigned x = blockIdx.x / GPB_SLICED_CLUSTER; x < schedule.last; x += schedule.clusters) {
         gpb_unit u;
@@ -50,19 +52,23 @@ static void thread()
     }
 }
 
-static const char *judge(const problem &p, const std::vector<uint64_t> &rows, const std::vector<uint64_t> &cols)
+static const char *judge(const problem &p, const std::vector<uint64_t> &rows,
+                         const std::vector<uint64_t> &cols)
 {
     for (unsigned l = 0; l < p.batch; l++)
         for (unsigned j = 0; j < p.tiles_n; j++)
             for (unsigned i = 0; i < p.tiles_m; i++) {
-                const size_t tile = ((size_t)l * p.tiles_n + j) * p.tiles_m + i, values = (size_t)(THREADS - GPB_GROUP) * N;
+                const size_t tile = ((size_t)l * p.tiles_n + j) * p.tiles_m + i,
+                             values = (size_t)(THREADS - GPB_GROUP) * N;
                 const bool wanted = rows[i] != 7 && cols[j * BN / GPB_GUARD] != 7;
                 for (int group = 0; group < GPB_CONSUMERS; group++)
-                    if (stores[tile * GPB_CONSUMERS + group] != wanted) return "a tile is not stored once, or is none of this level's";
+                    if (stores[tile * GPB_CONSUMERS + group] != wanted)
+                        return "a tile is not stored once, or is none of this level's";
                 for (size_t y = tile * values; y < (tile + 1) * values; y += 61) {
                     double sum = 0;
                     for (unsigned q = 0; q < p.chunks; q++) sum += (double)product(y, q);
-                    if (wanted && !(std::fabs(sum - stored[y]) <= 1e-4 * p.chunks)) return "not the sum of all chunks";
+                    if (wanted && !(std::fabs(sum - stored[y]) <= 1e-4 * p.chunks))
+                        return "not the sum of all chunks";
                 }
             }
     return NULL;
@@ -78,17 +84,27 @@ static const char *run(const problem &p)
     std::vector<float> partials(gpb_sliced_partial_bytes(p.clusters, BM * BN) / 4), first;
     std::vector<uint32_t> counters(GPB_SLICED_COUNTERS);
     g = gpb_gemm_args();
-    g.m = (int64_t)p.tiles_m * BM - 5, g.n = (int64_t)p.tiles_n * BN - 5, g.k = (int64_t)p.chunks * GPB_SLICE_CHUNK - 5, g.batch = p.batch;
-    g.guard_a = rows.data(), g.guard_b = cols.data(), g.epoch_a = g.epoch_b = 7, slices = p.slices;
-    g.partials = partials.data(), g.counters = counters.data();
+    g.m = (int64_t)p.tiles_m * BM - 5;
+    g.n = (int64_t)p.tiles_n * BN - 5;
+    g.k = (int64_t)p.chunks * GPB_SLICE_CHUNK - 5;
+    g.batch = p.batch;
+    g.guard_a = rows.data();
+    g.guard_b = cols.data();
+    g.epoch_a = g.epoch_b = 7;
+    slices = p.slices;
+    g.partials = partials.data();
+    g.counters = counters.data();
     for (int turn = 0; turn < 3; turn++) {
         stored.assign((size_t)p.batch * p.tiles_m * p.tiles_n * (THREADS - GPB_GROUP) * N, 0);
         stores.assign((size_t)p.batch * p.tiles_m * p.tiles_n * GPB_CONSUMERS, 0);
         for (float &x : partials) x = NAN;
         counters.assign(GPB_SLICED_COUNTERS, 0);
-        if (gpb_emulate_run({ thread, { p.clusters * GPB_SLICED_CLUSTER, 1, 1 }, THREADS, turn > 0, false, {}, {} })) return "as said above";
+        if (gpb_emulate_run(
+                { thread, { p.clusters * GPB_SLICED_CLUSTER, 1, 1 }, THREADS, turn > 0, false, {}, {} }))
+            return "as said above";
         if (const char *wrong = judge(p, rows, cols)) return wrong;
-        if (turn && memcmp(first.data(), stored.data(), 4 * first.size())) return "the order of threads or blocks shows in the bits";
+        if (turn && memcmp(first.data(), stored.data(), 4 * first.size()))
+            return "the order of threads or blocks shows in the bits";
         first = stored;
     }
     return NULL;
@@ -109,8 +125,8 @@ int main()
     for (const problem &p : problems)
         if (const char *what = run(p)) {
             wrong++;
-            printf("WRONG: %u x %u tiles, %u members, %u chunks on %u clusters: %s\n", p.tiles_m, p.tiles_n, p.batch, p.chunks, p.clusters,
-                   what);
+            printf("WRONG: %u x %u tiles, %u members, %u chunks on %u clusters: %s\n", p.tiles_m, p.tiles_n,
+                   p.batch, p.chunks, p.clusters, what);
         }
     printf("%d launches emulated three times, %d wrong\n", (int)(sizeof problems / sizeof *problems), wrong);
     return wrong != 0;

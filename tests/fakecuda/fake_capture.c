@@ -11,10 +11,11 @@ static __thread CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 static bool is_unsafe(const char *function)
 {
-    static const char *const names[] = { "cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister",
-                                         "cuMemHostUnregister", "cuMemsetD8", "cuModuleLoadData", "cuModuleUnload",
-                                         "cuEventQuery", "cuEventSynchronize", "cuStreamQuery", "cuStreamSynchronize", "cuCtxSynchronize",
-                                         "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2" };
+    static const char *const names[] = { "cuMemAlloc",         "cuMemFree",           "cuMemHostAlloc",
+                                         "cuMemHostRegister",  "cuMemHostUnregister", "cuMemsetD8",
+                                         "cuModuleLoadData",   "cuModuleUnload",      "cuEventQuery",
+                                         "cuEventSynchronize", "cuStreamQuery",       "cuStreamSynchronize",
+                                         "cuCtxSynchronize",   "cuMemcpyHtoD_v2",     "cuMemcpyDtoH_v2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         /* Also with its version; also cuMemAllocManaged, cuMemFreeHost. */
         if (strncmp(function, names[i], strlen(names[i])) == 0)

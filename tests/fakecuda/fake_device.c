@@ -66,7 +66,9 @@ CUresult cuInit(unsigned int flags)
     if (gpb_fake_forked())
         return gpb_fake_leave(__func__, CUDA_ERROR_NOT_INITIALIZED);
     if (!r)
-        r = flags ? CUDA_ERROR_INVALID_VALUE : gpb_fake_options_get()->devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+        r = flags                             ? CUDA_ERROR_INVALID_VALUE
+            : gpb_fake_options_get()->devices ? CUDA_SUCCESS
+                                              : CUDA_ERROR_NO_DEVICE;
     if (!r)
         gpb_fake_initialised();
     return gpb_fake_leave(__func__, r);
@@ -263,8 +265,10 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *a
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
     if (!r && !is_device(device))
         r = CUDA_ERROR_INVALID_DEVICE;
-    if (!r)
-        *flags = 0, *active = primary[device].alive;
+    if (!r) {
+        *flags = 0;
+        *active = primary[device].alive;
+    }
     return gpb_fake_leave(__func__, r);
 }
 

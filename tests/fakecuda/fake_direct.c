@@ -30,7 +30,8 @@ static bool is_fit(gpb_fake_matrix x, int64_t i, int64_t k)
     const float counts = ldexpf(1, top - WINDOW);
     for (int64_t p = 0; p < k; p++)
         many += fabsf(x.at[i * x.rs + p * x.cs]) >= counts;
-    return top <= GPB_SLICE_REACH && top > -GPB_SLICE_REACH && least >= ldexpf(1, FARTHEST) && many >= GPB_SLICE_MIN_K;
+    return top <= GPB_SLICE_REACH && top > -GPB_SLICE_REACH && least >= ldexpf(1, FARTHEST)
+           && many >= GPB_SLICE_MIN_K;
 }
 
 /* True if row i is cut without a rest, and some of it into two numbers. Such a row may need the product of
@@ -84,7 +85,8 @@ static void load(gpb_fake_terms of[2], gpb_fake_matrix x, int rows, int64_t p, i
 }
 
 /* The products of the k of one sum from q on, small ones first. */
-static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q, int rows, int columns)
+static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gpb_fake_terms y[2], int q,
+                         int rows, int columns)
 {
     static gpb_fake_sums part;
     memset(part, 0, sizeof part);
@@ -102,21 +104,26 @@ static void add_products(gpb_fake_sums sums, const gpb_fake_terms x[2], const gp
 static void put_aside(gpb_fake_sums to, gpb_fake_sums sums)
 {
     for (size_t i = 0; i < sizeof(gpb_fake_sums) / sizeof *to; i++)
-        for (size_t j = 0; j < sizeof *to / sizeof **to; j++)
-            to[i][j] += sums[i][j], sums[i][j] = 0;
+        for (size_t j = 0; j < sizeof *to / sizeof **to; j++) {
+            to[i][j] += sums[i][j];
+            sums[i][j] = 0;
+        }
 }
 
-/* As kernels/sliced/direct.cuh has it: the first four chunks are looked at more closely, so sums are put aside four later. */
+/* As kernels/sliced/direct.cuh has it: the first four chunks are looked at more closely, so sums are put
+   aside four later. */
 enum { SOON = 4 };
 
-bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b)
+bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a,
+                     gpb_fake_matrix b)
 {
     static gpb_fake_terms x[2], y[2];
     static gpb_fake_sums kept;
     memset(sums, 0, sizeof(gpb_fake_sums));
     memset(kept, 0, sizeof kept);
     const gpb_fake_matrix across = { b.at, b.cs, b.rs };
-    if (!are_fit(a, rows, k) || !are_fit(across, columns, k) || (any_whole(a, rows, k) && any_whole(across, columns, k)))
+    if (!are_fit(a, rows, k) || !are_fit(across, columns, k)
+        || (any_whole(a, rows, k) && any_whole(across, columns, k)))
         return false;
     for (int64_t p = 0; p < k; p += GPB_SLICE_CHUNK) {
         const int64_t chunk = p / GPB_SLICE_CHUNK - SOON;

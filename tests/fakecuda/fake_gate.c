@@ -61,7 +61,8 @@ static int base_length(const char *function)
 static bool exported(const char *function)
 {
     Dl_info self;
-    void *library = dladdr((void *)(uintptr_t)cuInit, &self) ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *library = dladdr((void *)(uintptr_t)cuInit, &self) ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                                                             : NULL;
     bool found = false;
     for (int version = 1; library && !found && version <= 4; version++) {
         char name[80];
@@ -95,7 +96,8 @@ static int open_log(const char *variable)
 /* The errors after which CUDA's context is lost for good. */
 static bool is_sticky(int code)
 {
-    return code == 46 || code == 214 || code == 220 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+    return code == 46 || code == 214 || code == 220 || code == 700 || code == 702 || code == 710
+           || (code >= 714 && code <= 719);
 }
 
 /* Reads function:count:code, where count is a number, a number and +, or *; and code is a number, with ! if
@@ -105,8 +107,9 @@ static const char *read_rule(const char *text)
     rule *r = &rules[rule_count++];
     char count[16], more = 0;
     int length = 0;
-    if (rule_count > RULES || sscanf(text, "%63[^:]:%15[0-9*+]:%d%n%c", r->function, count, &r->code, &length, &more) < 3 ||
-        (strcmp(r->function, "any") && !exported(r->function)))
+    if (rule_count > RULES
+        || sscanf(text, "%63[^:]:%15[0-9*+]:%d%n%c", r->function, count, &r->code, &length, &more) < 3
+        || (strcmp(r->function, "any") && !exported(r->function)))
         gpb_fake_die("bad FAKECUDA_FAIL: %s", text);
     r->calls = 0;
     r->first = *count == '*' ? 1 : atol(count);
@@ -255,11 +258,14 @@ static CUresult injected(const char *function)
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < rule_count && !paused; i++) {
         rule *r = &rules[i];
-        if (strcmp(r->function, "any") && ((int)strlen(r->function) != length || strncmp(r->function, function, (size_t)length)))
+        if (strcmp(r->function, "any")
+            && ((int)strlen(r->function) != length || strncmp(r->function, function, (size_t)length)))
             continue;
         r->calls++;
-        if (r->calls >= r->first && r->calls <= r->last)
-            result = (CUresult)r->code, fatal = r->sticky;
+        if (r->calls >= r->first && r->calls <= r->last) {
+            result = (CUresult)r->code;
+            fatal = r->sticky;
+        }
     }
     /* A wait reports a failure: some of the queued work has run, some has not. */
     if (result != CUDA_SUCCESS && strstr(function, "Synchronize") && !sticky && gpb_fake_random(2))
@@ -294,8 +300,8 @@ CUresult gpb_fake_leave(const char *function, CUresult result)
 {
     if (log_file >= 0 && !paused) {
         char line[160];
-        int length = snprintf(line, sizeof line, "%.*s thread=%ld result=%d\n", base_length(function), function,
-                              syscall(SYS_gettid), (int)result);
+        int length = snprintf(line, sizeof line, "%.*s thread=%ld result=%d\n", base_length(function),
+                              function, syscall(SYS_gettid), (int)result);
         (void)!write(log_file, line, (size_t)length);
     }
     const bool dawdles = options.dawdle && gpb_fake_random(4) == 0;

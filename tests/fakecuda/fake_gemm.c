@@ -46,7 +46,8 @@ static void pack_block(double *to, int width, int rows, int depth, matrix from, 
     }
 }
 
-static inline __attribute__((always_inline)) void tile_body(int depth, const double *a, const double *b, double *c)
+static inline __attribute__((always_inline)) void tile_body(int depth, const double *a, const double *b,
+                                                            double *c)
 {
     vector sum[NR][2];
     for (int j = 0; j < NR; j++)
@@ -65,7 +66,8 @@ static inline __attribute__((always_inline)) void tile_body(int depth, const dou
             *(vector *)(c + j * MC + h * 4) = sum[j][h];
 }
 
-__attribute__((target("avx2,fma"))) static void tile_avx2(int depth, const double *a, const double *b, double *c)
+__attribute__((target("avx2,fma"))) static void tile_avx2(int depth, const double *a, const double *b,
+                                                          double *c)
 {
     tile_body(depth, a, b, c);
 }
@@ -81,7 +83,8 @@ static void round_block(int rows, int columns)
 }
 
 /* block_c = the rows x columns block of op(A) op(B) that begins at a, b. */
-static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b, enum gpb_fake_rounding rounding)
+static void multiply_block(int rows, int columns, int64_t k, matrix a, matrix b,
+                           enum gpb_fake_rounding rounding)
 {
     const bool round = rounding == GPB_FAKE_TF32;
     const int deepest = rounding == GPB_FAKE_CHUNKS ? GPB_SLICE_CHUNK : KC;
@@ -130,7 +133,8 @@ static void multiply_as_netlib(const gpb_gemm_args *g, matrix a, matrix b, float
 }
 
 /* Eight rows of a column of sums, each a chain of FMAs; a: eight rows side by side. */
-static inline __attribute__((always_inline)) void chains_body(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+static inline __attribute__((always_inline)) void chains_body(int64_t k, const float *a, const float *b,
+                                                              int64_t step, float *sum)
 {
     float s[MR] = { 0 };
     for (int64_t p = 0; p < k; p++)
@@ -139,12 +143,16 @@ static inline __attribute__((always_inline)) void chains_body(int64_t k, const f
     memcpy(sum, s, sizeof s);
 }
 
-__attribute__((target("avx2,fma"))) static void chains_fma(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+__attribute__((target("avx2,fma"))) static void chains_fma(int64_t k, const float *a, const float *b,
+                                                           int64_t step, float *sum)
 {
     chains_body(k, a, b, step, sum);
 }
 
-static void chains_any(int64_t k, const float *a, const float *b, int64_t step, float *sum) { chains_body(k, a, b, step, sum); }
+static void chains_any(int64_t k, const float *a, const float *b, int64_t step, float *sum)
+{
+    chains_body(k, a, b, step, sum);
+}
 
 /* What a kernel does with its sum: applies alpha, then beta. */
 static void store(const gpb_gemm_args *g, float *to, float sum)
@@ -180,10 +188,12 @@ static void multiply_directly(const gpb_gemm_args *g, matrix a, matrix b, float 
     static gpb_fake_sums sums;
     for (int64_t j0 = 0; j0 < g->n; j0 += NC)
         for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
-            const int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
+            const int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC,
+                      columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
             const matrix down = { a.at + i0 * a.rs, a.rs, a.cs }, across = { b.at + j0 * b.cs, b.rs, b.cs };
             gpb_gemm_args block = *g;
-            block.m = rows, block.n = columns;
+            block.m = rows;
+            block.n = columns;
             if (!gpb_fake_direct(sums, rows, columns, g->k, down, across)) {
                 multiply_by_fmas(&block, down, across, c + i0 + j0 * g->ldc);
                 continue;
@@ -206,7 +216,8 @@ void gpb_fake_multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, enu
         return multiply_directly(g, a, b, c);
     for (int64_t j0 = 0; j0 < g->n; j0 += NC)
         for (int64_t i0 = 0; i0 < g->m; i0 += MC) {
-            int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC, columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
+            int rows = g->m - i0 < MC ? (int)(g->m - i0) : MC,
+                columns = g->n - j0 < NC ? (int)(g->n - j0) : NC;
             if (g->k)
                 multiply_block(rows, columns, g->k, (matrix){ a.at + i0 * a.rs, a.rs, a.cs },
                                (matrix){ b.at + j0 * b.cs, b.rs, b.cs }, rounding);
@@ -221,12 +232,14 @@ void gpb_fake_multiply(const gpb_gemm_args *g, matrix a, matrix b, float *c, enu
         }
 }
 
-float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who)
+float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs,
+                          const char *who)
 {
     if (rows < 1 || columns < 1)
         return NULL;
     int64_t down = (rows - 1) * rs, across = (columns - 1) * cs;
-    int64_t low = (down < 0 ? down : 0) + (across < 0 ? across : 0), high = (down > 0 ? down : 0) + (across > 0 ? across : 0);
+    int64_t low = (down < 0 ? down : 0) + (across < 0 ? across : 0),
+            high = (down > 0 ? down : 0) + (across > 0 ? across : 0);
     return gpb_fake_translate(device, at, low * 4, high * 4 + 4, who);
 }
 
@@ -238,17 +251,18 @@ const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, cons
 static int64_t padded(int64_t size, int tile) { return (size + tile - 1) / tile * tile; }
 
 /* Checks a padded operand: aligned, unit row stride, zero outside rows x columns. */
-static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdeviceptr device_at, matrix x, const int64_t size[4])
+static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdeviceptr device_at, matrix x,
+                         const int64_t size[4])
 {
     int64_t rows = size[0], columns = size[1], all_rows = size[2], all_columns = size[3];
     if (x.rs != 1 || x.cs % 4 || x.cs < all_rows || device_at % 256)
-        gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows", kernel->symbol, name,
-                     device_at, (long long)x.rs, (long long)x.cs, (long long)all_rows);
+        gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows",
+                     kernel->symbol, name, device_at, (long long)x.rs, (long long)x.cs, (long long)all_rows);
     for (int64_t j = 0; j < all_columns; j++)
         for (int64_t i = j < columns ? rows : 0; i < all_rows; i++)
             if (x.at[i + j * x.cs] != 0)
-                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name, (long long)i,
-                             (long long)j);
+                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name,
+                             (long long)i, (long long)j);
 }
 
 /* A kernel without guards writes the whole padded C, and promises nothing about the padding: so this makes it
@@ -261,20 +275,24 @@ static void spoil_padding(const gpb_gemm_args *g, float *c, int64_t all_rows, in
     }
 }
 
-void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l, gpb_fake_block_do *block,
-                         void *context)
+void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
+                         gpb_fake_block_do *block, void *context)
 {
     const int64_t rows = gpb_sliced_guards(g->m), cols = gpb_sliced_guards(g->n);
     const bool sliced = kernel->form == GPB_FORM_SLICED;
-    if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || GPB_GUARD % kernel->bm || GPB_GUARD % kernel->bn || g->level < 0 ||
-        g->level > 2 || (!sliced && !g->level))
-        gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %llu, %llu, level %d", kernel->symbol, (const void *)g->guard_a,
-                     (const void *)g->guard_b, (unsigned long long)g->epoch_a, (unsigned long long)g->epoch_b, g->level);
-    const uint64_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0, rows * 8, kernel->symbol);
-    const uint64_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->guard_b + l * g->stride_guard_b), 0, cols * 8, kernel->symbol);
+    if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || GPB_GUARD % kernel->bm
+        || GPB_GUARD % kernel->bn || g->level < 0 || g->level > 2 || (!sliced && !g->level))
+        gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %llu, %llu, level %d", kernel->symbol,
+                     (const void *)g->guard_a, (const void *)g->guard_b, (unsigned long long)g->epoch_a,
+                     (unsigned long long)g->epoch_b, g->level);
+    const uint64_t *a = gpb_fake_translate(device, (CUdeviceptr)(g->guard_a + l * g->stride_guard_a), 0,
+                                           rows * 8, kernel->symbol);
+    const uint64_t *b = gpb_fake_translate(device, (CUdeviceptr)(g->guard_b + l * g->stride_guard_b), 0,
+                                           cols * 8, kernel->symbol);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) {
-            const int level_a = gpb_guard_level(a[i], g->epoch_a), level_b = gpb_guard_level(b[j], g->epoch_b);
+            const int level_a = gpb_guard_level(a[i], g->epoch_a),
+                      level_b = gpb_guard_level(b[j], g->epoch_b);
             const int level = level_a > level_b ? level_a : level_b;
             if (sliced ? level == g->level : level >= g->level)
                 block(context, i * GPB_GUARD, i + 1 < rows ? GPB_GUARD : g->m - i * GPB_GUARD, j * GPB_GUARD,
@@ -289,9 +307,12 @@ static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, i
     const member *x = context;
     gpb_gemm_args part = *x->g;
     matrix a = x->a, b = x->b;
-    part.m = rows, part.n = columns;
-    if (part.k)
-        a.at += i * a.rs, b.at += j * b.cs;
+    part.m = rows;
+    part.n = columns;
+    if (part.k) {
+        a.at += i * a.rs;
+        b.at += j * b.cs;
+    }
     gpb_fake_multiply(&part, a, b, x->c + i + j * part.ldc, x->rounding);
 }
 
@@ -299,15 +320,23 @@ static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, i
 static void multiply_parts(const gpb_fake_kernel *kernel, int device, const member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
-    const int64_t size = g->m * g->n, depth = ((g->k + kernel->bk - 1) / kernel->bk + g->splits - 1) / g->splits * kernel->bk;
-    float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)((const float *)g->partials + l * g->splits * size), size, g->splits, 1, size, kernel->symbol);
+    const int64_t size = g->m * g->n,
+                  depth = ((g->k + kernel->bk - 1) / kernel->bk + g->splits - 1) / g->splits * kernel->bk;
+    float *parts = gpb_fake_matrix_at(device,
+                                      (CUdeviceptr)((const float *)g->partials + l * g->splits * size), size,
+                                      g->splits, 1, size, kernel->symbol);
     for (int64_t s = 0; s < g->splits; s++) {
         gpb_gemm_args raw = *g;
         const int64_t p = s * depth, left = p < g->k ? g->k - p : 0;
-        raw.k = left < depth ? left : depth, raw.alpha[0] = 1, raw.beta[0] = 0, raw.ldc = g->m;
+        raw.k = left < depth ? left : depth;
+        raw.alpha[0] = 1;
+        raw.beta[0] = 0;
+        raw.ldc = g->m;
         member part = { &raw, x->a, x->b, parts + s * size, x->rounding };
-        if (raw.k)
-            part.a.at += p * x->a.cs, part.b.at += p * x->b.rs;
+        if (raw.k) {
+            part.a.at += p * x->a.cs;
+            part.b.at += p * x->b.rs;
+        }
         multiply_member(&part, 0, g->m, 0, g->n);
     }
 }
@@ -324,37 +353,44 @@ static enum gpb_fake_rounding rounding_of(const gpb_fake_kernel *kernel)
 
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C, cut = g->splits > 1;
-    int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m, np = padded_ab ? padded(g->n, kernel->bn) : g->n;
+    bool padded_ab = kernel->form != GPB_FORM_STRIDED, padded_c = kernel->form == GPB_FORM_PADDED_C,
+         cut = g->splits > 1;
+    int64_t mp = padded_ab ? padded(g->m, kernel->bm) : g->m,
+            np = padded_ab ? padded(g->n, kernel->bn) : g->n;
     int64_t kp = padded_ab ? padded(g->k, kernel->bk) : g->k;
-    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items,
+                                                   kernel->symbol);
     if (cut && (padded_c || g->guard_a || g->alpha[0] == 0))
         gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
     if (g->streamk_blocks)
         gpb_fake_streamk_check(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
-        CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a), at_b = (CUdeviceptr)(items ? items[l].b : g->b);
+        CUdeviceptr at_a = (CUdeviceptr)(items ? items[l].a : g->a),
+                    at_b = (CUdeviceptr)(items ? items[l].b : g->b);
         CUdeviceptr at_c = (CUdeviceptr)(items ? items[l].c : g->c);
         if (!items) {
             at_a += (CUdeviceptr)(l * g->stride_a * 4);
             at_b += (CUdeviceptr)(l * g->stride_b * 4);
             at_c += (CUdeviceptr)(l * g->stride_c * 4);
         }
-        matrix a = { gpb_fake_matrix_at(device, at_a, mp, kp, g->rsa, g->csa, kernel->symbol), g->rsa, g->csa };
-        matrix b = { gpb_fake_matrix_at(device, at_b, kp, np, g->rsb, g->csb, kernel->symbol), g->rsb, g->csb };
+        matrix a = { gpb_fake_matrix_at(device, at_a, mp, kp, g->rsa, g->csa, kernel->symbol), g->rsa,
+                     g->csa };
+        matrix b = { gpb_fake_matrix_at(device, at_b, kp, np, g->rsb, g->csb, kernel->symbol), g->rsb,
+                     g->csb };
         if (padded_ab && g->k) {
             check_padded(kernel, "A", at_a, a, (const int64_t[]){ g->m, g->k, mp, kp });
             check_padded(kernel, "B", at_b, b, (const int64_t[]){ g->k, g->n, kp, np });
         }
         if (padded_c && (g->ldc % 4 || g->ldc < mp || at_c % 256 || g->beta[0] != 0))
-            gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c, (long long)g->ldc,
-                         g->beta[0]);
+            gpb_fake_die("BAD LAUNCH of %s: padded C at %#llx, ldc=%lld, beta=%g", kernel->symbol, at_c,
+                         (long long)g->ldc, g->beta[0]);
         member x = { g, a, b, NULL, rounding_of(kernel) };
         if (cut) {
             multiply_parts(kernel, device, &x, l);
             continue;
         }
-        x.c = gpb_fake_matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc, kernel->symbol);
+        x.c = gpb_fake_matrix_at(device, at_c, padded_c ? mp : g->m, padded_c ? np : g->n, 1, g->ldc,
+                                 kernel->symbol);
         if (g->streamk_blocks)
             gpb_fake_streamk(kernel, device, &x, l);
         else if (g->guard_a)
@@ -376,8 +412,11 @@ void gpb_fake_reduce(int device, const gpb_reduce_args *g)
     if (g->splits < 2)
         gpb_fake_die("BAD LAUNCH of %s: %lld parts", who, (long long)g->splits);
     for (int64_t l = 0; l < g->batch; l++) {
-        CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        float *parts = gpb_fake_matrix_at(device, (CUdeviceptr)((const float *)g->partials + l * g->splits * size), size, g->splits, 1, size, who);
+        CUdeviceptr at = items ? (CUdeviceptr)items[l].c
+                               : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        float *parts = gpb_fake_matrix_at(device,
+                                          (CUdeviceptr)((const float *)g->partials + l * g->splits * size),
+                                          size, g->splits, 1, size, who);
         float *c = gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
@@ -394,12 +433,15 @@ void gpb_fake_reduce(int device, const gpb_reduce_args *g)
 void gpb_fake_pack(int device, const gpb_pack_args *g)
 {
     const char *who = "gpb_spack";
-    const void *const *items = gpb_fake_table_at(device, g->src_items, g->batch * (int64_t)sizeof *items, who);
+    const void *const *items = gpb_fake_table_at(device, g->src_items, g->batch * (int64_t)sizeof *items,
+                                                 who);
     if (g->rows > g->rows_padded || g->cols > g->cols_padded || g->ld < g->rows_padded)
-        gpb_fake_die("BAD LAUNCH of %s: %lldx%lld into %lldx%lld, ld %lld", who, (long long)g->rows, (long long)g->cols,
-                     (long long)g->rows_padded, (long long)g->cols_padded, (long long)g->ld);
+        gpb_fake_die("BAD LAUNCH of %s: %lldx%lld into %lldx%lld, ld %lld", who, (long long)g->rows,
+                     (long long)g->cols, (long long)g->rows_padded, (long long)g->cols_padded,
+                     (long long)g->ld);
     for (int64_t l = 0; l < g->batch; l++) {
-        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->src + (CUdeviceptr)(l * g->stride_src * 4);
+        CUdeviceptr at = items ? (CUdeviceptr)items[l]
+                               : (CUdeviceptr)g->src + (CUdeviceptr)(l * g->stride_src * 4);
         const float *from = gpb_fake_matrix_at(device, at, g->rows, g->cols, g->rs, g->cs, who);
         CUdeviceptr at_to = (CUdeviceptr)g->dst + (CUdeviceptr)(l * g->stride_dst * 4);
         float *to = gpb_fake_matrix_at(device, at_to, g->rows_padded, g->cols_padded, 1, g->ld, who);
@@ -416,15 +458,18 @@ void gpb_fake_unpack(int device, const gpb_unpack_args *g)
     if (g->uplo != 'G' && g->uplo != 'U' && g->uplo != 'L')
         gpb_fake_die("BAD LAUNCH of %s: uplo %d", who, g->uplo);
     for (int64_t l = 0; l < g->batch; l++) {
-        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        const float *w = gpb_fake_matrix_at(device, (CUdeviceptr)g->w + (CUdeviceptr)(l * g->stride_w * 4), g->m, g->n, 1, g->ldw, who);
+        CUdeviceptr at = items ? (CUdeviceptr)items[l]
+                               : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        const float *w = gpb_fake_matrix_at(device, (CUdeviceptr)g->w + (CUdeviceptr)(l * g->stride_w * 4),
+                                            g->m, g->n, 1, g->ldw, who);
         float *c = gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, who);
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
                 int64_t row = i + g->row0, column = j + g->col0;
                 float *to = c + i + j * g->ldc;
                 if (g->uplo == 'G' || (g->uplo == 'U' ? row <= column : row >= column))
-                    *to = g->beta[0] == 0 ? w[i + j * g->ldw] : (float)((double)w[i + j * g->ldw] + g->beta[0] * (double)*to);
+                    *to = g->beta[0] == 0 ? w[i + j * g->ldw]
+                                          : (float)((double)w[i + j * g->ldw] + g->beta[0] * (double)*to);
             }
     }
 }

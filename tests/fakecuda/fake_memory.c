@@ -49,13 +49,14 @@ void *gpb_fake_translate(int device, CUdeviceptr at, int64_t low, int64_t high, 
         return NULL;
     gpb_fake_block *block = gpb_fake_block_find(at + (CUdeviceptr)low);
     if (!block)
-        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: nothing is allocated there", who, at, (long long)low,
-                     (long long)high);
+        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: nothing is allocated there", who, at,
+                     (long long)low, (long long)high);
     if (at + (CUdeviceptr)high > block->start + block->bytes)
-        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: the allocation is %#llx, %zu bytes", who, at, (long long)low,
-                     (long long)high, block->start, block->bytes);
+        gpb_fake_die("OUT OF BOUNDS: %s uses %#llx%+lld..%+lld: the allocation is %#llx, %zu bytes", who, at,
+                     (long long)low, (long long)high, block->start, block->bytes);
     if (block->place == GPB_FAKE_PLACE_DEVICE && device >= 0 && block->context->device != device)
-        gpb_fake_die("OUT OF BOUNDS: %s on device %d uses memory of device %d", who, device, block->context->device);
+        gpb_fake_die("OUT OF BOUNDS: %s on device %d uses memory of device %d", who, device,
+                     block->context->device);
     return (void *)((uintptr_t)block->storage + (uintptr_t)(at - block->start));
 }
 
@@ -66,7 +67,9 @@ static int poison(void)
     if (file >= 0)
         return file;
     file = memfd_create("poison", MFD_CLOEXEC);
-    char *piece = file < 0 || ftruncate(file, (off_t)PIECE) ? MAP_FAILED : mmap(NULL, PIECE, PROT_WRITE, MAP_SHARED, file, 0);
+    char *piece = file < 0 || ftruncate(file, (off_t)PIECE)
+                      ? MAP_FAILED
+                      : mmap(NULL, PIECE, PROT_WRITE, MAP_SHARED, file, 0);
     if (piece == MAP_FAILED)
         gpb_fake_die("no memory for poison");
     memset(piece, 0xFF, PIECE);
@@ -85,12 +88,14 @@ static size_t mapped_size(size_t bytes) { return (bytes + PIECE - 1) / PIECE * P
 static char *guarded_new(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
-    char *map = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *storage = map + page;
+    char *map = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+         *storage = map + page;
     if (map == MAP_FAILED)
         return NULL;
     for (size_t at = 0; at < size; at += PIECE)
-        if (mmap(storage + at, size - at < PIECE ? size - at : PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-                 poison(), 0) == MAP_FAILED)
+        if (mmap(storage + at, size - at < PIECE ? size - at : PIECE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poison(), 0)
+            == MAP_FAILED)
             gpb_fake_die("no memory for %zu pinned bytes", bytes);
     return storage;
 }
@@ -116,11 +121,14 @@ static char *storage_new(size_t bytes, enum gpb_fake_place place)
         return memset(storage, 0xFF, bytes);
     }
     size_t size = mapped_size(bytes);
-    char *storage = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *storage = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                         0);
     if (storage == MAP_FAILED)
         return NULL;
     for (size_t at = 0; at < size; at += PIECE)
-        if (mmap(storage + at, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poison(), 0) == MAP_FAILED)
+        if (mmap(storage + at, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                 poison(), 0)
+            == MAP_FAILED)
             gpb_fake_die("no memory for an allocation of %zu bytes", bytes);
     return storage;
 }
@@ -154,11 +162,12 @@ static CUdeviceptr address_new(size_t bytes)
     for (int wrapped = 0; wrapped < 2; wrapped++, cursor = reservation) {
         CUdeviceptr at = cursor;
         for (size_t i = after(at); ; i++) {
-            if (i && blocks[i - 1].start + blocks[i - 1].bytes + GAP > at && blocks[i - 1].start < reservation_end &&
-                blocks[i - 1].start >= reservation)
+            if (i && blocks[i - 1].start + blocks[i - 1].bytes + GAP > at
+                && blocks[i - 1].start < reservation_end && blocks[i - 1].start >= reservation)
                 at = blocks[i - 1].start + blocks[i - 1].bytes + GAP;
             at = (at + 511) / 512 * 512 + 256;
-            CUdeviceptr next = i < block_count && blocks[i].start < reservation_end ? blocks[i].start : reservation_end;
+            CUdeviceptr next = i < block_count && blocks[i].start < reservation_end ? blocks[i].start
+                                                                                    : reservation_end;
             if (at + bytes + GAP <= next) {
                 cursor = at + bytes + GAP;
                 return at;
@@ -222,7 +231,8 @@ static CUresult release(CUdeviceptr start, bool pinned)
     gpb_fake_block *block = gpb_fake_block_find(start);
     if (!start && !pinned)
         return CUDA_SUCCESS;
-    if (!block || block->start != start || (block->place == GPB_FAKE_PLACE_PINNED) != pinned || block->registered)
+    if (!block || block->start != start || (block->place == GPB_FAKE_PLACE_PINNED) != pinned
+        || block->registered)
         return CUDA_ERROR_INVALID_VALUE;
     gpb_fake_finish_context(block->context);
     discard(block);
@@ -291,7 +301,9 @@ CUresult cuMemFreeAsync(CUdeviceptr start, CUstream handle)
     gpb_fake_block *block = stream ? gpb_fake_block_find(start) : NULL;
     if (!r)
         r = !stream ? CUDA_ERROR_INVALID_HANDLE
-            : !block || block->start != start || block->place != GPB_FAKE_PLACE_DEVICE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+            : !block || block->start != start || block->place != GPB_FAKE_PLACE_DEVICE
+                ? CUDA_ERROR_INVALID_VALUE
+                : CUDA_SUCCESS;
     if (!r) {
         gpb_fake_finish_stream(stream);
         discard(gpb_fake_block_find(start));
@@ -329,7 +341,8 @@ CUresult cuMemHostRegister(void *at, size_t bytes, unsigned int flags)
     if (!r && (gpb_fake_block_find(start) || (next < block_count && blocks[next].start < start + bytes)))
         r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (!r)
-        insert((gpb_fake_block){ start, bytes, at, GPB_FAKE_PLACE_PINNED, true, gpb_fake_current(), next_id++ });
+        insert((gpb_fake_block){ start, bytes, at, GPB_FAKE_PLACE_PINNED, true, gpb_fake_current(),
+                                 next_id++ });
     return gpb_fake_leave(__func__, r);
 }
 
@@ -360,7 +373,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
    there is no device. */
 static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_block *block, CUdeviceptr at)
 {
-    bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED, managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
+    bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED,
+         managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
     switch (which) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = block ? block->context : NULL; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -370,7 +384,9 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: *(void **)out = pinned || managed ? (void *)at : NULL; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(uint64_t *)out = block ? block->id : 0; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned *)out = managed; break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)out = block ? block->context->device : CU_DEVICE_INVALID; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)out = block ? block->context->device : CU_DEVICE_INVALID;
+        break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)out = block ? block->start : 0; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)out = block ? block->bytes : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)out = block != NULL; break;
@@ -382,7 +398,9 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
 /* Answers without a current context, too, as driver 580 does (H200); but not after a sticky error. */
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **out, CUdeviceptr at)
 {
-    CUresult r = gpb_fake_enter(__func__, gpb_fake_current() && gpb_fake_current()->alive ? GPB_FAKE_NEED_CONTEXT : GPB_FAKE_NEED_INIT);
+    CUresult r = gpb_fake_enter(__func__, gpb_fake_current() && gpb_fake_current()->alive
+                                              ? GPB_FAKE_NEED_CONTEXT
+                                              : GPB_FAKE_NEED_INIT);
     for (unsigned i = 0; !r && i < count; i++)
         r = attribute(which[i], out[i], gpb_fake_block_find(at), at);
     return gpb_fake_leave(__func__, r);

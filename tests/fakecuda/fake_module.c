@@ -19,17 +19,17 @@ static const char *const image_arch[IMAGES] = {
 };
 
 static const gpb_fake_kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, \
-      smem, 0, 0 },
+#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)             \
+    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, \
+      bm, bn, bk, threads, smem, 0, 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
     { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
-#define SLICER(name, of, most, blocks)   \
-    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(s, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, .threads = GPB_SLICE_THREADS, \
-      .cluster = blocks, .most_k = most },
+#define SLICER(name, of, most, blocks)                                                             \
+    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(s, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, \
+      .threads = GPB_SLICE_THREADS, .cluster = blocks, .most_k = most },
 #include "kernels/slicer.def"
 #undef SLICER
 };
@@ -96,7 +96,9 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r)
-        r = !module || !image ? CUDA_ERROR_INVALID_VALUE : gpb_fake_options_get()->no_image ? CUDA_ERROR_NO_BINARY_FOR_GPU : r;
+        r = !module || !image                  ? CUDA_ERROR_INVALID_VALUE
+            : gpb_fake_options_get()->no_image ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                                               : r;
     CUmodule m = r ? NULL : calloc(1, sizeof *m);
     if (!r && !m)
         r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -157,8 +159,10 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
     if (!r && !is_function(function))
         r = CUDA_ERROR_INVALID_HANDLE;
     bool size = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    if (!r && !(size ? value >= 0 && value <= gpb_fake_opt_in_bytes() :
-                attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100))
+    if (!r
+        && !(size ? value >= 0 && value <= gpb_fake_opt_in_bytes()
+                  : attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1
+                        && value <= 100))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r && size)
         function->dynamic_limit = value;
@@ -191,35 +195,40 @@ static bool launchable(CUfunction function, const shape *s)
     for (int i = 0; i < 3; i++)
         if (!s->grid[i] || !s->block[i] || s->grid[i] > (i ? 65535 : 2147483647))
             return false;
-    return (uint64_t)s->block[0] * s->block[1] * s->block[2] <= 1024 && (int64_t)s->smem <= function->dynamic_limit;
+    return (uint64_t)s->block[0] * s->block[1] * s->block[2] <= 1024
+           && (int64_t)s->smem <= function->dynamic_limit;
 }
 
 /* Checks the shape that kernels/names.h asks for. Any other would compute garbage in silence. */
 static void check_shape(const char *name, const shape *s, const shape *right)
 {
     if (memcmp(s, right, sizeof *s))
-        gpb_fake_die("BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes, not (%u,1,%u), (%u,1,1), %u",
-                     name, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem, right->grid[0],
-                     right->grid[2], right->block[0], right->smem);
+        gpb_fake_die(
+            "BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes, not (%u,1,%u), (%u,1,1), %u",
+            name, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem,
+            right->grid[0], right->grid[2], right->block[0], right->smem);
 }
 
 static shape shape_of(int64_t tiles, int64_t batch, int threads, int smem)
 {
-    return (shape){ { (unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch) }, { (unsigned)threads, 1, 1 }, (unsigned)smem };
+    return (shape){ { (unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch) },
+                    { (unsigned)threads, 1, 1 },
+                    (unsigned)smem };
 }
 
 static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
     if (m < 1 || n < 1 || k < 0 || batch < 1)
-        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", name, (long long)m, (long long)n, (long long)k,
-                     (long long)batch);
+        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", name, (long long)m, (long long)n,
+                     (long long)k, (long long)batch);
 }
 
 /* A real type's kernel reads real parts alone. */
 static void check_scalars(const char *symbol, const double *alpha, const double *beta)
 {
     if (alpha[1] != 0 || beta[1] != 0)
-        gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", symbol, alpha[0], alpha[1], beta[0], beta[1]);
+        gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", symbol, alpha[0], alpha[1], beta[0],
+                     beta[1]);
 }
 
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
@@ -236,9 +245,12 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
         check_scalars(row->symbol, g->alpha, g->beta);
-        int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn), members = g->batch * (g->splits > 1 ? g->splits : 1);
-        if (g->streamk_blocks)
-            tiles = g->streamk_blocks + tiles * g->batch - g->streamk_tiles, members = 1;
+        int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn),
+                members = g->batch * (g->splits > 1 ? g->splits : 1);
+        if (g->streamk_blocks) {
+            tiles = g->streamk_blocks + tiles * g->batch - g->streamk_tiles;
+            members = 1;
+        }
         right = shape_of(tiles, members, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
@@ -255,7 +267,8 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_PACK) {
         gpb_pack_args *g = memcpy(&l->arguments.pack, from, sizeof *g);
         check_sizes(row->symbol, g->rows_padded, g->cols_padded, 0, g->batch);
-        right = shape_of(GPB_TILES(g->rows_padded, g->cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), g->batch, GPB_PACK_THREADS, 0);
+        right = shape_of(GPB_TILES(g->rows_padded, g->cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), g->batch,
+                         GPB_PACK_THREADS, 0);
     } else {
         gpb_unpack_args *g = memcpy(&l->arguments.unpack, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
@@ -268,7 +281,8 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 static CUresult launch(CUfunction function, const shape *s, CUstream handle, void **parameters)
 {
     CUstream stream = gpb_fake_stream_find(handle);
-    if (!is_function(function) || !stream || function->context != gpb_fake_current() || stream->context != function->context)
+    if (!is_function(function) || !stream || function->context != gpb_fake_current()
+        || stream->context != function->context)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!parameters || !launchable(function, s))
         return CUDA_ERROR_INVALID_VALUE;
@@ -279,19 +293,21 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
     take_arguments(l, s, parameters[0]);
     gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
     launched[function->kernel - kernels]++;
-    shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM && l->arguments.gemm.streamk_blocks;
+    shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM
+                                          && l->arguments.gemm.streamk_blocks;
     return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
-                        unsigned int block_y, unsigned int block_z, unsigned int smem, CUstream stream, void **parameters,
-                        void **extra)
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int smem,
+                        CUstream stream, void **parameters, void **extra)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r && extra)
         r = CUDA_ERROR_NOT_SUPPORTED;
     if (!r)
-        r = launch(function, &(shape){ { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, smem }, stream, parameters);
+        r = launch(function, &(shape){ { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, smem },
+                   stream, parameters);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -305,8 +321,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **p
         if (c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
             r = CUDA_ERROR_NOT_SUPPORTED;
     if (!r)
-        r = launch(function, &(shape){ { c->gridDimX, c->gridDimY, c->gridDimZ }, { c->blockDimX, c->blockDimY, c->blockDimZ },
-                                       c->sharedMemBytes }, c->hStream, parameters);
+        r = launch(function,
+                   &(shape){ { c->gridDimX, c->gridDimY, c->gridDimZ },
+                             { c->blockDimX, c->blockDimY, c->blockDimZ },
+                             c->sharedMemBytes },
+                   c->hStream, parameters);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -315,8 +334,10 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const 
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r && !is_function(function))
         r = CUDA_ERROR_INVALID_HANDLE;
-    if (!r && (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
-               c->attrs[0].value.clusterDim.x != GPB_SLICED_CLUSTER || (int)c->sharedMemBytes > function->dynamic_limit))
+    if (!r
+        && (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            || c->attrs[0].value.clusterDim.x != GPB_SLICED_CLUSTER
+            || (int)c->sharedMemBytes > function->dynamic_limit))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
         *clusters = gpb_fake_options_get()->no_clusters ? 0 : GPB_FAKE_CLUSTERS;
@@ -347,6 +368,6 @@ void gpb_fake_kernels_summary(void (*line)(const char *format, ...))
 {
     for (int i = 0; i < KERNELS; i++)
         if (launched[i])
-            line("kernel %s launched=%llu ran=%llu shared=%llu\n", kernels[i].symbol, (unsigned long long)launched[i],
-                 (unsigned long long)ran[i], (unsigned long long)shared[i]);
+            line("kernel %s launched=%llu ran=%llu shared=%llu\n", kernels[i].symbol,
+                 (unsigned long long)launched[i], (unsigned long long)ran[i], (unsigned long long)shared[i]);
 }

@@ -27,9 +27,11 @@ static void run_copy(const gpb_fake_copy *copy)
     for (size_t row = 0; row < copy->height; row++)
         memmove(to + row * copy->to_pitch, from + row * copy->from_pitch, copy->width);
     const int wrong = gpb_fake_options_get()->wrong;
-    const bool home = gpb_fake_is_device_address((void *)copy->from) && !gpb_fake_is_device_address((void *)copy->to);
+    const bool home = gpb_fake_is_device_address((void *)copy->from)
+                      && !gpb_fake_is_device_address((void *)copy->to);
     if (wrong && home && copy->width >= sizeof(float) && !gpb_fake_random((uint64_t)wrong)) {
-        char *at = to + gpb_fake_random(copy->height) * copy->to_pitch + gpb_fake_random(copy->width / sizeof(float)) * sizeof(float);
+        char *at = to + gpb_fake_random(copy->height) * copy->to_pitch
+                   + gpb_fake_random(copy->width / sizeof(float)) * sizeof(float);
         float x;
         memcpy(&x, at, sizeof x);
         x = x > 0 ? -1e30f : 1e30f;
@@ -49,7 +51,8 @@ static void perform(const gpb_fake_op *op)
     case GPB_FAKE_COPY: run_copy(&op->copy); break;
     case GPB_FAKE_SET:
         if (op->copy.width)
-            memset(gpb_fake_translate(-1, op->copy.to, 0, (int64_t)op->copy.width, "cuMemsetD8"), op->value, op->copy.width);
+            memset(gpb_fake_translate(-1, op->copy.to, 0, (int64_t)op->copy.width, "cuMemsetD8"), op->value,
+                   op->copy.width);
         break;
     case GPB_FAKE_LAUNCH: gpb_fake_launch_run(op->launch); break;
     case GPB_FAKE_RECORD:

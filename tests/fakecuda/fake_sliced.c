@@ -38,8 +38,9 @@ static uint16_t half_of(float x)
 static float float_of(uint16_t half)
 {
     const int exponent = half >> 10 & 31, units = half & 1023;
-    const float x = exponent == 31 ? (units ? NAN : INFINITY) : exponent ? (float)(1024 + units) * exact_power(exponent - 25)
-                                                                         : (float)units * 0x1p-24f;
+    const float x = exponent == 31 ? (units ? NAN : INFINITY)
+                    : exponent     ? (float)(1024 + units) * exact_power(exponent - 25)
+                                   : (float)units * 0x1p-24f;
     return half & 0x8000 ? -x : x;
 }
 
@@ -62,7 +63,8 @@ typedef gpb_fake_sliced sliced;
 
 static uint16_t *slice_at(const sliced *x, int64_t i, int64_t p, int slice)
 {
-    const int64_t row = (p / GPB_SLICE_CHUNK * x->slices + slice) * gpb_sliced_rows(x->rows) + i, piece = (p / 8 % 4) ^ (i / 2 % 4);
+    const int64_t row = (p / GPB_SLICE_CHUNK * x->slices + slice) * gpb_sliced_rows(x->rows) + i,
+                  piece = (p / 8 % 4) ^ (i / 2 % 4);
     return (uint16_t *)(x->at + row * 2 * GPB_SLICE_CHUNK + piece * 16) + p % 8;
 }
 
@@ -72,7 +74,10 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
     return x->slices == 3 ? float_of_brief(bits) : float_of(bits);
 }
 
-static float *scales_of(const sliced *x) { return (float *)(x->at + gpb_sliced_scales(x->rows, x->k, x->slices)); }
+static float *scales_of(const sliced *x)
+{
+    return (float *)(x->at + gpb_sliced_scales(x->rows, x->k, x->slices));
+}
 
 /* The mark (gemm_args.h) of a row, from the bits of its largest element and the number of elements within
    2^24 of that. */
@@ -145,7 +150,8 @@ static int slice_row(const sliced *to, int64_t i, const float *from, int64_t ste
    word behind all of them. */
 static void set_mark(const sliced *of, int64_t i, int mark, uint64_t epoch)
 {
-    uint64_t *guard = (uint64_t *)(of->at + gpb_sliced_guard(of->rows, of->k, of->slices)), *word = guard + i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(of->at + gpb_sliced_guard(of->rows, of->k, of->slices)),
+             *word = guard + i / GPB_GUARD;
     if (mark > gpb_guard_mark(*word, epoch))
         *word = gpb_guard_word(mark, epoch);
     if (mark == GPB_MARK_WIDE)
@@ -164,15 +170,18 @@ static bool is_wanted(const char *who, int device, const gpb_slice_args *g, int6
 
 static void slice_operand(const char *who, int device, const gpb_slice_args *g, const gpb_slice_operand *x)
 {
-    const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items, who);
+    const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items,
+                                                 who);
     const int64_t bytes = gpb_sliced_bytes(x->rows, g->k, g->slices);
     if (!x->epoch || (CUdeviceptr)x->dst % 1024)
         gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p", who, (unsigned long long)x->epoch, x->dst);
     for (int64_t l = 0; l < g->batch; l++) {
-        CUdeviceptr at = items ? (CUdeviceptr)items[l] : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
+        CUdeviceptr at = items ? (CUdeviceptr)items[l]
+                               : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
         const float *from = gpb_fake_matrix_at(device, at, x->rows, g->k, x->rs, x->cs, who);
         const sliced to = { x->rows, g->k, g->slices,
-                           gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0, bytes, who) };
+                            gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0,
+                                               bytes, who) };
         for (int64_t i = 0; i < gpb_sliced_rows(x->rows) && is_wanted(who, device, g, l); i++) {
             const int mark = slice_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
             set_mark(&to, i, mark, x->epoch);
@@ -186,7 +195,8 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 {
     if (g->slices < 1 || g->slices > 3)
         gpb_fake_die("BAD LAUNCH of %s: %d slices", kernel->symbol, g->slices);
-    memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol), 0, GPB_SLICED_COUNTERS * 4);
+    memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol),
+           0, GPB_SLICED_COUNTERS * 4);
     if (g->a.rows)
         slice_operand(kernel->symbol, device, g, &g->a);
     if (g->b.rows)
@@ -212,25 +222,30 @@ static float *join(const char *who, const sliced *x)
             if (i < x->rows && p < x->k)
                 joined[i * x->k + p] = value;
             else if (value != 0)
-                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i, (long long)p);
+                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i,
+                             (long long)p);
         }
     return joined;
 }
 
 /* An operand's member, checked to be where it must be. */
-static sliced operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a, int64_t l)
+static sliced operand_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, bool is_a,
+                         int64_t l)
 {
     const int slices = kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
     sliced x = { is_a ? g->m : g->n, g->k, slices, NULL };
-    const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b), guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
-    const int64_t stride = is_a ? g->stride_a : g->stride_b, stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
+    const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b),
+                      guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
+    const int64_t stride = is_a ? g->stride_a : g->stride_b,
+                  stride_guard = is_a ? g->stride_guard_a : g->stride_guard_b;
     const int64_t bytes = gpb_sliced_bytes(x.rows, x.k, x.slices);
     /* At level 1 the guard words belong to other slices. Members may share an operand: one member for each
        strip of the other. */
-    const bool own = guard == at + (CUdeviceptr)gpb_sliced_guard(x.rows, x.k, x.slices) && stride_guard * 8 == stride * 4;
+    const bool own = guard == at + (CUdeviceptr)gpb_sliced_guard(x.rows, x.k, x.slices)
+                     && stride_guard * 8 == stride * 4;
     if (at % 1024 || (stride * 4 != bytes && stride) || (g->level == 0 && !own))
-        gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld", kernel->symbol, at, guard,
-                     (long long)stride, (long long)stride_guard);
+        gpb_fake_die("BAD LAUNCH of %s: operand at %#llx, guard words at %#llx, strides %lld, %lld",
+                     kernel->symbol, at, guard, (long long)stride, (long long)stride_guard);
     x.at = gpb_fake_translate(device, at + (CUdeviceptr)(l * stride * 4), 0, bytes, kernel->symbol);
     return x;
 }
@@ -257,8 +272,8 @@ static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns,
     }
     if (gpb_fake_options_get()->tensor)
         return gpb_fake_slices_sum(&x->of, i0, rows, j0, columns, sums);
-    gpb_fake_multiply(&raw, (gpb_fake_matrix){ x->joined_a + i0 * k, k, 1 }, (gpb_fake_matrix){ x->joined_b + j0 * k, 1, k }, exact,
-                      GPB_FAKE_CHUNKS);
+    gpb_fake_multiply(&raw, (gpb_fake_matrix){ x->joined_a + i0 * k, k, 1 },
+                      (gpb_fake_matrix){ x->joined_b + j0 * k, 1, k }, exact, GPB_FAKE_CHUNKS);
     for (int j = 0; j < columns; j++)
         for (int i = 0; i < rows; i++)
             sums[i][j] = exact[i + j * rows];
@@ -274,8 +289,10 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
-            const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j], first = x->a.slices < 3 ? up : fmaxf(up, across);
-            const float sum = (float)x->g->alpha[0] * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
+            const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j],
+                        first = x->a.slices < 3 ? up : fmaxf(up, across);
+            const float sum = (float)x->g->alpha[0]
+                              * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
             *to = x->g->beta[0] == 0 ? sum : sum + (float)x->g->beta[0] * *to;
         }
 }
@@ -285,7 +302,8 @@ static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_g
 {
     const int64_t room = gpb_sliced_partial_bytes(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);
     char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
-    uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol);
+    uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4,
+                                            kernel->symbol);
     memset(parts, 0xFF, 256);
     memset(parts + room - 256, 0xFF, 256);
     for (int i = 0; i < GPB_SLICED_COUNTERS; i++)
@@ -296,13 +314,16 @@ static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_g
 
 void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items, kernel->symbol);
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items,
+                                                   kernel->symbol);
     if (g->splits > 1)
         gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
     use_workspace(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
-        const CUdeviceptr at = items ? (CUdeviceptr)items[l].c : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
-        product x = { kernel, g, operand_at(kernel, device, g, true, l), operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
+        const CUdeviceptr at = items ? (CUdeviceptr)items[l].c
+                                     : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+        product x = { kernel, g, operand_at(kernel, device, g, true, l),
+                      operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
                       gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
         x.of = (gpb_fake_slices){ kernel, device, g, l, &x.a, &x.b };
         gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);

@@ -28,7 +28,8 @@ static void load(gpb_fake_terms *to, const gpb_fake_sliced *x, int64_t row, int 
     for (int s = 0; s < x->slices; s++)
         for (int p = 0; p < GPB_SLICE_CHUNK; p++)
             for (int i = 0; i < (rows + 7) / 8 * 8; i++)
-                gpb_fake_term(&to[s], p, i, i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SLICE_CHUNK + p, s) : 0,
+                gpb_fake_term(&to[s], p, i,
+                              i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SLICE_CHUNK + p, s) : 0,
                               x->slices == 3 ? BF16_LEAST : FP16_LEAST);
 }
 
@@ -141,23 +142,31 @@ static void sum_chunks(gpb_fake_sums to, const block *x, int64_t from, int64_t e
 {
     const gpb_gemm_args *g = x->of->g;
     const int forced = gpb_fake_options_get()->tensor, slices = x->of->a->slices;
-    clear(to, x), clear(part, x), clear(low, x);
+    clear(to, x);
+    clear(part, x);
+    clear(low, x);
     if (slices == 3)
         sum_three(to, x, from, end);
     else if (slices == 1)
         sum_one(to, x, from, end);
     else
-        sum_two(to, x, from, end, forced > 1 ? (uint32_t)forced : gpb_sliced_promotion_chunks(g->m, g->n, g->k));
+        sum_two(to, x, from, end,
+                forced > 1 ? (uint32_t)forced : gpb_sliced_promotion_chunks(g->m, g->n, g->k));
 }
 
 /* The number of parts that the k of the tile at i0, j0 is cut into; numbered as in work.cuh. */
 static uint32_t parts_of(const gpb_fake_slices *x, int64_t i0, int64_t j0)
 {
-    const int64_t tiles_n = (x->g->n + x->kernel->bn - 1) / x->kernel->bn, pairs = ((x->g->m + x->kernel->bm - 1) / x->kernel->bm + 1) / 2;
+    const int64_t tiles_n = (x->g->n + x->kernel->bn - 1) / x->kernel->bn,
+                  pairs = ((x->g->m + x->kernel->bm - 1) / x->kernel->bm + 1) / 2;
     const int64_t units = pairs * tiles_n * x->g->batch, full = units / GPB_FAKE_CLUSTERS * GPB_FAKE_CLUSTERS;
-    const int64_t pair = i0 / x->kernel->bm / 2, first = pair / GROUP * GROUP, height = pairs - first < GROUP ? pairs - first : GROUP;
-    const int64_t unit = x->member * pairs * tiles_n + first * tiles_n + j0 / x->kernel->bn * height + pair - first;
-    return unit < full ? 1 : gpb_sliced_tail_parts((uint32_t)(units - full), GPB_FAKE_CLUSTERS, (uint32_t)gpb_sliced_chunks(x->g->k), x->a->slices);
+    const int64_t pair = i0 / x->kernel->bm / 2, first = pair / GROUP * GROUP,
+                  height = pairs - first < GROUP ? pairs - first : GROUP;
+    const int64_t unit = x->member * pairs * tiles_n + first * tiles_n + j0 / x->kernel->bn * height + pair
+                         - first;
+    return unit < full ? 1
+                       : gpb_sliced_tail_parts((uint32_t)(units - full), GPB_FAKE_CLUSTERS,
+                                               (uint32_t)gpb_sliced_chunks(x->g->k), x->a->slices);
 }
 
 static void sum_tile(const block *x, gpb_fake_sums to)
@@ -182,21 +191,28 @@ static bool is_full(const gpb_fake_slices *of, int64_t i0, int64_t j0)
     const gpb_gemm_args *g = of->g;
     const CUdeviceptr down = (CUdeviceptr)(g->guard_a + of->member * g->stride_guard_a + i0 / GPB_GUARD);
     const CUdeviceptr across = (CUdeviceptr)(g->guard_b + of->member * g->stride_guard_b + j0 / GPB_GUARD);
-    return of->a->slices == 2 && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, down, 0, 8, of->kernel->symbol), g->epoch_a)
-           && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, across, 0, 8, of->kernel->symbol), g->epoch_b);
+    return of->a->slices == 2
+           && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, down, 0, 8, of->kernel->symbol),
+                             g->epoch_a)
+           && gpb_guard_full(*(uint64_t *)gpb_fake_translate(of->device, across, 0, 8, of->kernel->symbol),
+                             g->epoch_b);
 }
 
-void gpb_fake_slices_sum(const gpb_fake_slices *of, int64_t i0, int rows, int64_t j0, int columns, gpb_fake_sums sums)
+void gpb_fake_slices_sum(const gpb_fake_slices *of, int64_t i0, int rows, int64_t j0, int columns,
+                         gpb_fake_sums sums)
 {
     static gpb_fake_sums tile;
     const bool clusters = of->kernel->bm == GPB_GUARD && of->kernel->threads == 384;
     for (int at = 0; at < columns; at += of->kernel->bn) {
-        const block x = { of, i0, j0 + at, rows, columns - at < of->kernel->bn ? columns - at : of->kernel->bn, cores_now(),
+        const block x = { of, i0, j0 + at, rows,
+                          columns - at < of->kernel->bn ? columns - at : of->kernel->bn, cores_now(),
                           is_full(of, i0, j0) };
         if (clusters) {
             sum_tile(&x, tile);
         } else {
-            clear(tile, &x), clear(part, &x), clear(low, &x);
+            clear(tile, &x);
+            clear(part, &x);
+            clear(low, &x);
             sum_two_by_chunks(tile, &x, gpb_sliced_chunks(of->g->k));
         }
         for (int i = 0; i < rows; i++)

@@ -151,7 +151,9 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     CUstream stream = r ? NULL : gpb_fake_stream_find(handle);
     if (!r)
-        r = flags > 1 ? CUDA_ERROR_INVALID_VALUE : !stream || !find_event(event) ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+        r = flags > 1                       ? CUDA_ERROR_INVALID_VALUE
+            : !stream || !find_event(event) ? CUDA_ERROR_INVALID_HANDLE
+                                            : CUDA_SUCCESS;
     if (!r && event->mark) {             /* an event that was never recorded delays nothing */
         gpb_fake_push(stream, GPB_FAKE_WAIT)->mark = event->mark;
         event->mark->references++;
@@ -231,7 +233,8 @@ CUresult cuEventQuery(CUevent event)
 CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
-    if (!r && (!find_event(from) || !find_event(to) || !from->mark || !to->mark || !from->timed || !to->timed))
+    if (!r
+        && (!find_event(from) || !find_event(to) || !from->mark || !to->mark || !from->timed || !to->timed))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && (!from->mark->done || !to->mark->done))
         r = CUDA_ERROR_NOT_READY;
@@ -343,8 +346,8 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream stream)
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     gpb_fake_copy copy = { 0 };
     if (!r) {
-        copy = (gpb_fake_copy){ .to = p->dstDevice, .from = p->srcDevice, .to_pitch = p->dstPitch, .from_pitch = p->srcPitch,
-                                .width = p->WidthInBytes, .height = p->Height };
+        copy = (gpb_fake_copy){ .to = p->dstDevice, .from = p->srcDevice, .to_pitch = p->dstPitch,
+                                .from_pitch = p->srcPitch, .width = p->WidthInBytes, .height = p->Height };
         if (!side(p->dstMemoryType, p->dstHost, &copy.to, &copy.to_device) ||
             !side(p->srcMemoryType, p->srcHost, &copy.from, &copy.from_device) ||
             !pitch_allowed(p->dstPitch, p->dstXInBytes, p) || !pitch_allowed(p->srcPitch, p->srcXInBytes, p))

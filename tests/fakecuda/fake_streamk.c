@@ -10,17 +10,21 @@
 /* Checks what gemm_args.h demands. */
 void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch, k_tiles = ceil_div(g->k, kernel->bk);
+    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch,
+                  k_tiles = ceil_div(g->k, kernel->bk);
     const int64_t room = INT64_C(2) * g->streamk_blocks * kernel->bm * kernel->bn * 4;
-    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->streamk_tiles || g->streamk_tiles > tiles || g->streamk_tiles * k_tiles < g->streamk_blocks
+    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->streamk_tiles
+        || g->streamk_tiles > tiles || g->streamk_tiles * k_tiles < g->streamk_blocks
         || g->streamk_blocks > GPB_MAX_STREAMK_BLOCKS)
-        gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts of k, guard words %p",
-                     kernel->symbol, g->streamk_tiles, (long long)tiles, g->streamk_blocks, (long long)g->k, g->alpha[0], (long long)g->splits,
-                     (const void *)g->guard_a);
+        gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts "
+                     "of k, guard words %p",
+                     kernel->symbol, g->streamk_tiles, (long long)tiles, g->streamk_blocks, (long long)g->k,
+                     g->alpha[0], (long long)g->splits, (const void *)g->guard_a);
     char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     memset(partials, 0xFF, 256);
     memset(partials + room - 256, 0xFF, 256);
-    const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, (int64_t)g->streamk_blocks * 4, kernel->symbol);
+    const uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0,
+                                                  (int64_t)g->streamk_blocks * 4, kernel->symbol);
     for (unsigned i = 0; i < g->streamk_blocks; i++)
         if (counters[i])
             gpb_fake_die("BAD LAUNCH of %s: counter %u is not zero", kernel->symbol, i);
@@ -43,17 +47,23 @@ static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_arg
 {
     gpb_gemm_args g = *how;
     gpb_fake_matrix a = x->a, b = x->b;
-    g.m = t->rows, g.n = t->columns, g.k = t->depth;
-    a.at += t->i * a.rs + t->p * a.cs, b.at += t->j * b.cs + t->p * b.rs;
+    g.m = t->rows;
+    g.n = t->columns;
+    g.k = t->depth;
+    a.at += t->i * a.rs + t->p * a.cs;
+    b.at += t->j * b.cs + t->p * b.rs;
     gpb_fake_multiply(&g, a, b, to, x->rounding);
 }
 
 /* Computes tile `number`, in as many parts as there are blocks that have k-tiles of it. */
-static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t, int64_t number)
+static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t,
+                            int64_t number)
 {
     const gpb_gemm_args *g = x->g, raw = { .alpha = { 1 }, .ldc = kernel->bm };
-    const int64_t k_tiles = ceil_div(g->k, kernel->bk), all = g->streamk_tiles * k_tiles, start = number * k_tiles;
-    const int64_t tile = (int64_t)kernel->bm * kernel->bn, first = ((start + 1) * g->streamk_blocks - 1) / all;
+    const int64_t k_tiles = ceil_div(g->k, kernel->bk), all = g->streamk_tiles * k_tiles,
+                  start = number * k_tiles;
+    const int64_t tile = (int64_t)kernel->bm * kernel->bn,
+                  first = ((start + 1) * g->streamk_blocks - 1) / all;
     int64_t count = 0;
     for (int64_t at = start, end; at < start + k_tiles; at = end, count++) {
         end = min((first + count + 1) * all / g->streamk_blocks, start + k_tiles);
@@ -77,7 +87,8 @@ void gpb_fake_streamk(const gpb_fake_kernel *kernel, int device, const gpb_fake_
     float *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
     for (int64_t number = 0; number < tiles; number++) {
         part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
-        t.rows = min(kernel->bm, g->m - t.i), t.columns = min(kernel->bn, g->n - t.j);
+        t.rows = min(kernel->bm, g->m - t.i);
+        t.columns = min(kernel->bn, g->n - t.j);
         if (l * tiles + number < g->streamk_tiles)
             multiply_shared(kernel, partials, x, t, l * tiles + number);
         else

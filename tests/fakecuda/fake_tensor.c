@@ -38,12 +38,14 @@ void gpb_fake_term(gpb_fake_terms *to, int p, int row, float x, int least)
 }
 
 /* Eight sums of row i, from column j on. */
-static inline __attribute__((always_inline)) void eight_body(float *sum, const gpb_fake_terms *a, const gpb_fake_terms *b, int i, int j, int from,
+static inline __attribute__((always_inline)) void eight_body(float *sum, const gpb_fake_terms *a,
+                                                             const gpb_fake_terms *b, int i, int j, int from,
                                                              gpb_fake_cores how)
 {
     floats before;
     memcpy(&before, sum, sizeof before);
-    const ints bits = (ints)before & 0x7fffffff, high = (bits >> 23) - 127, own = LARGER(high, (ints){ 0 } - 126);
+    const ints bits = (ints)before & 0x7fffffff, high = (bits >> 23) - 127,
+               own = LARGER(high, (ints){ 0 } - 126);
     const floats mantissa = before * (floats)((127 - own) << 23);
     ints top = (own & (bits != 0)) | (NONE & (bits == 0));
     for (int p = from; p < from + how.terms; p++) {
@@ -53,7 +55,8 @@ static inline __attribute__((always_inline)) void eight_body(float *sum, const g
     top = LARGER(top, (ints){ 0 } + LEAST);
     ints down = top - own;
     down = SMALLER(down, (ints){ 0 } + FARTHEST);
-    ints halves[2] = { __builtin_convertvector(mantissa * (floats)((127 + how.bits - down) << 23), ints), { 0 } };
+    ints halves[2] = { __builtin_convertvector(mantissa * (floats)((127 + how.bits - down) << 23), ints),
+                       { 0 } };
     for (int p = 0; p < how.terms; p++) {
         const ints e = a->exponent[from + p][i] + *(const ints *)&b->exponent[from + p][j];
         down = top - e;
@@ -61,14 +64,16 @@ static inline __attribute__((always_inline)) void eight_body(float *sum, const g
         const floats product = a->mantissa[from + p][i] * *(const floats *)&b->mantissa[from + p][j];
         halves[p & 1] += __builtin_convertvector(product * (floats)((127 + how.bits - down) << 23), ints);
     }
-    const doubles all = __builtin_convertvector(halves[0], doubles) + __builtin_convertvector(halves[1], doubles);
+    const doubles all = __builtin_convertvector(halves[0], doubles)
+                        + __builtin_convertvector(halves[1], doubles);
     const longs up = (__builtin_convertvector(top, longs) + (1023 - how.bits)) << 52;
     const longs cut = (longs)(all * (doubles)up) & ~(((int64_t)1 << 29) - 1);
     const floats after = __builtin_convertvector((doubles)cut, floats);
     memcpy(sum, &after, sizeof after);
 }
 
-static inline __attribute__((always_inline)) void add_body(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from,
+static inline __attribute__((always_inline)) void add_body(gpb_fake_sums to, const gpb_fake_terms *a,
+                                                           const gpb_fake_terms *b, int from,
                                                            gpb_fake_cores how, int rows, int columns)
 {
     for (int i = 0; i < rows; i++)
@@ -76,18 +81,21 @@ static inline __attribute__((always_inline)) void add_body(gpb_fake_sums to, con
             eight_body(to[i] + j, a, b, i, j, from, how);
 }
 
-__attribute__((target("avx2,fma"))) static void add_avx2(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from,
+__attribute__((target("avx2,fma"))) static void add_avx2(gpb_fake_sums to, const gpb_fake_terms *a,
+                                                         const gpb_fake_terms *b, int from,
                                                          gpb_fake_cores how, int rows, int columns)
 {
     add_body(to, a, b, from, how, rows, columns);
 }
 
-static void add_any(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from, gpb_fake_cores how, int rows, int columns)
+static void add_any(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from,
+                    gpb_fake_cores how, int rows, int columns)
 {
     add_body(to, a, b, from, how, rows, columns);
 }
 
-void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from, gpb_fake_cores how, int rows, int columns)
+void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from,
+                        gpb_fake_cores how, int rows, int columns)
 {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         add_avx2(to, a, b, from, how, rows, columns);

@@ -224,9 +224,11 @@ enum gpb_fake_rounding {
 };
 /* C = alpha A B + beta C, with sizes and scalars from g. No address in g is used. a and b are read only if k
    > 0. */
-void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c, enum gpb_fake_rounding rounding);
+void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c,
+                       enum gpb_fake_rounding rounding);
 /* Where a rows x columns matrix of floats with these strides really is. */
-float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs, const char *who);
+float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs,
+                          const char *who);
 /* One member of a GEMM, with real addresses. */
 typedef struct gpb_fake_member {
     const gpb_gemm_args *g;
@@ -239,8 +241,8 @@ const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, cons
 /* Calls block(context, i, rows, j, columns) for each GPB_GUARD x GPB_GUARD block of member l of C that this
    kernel must compute. */
 typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns);
-void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l, gpb_fake_block_do *block,
-                         void *context);
+void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
+                         gpb_fake_block_do *block, void *context);
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 void gpb_fake_pack(int device, const gpb_pack_args *g);
 void gpb_fake_unpack(int device, const gpb_unpack_args *g);
@@ -261,11 +263,13 @@ typedef struct gpb_fake_cores {
 void gpb_fake_term(gpb_fake_terms *to, int p, int row, float x, int least);
 /* to(i,j) += the products of row i of a and column j of b at how.terms places, starting at `from`. Columns
    are filled up to a multiple of 8. */
-void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from, gpb_fake_cores how, int rows, int columns);
+void gpb_fake_cores_add(gpb_fake_sums to, const gpb_fake_terms *a, const gpb_fake_terms *b, int from,
+                        gpb_fake_cores how, int rows, int columns);
 
 /* fake_direct.c: TF32X3 kernels. sums = op(A) op(B), of at most GPB_GUARD rows and columns. False: FMAs must
    compute these. */
-bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a, gpb_fake_matrix b);
+bool gpb_fake_direct(gpb_fake_sums sums, int rows, int columns, int64_t k, gpb_fake_matrix a,
+                     gpb_fake_matrix b);
 
 /* fake_streamk.c: Stream-K */
 void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
@@ -289,6 +293,7 @@ typedef struct gpb_fake_slices {
     int64_t member;
     const gpb_fake_sliced *a, *b;
 } gpb_fake_slices;
-void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t j0, int columns, gpb_fake_sums sums);
+void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t j0, int columns,
+                         gpb_fake_sums sums);
 
 #endif

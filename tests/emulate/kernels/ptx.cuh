@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of kernels/ptx.cuh: found first by who includes it. */
+/* Instead of kernels/ptx.cuh, because this folder comes first in the include path. */
 #ifndef GPB_PTX_CUH
 #define GPB_PTX_CUH
 
@@ -9,11 +9,17 @@ static inline int64_t gpb_fresh(int64_t x) { return x; }
 static inline double gpb_fresh(double x) { return x; }
 template <int N> static inline void gpb_pin(float (&)[N]) {}
 template <class T> static inline bool __isGlobal(T) { return true; }
-static inline void gpb_named_barrier(unsigned number, unsigned threads) { gpb_emulate_named_barrier(number, threads); }
+static inline void gpb_named_barrier(unsigned number, unsigned threads)
+{
+    gpb_emulate_named_barrier(number, threads);
+}
 static inline void gpb_grid_wait() {}
 static inline unsigned gpb_block() { return blockIdx.x; }
 static inline unsigned gpb_thread() { return threadIdx.x; }
-static inline float gpb_load_within(int number, int count, const float *from) { return number < count ? *from : 0; }
+static inline float gpb_load_within(int number, int count, const float *from)
+{
+    return number < count ? *from : 0;
+}
 static inline void gpb_store_within(int number, int count, float *to, float x)
 {
     if (number < count) *to = x;

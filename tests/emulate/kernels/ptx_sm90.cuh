@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh uses it. Products are formed when they are asked for, a warp's 16 of the 64 rows
-   by itself. */
+/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh uses it. Products are formed when they are
+   asked for. A warp forms 16 of the 64 rows. */
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH
 
@@ -47,13 +47,17 @@ static inline float gpb_emulate_cut(double x)
     return std::fabs((double)near) <= std::fabs(x) ? near : std::nextafter(near, 0.0f);
 }
 
-/* c + the sum of eight products, as Hopper's tensor cores are known to form it (tests/gpu/test_accuracy agrees within 3 %): all nine aligned to
-   the largest's exponent (a product's is the sum of its factors'), what lies below 2^-25 of that cut off, so is their sum to 24 bits. */
+/* c + the sum of eight products, as Hopper's tensor cores form it (tests/gpu/test_accuracy agrees within
+   3 %). All nine are aligned to the largest exponent (a product's exponent is the sum of its factors').
+   What lies below 2^-25 of that is cut off, and so is their sum to 24 bits. */
 static inline float gpb_emulate_dot(float c, const float (&x)[8], const int (&e)[8], const float (&y)[8])
 {
     int most = gpb_emulate_exponent(c);
     double exact = c;
-    for (int k = 0; k < 8; k++) most = std::max(most, e[k] + gpb_emulate_exponent(y[k])), exact += (double)x[k] * y[k];
+    for (int k = 0; k < 8; k++) {
+        most = std::max(most, e[k] + gpb_emulate_exponent(y[k]));
+        exact += (double)x[k] * y[k];
+    }
     if (most < -500 || !std::isfinite(exact)) return (float)exact;
     const double unit = gpb_emulate_power(25 - most);
     int64_t sum = (int64_t)(c * unit);

@@ -5,11 +5,26 @@
 
 #include "kernels/ptx.cuh"
 
-static inline void gpb_cp_async16_of(unsigned to, const float *from, int bytes) { gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 16); }
-static inline void gpb_cp_async4_of(unsigned to, const float *from, int bytes) { gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 4); }
-static inline void gpb_cp_async16(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 16, 16); }
-static inline void gpb_cp_async4(unsigned to, const float *from) { gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4); }
-static inline unsigned gpb_shared_address(const void *p) { return gpb_emulate_shared_address((const float *)p); }
+static inline void gpb_cp_async16_of(unsigned to, const float *from, int bytes)
+{
+    gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 16);
+}
+static inline void gpb_cp_async4_of(unsigned to, const float *from, int bytes)
+{
+    gpb_emulate_copy(gpb_emulate_shared(to), from, bytes, 4);
+}
+static inline void gpb_cp_async16(unsigned to, const float *from)
+{
+    gpb_emulate_copy(gpb_emulate_shared(to), from, 16, 16);
+}
+static inline void gpb_cp_async4(unsigned to, const float *from)
+{
+    gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4);
+}
+static inline unsigned gpb_shared_address(const void *p)
+{
+    return gpb_emulate_shared_address((const float *)p);
+}
 alignas(1024) static float gpb_slab_memory[58368];      /* 228 KB */
 static inline float *gpb_dynamic_memory() { return gpb_slab_memory; }
 
