@@ -95,7 +95,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
 static double slowdown(const gpb_tuned *tuned, const gpb_case *on, enum gpb_operand x)
 {
     const double transposed = gpb_matrix_transposed(&on->call->x[x]) ? tuned->trans[x] : 1;
-    return transposed * (on->misaligned[x] ? tuned->odd : 1);
+    return transposed * (on->misaligned[x] ? tuned->misaligned : 1);
 }
 
 /* The same for a kernel that reads operands in place. */
@@ -156,7 +156,7 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .k_tile_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store
-                       * (on->misaligned[GPB_C] ? tuned->odd_c : 1)) * on->byte_s,
+                       * (on->misaligned[GPB_C] ? tuned->misaligned_c : 1)) * on->byte_s,
         .other_s = tuned->fixed_us * 1e-6 + passes_s(kernel, tuned, on),
         .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
         .streamk = share_of(kernel, tiles, on),

@@ -22,15 +22,15 @@ typedef struct gpb_tuned {
     double join_us;              /* of a call whose k is cut, in addition */
     double per_load, per_store;  /* 1 / share of memory_gbs at which it reads A and B, and writes C, when
                                     nothing else limits it */
-    double trans[2], odd;        /* factors by which it is slower if op(A) is transposed; if op(B) is; if an
+    double trans[2], misaligned; /* factors by which it is slower if op(A) is transposed; if op(B) is; if an
                                     operand's columns do not begin at multiples of 16 bytes (then the loop of
                                     a STRIDED kernel is slower, else the passes) */
-    double odd_c;                /* the same for writing C */
+    double misaligned_c;         /* the same for writing C */
 } gpb_tuned;
-#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb,        \
-                  odd, odd_c)                                                                              \
+#define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb,     \
+                  misaligned, misaligned_c)                                                             \
     { row, arch, blocks, 1 / (share), 1 / (alone), tile_us, fixed_us, join_us, 1 / (load), 1 / (store), \
-      { ta, tb }, odd, odd_c }
+      { ta, tb }, misaligned, misaligned_c }
 
 /* The whole call by the host BLAS on all cores. */
 double gpb_cost_host(const gpb_call *call, const gpb_facts *facts);

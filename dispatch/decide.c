@@ -134,7 +134,8 @@ static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
                    : "too little work so far to start the GPU");
     plan.waits = true;
     plan.starts = !facts->now.starting
-                  && facts->now.credit_s + saved >= gpb_start_price(&facts->now.history, facts->now.start_cost_s);
+                  && facts->now.credit_s + saved
+                         >= gpb_start_price(&facts->now.history, facts->now.start_cost_s);
     if (plan.starts) plan.why = "starting the GPU";
     return plan;
 }

@@ -13,13 +13,13 @@
 #include "dispatch/packing.h"
 
 /* With a smaller k, slices are not accurate enough: the fallback or FMAs would compute all of C. */
-#define LEAST_SLICED_K 64
+#define MIN_SLICED_K 64
 /* The same where k is cut: each part of a row needs 64 elements that count, and half of them may be zeros. */
-#define LEAST_SLICED_PART 128
+#define MIN_SLICED_PART 128
 /* k of a part times the tile's columns. A chain of FMAs has 1/64 of that (thin16, thin32). */
 #define LONG_CHAINS 45000
 #define LONG_CHAINS_COST 1.05         /* see weighed() */
-#define MOST_PARTS_BYTES 0x1p28  /* bytes of partial sums: more would take longer to add up than is gained */
+#define MAX_PARTS_BYTES 0x1p28  /* bytes of partial sums: more would take longer to add up than is gained */
 
 static const gpb_tuned tuned[] = {
 #define GPU(...)
@@ -124,12 +124,12 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
     const gpb_kernel *kernel = cost->kernel;
     parts_choice chosen = parts_of(cost, call, 1);
     /* the least k-tiles of a part, though the last may have fewer */
-    const int deep = kernel->math == GPB_MATH_FP16X3 ? LEAST_SLICED_PART / kernel->bk : 2;
+    const int deep = kernel->math == GPB_MATH_FP16X3 ? MIN_SLICED_PART / kernel->bk : 2;
     double most = cost->k_tiles / deep;
     double bytes = (double)gpb_call_element(call) * gpb_call_elements(call, GPB_C);
     const double limit = best->kernel && best->seconds < chosen.weight ? best->seconds : chosen.weight;
     const bool few = cost->tiles * cost->per_sm <= 4;
-    if (most * bytes > MOST_PARTS_BYTES) most = MOST_PARTS_BYTES / bytes;
+    if (most * bytes > MAX_PARTS_BYTES) most = MAX_PARTS_BYTES / bytes;
     if (!no_workspace && few && most >= 2 && gpb_cost_min_cut(cost) < limit && can_cut(kernel, call))
         chosen = best_parts(cost, call, chosen, most);
     keep(best, kernel, chosen.splits, chosen.seconds);
@@ -213,7 +213,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     } else {
         /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = no_workspace || k == 0 ? strided : ~0u;
-        if (k < LEAST_SLICED_K) {
+        if (k < MIN_SLICED_K) {
             math &= ~fp16x3;
             forms &= ~sliced;
         }

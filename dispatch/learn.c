@@ -9,8 +9,8 @@
 #include "dispatch/numbers.h"
 
 #define UNIT 65536.0
-#define LEAST (1.0 / 64)                 /* corrections beyond these bounds are measurement errors */
-#define MOST 64.0
+#define MIN_RATIO (1.0 / 64)             /* corrections beyond these bounds are measurement errors */
+#define MAX_RATIO 64.0
 /* Optimism about a class that was never tried. It costs at most two calls, each at most 1.5 times slower. */
 #define UNTRIED 0.7
 #define LONG_S 0.05                      /* beside this, the extra work of a first call is small */
@@ -39,15 +39,15 @@ static int class_of(const gpb_call *call)
 
 uint64_t gpb_learn_hash(const gpb_call *g)
 {
-    static const uint64_t odd = 0x9e3779b97f4a7c15;
+    static const uint64_t golden = 0x9e3779b97f4a7c15;
     const unsigned char letters[] = { (unsigned char)g->x[GPB_A].trans, (unsigned char)g->x[GPB_B].trans,
                                       (unsigned char)g->x[GPB_C].uplo };
     const uint64_t rest = (uint64_t)letters[0] | (uint64_t)letters[1] << 8 | (uint64_t)letters[2] << 16
                           | (uint64_t)(g->beta != 0) << 24
                           | (uint64_t)g->type << 32 | (uint64_t)g->routine << 40;
-    uint64_t hash = ((uint64_t)g->m * odd ^ (uint64_t)g->n) * odd;
-    hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * odd ^ (uint64_t)g->batch) * odd;
-    hash = (hash ^ hash >> 32 ^ rest) * odd;
+    uint64_t hash = ((uint64_t)g->m * golden ^ (uint64_t)g->n) * golden;
+    hash = ((hash ^ hash >> 32 ^ (uint64_t)g->k) * golden ^ (uint64_t)g->batch) * golden;
+    hash = (hash ^ hash >> 32 ^ rest) * golden;
     return hash ^ hash >> 32;
 }
 
@@ -146,7 +146,7 @@ void gpb_learn_tried(gpb_learn *learnt, gpb_learn_key key)
     atomic_store_explicit(&learnt->kept[place_of(learnt, key)], size, memory_order_relaxed);
 }
 
-static uint32_t stored(double ratio) { return (uint32_t)(UNIT * clamp(ratio, LEAST, MOST)); }
+static uint32_t stored(double ratio) { return (uint32_t)(UNIT * clamp(ratio, MIN_RATIO, MAX_RATIO)); }
 
 /* Adds a call to a cell that has been seen before. */
 static gpb_learn_cell step(gpb_learn_cell cell, double ratio)
@@ -182,7 +182,7 @@ static gpb_learn_cell next_of_size(gpb_learn_cell cell, uint32_t tag, double rat
 bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, double measured_s)
 {
     if (!(modelled_s > 0 && measured_s > 0)) return false;
-    const double ratio = clamp(measured_s / modelled_s, LEAST, MOST);
+    const double ratio = clamp(measured_s / modelled_s, MIN_RATIO, MAX_RATIO);
     const gpb_learn_cell old = cell_of(learnt, key.class), cell = next_of_class(old, ratio, modelled_s);
     const uint32_t place = place_of(learnt, key);
     const gpb_learn_cell size = atomic_load_explicit(&learnt->kept[place], memory_order_relaxed);
@@ -196,7 +196,7 @@ bool gpb_learn_add(gpb_learn *learnt, gpb_learn_key key, double modelled_s, doub
 bool gpb_learn_set(gpb_learn *learnt, int class, gpb_learn_cell cell)
 {
     if (class < 0 || class >= GPB_LEARN_CLASSES || cell.seen < 2 || cell.seen > GPB_LEARN_SURE
-        || cell.ratio < UNIT * LEAST || cell.ratio > UNIT * MOST)
+        || cell.ratio < UNIT * MIN_RATIO || cell.ratio > UNIT * MAX_RATIO)
         return false;
     cell.tag = 0;
     atomic_store_explicit(&learnt->cell[class], cell, memory_order_relaxed);

@@ -16,8 +16,8 @@
 /* Panels are cut at multiples of this, which is a multiple of every tile and makes rows multiples of 1024
    bytes. */
 #define GRAIN 256
-#define MOST_STRIPS 64                   /* of A and B together */
-#define MOST_STEPS 16                    /* panels of k, to overlap copies with kernels */
+#define MAX_STRIPS 64                   /* of A and B together */
+#define MAX_STEPS 16                    /* panels of k, to overlap copies with kernels */
 #define GROUP_BYTES 0x1p24               /* of a batch over the link at a time: 0.3 ms at 50 GB/s */
 /* A member's share of the four address tables of a pointer-array batch: 48 bytes, and 4 x 256 for rounding.
    The rounding is needed only once, but counting it for each member makes a group's bytes proportional to its
@@ -284,14 +284,14 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
             next.panel[GPB_B].strip = min(strip, nc);
             const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip)
                                    + ceil_div(nc, next.panel[GPB_B].strip);
-            if (strips > MOST_STRIPS || !fits(&next, call, facts)) continue;
+            if (strips > MAX_STRIPS || !fits(&next, call, facts)) continue;
             double seconds = gpb_predict_run(&next, call, facts, kernels_s);
             if (seconds < best_s) {
                 best = next;
                 best_s = seconds;
             }
         }
-    for (int64_t steps = 2; steps <= MOST_STEPS && call->k >= steps * GRAIN && mc == call->m
+    for (int64_t steps = 2; steps <= MAX_STEPS && call->k >= steps * GRAIN && mc == call->m
          && nc == call->n; steps *= 2) {
         gpb_plan next = *plan;
         next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));

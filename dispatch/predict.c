@@ -6,7 +6,7 @@
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 
-#define MOST_MOVES 4096          /* most moves that a prediction goes through: 0.1 ms */
+#define MAX_MOVES 4096          /* most moves that a prediction goes through: 0.1 ms */
 
 /* The run goes through the column blocks of C, up one and down the next, and through each tile's panels of k
    likewise. A panel that is used twice in a row stays. So with k in one panel B moves once, and A once for
@@ -119,14 +119,14 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     const double element = (double)gpb_call_element(call), floor_s = gpb_predict_link(plan, call, facts);
     const double depth = reads ? (double)call->k : 1;
     const double work = (double)call->m * (double)call->n * (double)call->batch * depth;
-    if (moves_of(call, plan) > MOST_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
-    gpb_schedule_cursor walk = gpb_schedule_begin(call, plan);
+    if (moves_of(call, plan) > MAX_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
+    gpb_schedule_cursor cursor = gpb_schedule_begin(call, plan);
     gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
     traffic.up[GPB_C] = 0;
     const double up_end = gpb_predict_up(&traffic, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
-    for (const gpb_move *move; (move = gpb_schedule_next(&walk));) {
+    for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
         if (move->reads) {
             const int64_t size = strip_size(move, plan);

@@ -51,7 +51,7 @@ typedef struct gpb_schedule_cursor {
 
 gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *plan);
 /* The next move; NULL if there is none. */
-const gpb_move *gpb_schedule_next(gpb_schedule_cursor *walk);
+const gpb_move *gpb_schedule_next(gpb_schedule_cursor *cursor);
 
 /* The width of strip x of a panel that is `size` rows of op(A) or columns of op(B) wide and is cut into
    strips of `strip`. */

@@ -21,7 +21,7 @@
 /* The least k for which Stream-K pays if the tiles do not fill one round. Below it, smaller tiles or split-K
    are measured to do well. */
 #define DEEP 2048
-#define MOST_PARTS 32             /* blocks to a tile */
+#define MAX_PARTS 32             /* blocks to a tile */
 
 /* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it has no Stream-K. */
 static int blocks_of(const gpb_kernel *kernel)
@@ -56,8 +56,8 @@ gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int6
     const int64_t k_tiles = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
     if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k)))
         return (gpb_streamk){ 0 };
-    const bool few = tiles * MOST_PARTS < places;
-    const gpb_streamk streamk = { tiles < places ? tiles : places + rest, few ? (int)tiles * MOST_PARTS
+    const bool few = tiles * MAX_PARTS < places;
+    const gpb_streamk streamk = { tiles < places ? tiles : places + rest, few ? (int)tiles * MAX_PARTS
                                 : places };
     const gpb_generation *generation = gpb_generation_of(arch);
     const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)k_tiles * blocks_of(kernel)

@@ -40,7 +40,7 @@ class Row(ctypes.Structure):
 
 
 class Constants(ctypes.Structure):
-    NAMES = "blocks share alone tile_us fixed_us join_us load store ta tb odd odd_c".split()
+    NAMES = "blocks share alone tile_us fixed_us join_us load store ta tb misaligned misaligned_c".split()
     _fields_ = [(x, ctypes.c_double) for x in NAMES]
 
 
@@ -60,8 +60,8 @@ START = {
     "store": (0.7, 0.02, 1.2),
     "ta": (1, 0.7, 8),
     "tb": (1, 0.7, 8),
-    "odd": (1, 1, 6),
-    "odd_c": (1, 1, 6),
+    "misaligned": (1, 1, 6),
+    "misaligned_c": (1, 1, 6),
 }
 GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": (0.6, 0.05, 1.2)}
 
@@ -247,7 +247,7 @@ def tuned_line(name, arch, c, note=""):
         f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, "
         f"{c.tile_us:5.2f}, {c.fixed_us:5.2f}, "
         f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, "
-        f"{c.odd:.3f}, {c.odd_c:.3f} ){note}"
+        f"{c.misaligned:.3f}, {c.misaligned_c:.3f} ){note}"
     )
 
 

@@ -15,7 +15,7 @@ typedef struct fit_row {
 
 /* In tuned.def's order. */
 typedef struct fit_constants {
-    double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, odd, odd_c;
+    double blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb, misaligned, misaligned_c;
 } fit_constants;
 typedef struct fit_gpu { double arch, sms, fma_per_sm, ghz, memory_gbs, launch_us, pass, call_us; } fit_gpu;
 
@@ -56,7 +56,7 @@ double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
                                  g->pass };
     const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share,
                                       c->alone, c->tile_us, c->fixed_us, c->join_us, c->load, c->store, c->ta,
-                                      c->tb, c->odd, c->odd_c);
+                                      c->tb, c->misaligned, c->misaligned_c);
     const gpb_case on = gpb_cost_case(&call, &facts, &gpu);
     const gpb_kernel_cost cost = gpb_cost_kernel(&gpb_kernels[r->kernel], &tuned, &on);
     return 1e-6 * g->call_us + gpb_cost_seconds(&cost, (int)r->splits);
