@@ -90,6 +90,7 @@ run gpu run1; expect 'a first run: exit' 0 $?
 why run1 'too little work so far to start the GPU'
 expect 'is remembered, by a hash' '1 600' "$(grep -c '^program ' $programs) $(stat -c %a $programs)"
 if grep -qa start $programs && ! grep -q '^start_us [1-9]' $programs; then fail "$programs tells what was run, or not what a start took"; fi
+expect 'what came before a start could be over is no gain' 0 "$(awk '/^program/ && $6 >= $5' $programs | wc -l)"
 run calls calls; run fork forks                    # other arguments are other programs
 expect 'three programs' 3 "$(grep -c '^program ' $programs)"
 # remembered <total> <late>: what the file says of all of them, in microseconds

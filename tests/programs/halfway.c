@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Forks while another thread's first call waits in the dynamic linker, with libraries half mapped. The
-   child multiplies in two types and opens a library. Knows nothing of libgpublas. Usage: halfway LIBRARY.
-   Exits with 0 if the child was right, with 1 if not, with 2 on a usage error. Prints the time of the
-   fork, in ms. */
+   child multiplies in two types, and opens again, in another mode, a library that is open. Knows nothing of
+   libgpublas. Usage: halfway LIBRARY. Exits with 0 if the child was right, with 1 if not, with 2 on a usage
+   error. Prints the time of the fork, in ms. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -50,14 +50,15 @@ int main(int count, char **arguments)
 {
     pthread_t thread;
     int status = 1;
-    if (count != 2) return 2;
+    if (count != 2 || !dlopen(arguments[1], RTLD_LAZY)) return 2;
     if (pthread_create(&thread, NULL, first_call, NULL)) return 2;
     usleep(300000);
     const double begin = now_ms();
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);
-        _exit(!single_is_right() || !double_is_right() || !dlopen(arguments[1], RTLD_NOW));
+        _exit(!single_is_right() || !double_is_right()
+              || !dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE));
     }
     printf("%.0f\n", now_ms() - begin);
     fflush(stdout);
