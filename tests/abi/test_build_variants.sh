@@ -18,26 +18,32 @@ need "$images" "$debian/blas/libblas.so.3"
 include=$(sed -n 's/^GPUBLAS_CUDA_\(INCLUDE\|H\):PATH=\(.*\)$/\2/p' "$main_build/CMakeCache.txt" | grep . | head -1)
 cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 
-export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    TSAN_OPTIONS=halt_on_error=0:exitcode=66
 
 # The test programs of the build in that folder, except those in C++, which no C compiler changes.
 test_programs() {
-    ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy.*/test_accuracy/' | sort -u
+    ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' \
+        | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy.*/test_accuracy/' | sort -u
 }
 
 # tests <name> <folder> <tests> <except those> [few]: runs them; with `few`, with fewer repeats
 tests() {
-    if env ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure > ctest.log 2>&1
+    if env ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure \
+        > ctest.log 2>&1
     then ok "$1: $(grep 'tests passed' ctest.log)"
     else fail "$1: ctest"; tail -60 ctest.log; fi
 }
 
 variant() {
-    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 program right
+    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 \
+        program right
     local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz'
     case $name in
-        clang)   compiler=clang beside='fakecuda fuzz soak bench fakecublas fakenvml timeline accuracy_search' ;;
-        address) options="$cuda -DGPUBLAS_SANITIZE=address" compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
+        clang)   compiler=clang \
+            beside='fakecuda fuzz soak bench fakecublas fakenvml timeline accuracy_search' ;;
+        address) options="$cuda -DGPUBLAS_SANITIZE=address" \
+            compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
         thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
                  not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
                  not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
@@ -45,8 +51,10 @@ variant() {
         *)       fail "no variant $name"; return ;;
     esac
     need "/usr/bin/$compiler"
-    case $name in address | thread) options="$options -DCMAKE_C_FLAGS_RELEASE=-O1" ;; esac      # compiles in half the time
-    cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON > configure.log 2>&1 \
+    # Compiles in half the time.
+    case $name in address | thread) options="$options -DCMAKE_C_FLAGS_RELEASE=-O1" ;; esac
+    cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON \
+        > configure.log 2>&1 \
         || { fail "$name: configure"; tail -20 configure.log; return; }
     cmake --build "$folder" --target gpublas $beside $(test_programs "$folder") > build.log 2>&1 \
         || { fail "$name: build"; grep -E 'error|warning' build.log | head -20; tail -5 build.log; return; }
@@ -59,34 +67,46 @@ variant() {
     esac
 
     for program in semantics extensions; do
-        build $program $compiler -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror $compile "$programs/$program.c" "$folder/libgpublas.so" \
+        build $program $compiler -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror $compile \
+            "$programs/$program.c" "$folder/libgpublas.so" \
               -Wl,-rpath,"$folder" -lm -lpthread || continue
-        LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always timeout 900 ./$program $strict > $program.out 2> $program.err
+        LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always \
+            timeout 900 ./$program $strict > $program.out 2> $program.err
         expect "$name: $program: exit" 0 $?
         right=$(grep -c '^right ' $program.out)
-        case $program in semantics) expect "$name: $program: checks right" $checks "$right" ;; *) expect "$name: $program: checks right" 20 "$right" ;; esac
+        case $program in semantics) expect "$name: $program: checks right" $checks "$right" ;;
+            *) expect "$name: $program: checks right" 20 "$right" ;; esac
         grep '^WRONG' $program.out
-        if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err; then fail "$name: $program"; head -60 $program.err; fi
+        if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err
+        then fail "$name: $program"; head -60 $program.err; fi
     done
     if [ "$name" = address ]; then
-        GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never timeout 900 ./semantics strict > embedded.out 2> embedded.err
-        expect "address: semantics by the embedded BLAS: exit, checks right" "0 $checks" "$? $(grep -c '^right ' embedded.out)"
+        GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never timeout 900 ./semantics strict > embedded.out \
+            2> embedded.err
+        expect "address: semantics by the embedded BLAS: exit, checks right" "0 $checks" \
+            "$? $(grep -c '^right ' embedded.out)"
         grep -E '^WRONG' embedded.out
         grep -E 'ERROR: |runtime error' embedded.err
     fi
     if [ "$name" != no_cuda ]; then
-        build storm $compiler -std=c11 -D_GNU_SOURCE -O1 -g $compile "$programs/storm.c" "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lpthread
-        export LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always
+        build storm $compiler -std=c11 -D_GNU_SOURCE -O1 -g $compile "$programs/storm.c" \
+            "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lpthread
+        export LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 \
+            GPUBLAS_OFFLOAD=always
         # dl_iterate_phdr's data is guarded by a lock inside ld.so, which ThreadSanitizer does not see.
         printf 'race:%s\n' note_names note_object > unseen
-        TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out 2> storm.err;              expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
+        TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out \
+            2> storm.err
+        expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
         timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?
         grep -h WRONG fuzz.out
-        if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'; then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi
+        if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'
+        then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi
         unset LD_LIBRARY_PATH GPUBLAS_HOST_BLAS GPUBLAS_OFFLOAD
     fi
     if [ "$name" = no_cuda ]; then
-        if "$folder/libgpublas.so" | grep -q 'CUDA'; then ok 'no_cuda: the doctor says so'; else fail 'no_cuda: the doctor does not say that CUDA lacks'; fi
+        if "$folder/libgpublas.so" | grep -q 'CUDA'; then ok 'no_cuda: the doctor says so'
+        else fail 'no_cuda: the doctor does not say that CUDA lacks'; fi
     fi
 }
 
