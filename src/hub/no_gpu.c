@@ -19,6 +19,7 @@ double gpb_ready_left_s(bool active) { return (void)active, 0; }
 double gpb_ready_cost_s(bool active) { return (void)active, 0; }
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
+void gpb_history_lose(double seconds) { (void)seconds; }
 void gpb_history_note(double saved_s) { (void)saved_s; }
 gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 bool gpb_gpu_started(void) { return false; }

@@ -13,6 +13,7 @@
 #include "src/hub/routing.h"
 #include "src/hub/trace.h"
 #include "src/hub/verify.h"
+#include "src/learn/history.h"
 #include "src/learn/machine.h"
 #include "src/learn/ready.h"
 #include "src/run/compute.h"
@@ -177,6 +178,7 @@ void gpb_offload_done(const gpb_host_call *record)
     inside = NULL;
     gpb_routing_leave_host();
     const double seconds = record->begin_s > 0 ? gpb_clock_s() - record->begin_s : 0;
+    if (seconds > 0 && gpb_ready_is_near()) gpb_history_lose(seconds - record->host_s);
     if (record->modelled_s > 0)
         gpb_machine_host_took(record->call, record->threads, record->modelled_s, seconds);
     count_host(record);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dispatch/numbers.h"
 #include "src/gpu/gpu.h"
 #include "src/learn/file.h"
 #include "src/learn/history_file.h"
@@ -25,23 +26,24 @@
 /* A program that is not known is worth remembering from here on. A start costs several times that. */
 #define WORTH_S 0.02
 #define FIRST_SAVED_S 0.1
+#define LEAST_LOST_S 0.01
 /* The end of the program waits no longer for its file. Without a hang it takes less than 1 ms. */
 #define END_S 0.05
 
 static _Atomic double first_sign_s;      /* 0: none yet */
 static atomic_bool unkept;               /* nothing is kept of this process */
-static _Atomic int64_t total_ns, late_ns, next_ns = (int64_t)(1e9 * FIRST_SAVED_S);
+static _Atomic int64_t lost_ns, total_ns, late_ns, next_ns = (int64_t)(1e9 * FIRST_SAVED_S);
 
 /* What the file said when it was read, once `read_once` is set. */
 static gpb_history known;
-static _Atomic double start_s[2];
+static _Atomic double start_s[2], lost_s[2];
 static atomic_bool read_once;
 
 /* Of the thread that saves; one at a time. */
 static atomic_flag saving = ATOMIC_FLAG_INIT;
 static bool based;                       /* `base` holds the runs before this one */
 static gpb_history base;
-static atomic_bool measured[2];          /* start_s is of this run */
+static atomic_bool measured[2];          /* start_s and lost_s are of this run */
 
 /* ---- the file */
 
@@ -90,8 +92,11 @@ static void save_into(gpb_history_file *kept, const char *path, char *text)
     based = true;
     gpb_history_file_put(kept, program, gpb_start_remember(base, 1e-9 * (double)atomic_load(&total_ns),
                                                            1e-9 * (double)atomic_load(&late_ns)));
-    for (int active = 0; active < 2; active++)
-        if (atomic_load(&measured[active])) kept->start_s[active] = atomic_load(&start_s[active]);
+    for (int active = 0; active < 2; active++) {
+        if (!atomic_load(&measured[active])) continue;
+        kept->start_s[active] = atomic_load(&start_s[active]);
+        kept->lost_s[active] = atomic_load(&lost_s[active]);
+    }
     const size_t length = gpb_history_file_print(kept, text, GPB_HISTORY_FILE_BYTES);
     const char *failure = length ? gpb_file_replace(path, text, length) : "its text is too long";
     gpb_log_debug("history: %s: %s", path, failure ? failure : "saved");
@@ -144,7 +149,10 @@ static void *begin(void *unused)
     if (kept && file_path(path, sizeof path)) {
         load(kept, path);
         known = gpb_history_file_find(kept, hash_program());
-        for (int active = 0; active < 2; active++) atomic_store(&start_s[active], kept->start_s[active]);
+        for (int active = 0; active < 2; active++) {
+            atomic_store(&start_s[active], kept->start_s[active]);
+            atomic_store(&lost_s[active], kept->lost_s[active]);
+        }
         atomic_store(&read_once, true);
         if (known.runs > 0 && gpb_start_price(&known, gpb_ready_cost_s(false)) == 0) {
             gpb_log_debug("started: this program saved %.1f s in earlier runs", known.total_s);
@@ -170,11 +178,26 @@ double gpb_history_start_s(bool active)
     return atomic_load_explicit(&start_s[active], memory_order_relaxed);
 }
 
-/* The mean of this start and what was known, because a start beside busy cores takes half as long again. */
+double gpb_history_lost_s(bool active)
+{
+    return atomic_load_explicit(&lost_s[active], memory_order_relaxed);
+}
+
+void gpb_history_lose(double seconds) { atomic_fetch_add(&lost_ns, (int64_t)(1e9 * seconds)); }
+
+/* The mean with what was known, because a start beside busy cores takes half as long again. */
+static void add_to(_Atomic double *known_s, double seconds)
+{
+    const double before_s = atomic_load(known_s);
+    atomic_store(known_s, before_s > 0 ? (before_s + seconds) / 2 : seconds);
+}
+
+/* Lost work is what host calls took beyond their prediction, which errs. So it is believed within bounds. */
 void gpb_history_started(bool active, double seconds)
 {
-    const double before = gpb_history_start_s(active);
-    atomic_store(&start_s[active], before > 0 ? (before + seconds) / 2 : seconds);
+    const double lost = 1e-9 * (double)atomic_load(&lost_ns);
+    add_to(&start_s[active], seconds);
+    add_to(&lost_s[active], max(LEAST_LOST_S, min(lost, seconds)));
     atomic_store(&measured[active], true);
 }
 

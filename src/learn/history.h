@@ -17,6 +17,10 @@ gpb_history gpb_history_known(void);
 void gpb_history_note(double saved_s);
 /* What starting the GPU takes, seconds, or 0 if it is not known. active: the program uses a GPU already. */
 double gpb_history_start_s(bool active);
+/* The same of the host's work that is lost meanwhile. */
+double gpb_history_lost_s(bool active);
+/* A call on the host took that much longer than predicted while the GPU was being started. */
+void gpb_history_lose(double seconds);
 /* The GPU was started, and that took so long. */
 void gpb_history_started(bool active, double seconds);
 /* Nothing is kept of this process. It is a forked child, or it uses CUDA itself. Such a program sets

@@ -3,6 +3,7 @@
 
        gpublas programs 1
        start_us <microseconds without a context> <with one>
+       lost_us <the same of the host's work that was lost>
        program <hash, two numbers of 32 bits> <runs> <total, microseconds> <late, microseconds>
        end */
 #include "src/learn/history_file.h"
@@ -18,11 +19,18 @@
 
 static int64_t microseconds(double seconds) { return (int64_t)(1e6 * seconds + 0.5); }
 
+static void put_pair(gpb_lines_page *to, const char *name, const double seconds[2])
+{
+    gpb_lines_put(to, "%s %" PRId64 " %" PRId64 "\n", name, microseconds(seconds[0]),
+                  microseconds(seconds[1]));
+}
+
 size_t gpb_history_file_print(const gpb_history_file *kept, char *text, size_t size)
 {
     gpb_lines_page to = { text, 0, size };
-    gpb_lines_put(&to, TITLE "\nstart_us %" PRId64 " %" PRId64 "\n", microseconds(kept->start_s[0]),
-                  microseconds(kept->start_s[1]));
+    gpb_lines_put(&to, TITLE "\n");
+    put_pair(&to, "start_us", kept->start_s);
+    put_pair(&to, "lost_us", kept->lost_s);
     for (int i = 0; i < kept->programs; i++) {
         const struct gpb_history_row *row = &kept->row[i];
         gpb_lines_put(&to, "program %" PRIu32 " %" PRIu32 " %d %" PRId64 " %" PRId64 "\n",
@@ -33,13 +41,13 @@ size_t gpb_history_file_print(const gpb_history_file *kept, char *text, size_t s
     return gpb_lines_length(&to);
 }
 
-static bool read_start(gpb_history_file *kept, const char *line)
+static bool read_pair(const char *line, const char *name, double seconds[2])
 {
     int64_t number[2];
-    const char *rest = gpb_lines_after(line, "start_us");
+    const char *rest = gpb_lines_after(line, name);
     if (!rest || !gpb_lines_numbers(rest, number, 2) || number[0] > MAX_US || number[1] > MAX_US)
         return false;
-    for (int i = 0; i < 2; i++) kept->start_s[i] = (double)number[i] / 1e6;
+    for (int i = 0; i < 2; i++) seconds[i] = (double)number[i] / 1e6;
     return true;
 }
 
@@ -62,7 +70,9 @@ static bool read_all(gpb_history_file *kept, char *text)
     char *line = gpb_lines_next(&text);
     if (!line || strcmp(line, TITLE) != 0) return false;
     while ((line = gpb_lines_next(&text)) && strcmp(line, "end") != 0)
-        if (!read_start(kept, line) && !read_program(kept, line)) return false;
+        if (!read_pair(line, "start_us", kept->start_s) && !read_pair(line, "lost_us", kept->lost_s)
+            && !read_program(kept, line))
+            return false;
     return line && !*text;
 }
 

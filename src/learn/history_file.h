@@ -12,8 +12,9 @@
 enum { GPB_HISTORY_PROGRAMS = 256, GPB_HISTORY_FILE_BYTES = 32768 };
 
 typedef struct gpb_history_file {
-    double start_s[2];           /* what starting the GPU took; [1]: in a process that has a context already;
-                                    0: unknown */
+    /* What starting the GPU took, and how much of the host's work was lost meanwhile, seconds; 0: unknown.
+       [1]: in a process that has a context already. */
+    double start_s[2], lost_s[2];
     int programs;
     struct gpb_history_row {
         uint64_t program;        /* a hash: the file does not tell what was run */

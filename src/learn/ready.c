@@ -23,11 +23,12 @@ enum readiness { UNREADY, GETTING_READY, READY };      /* GETTING_READY: a threa
                                                           of the GPUs to the last measurement */
 
 #define CALIBRATION_S 0.02
-/* A start beside the host BLAS on all of 16 cores loses 35 to 140 ms of its work, and the context takes 90 ms
-   at the program's end. In a process with a context only modules and pinned memory are left to make
-   (H200). */
-#define COST_S 0.2
-#define ACTIVE_COST_S 0.03
+/* Until it is measured: a start beside the host BLAS on all of 16 cores loses 35 to 140 ms of its work. At
+   the program's end the context takes 90 ms. In a process with a context only modules and pinned memory are
+   left to make (H200). */
+#define LOST_S 0.11
+#define ACTIVE_LOST_S 0.03
+#define END_S 0.09
 #define ACTIVE_START_S 0.05
 /* Nobody waits longer for the dynamic linker: a library's constructor may be in it, or an opening of many
    libraries. */
@@ -180,7 +181,11 @@ double gpb_ready_start_s(bool active)
     return known_s > 0 ? known_s : active ? ACTIVE_START_S : gpb_gpu_start_s();
 }
 
-double gpb_ready_cost_s(bool active) { return active ? ACTIVE_COST_S : COST_S; }
+double gpb_ready_cost_s(bool active)
+{
+    const double known_s = gpb_history_lost_s(active);
+    return (known_s > 0 ? known_s : active ? ACTIVE_LOST_S : LOST_S) + (active ? 0 : END_S);
+}
 
 /* If it takes longer than expected, it is assumed to take as long again as it is late, but at least a tenth
    of the expected time. */

@@ -12,7 +12,7 @@ build fuzz_parse clang -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I"$source" -
 
 # Words of both languages, and one good file to begin with.
 { sed -n 's/^OPTION( *\([A-Z_]*\), *[A-Z]*, *\("[^"]*"\|NULL\), *"\([^"]*\)".*/\1\n\3/p' "$source/src/service/option.def" | tr '|' '\n' | grep . | sed 's/.*/"&="\n"&"/'
-  printf '"%s"\n' 'gpublas calibration 1\x0a' 'machine GPU of a name, driver 1\x0a' 'dma_mbs ' 'core_mbs ' 'launch_ns ' 'host ' 'gpu ' 'end\x0a' 'gpublas programs 1\x0a' 'start_us ' 'program '; } | sort -u > words
+  printf '"%s"\n' 'gpublas calibration 1\x0a' 'machine GPU of a name, driver 1\x0a' 'dma_mbs ' 'core_mbs ' 'launch_ns ' 'host ' 'gpu ' 'end\x0a' 'gpublas programs 1\x0a' 'start_us ' 'lost_us ' 'program '; } | sort -u > words
 mkdir corpus
 printf '\0gpublas calibration 1\nmachine GPU of a name, driver 1\ndma_mbs 50900\ncore_mbs 9000\nlaunch_ns 11000\nhost 2 17 5 65000\ngpu 1 20 8 70000\nend\n' > corpus/good
 printf '\3gpublas programs 1\nstart_us 341000 29000\nprogram 12 13 4 5000000 4000000\nend\n' > corpus/history; printf '\1memory=3G' > corpus/bytes; printf '\1OFFLOAD=never' > corpus/choice; printf '\1SPLITS=12' > corpus/number; printf '\2MEMROY' > corpus/slip

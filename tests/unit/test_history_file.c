@@ -21,7 +21,7 @@ static uint64_t name_of(int i) { return UINT64_C(0x9e3779b97f4a7c15) * (uint64_t
 
 static size_t fill(int programs)
 {
-    kept = (gpb_history_file){ .start_s = { 0.341, 0.029 } };
+    kept = (gpb_history_file){ .start_s = { 0.341, 0.029 }, .lost_s = { 0.036, 0.01 } };
     for (int i = 0; i < programs; i++)
         gpb_history_file_put(&kept, name_of(i), (gpb_history){ 1 + i % 1000, 0.5 * i, 0.25 * i });
     return gpb_history_file_print(&kept, text, sizeof text);
@@ -35,7 +35,7 @@ static void comes_back(void **state)
         char small[64];
         assert_true(length > 0 && length == strlen(text) && gpb_history_file_parse(&again, text, length));
         static char second[GPB_HISTORY_FILE_BYTES];
-        assert_true(again.programs == programs && again.start_s[0] == 0.341);
+        assert_true(again.programs == programs && again.start_s[0] == 0.341 && again.lost_s[1] == 0.01);
         assert_true(gpb_history_file_print(&again, second, sizeof second) == length);
         assert_string_equal(text, second);
         if (programs) assert_int_equal(gpb_history_file_print(&kept, small, sizeof small), 0);
@@ -71,7 +71,7 @@ static void nothing_else_is_believed(void **state)
                                        HEAD "end",
                                        HEAD "end\n\n",
                                        "gpublas programs 2\nend\n",
-                                       HEAD "start_us 1\nend\n",
+                                       HEAD "start_us 1\nend\n", HEAD "lost_us 1 2 3\nend\n",
                                        HEAD "start_us 1 9999999999999\nend\n",
                                        HEAD "program 1 2 1 30\nend\n",
                                        HEAD "program 1 2 1 30 20 1\nend\n",

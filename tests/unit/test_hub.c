@@ -78,6 +78,7 @@ double gpb_ready_left_s(bool active) { return (void)active, 0; }
 double gpb_ready_cost_s(bool active) { return (void)active, 0.2; }
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
+void gpb_history_lose(double seconds) { (void)seconds; }
 void gpb_history_note(double saved_s) { (void)saved_s; }
 gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 void gpb_symbol_on_first(void (*first)(void)) { (void)first; }
