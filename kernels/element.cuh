@@ -24,14 +24,33 @@ template <> struct gpb_vector_of<double2> { using type = double2; };
 template <class T> using gpb_vector = typename gpb_vector_of<T>::type;
 template <class T> constexpr int GPB_VECTOR = 16 / sizeof(T);
 
-static __device__ __forceinline__ float4 gpb_vector_from(const float *x) { return make_float4(x[0], x[1], x[2], x[3]); }
-static __device__ __forceinline__ double2 gpb_vector_from(const double *x) { return make_double2(x[0], x[1]); }
-static __device__ __forceinline__ float4 gpb_vector_from(const float2 *x) { return make_float4(x[0].x, x[0].y, x[1].x, x[1].y); }
+static __device__ __forceinline__ float4 gpb_vector_from(const float *x)
+{
+    return make_float4(x[0], x[1], x[2], x[3]);
+}
+static __device__ __forceinline__ double2 gpb_vector_from(const double *x)
+{
+    return make_double2(x[0], x[1]);
+}
+static __device__ __forceinline__ float4 gpb_vector_from(const float2 *x)
+{
+    return make_float4(x[0].x, x[0].y, x[1].x, x[1].y);
+}
 static __device__ __forceinline__ double2 gpb_vector_from(const double2 *x) { return x[0]; }
 
-static __device__ __forceinline__ void gpb_vector_to(float (&x)[4], float4 v) { x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w; }
+static __device__ __forceinline__ void gpb_vector_to(float (&x)[4], float4 v)
+{
+    x[0] = v.x;
+    x[1] = v.y;
+    x[2] = v.z;
+    x[3] = v.w;
+}
 static __device__ __forceinline__ void gpb_vector_to(double (&x)[2], double2 v) { x[0] = v.x, x[1] = v.y; }
-static __device__ __forceinline__ void gpb_vector_to(float2 (&x)[2], float4 v) { x[0] = make_float2(v.x, v.y), x[1] = make_float2(v.z, v.w); }
+static __device__ __forceinline__ void gpb_vector_to(float2 (&x)[2], float4 v)
+{
+    x[0] = make_float2(v.x, v.y);
+    x[1] = make_float2(v.z, v.w);
+}
 static __device__ __forceinline__ void gpb_vector_to(double2 (&x)[1], double2 v) { x[0] = v; }
 
 /* The first `count` elements of the vector at x, at least one. The others are not read and become 0. */
@@ -39,7 +58,10 @@ static __device__ __forceinline__ float4 gpb_vector_within(const float *x, int c
 {
     return make_float4(x[0], count > 1 ? x[1] : 0, count > 2 ? x[2] : 0, count > 3 ? x[3] : 0);
 }
-static __device__ __forceinline__ double2 gpb_vector_within(const double *x, int count) { return make_double2(x[0], count > 1 ? x[1] : 0); }
+static __device__ __forceinline__ double2 gpb_vector_within(const double *x, int count)
+{
+    return make_double2(x[0], count > 1 ? x[1] : 0);
+}
 static __device__ __forceinline__ float4 gpb_vector_within(const float2 *x, int count)
 {
     return make_float4(x[0].x, x[0].y, count > 1 ? x[1].x : 0, count > 1 ? x[1].y : 0);
@@ -53,18 +75,26 @@ static __device__ __forceinline__ bool gpb_is_zero(double2 x) { return x.x == 0 
 
 static __device__ __forceinline__ float gpb_sum(float x, float y) { return __fadd_rn(x, y); }
 static __device__ __forceinline__ double gpb_sum(double x, double y) { return __dadd_rn(x, y); }
-static __device__ __forceinline__ float2 gpb_sum(float2 x, float2 y) { return make_float2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y)); }
-static __device__ __forceinline__ double2 gpb_sum(double2 x, double2 y) { return make_double2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y)); }
+static __device__ __forceinline__ float2 gpb_sum(float2 x, float2 y)
+{
+    return make_float2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y));
+}
+static __device__ __forceinline__ double2 gpb_sum(double2 x, double2 y)
+{
+    return make_double2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y));
+}
 
 static __device__ __forceinline__ float gpb_product(float x, float y) { return __fmul_rn(x, y); }
 static __device__ __forceinline__ double gpb_product(double x, double y) { return __dmul_rn(x, y); }
 static __device__ __forceinline__ float2 gpb_product(float2 x, float2 y)
 {
-    return make_float2(gpb_sum(gpb_product(x.x, y.x), -gpb_product(x.y, y.y)), gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
+    return make_float2(gpb_sum(gpb_product(x.x, y.x), -gpb_product(x.y, y.y)),
+                       gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
 }
 static __device__ __forceinline__ double2 gpb_product(double2 x, double2 y)
 {
-    return make_double2(gpb_sum(gpb_product(x.x, y.x), -gpb_product(x.y, y.y)), gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
+    return make_double2(gpb_sum(gpb_product(x.x, y.x), -gpb_product(x.y, y.y)),
+                        gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
 }
 
 /* An element from its real and imaginary part in the arguments: alpha or beta. */
@@ -75,12 +105,18 @@ template <class T> struct gpb_scalar {
     static __device__ __forceinline__ bool is_zero(const double (&x)[2]) { return gpb_fresh(x[0]) == 0; }
 };
 template <class T> struct gpb_scalar_complex {
-    static __device__ __forceinline__ T of(const double (&x)[2]) { return { (decltype(T::x))x[0], (decltype(T::x))x[1] }; }
+    static __device__ __forceinline__ T of(const double (&x)[2])
+    {
+        return { (decltype(T::x))x[0], (decltype(T::x))x[1] };
+    }
     static __device__ __forceinline__ T fresh(const double (&x)[2])
     {
         return { (decltype(T::x))gpb_fresh(x[0]), (decltype(T::x))gpb_fresh(x[1]) };
     }
-    static __device__ __forceinline__ bool is_zero(const double (&x)[2]) { return gpb_fresh(x[0]) == 0 && gpb_fresh(x[1]) == 0; }
+    static __device__ __forceinline__ bool is_zero(const double (&x)[2])
+    {
+        return gpb_fresh(x[0]) == 0 && gpb_fresh(x[1]) == 0;
+    }
 };
 template <> struct gpb_scalar<float2> : gpb_scalar_complex<float2> {};
 template <> struct gpb_scalar<double2> : gpb_scalar_complex<double2> {};

@@ -13,7 +13,8 @@ template <class T> static __device__ __forceinline__ T gpb_blend(const gpb_targe
 }
 
 template <class T>
-static __device__ __forceinline__ gpb_vector<T> gpb_blend_vector(const gpb_target<T> &to, gpb_vector<T> acc, gpb_vector<T> old)
+static __device__ __forceinline__ gpb_vector<T> gpb_blend_vector(const gpb_target<T> &to, gpb_vector<T> acc,
+                                                                 gpb_vector<T> old)
 {
     T x[GPB_VECTOR<T>], y[GPB_VECTOR<T>];
     gpb_vector_to(x, acc);
@@ -26,11 +27,13 @@ static __device__ __forceinline__ gpb_vector<T> gpb_blend_vector(const gpb_targe
 /* The same for FP32 without arrays, because the compiler makes slower code of those. */
 static __device__ __forceinline__ float4 gpb_blend_vector(const gpb_target<float> &to, float4 acc, float4 old)
 {
-    return make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z), gpb_blend(to, acc.w, old.w));
+    return make_float4(gpb_blend(to, acc.x, old.x), gpb_blend(to, acc.y, old.y), gpb_blend(to, acc.z, old.z),
+                       gpb_blend(to, acc.w, old.w));
 }
 
 /* Stores one result, C(i,j). */
-template <class T> static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc)
+template <class T>
+static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc)
 {
     if (i < to.m && j < to.n) {
         T *c = to.c + i + j * to.ldc;
@@ -40,7 +43,8 @@ template <class T> static __device__ __forceinline__ void gpb_store(const gpb_ta
 
 /* The old values of a vector in one column of C, from c[0] on. The first `rows` elements are within C, which
    may be none or all; the others become 0. C is not read if beta is 0. */
-template <class T> static __device__ __forceinline__ gpb_vector<T> gpb_old_vector(const gpb_target<T> &to, const T *c, int rows)
+template <class T>
+static __device__ __forceinline__ gpb_vector<T> gpb_old_vector(const gpb_target<T> &to, const T *c, int rows)
 {
     if (gpb_is_zero(to.beta) || rows <= 0) return gpb_vector<T>();
     if (to.aligned && rows >= GPB_VECTOR<T>) return *(const gpb_vector<T> *)c;
@@ -49,7 +53,8 @@ template <class T> static __device__ __forceinline__ gpb_vector<T> gpb_old_vecto
 
 /* Stores a vector of results, as far as it is within C. */
 template <class T>
-static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows, gpb_vector<T> acc, gpb_vector<T> old)
+static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows,
+                                                        gpb_vector<T> acc, gpb_vector<T> old)
 {
     const gpb_vector<T> all = gpb_blend_vector(to, acc, old);
     if (to.aligned && rows >= GPB_VECTOR<T>) {
@@ -63,7 +68,9 @@ static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to,
     for (int r = 0; r < GPB_VECTOR<T>; r++)
         if (r < rows) c[r] = each[r];
 }
-template <class T> static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows, gpb_vector<T> acc)
+template <class T>
+static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows,
+                                                        gpb_vector<T> acc)
 {
     gpb_store_vector(to, c, rows, acc, gpb_old_vector(to, c, rows));
 }
@@ -71,7 +78,8 @@ template <class T> static __device__ __forceinline__ void gpb_store_vector(const
 /* Stores a thread's results in vectors of V rows. acc[s][V*x + r] is row i + x*STEP_M + r of the tile and
    column j + s/GROUP*STEP_N + s%GROUP. */
 template <int BM, int BN, int STEP_M, int STEP_N, int GROUP, class T, int TM, int TN>
-static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t, int i, int j, const T (&acc)[TN][TM])
+static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t, int i, int j,
+                                                           const T (&acc)[TN][TM])
 {
     constexpr int V = GPB_VECTOR<T>;
     const gpb_target<T> to = gpb_target_of(t);

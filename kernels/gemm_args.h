@@ -84,7 +84,9 @@ enum { GPB_MARK_FULL = 1, GPB_MARK_WIDE, GPB_MARK_EXTREME };
 #endif
 GPB_GUARD_INLINE uint64_t gpb_guard_word(int mark, uint64_t epoch)
 {
-    return mark == GPB_MARK_EXTREME ? GPB_GUARD_EXTREME(epoch) : mark == GPB_MARK_WIDE ? GPB_GUARD_WIDE(epoch) : GPB_GUARD_FULL(epoch);
+    return mark == GPB_MARK_EXTREME ? GPB_GUARD_EXTREME(epoch)
+           : mark == GPB_MARK_WIDE  ? GPB_GUARD_WIDE(epoch)
+                                    : GPB_GUARD_FULL(epoch);
 }
 GPB_GUARD_INLINE int gpb_guard_level(uint64_t word, uint64_t epoch)
 {

@@ -60,7 +60,8 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
 
    Tiles are numbered along x alone, because a grid may have 2^31 - 1 blocks there. Kernels step through the
    batch by gridDim.z. */
-#define GPB_TILES(rows, cols, tile_rows, tile_cols) (((rows) + (tile_rows) - 1) / (tile_rows) * (((cols) + (tile_cols) - 1) / (tile_cols)))
+#define GPB_TILES(rows, cols, tile_rows, tile_cols) \
+    (((rows) + (tile_rows) - 1) / (tile_rows) * (((cols) + (tile_cols) - 1) / (tile_cols)))
 #define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
 #define GPB_PACK_TILE    32
 #define GPB_PACK_THREADS 256
@@ -68,7 +69,8 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
 #define GPB_REDUCE_FEW     32               /* outputs of a block if there are many parts */
 #define GPB_REDUCE_MANY(splits) ((splits) > 16)
 #define GPB_REDUCE_OUTPUTS(splits) (GPB_REDUCE_MANY(splits) ? GPB_REDUCE_FEW : GPB_REDUCE_THREADS)
-#define GPB_REDUCE_BLOCKS(m, n, splits) (((m) * (n) + GPB_REDUCE_OUTPUTS(splits) - 1) / GPB_REDUCE_OUTPUTS(splits))
+#define GPB_REDUCE_BLOCKS(m, n, splits) \
+    (((m) * (n) + GPB_REDUCE_OUTPUTS(splits) - 1) / GPB_REDUCE_OUTPUTS(splits))
 
 /* How many thread blocks a multiprocessor should hold at once. nvcc limits a thread's registers accordingly,
    because all blocks share 65536 of them. With two, one block multiplies while the other waits at a barrier.

@@ -16,7 +16,8 @@ template <class T> static __device__ __forceinline__ void gpb_pack(const gpb_pac
 {
     __shared__ T tile[GPB_PACK_TILE][GPB_PACK_TILE + 1];       /* [column][row] */
     const unsigned tiles_down = (unsigned)((g.rows_padded + GPB_PACK_TILE - 1) / GPB_PACK_TILE);
-    const int64_t i0 = (int64_t)(blockIdx.x % tiles_down) * GPB_PACK_TILE, j0 = (int64_t)(blockIdx.x / tiles_down) * GPB_PACK_TILE;
+    const int64_t i0 = (int64_t)(blockIdx.x % tiles_down) * GPB_PACK_TILE,
+                  j0 = (int64_t)(blockIdx.x / tiles_down) * GPB_PACK_TILE;
     const int x = threadIdx.x % GPB_PACK_TILE, y = threadIdx.x / GPB_PACK_TILE;
     const bool across = g.cs == 1 && g.rs != 1;
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
@@ -59,10 +60,10 @@ template <class T> static __device__ __forceinline__ void gpb_unpack(const gpb_u
 }
 
 /* gpb_<p>pack and gpb_<p>unpack. */
-#define GPB_PACK_KERNELS(p)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS)                                                     \
-    GPB_PACK_SYMBOL(p)(const __grid_constant__ gpb_pack_args g) { gpb_pack<gpb_type_##p>(g); }                          \
-    extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS)                                                     \
+#define GPB_PACK_KERNELS(p)                                                                    \
+    extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS)                             \
+    GPB_PACK_SYMBOL(p)(const __grid_constant__ gpb_pack_args g) { gpb_pack<gpb_type_##p>(g); } \
+    extern "C" __global__ void __launch_bounds__(GPB_PACK_THREADS)                             \
     GPB_UNPACK_SYMBOL(p)(const __grid_constant__ gpb_unpack_args g) { gpb_unpack<gpb_type_##p>(g); }
 
 #endif

@@ -67,7 +67,8 @@ static __device__ __forceinline__ float gpb_load_within(int number, int count, c
 }
 static __device__ __forceinline__ void gpb_store_within(int number, int count, float *to, float x)
 {
-    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; @p st.global.f32 [%0], %1; }" :: "l"(to), "f"(x), "r"(number), "r"(count) : "memory");
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; @p st.global.f32 [%0], %1; }"
+                 :: "l"(to), "f"(x), "r"(number), "r"(count) : "memory");
 }
 
 /* A barrier with that number, for `threads` threads of the block. */
@@ -80,21 +81,29 @@ static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsign
    multiples of 16. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
 /* The same for 4 bytes, through the level-1 cache. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async4(float *to, const float *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
 /* Closes the group of copies issued so far. */
-static __device__ __forceinline__ void gpb_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+static __device__ __forceinline__ void gpb_cp_async_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 /* Waits until at most LEFT of this thread's newest groups are in flight. */
 template <int LEFT>
-static __device__ __forceinline__ void gpb_cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory"); }
+static __device__ __forceinline__ void gpb_cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory");
+}
 
 /* Programmatic dependent launch (sm_90; no effect before it, or if the launch did not ask for it). From here
    on the next launch may be prepared. */

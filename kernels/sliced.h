@@ -73,12 +73,16 @@ GPB_BOTH int64_t gpb_sliced_bytes(int64_t rows, int64_t k, int slices)
 
 /* Bytes for the partial sums of a kernel's last round on that many clusters, whatever gpb_sliced_tail_parts
    says. */
-GPB_BOTH int64_t gpb_sliced_partial_bytes(int64_t clusters, int64_t tile) { return GPB_SLICED_MAX_ROUNDS * clusters * GPB_SLICED_CLUSTER * tile * 4; }
+GPB_BOTH int64_t gpb_sliced_partial_bytes(int64_t clusters, int64_t tile)
+{
+    return GPB_SLICED_MAX_ROUNDS * clusters * GPB_SLICED_CLUSTER * tile * 4;
+}
 
 /* The number of parts for which each of `clusters` computes at most one. 1 <= rest < clusters. */
 GPB_BOTH uint32_t gpb_sliced_tail_parts_once(uint32_t rest, uint32_t clusters, uint32_t chunks)
 {
-    const uint32_t there = clusters / rest, deep = chunks / GPB_SLICED_MIN_CHUNKS, few = there < deep ? there : deep;
+    const uint32_t there = clusters / rest, deep = chunks / GPB_SLICED_MIN_CHUNKS,
+                   few = there < deep ? there : deep;
     return few > GPB_SLICED_MAX_PARTS ? GPB_SLICED_MAX_PARTS : few > 1 ? few : 1;
 }
 
@@ -103,12 +107,19 @@ GPB_BOTH uint32_t gpb_sliced_tail_parts(uint32_t rest, uint32_t clusters, uint32
     uint32_t best = 1, least = chunks, rounds = 1, last = rest;            /* last: parts in the last round */
     if (rest == 0 || rest > GPB_SLICED_COUNTERS / (GPB_SLICED_CLUSTER * GPB_SLICED_GROUPS)) return 1;
     if (rest <= clusters / 2) return gpb_sliced_tail_parts_once(rest, clusters, chunks);
-    for (uint32_t parts = 2; parts <= GPB_SLICED_MAX_PARTS && parts * GPB_SLICED_LATE_CHUNKS <= chunks; parts++) {
+    for (uint32_t parts = 2; parts <= GPB_SLICED_MAX_PARTS && parts * GPB_SLICED_LATE_CHUNKS <= chunks;
+         parts++) {
         last += rest;
-        if (last > clusters) last -= clusters, rounds++;
+        if (last > clusters) {
+            last -= clusters;
+            rounds++;
+        }
         if (rounds > GPB_SLICED_MAX_ROUNDS) break;
         const uint32_t time = rounds * ((chunks + parts - 1) / parts + cost);
-        if (time < least) least = time, best = parts;
+        if (time < least) {
+            least = time;
+            best = parts;
+        }
     }
     return best;
 }
@@ -118,7 +129,10 @@ GPB_BOTH uint32_t gpb_sliced_tail_parts(uint32_t rest, uint32_t clusters, uint32
    208 with two, 215 with four. More than one only where C is so large that nobody cuts k. There cuBLAS is off
    by 10 u on positive data at k = 2048 and 28 at 16384, this by 3.3 and 8. Where cuBLAS cuts k (1024 x 1024 x
    2048: 2.8 u), one chunk stays below it. */
-GPB_BOTH uint32_t gpb_sliced_promotion_chunks(int64_t m, int64_t n, int64_t k) { return k < 2048 || m * n < 2048 * 2048 ? 1 : k < 8192 ? 2 : 4; }
+GPB_BOTH uint32_t gpb_sliced_promotion_chunks(int64_t m, int64_t n, int64_t k)
+{
+    return k < 2048 || m * n < 2048 * 2048 ? 1 : k < 8192 ? 2 : 4;
+}
 
 /* For kernels of sliced/direct.cuh: how many k the tensor cores sum up, and how many chunks are summed in one
    chain in FP32 before the sum is put aside. On positive data the tensor cores lose 1.1 u if each of their

@@ -36,7 +36,9 @@ struct gpb_origin {
 };
 
 /* The origin of tile `number`, in the order in which tiles are walked. */
-template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_at(unsigned number, unsigned tiles_m, unsigned tiles_n)
+template <int BM, int BN>
+static __device__ __forceinline__ gpb_origin gpb_origin_at(unsigned number, unsigned tiles_m,
+                                                           unsigned tiles_n)
 {
     const unsigned group = number / (GPB_TILE_GROUP * tiles_n), first = group * GPB_TILE_GROUP;
     const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = number - first * tiles_n;
@@ -57,7 +59,8 @@ static __device__ __forceinline__ unsigned gpb_splits_of(const gpb_gemm_args &g)
 }
 
 template <class T, int BK>
-static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g, unsigned z, const gpb_origin &at)
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g, unsigned z,
+                                                          const gpb_origin &at)
 {
     const unsigned splits = gpb_splits_of(g), l = z / splits;
     int64_t k = gpb_scalar<T>::is_zero(g.alpha) ? 0 : gpb_fresh(g.k);
@@ -72,7 +75,8 @@ static __device__ __forceinline__ gpb_tile<T> gpb_tile_at(const gpb_gemm_args &g
     return { g, z, at.i0, at.j0, k, gpb_global(a), gpb_global(b) };
 }
 
-template <class T, int BM, int BN, int BK> static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, unsigned z)
+template <class T, int BM, int BN, int BK>
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, unsigned z)
 {
     return gpb_tile_at<T, BK>(g, z, gpb_origin_of<BM, BN>(g));
 }
@@ -85,14 +89,17 @@ static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, uns
            || gpb_guard_level(g.guard_b[l * g.stride_guard_b + at.j0 / GPB_GUARD], g.epoch_b) >= g.level;
 }
 
-template <int BM, int BN> static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
+template <int BM, int BN>
+static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
 {
     return !g.guard_a || gpb_wanted_at(g, l, gpb_origin_of<BM, BN>(g));
 }
 
 /* The number of k tiles, BK deep. 32 bits suffice for any memory. */
-template <int BK, class T>
-static __device__ __forceinline__ unsigned gpb_k_tiles(const gpb_tile<T> &t) { return (unsigned)((t.k + BK - 1) / BK); }
+template <int BK, class T> static __device__ __forceinline__ unsigned gpb_k_tiles(const gpb_tile<T> &t)
+{
+    return (unsigned)((t.k + BK - 1) / BK);
+}
 
 /* Where a tile's results go: C of its member. */
 template <class T> struct gpb_target {
@@ -112,11 +119,22 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
     const unsigned splits = gpb_splits_of(t.g);
     if (splits > 1) {                      /* raw, as one of the parts */
         T *part = (T *)t.g.partials + t.z * (t.g.m * t.g.n);
-        return { gpb_global(part), t.g.m, t.g.n, t.g.m, gpb_scalar<T>::of({ 1, 0 }), gpb_scalar<T>::of({ 0, 0 }), gpb_is_aligned(part, t.g.m) };
+        return { gpb_global(part),
+                 t.g.m,
+                 t.g.n,
+                 t.g.m,
+                 gpb_scalar<T>::of({ 1, 0 }),
+                 gpb_scalar<T>::of({ 0, 0 }),
+                 gpb_is_aligned(part, t.g.m) };
     }
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
     T *c = items ? (T *)items[t.z].c : (T *)t.g.c + t.z * t.g.stride_c;
-    return { gpb_global(c), t.g.m, t.g.n, t.g.ldc, gpb_scalar<T>::fresh(t.g.alpha), gpb_scalar<T>::fresh(t.g.beta),
+    return { gpb_global(c),
+             t.g.m,
+             t.g.n,
+             t.g.ldc,
+             gpb_scalar<T>::fresh(t.g.alpha),
+             gpb_scalar<T>::fresh(t.g.beta),
              gpb_is_aligned(c, t.g.ldc) };
 }
 

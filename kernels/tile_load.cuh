@@ -10,11 +10,14 @@
    Neighbouring threads walk along the dimension that is contiguous in memory. If LD is odd, neither direction
    causes bank conflicts. */
 template <int ROWS, int COLS, int LD, int THREADS, class T>
-static __device__ __forceinline__ void gpb_load_strided(T *to, const T *from, int64_t rs, int64_t cs, int64_t rows, int64_t cols)
+static __device__ __forceinline__ void gpb_load_strided(T *to, const T *from, int64_t rs, int64_t cs,
+                                                        int64_t rows, int64_t cols)
 {
-    static_assert(THREADS % ROWS == 0 && THREADS % COLS == 0 && ROWS * COLS % THREADS == 0, "threads must share the tile evenly");
+    static_assert(THREADS % ROWS == 0 && THREADS % COLS == 0 && ROWS * COLS % THREADS == 0,
+                  "threads must share the tile evenly");
     const bool down = rs == 1;
-    const int row = down ? threadIdx.x % ROWS : threadIdx.x / COLS, col = down ? threadIdx.x / ROWS : threadIdx.x % COLS;
+    const int row = down ? threadIdx.x % ROWS : threadIdx.x / COLS,
+              col = down ? threadIdx.x / ROWS : threadIdx.x % COLS;
     const int down_step = down ? 0 : THREADS / COLS, across_step = down ? THREADS / ROWS : 0;
     const int last_row = (int)min(rows, (int64_t)ROWS) - row, last_col = (int)min(cols, (int64_t)COLS) - col;
     from += row * rs + col * cs;
@@ -31,13 +34,15 @@ static __device__ __forceinline__ void gpb_load_strided(T *to, const T *from, in
 template <int BM, int BK, int LDA, int THREADS, class T>
 static __device__ __forceinline__ void gpb_load_a(T *as, const gpb_tile<T> &t, int64_t p)
 {
-    gpb_load_strided<BM, BK, LDA, THREADS>(as, t.a + t.i0 * t.g.rsa + p * t.g.csa, t.g.rsa, t.g.csa, t.g.m - t.i0, t.k - p);
+    gpb_load_strided<BM, BK, LDA, THREADS>(as, t.a + t.i0 * t.g.rsa + p * t.g.csa, t.g.rsa, t.g.csa,
+                                           t.g.m - t.i0, t.k - p);
 }
 
 template <int BK, int BN, int LDB, int THREADS, class T>
 static __device__ __forceinline__ void gpb_load_b(T *bs, const gpb_tile<T> &t, int64_t p)
 {
-    gpb_load_strided<BK, BN, LDB, THREADS>(bs, t.b + p * t.g.rsb + t.j0 * t.g.csb, t.g.rsb, t.g.csb, t.k - p, t.g.n - t.j0);
+    gpb_load_strided<BK, BN, LDB, THREADS>(bs, t.b + p * t.g.rsb + t.j0 * t.g.csb, t.g.rsb, t.g.csb, t.k - p,
+                                           t.g.n - t.j0);
 }
 
 /* How threads share a padded tile of ROWS (contiguous in memory) x COLS, in vectors of V rows. A column is
@@ -51,7 +56,8 @@ template <int ROWS, int COLS, int THREADS, int V = 4> struct gpb_load_map {
     /* loads per thread */
     static constexpr int DOWN = VECTORS / LANES, ACROSS = COUNT / DOWN;
     static constexpr int ROW_STEP = LANES * V, COL_STEP = THREADS / LANES;
-    static_assert(COUNT * THREADS == VECTORS * COLS && DOWN * LANES == VECTORS && ACROSS * DOWN == COUNT && COL_STEP * ACROSS == COLS,
+    static_assert(COUNT * THREADS == VECTORS * COLS && DOWN * LANES == VECTORS && ACROSS * DOWN == COUNT
+                      && COL_STEP * ACROSS == COLS,
                   "threads must share the tile evenly");
 
     /* This thread's first row and column of the tile. */
@@ -60,7 +66,8 @@ template <int ROWS, int COLS, int THREADS, int V = 4> struct gpb_load_map {
 };
 
 /* A padded tile in registers: fetched now, put into shared memory later. */
-template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : gpb_load_map<ROWS, COLS, THREADS, GPB_VECTOR<T>> {
+template <class T, int ROWS, int COLS, int THREADS>
+struct gpb_register_tile : gpb_load_map<ROWS, COLS, THREADS, GPB_VECTOR<T>> {
     using map = gpb_load_map<ROWS, COLS, THREADS, GPB_VECTOR<T>>;
     gpb_vector<T> held[map::ACROSS][map::DOWN];
 
@@ -71,7 +78,8 @@ template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : g
         for (int y = 0; y < map::ACROSS; y++)
 #pragma unroll
             for (int x = 0; x < map::DOWN; x++)
-                held[y][x] = __ldg((const gpb_vector<T> *)(from + x * map::ROW_STEP + y * map::COL_STEP * ld));
+                held[y][x] =
+                    __ldg((const gpb_vector<T> *)(from + x * map::ROW_STEP + y * map::COL_STEP * ld));
     }
 
     /* to[row + col*LD] */
@@ -105,6 +113,9 @@ template <class T, int ROWS, int COLS, int THREADS> struct gpb_register_tile : g
    of four rows is shifted by 16 floats. Then the two threads that hold neighbouring fours of a column, and
    their 15 neighbours, store to different banks. Rows stay aligned to 16 bytes. */
 template <int COLS> static __device__ __forceinline__ constexpr int gpb_plain(int p) { return p * COLS; }
-template <int COLS> static __device__ __forceinline__ constexpr int gpb_skewed(int p) { return p * COLS + p / 4 * 16; }
+template <int COLS> static __device__ __forceinline__ constexpr int gpb_skewed(int p)
+{
+    return p * COLS + p / 4 * 16;
+}
 
 #endif

@@ -10,7 +10,8 @@
 
 template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape {
     using layout = gpb_thread_layout<BM, BN, THREADS>;
-    static constexpr int LDA = gpb_operand_ld<BM>, LDB = gpb_operand_ld<BN>, TILE_A = BK * LDA, STAGE = TILE_A + BK * LDB;
+    static constexpr int LDA = gpb_operand_ld<BM>, LDB = gpb_operand_ld<BN>, TILE_A = BK * LDA,
+                         STAGE = TILE_A + BK * LDB;
     static constexpr int SHARE = BK / layout::GROUPS;  /* q of a k tile that one group takes */
     /* If true, the FMAs of a q stand before the reads of the next fragments, and nothing is moved across one
        place in a k tile. `ffma` on an H200, multiples of cuBLAS without and with it: operands copied 4 bytes
@@ -23,20 +24,25 @@ template <int BM, int BN, int BK, int STAGES, int THREADS> struct gpb_ffma_shape
        TFLOP/s), but the compiler puts three empty slots before each burst. Measured: one copy at a time is
        2 % better for 8 x 16 results a thread, two for 8 x 8. */
     static constexpr int BURST = layout::TN == 16 ? 1 : 2;
-    static constexpr int RING = STAGES * STAGE, ROOM = layout::GROUPS / 2 * BM * BN, FLOATS = RING > ROOM ? RING : ROOM;
+    static constexpr int RING = STAGES * STAGE, ROOM = layout::GROUPS / 2 * BM * BN,
+                         FLOATS = RING > ROOM ? RING : ROOM;
     static_assert(layout::MEMBERS / 32 * gpb_round_floats<layout> <= FLOATS, "gpb_store_tile's room");
-    static_assert(SHARE % 2 == 0 && SHARE * layout::GROUPS == BK && STAGES >= 2, "two sets of fragments; a buffer to read, one to fill");
+    static_assert(SHARE % 2 == 0 && SHARE * layout::GROUPS == BK && STAGES >= 2,
+                  "two sets of fragments; a buffer to read, one to fill");
 };
 
 /* acc = the tile's product. CHAIN > 0: sums of CHAIN k tiles each are added up. CHAIN == 0: one chain of
    additions for all of k. */
-template <gpb_copy_mode MODE_A, gpb_copy_mode MODE_B, int CHAIN, int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN>
-static __device__ __forceinline__ void gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_operand_view &side_a, const gpb_operand_view &side_b,
-                                                     unsigned k_tiles, unsigned first)
+template <gpb_copy_mode MODE_A, gpb_copy_mode MODE_B, int CHAIN, int BM, int BN, int BK, int STAGES,
+          int THREADS, int TM, int TN>
+static __device__ __forceinline__ void
+gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_operand_view &side_a,
+              const gpb_operand_view &side_b, unsigned k_tiles, unsigned first)
 {
     using shape = gpb_ffma_shape<BM, BN, BK, STAGES, THREADS>;
     using layout = typename shape::layout;
-    constexpr int LDA = shape::LDA, LDB = shape::LDB, SHARE = shape::SHARE, STAGE = shape::STAGE, BURST = shape::BURST;
+    constexpr int LDA = shape::LDA, LDB = shape::LDB, SHARE = shape::SHARE, STAGE = shape::STAGE,
+                  BURST = shape::BURST;
     constexpr bool LATE = shape::template LATE<MODE_A, MODE_B>;
     gpb_operand_copy<MODE_A, BM, BK, THREADS> in_a(side_a);
     gpb_operand_copy<MODE_B, BN, BK, THREADS> in_b(side_b);
@@ -119,11 +125,18 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile<float> &t, c
         mode_a = mode_b = GPB_MN_SCALAR;   /* not worth a loop of its own */
     float acc[layout::TN][layout::TM] = {};
     switch (mode_a * 3 + mode_b) {
-#define GPB_COPY_MODES(a, b) \
-    case a * 3 + b: gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, k_tiles, first); break;
-        GPB_COPY_MODES(GPB_MN_VEC4, GPB_MN_VEC4) GPB_COPY_MODES(GPB_MN_VEC4, GPB_K_MAJOR) GPB_COPY_MODES(GPB_K_MAJOR, GPB_MN_VEC4) GPB_COPY_MODES(GPB_K_MAJOR, GPB_K_MAJOR)
-        GPB_COPY_MODES(GPB_MN_SCALAR, GPB_MN_SCALAR) GPB_COPY_MODES(GPB_MN_SCALAR, GPB_K_MAJOR) GPB_COPY_MODES(GPB_K_MAJOR, GPB_MN_SCALAR)
-#undef GPB_COPY_MODES
+#define LOOP(a, b)                                                                                          \
+    case a * 3 + b:                                                                                         \
+        gpb_ffma_loop<a, b, CHAIN, BM, BN, BK, STAGES, THREADS>(acc, ring, side_a, side_b, k_tiles, first); \
+        break;
+        LOOP(GPB_MN_VEC4, GPB_MN_VEC4)
+        LOOP(GPB_MN_VEC4, GPB_K_MAJOR)
+        LOOP(GPB_K_MAJOR, GPB_MN_VEC4)
+        LOOP(GPB_K_MAJOR, GPB_K_MAJOR)
+        LOOP(GPB_MN_SCALAR, GPB_MN_SCALAR)
+        LOOP(GPB_MN_SCALAR, GPB_K_MAJOR)
+        LOOP(GPB_K_MAJOR, GPB_MN_SCALAR)
+#undef LOOP
     }
     if (layout::GROUPS > 1)
         gpb_gather_groups<layout::GROUPS, layout::MEMBERS>(acc, ring);
@@ -141,11 +154,11 @@ static __device__ __forceinline__ void gpb_ffma(const gpb_tile<float> &t, const 
 }
 
 /* The same for other rows of gemm.def, which have other tiles. */
-#define GPB_FFMA_ALSO(name)                                                    \
-    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>      \
-    static __device__ __forceinline__ void name(const gpb_tile<float> &t, const gpb_piece &piece)                       \
-    {                                                                          \
-        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);               \
+#define GPB_FFMA_ALSO(name)                                                                       \
+    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>                          \
+    static __device__ __forceinline__ void name(const gpb_tile<float> &t, const gpb_piece &piece) \
+    {                                                                                             \
+        gpb_ffma_tile<0, BM, BN, BK, STAGES, THREADS>(t, piece);                                  \
     }
 GPB_FFMA_ALSO(gpb_ffma_small)
 GPB_FFMA_ALSO(gpb_ffma_paired)

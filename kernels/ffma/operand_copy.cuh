@@ -22,7 +22,8 @@ struct gpb_operand_view {
 };
 
 /* The mode for k tiles that begin at depth `first`. */
-template <int EDGE> static __device__ __forceinline__ gpb_copy_mode gpb_copy_mode_of(const gpb_operand_view &s, unsigned first)
+template <int EDGE>
+static __device__ __forceinline__ gpb_copy_mode gpb_copy_mode_of(const gpb_operand_view &s, unsigned first)
 {
     if (s.stride_mn != 1) return GPB_K_MAJOR;
     const bool aligned = ((uintptr_t)(s.base + first * s.stride_k) & 15) == 0 && (s.stride_k & 3) == 0;
@@ -37,9 +38,13 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
     static constexpr int LD = gpb_operand_ld<EDGE>;
     /* LANES threads lie along the edge (K_MAJOR: along k) and STEP across. They copy a k tile in PASSES, with
        ROWS copies a thread in each. These copies are LANES apart, which is a constant of the instructions. */
-    static constexpr int LANES = MODE == GPB_MN_VEC4 ? EDGE / 4 : MODE == GPB_MN_SCALAR ? 32 : 8, STEP = THREADS / LANES;
+    static constexpr int LANES = MODE == GPB_MN_VEC4     ? EDGE / 4
+                                 : MODE == GPB_MN_SCALAR ? 32
+                                                         : 8,
+                         STEP = THREADS / LANES;
     static constexpr int ROWS = MODE == GPB_MN_VEC4 ? 1 : (MODE == GPB_MN_SCALAR ? EDGE : BK) / LANES;
-    static constexpr int PASSES = ((MODE == GPB_K_MAJOR ? EDGE : BK) + STEP - 1) / STEP, COPIES = ROWS * PASSES;
+    static constexpr int PASSES = ((MODE == GPB_K_MAJOR ? EDGE : BK) + STEP - 1) / STEP,
+                         COPIES = ROWS * PASSES;
     static_assert(THREADS % LANES == 0 && COPIES <= 32, "threads must share the k tile evenly");
 
     const gpb_operand_view &side;
@@ -51,7 +56,10 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
     __device__ __forceinline__ gpb_operand_copy(const gpb_operand_view &side) : side(side)
     {
         const int thread = gpb_thread(), fast = thread % LANES, slow = thread / LANES;
-        const int row = MODE == GPB_MN_VEC4 ? fast * 4 : MODE == GPB_MN_SCALAR ? fast : slow, q = MODE == GPB_K_MAJOR ? fast : slow;
+        const int row = MODE == GPB_MN_VEC4     ? fast * 4
+                        : MODE == GPB_MN_SCALAR ? fast
+                                                : slow,
+                  q = MODE == GPB_K_MAJOR ? fast : slow;
         from = side.base + row * side.stride_mn + q * side.stride_k;
         to = (row + q * LD) * 4;
         within = 0;
@@ -65,7 +73,8 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
     {
 #pragma unroll 1
         for (int x = gpb_thread(); x < EDGE * BK; x += THREADS) {
-            const int row = MODE == GPB_K_MAJOR ? x / BK : x % EDGE, q = MODE == GPB_K_MAJOR ? x % BK : x / EDGE;
+            const int row = MODE == GPB_K_MAJOR ? x / BK : x % EDGE,
+                      q = MODE == GPB_K_MAJOR ? x % BK : x / EDGE;
             if (q >= depth)
                 buffer[row + q * LD] = 0;
             else if (row < side.edge)
@@ -84,14 +93,17 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
             if (MODE == GPB_MN_VEC4)
                 gpb_cp_async16_if(within, buffer + to + x * STEP * LD * 4, from);
             else if (MODE == GPB_MN_SCALAR)
-                gpb_cp_async4_if(within & 1u << y, buffer + to + (y * LANES + x * STEP * LD) * 4, from + y * LANES);
+                gpb_cp_async4_if(within & 1u << y, buffer + to + (y * LANES + x * STEP * LD) * 4,
+                                 from + y * LANES);
             else
-                gpb_cp_async4_if(within & 1u << x, buffer + to + (x * STEP + y * LANES * LD) * 4, from + y * LANES * side.stride_k);
+                gpb_cp_async4_if(within & 1u << x, buffer + to + (x * STEP + y * LANES * LD) * 4,
+                                 from + y * LANES * side.stride_k);
             if (y == ROWS - 1) {
                 if (MODE != GPB_K_MAJOR)
                     from += STEP * side.stride_k;
                 else
-                    from += x < PASSES - 1 ? STEP * side.stride_mn : BK * side.stride_k - (PASSES - 1) * STEP * side.stride_mn;
+                    from += x < PASSES - 1 ? STEP * side.stride_mn
+                                           : BK * side.stride_k - (PASSES - 1) * STEP * side.stride_mn;
             }
         }
     }

@@ -6,7 +6,10 @@
 #include "kernels/ptx.cuh"
 
 /* An address in shared memory as the instructions below take it. */
-static __device__ __forceinline__ unsigned gpb_shared_address(const float *p) { return (unsigned)__cvta_generic_to_shared(p); }
+static __device__ __forceinline__ unsigned gpb_shared_address(const float *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
 
 /* gpb_cp_async16 and gpb_cp_async4 if `on` is not 0. They use a predicate, not a branch. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16_if(unsigned on, unsigned to, const float *from)

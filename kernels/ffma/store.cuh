@@ -16,7 +16,8 @@ template <class layout> constexpr int gpb_round_floats = gpb_round_ld<layout> * 
    c is C at the warp's first row and column. rows, cols: how much of it is within C. Neighbours in a warp
    write neighbouring rows. Straight from the registers they would write 4 bytes of each 16. */
 template <class layout>
-static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &to, float *room, const float (&acc)[layout::TN][layout::TM], int g,
+static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &to, float *room,
+                                                       const float (&acc)[layout::TN][layout::TM], int g,
                                                        float *c, int rows, int cols)
 {
     constexpr int LD = gpb_round_ld<layout>;
@@ -45,19 +46,21 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &
         for (int y = 0; y < 4; y++)
 #pragma unroll
             for (int x = 0; x < layout::WM / 32; x++)
-                if (inside(y, x)) c[y * to.ldc + 32 * x] = gpb_blend(to, room[(s + y) * LD + lane + 32 * x], old[y][x]);
+                if (inside(y, x))
+                    c[y * to.ldc + 32 * x] = gpb_blend(to, room[(s + y) * LD + lane + 32 * x], old[y][x]);
     }
 }
 
 /* `ring` has a round's floats for each warp, and no thread uses it any more. */
 template <int BM, int BN, class layout>
-static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, const gpb_piece &piece, float *ring,
-                                                      const float (&acc)[layout::TN][layout::TM])
+static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, const gpb_piece &piece,
+                                                      float *ring, const float (&acc)[layout::TN][layout::TM])
 {
     const gpb_tile<float> t = { g, piece.z, 0, 0, 0, NULL, NULL };
     const gpb_target<float> to = gpb_target_of(t);
     const gpb_origin at = gpb_origin_of<BM, BN>(g, piece);
-    const int rows = (int)min(to.m - at.i0, (int64_t)BM) - layout::warp_i(), cols = (int)min(to.n - at.j0, (int64_t)BN) - layout::warp_j();
+    const int rows = (int)min(to.m - at.i0, (int64_t)BM) - layout::warp_i(),
+              cols = (int)min(to.n - at.j0, (int64_t)BN) - layout::warp_j();
     float *c = gpb_global(to.c + at.i0 + layout::warp_i() + (at.j0 + layout::warp_j()) * to.ldc);
     if (!to.aligned || to.m % 4) {
         float *room = ring + gpb_thread() / 32 * gpb_round_floats<layout>;
@@ -71,7 +74,9 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
 #pragma unroll
     for (int g = 0; g < layout::TN / 4; g++, c += layout::STEP_N * to.ldc) {
         float4 old[4][layout::TM / 4] = {};
-        auto inside = [&](int s, int x) { return j + g * layout::STEP_N + s < cols && i + x * layout::STEP_M < rows; };
+        auto inside = [&](int s, int x) {
+            return j + g * layout::STEP_N + s < cols && i + x * layout::STEP_M < rows;
+        };
         auto at = [&](int s, int x) { return (float4 *)(c + s * to.ldc + x * layout::STEP_M); };
 #pragma unroll
         for (int s = 0; to.beta != 0 && s < 4; s++)
@@ -82,7 +87,9 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int x = 0; x < layout::TM / 4; x++)
-                if (inside(s, x)) __stwb(at(s, x), gpb_blend_vector(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]));
+                if (inside(s, x))
+                    __stwb(at(s, x),
+                           gpb_blend_vector(to, *(const float4 *)&acc[4 * g + s][4 * x], old[s][x]));
     }
 }
 

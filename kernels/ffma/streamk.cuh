@@ -31,24 +31,29 @@ template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_m
 {
     return (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
 }
-template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g, const gpb_piece &p)
+template <int BM, int BN>
+static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g, const gpb_piece &p)
 {
     return gpb_origin_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
 }
 
 /* This block's next piece, or its first if `before` is false. For one thread. A block has at least one
    piece. */
-template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gpb_piece &p, bool before)
+template <int BM, int BN, int BK>
+static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gpb_piece &p, bool before)
 {
     const unsigned block = blockIdx.x;
     if (!g.streamk_blocks) {
-        p.z = before ? p.z + gridDim.z : blockIdx.z, p.tile = block, p.parts = 1;
+        p.z = before ? p.z + gridDim.z : blockIdx.z;
+        p.tile = block;
+        p.parts = 1;
         p.last = p.z + (uint64_t)gridDim.z >= (uint64_t)g.batch * gpb_splits_of(g);
         return;
     }
     const unsigned tiles = gpb_tiles_m<BM, BN>(g) * gpb_tiles_n<BM, BN>(g);
     unsigned number = g.streamk_tiles + block - g.streamk_blocks;
-    p.parts = 1, p.last = true;
+    p.parts = 1;
+    p.last = true;
     if (block < g.streamk_blocks) {
         const unsigned k_tiles = (unsigned)((g.k + BK - 1) / BK);
         const uint64_t all = (uint64_t)g.streamk_tiles * k_tiles, end = (block + 1) * all / g.streamk_blocks;
@@ -62,16 +67,19 @@ template <int BM, int BN, int BK> static __device__ __forceinline__ void gpb_nex
         p.part = block - p.first_block;
         p.last = start + p.to == end;
     }
-    p.z = number / tiles, p.tile = number % tiles;
+    p.z = number / tiles;
+    p.tile = number % tiles;
 }
 
 /* The tile of a piece, without the k that belongs to other blocks. The k beyond whole k tiles comes first. */
 template <class T, int BK>
-static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p, const gpb_origin &at)
+static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g, const gpb_piece &p,
+                                                          const gpb_origin &at)
 {
     gpb_tile<T> t = gpb_tile_at<T, BK>(g, p.z, at);
     if (p.parts > 1) {
-        const int64_t first = t.k - (int64_t)(gpb_k_tiles<BK>(t) - 1) * BK, skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
+        const int64_t first = t.k - (int64_t)(gpb_k_tiles<BK>(t) - 1) * BK,
+                      skip = p.from ? first + (int64_t)(p.from - 1) * BK : 0;
         t.k = first + (int64_t)(p.to - 1) * BK - skip;
         t.a += skip * g.csa;
         t.b += skip * g.rsb;
@@ -112,7 +120,8 @@ static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const
 #pragma unroll
         for (int x = 0; x < FEW; x++) {
             const float2 pair = __ldcg(from + (x0 + x) * MEMBERS);
-            v[2 * x] = pair.y, v[2 * x + 1] = pair.x;
+            v[2 * x] = pair.y;
+            v[2 * x + 1] = pair.x;
         }
         gpb_pin(v);
 #pragma unroll
@@ -129,7 +138,8 @@ static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const
    of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the compiler now and
    then puts all of them into the factor's bank, and the loop takes half as long again. */
 template <int BM, int BN, class layout>
-static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p, float (&acc)[layout::TN][layout::TM])
+static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p,
+                                                      float (&acc)[layout::TN][layout::TM])
 {
     constexpr int TM = layout::TM, PAIRS = layout::TN * TM / 2;
     /* A block has at most one part 0 of several parts, and one part of another number: places 2 * block + 1
@@ -140,7 +150,8 @@ static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, co
         float2 *const mine = place(p.part);
 #pragma unroll
         for (int x = 0; x < PAIRS; x++)
-            __stcg(mine + x * layout::MEMBERS, make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
+            __stcg(mine + x * layout::MEMBERS,
+                   make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
     }
     __shared__ unsigned earlier;
     __threadfence();

@@ -11,20 +11,26 @@
    GROUPS copies of the tile's threads, and each takes its share of the q of a k tile. */
 template <int BM, int BN, int THREADS> struct gpb_thread_layout {
     static constexpr int TM = 8, TN = BM * BN / THREADS >= 128 ? 16 : 8, STEP_M = 32, STEP_N = 16;
-    static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN), GROUPS = THREADS / MEMBERS;
+    static constexpr int WM = STEP_M * TM / 4, WN = STEP_N * TN / 4, MEMBERS = BM * BN / (TM * TN),
+                         GROUPS = THREADS / MEMBERS;
     static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");
     static __device__ __forceinline__ int member() { return gpb_thread() % MEMBERS; }
     static __device__ __forceinline__ int group() { return GROUPS == 1 ? 0 : gpb_thread() / MEMBERS; }
     static __device__ __forceinline__ int warp_i() { return member() / 32 % (BM / WM) * WM; }
     static __device__ __forceinline__ int warp_j() { return member() / 32 / (BM / WM) * WN; }
     static __device__ __forceinline__ int lane_i() { return gpb_thread() / 2 % 8 * 4; }
-    static __device__ __forceinline__ int lane_j() { const int x = gpb_thread(); return (x % 2 + x % 32 / 16 * 2) * 4; }
+    static __device__ __forceinline__ int lane_j()
+    {
+        const int x = gpb_thread();
+        return (x % 2 + x % 32 / 16 * 2) * 4;
+    }
     static __device__ __forceinline__ int i() { return warp_i() + lane_i(); }
     static __device__ __forceinline__ int j() { return warp_j() + lane_j(); }
 };
 
 /* to[4x .. 4x+3] = from[x * STEP ..], for each x. */
-template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(float (&to)[4 * COUNT], const float *from)
+template <int COUNT, int STEP>
+static __device__ __forceinline__ void gpb_read4(float (&to)[4 * COUNT], const float *from)
 {
 #pragma unroll
     for (int x = 0; x < COUNT; x++) {
@@ -40,7 +46,8 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_read4(
    cache. Then hardly an FMA reads three registers of which two lie in one bank (8 % faster than column by
    column). */
 template <int TM, int TN>
-static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
+static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], const float (&a)[TM],
+                                                       const float (&b)[TN])
 {
 #pragma unroll
     for (int s = 0; s < TN; s++)
@@ -52,7 +59,8 @@ static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], con
 }
 
 /* to += from, and from = 0. */
-template <int TM, int TN> static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (&from)[TN][TM])
+template <int TM, int TN>
+static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (&from)[TN][TM])
 {
 #pragma unroll
     for (int s = 0; s < TN; s++)

@@ -9,7 +9,8 @@
 #include "kernels/tile_load.cuh"
 
 /* A thread's fragment out of shared memory: to[4x .. 4x+3] = from[x * STEP ..], for each x. */
-template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_fragment(float (&to)[4 * COUNT], const float *from)
+template <int COUNT, int STEP>
+static __device__ __forceinline__ void gpb_fragment(float (&to)[4 * COUNT], const float *from)
 {
 #pragma unroll
     for (int x = 0; x < COUNT; x++) {
@@ -23,7 +24,8 @@ template <int COUNT, int STEP> static __device__ __forceinline__ void gpb_fragme
 
 /* acc += a b', the outer product of two fragments. */
 template <int TM, int TN>
-static __device__ __forceinline__ void gpb_outer(float (&acc)[TN][TM], const float (&a)[TM], const float (&b)[TN])
+static __device__ __forceinline__ void gpb_outer(float (&acc)[TN][TM], const float (&a)[TM],
+                                                 const float (&b)[TN])
 {
 #pragma unroll
     for (int s = 0; s < TN; s++)
@@ -42,7 +44,8 @@ static __device__ __forceinline__ void gpb_float4(const gpb_tile<float> &t)
     const int i = threadIdx.x % X * TM, j = threadIdx.x / X * TN;
     gpb_register_tile<float, BM, BK, THREADS> ca;
     gpb_register_tile<float, BK, BN, THREADS> cb;
-    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
+    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa,
+                *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {}, a[TM], b[TN];
     for (unsigned left = gpb_k_tiles<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
         ca.fetch(pa, t.g.csa);

@@ -11,7 +11,8 @@
 /* acc += the product of a BM x BK and a BK x BN tile in shared memory. i and j are the thread's first row and
    column. */
 template <int BM, int BN, int BK, int TM, int TN>
-static __device__ __forceinline__ void gpb_multiply_fragments(float (&acc)[TN][TM], const float *as, const float *bs, int i, int j)
+static __device__ __forceinline__ void gpb_multiply_fragments(float (&acc)[TN][TM], const float *as,
+                                                              const float *bs, int i, int j)
 {
     float a[TM], b[TN];
 #pragma unroll
@@ -32,7 +33,8 @@ static __device__ __forceinline__ void gpb_conflict_free(const gpb_tile<float> &
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;
     gpb_register_tile<float, BM, BK, THREADS> ca;
     gpb_register_tile<float, BK, BN, THREADS> cb;
-    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
+    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa,
+                *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {};
     for (unsigned left = gpb_k_tiles<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
         ca.fetch(pa, t.g.csa);

@@ -19,7 +19,8 @@ static __device__ __forceinline__ void gpb_double_buffer(const gpb_tile<float> &
     const int i = threadIdx.x % X * 4, j = threadIdx.x / X * 4;
     gpb_register_tile<float, BM, BK, THREADS> ca;
     gpb_register_tile<float, BK, BN, THREADS> cb;
-    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
+    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa,
+                *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {};
     int now = 0;
     ca.fetch(pa, t.g.csa);

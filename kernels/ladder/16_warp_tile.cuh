@@ -31,7 +31,8 @@ static __device__ __forceinline__ void gpb_warp_tile(const gpb_tile<float> &t)
     j += warp / (BM / WM) * WN;
     gpb_register_tile<float, BM, BK, THREADS> ca;
     gpb_register_tile<float, BK, BN, THREADS> cb;
-    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
+    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa,
+                *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[TN][TM] = {}, a[TM], b[TN];
     for (unsigned left = gpb_k_tiles<BK>(t); left; left--, pa += BK * t.g.csa, pb += BK) {
         ca.fetch(pa, t.g.csa);

@@ -11,8 +11,10 @@
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_warp_strided(const gpb_tile<float> &t)
 {
-    constexpr int X = 2, Y = THREADS / 32 / X, STEP_M = X * GPB_SUB_M, STEP_N = Y * GPB_SUB_N, COUNT_M = BM / STEP_M, COUNT_N = BN / STEP_N;
-    static_assert(X * Y * 32 == THREADS && COUNT_M * STEP_M == BM && COUNT_N * STEP_N == BN, "warps must share the tile evenly");
+    constexpr int X = 2, Y = THREADS / 32 / X, STEP_M = X * GPB_SUB_M, STEP_N = Y * GPB_SUB_N,
+                  COUNT_M = BM / STEP_M, COUNT_N = BN / STEP_N;
+    static_assert(X * Y * 32 == THREADS && COUNT_M * STEP_M == BM && COUNT_N * STEP_N == BN,
+                  "warps must share the tile evenly");
     static_assert(STAGES == 2 && BK % 2 == 0, "two buffers, two sets of fragments");
     __shared__ __align__(16) float as[2][BK * BM], bs[2][gpb_skewed<BN>(BK)];
     const int warp = threadIdx.x / 32;
@@ -22,7 +24,8 @@ static __device__ __forceinline__ void gpb_warp_strided(const gpb_tile<float> &t
     j += warp / X * GPB_SUB_N;
     gpb_register_tile<float, BM, BK, THREADS> ca;
     gpb_register_tile<float, BK, BN, THREADS> cb;
-    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa, *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
+    const float *pa = t.a + t.i0 + ca.row() + ca.col() * t.g.csa,
+                *pb = t.b + t.j0 * t.g.csb + cb.row() + cb.col() * t.g.csb;
     float acc[4 * COUNT_N][4 * COUNT_M] = {}, a[2][4 * COUNT_M], b[2][4 * COUNT_N];
     ca.fetch(pa, t.g.csa);
     cb.fetch(pb, t.g.csb);

@@ -21,7 +21,8 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
     static_assert(STAGES >= 2 && SMEM == STAGES * STAGE * 4 && SMEM >= THREADS / 32 * PATCH * 4,
                   "smem of the row must be that of the tile");
     extern __shared__ __align__(128) float memory[];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = warp % (BM / WM) * WM, j = warp / (BM / WM) * WN;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = warp % (BM / WM) * WM,
+              j = warp / (BM / WM) * WN;
     const float *pa = t.a + t.i0, *pb = t.b + t.j0 * t.g.csb;
     wmma::fragment<wmma::accumulator, 16, 16, 8, float> acc[COUNT_M][COUNT_N];
 #pragma unroll
@@ -89,7 +90,8 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
             for (int s = lane / 4; s < 16; s += 8) {
                 const int row = i + x * 16 + lane % 4 * 4, col = j + y * 16 + s;
                 if (col < cols)
-                    gpb_store_vector(to, origin + row + col * to.ldc, rows - row, *(const float4 *)(patch + s * LDP + lane % 4 * 4));
+                    gpb_store_vector(to, origin + row + col * to.ldc, rows - row,
+                                     *(const float4 *)(patch + s * LDP + lane % 4 * 4));
             }
             __syncwarp();
         }

@@ -74,10 +74,14 @@ private:
     }
 
     /* SWIZZLED kernels have no registers to keep values that are computed from it. */
-    static __device__ __forceinline__ unsigned index() { return SWIZZLED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x; }
+    static __device__ __forceinline__ unsigned index()
+    {
+        return SWIZZLED ? (unsigned)gpb_fresh((int64_t)threadIdx.x) : threadIdx.x;
+    }
     static __device__ __forceinline__ int clamp4(int x) { return max(0, min(x, 4)); }
 
-    template <bool GUARD> static __device__ __forceinline__ void piece_of_4(unsigned to, const float *x, int count)
+    template <bool GUARD>
+    static __device__ __forceinline__ void piece_of_4(unsigned to, const float *x, int count)
     {
         if (GUARD)
             gpb_cp_async16_of(to, x, 4 * count);
@@ -85,7 +89,8 @@ private:
             gpb_cp_async16(to, x);
     }
 
-    template <bool GUARD> static __device__ __forceinline__ void piece_of_1(unsigned to, const float *x, bool inside)
+    template <bool GUARD>
+    static __device__ __forceinline__ void piece_of_1(unsigned to, const float *x, bool inside)
     {
         if (GUARD)
             gpb_cp_async4_of(to, x, inside ? 4 : 0);
@@ -103,7 +108,8 @@ private:
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
             const int i = row + y * STEP;
             if (ROWS % STEP == 0 || i < ROWS)
-                piece_of_4<GUARD>(to + 4 * gpb_k_major_place<BK>(row, y * STEP, piece), x, i < rows ? inside : 0);
+                piece_of_4<GUARD>(to + 4 * gpb_k_major_place<BK>(row, y * STEP, piece), x,
+                                  i < rows ? inside : 0);
         }
     }
 
@@ -120,7 +126,8 @@ private:
         for (int y = 0; y < COUNT; y++, x += STEP * rs) {
             const int i = row + y * STEP;
             if (ROWS % STEP == 0 || i < ROWS)
-                piece_of_1<GUARD>(to + 4 * (gpb_k_major_place<BK>(i, 0, q >> 2) + (q & 3)), x, i < rows && q < depth);
+                piece_of_1<GUARD>(to + 4 * (gpb_k_major_place<BK>(i, 0, q >> 2) + (q & 3)), x,
+                                  i < rows && q < depth);
         }
     }
 
@@ -150,8 +157,8 @@ private:
 #pragma unroll UNROLL
         for (int y = 0; y < COUNT; y++, x += STEP * cs)
             if (BK % STEP == 0 || q + y * STEP < BK)
-                piece_of_1<GUARD>(to + 4 * (y * STEP * ROWS + (SWIZZLED ? i ^ gpb_swizzle(q + y * STEP) : i)), x,
-                                  i < rows && q + y * STEP < depth);
+                piece_of_1<GUARD>(to + 4 * (y * STEP * ROWS + (SWIZZLED ? i ^ gpb_swizzle(q + y * STEP) : i)),
+                                  x, i < rows && q + y * STEP < depth);
     }
 };
 

@@ -9,7 +9,8 @@
    0. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16_of(unsigned to, const float *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
 /* The same for 4 bytes, or none. sm_80. */
@@ -38,6 +39,9 @@ static __device__ __forceinline__ float *gpb_dynamic_memory()
 }
 
 /* An address in shared memory as the instructions take it. */
-static __device__ __forceinline__ unsigned gpb_shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+static __device__ __forceinline__ unsigned gpb_shared_address(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
 
 #endif

@@ -20,7 +20,10 @@ template <int EDGE, int T, int WARP> struct gpb_edge {
     static_assert((WARP & (WARP - 1)) == 0 && (T & (T - 1)) == 0, "nth() disturbs none of first()'s bits");
 
     /* The first of the thread's results, from its place along the edge. */
-    static __device__ __forceinline__ int first(int place) { return place / WARP * (WARP * T) + place % WARP * 4; }
+    static __device__ __forceinline__ int first(int place)
+    {
+        return place / WARP * (WARP * T) + place % WARP * 4;
+    }
     /* Result x of the thread, relative to its first. */
     static __device__ __forceinline__ constexpr int nth(int x) { return x / 4 * STEP + x % 4; }
 };
@@ -28,8 +31,10 @@ template <int EDGE, int T, int WARP> struct gpb_edge {
 template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
     static constexpr int LM = BM / TM, LN = BN / TN, GROUP = LM * LN, KS = THREADS / GROUP;
     static constexpr int SIDE = 32 / LM < 1 ? 1 : 32 / LM;
-    static constexpr int WN = LM < 8 ? (LN < SIDE ? LN : SIDE) : (LN < 4 ? LN : 4), WM = LM < 32 / WN ? LM : 32 / WN;
-    static_assert(GROUP * KS == THREADS && LM * TM == BM && LN * TN == BN, "groups of threads must share the block evenly");
+    static constexpr int WN = LM < 8 ? (LN < SIDE ? LN : SIDE) : (LN < 4 ? LN : 4),
+                         WM = LM < 32 / WN ? LM : 32 / WN;
+    static_assert(GROUP * KS == THREADS && LM * TM == BM && LN * TN == BN,
+                  "groups of threads must share the block evenly");
     using edge_m = gpb_edge<BM, TM, WM>;
     using edge_n = gpb_edge<BN, TN, WN>;
 
@@ -50,13 +55,17 @@ template <int BM, int BN, int THREADS, int TM, int TN> struct gpb_slab_shape {
 
 /* Four k of a thread's T rows (or columns), from piece `piece` of a k tile: to[x][q]. */
 template <bool K_MAJOR, class EDGE, int ROWS, int BK, int T>
-static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], const float *k_tile, int first, int piece)
+static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], const float *k_tile, int first,
+                                                         int piece)
 {
     if (K_MAJOR) {
 #pragma unroll
         for (int x = 0; x < T; x++) {
             const float4 v = *(const float4 *)(k_tile + gpb_k_major_place<BK>(first, EDGE::nth(x), piece));
-            to[x][0] = v.x, to[x][1] = v.y, to[x][2] = v.z, to[x][3] = v.w;
+            to[x][0] = v.x;
+            to[x][1] = v.y;
+            to[x][2] = v.z;
+            to[x][3] = v.w;
         }
     } else {
 #pragma unroll
@@ -64,14 +73,20 @@ static __device__ __forceinline__ void gpb_slab_fragment(float (&to)[T][4], cons
 #pragma unroll
             for (int x = 0; x < T; x += 4) {
                 const float4 v = *(const float4 *)(k_tile + (4 * piece + q) * ROWS + first + EDGE::nth(x));
-                to[x][q] = v.x, to[x + 1][q] = v.y, to[x + 2][q] = v.z, to[x + 3][q] = v.w;
+                to[x][q] = v.x;
+                to[x + 1][q] = v.y;
+                to[x + 2][q] = v.z;
+                to[x + 3][q] = v.w;
             }
     }
 }
 
 /* Where result (i,j) of a group lies within four rows. Permuted, so that the threads of a warp store to
    different banks. */
-static __device__ __forceinline__ int gpb_slab_moved(int i, int j) { return ((j >> 2) ^ ((i >> 5) << 1)) & 3; }
+static __device__ __forceinline__ int gpb_slab_moved(int i, int j)
+{
+    return ((j >> 2) ^ ((i >> 5) << 1)) & 3;
+}
 
 /* Stores the groups' sums, sums[group][j][i], to C. Each thread adds four rows in the order of the groups. */
 template <int BM, int BN, int KS, int THREADS>
@@ -98,7 +113,8 @@ static __device__ __forceinline__ void gpb_slab_store(const gpb_tile<float> &t, 
 /* Stores a thread's own results to C if there is one group. Through shared memory 8192 x 8192 x 16 took 12 %
    longer. Columns are loaded before they are stored, see ffma/store.cuh. */
 template <int BM, int BN, class SHAPE, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> &t, const float (&acc)[TN][TM])
+static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> &t,
+                                                          const float (&acc)[TN][TM])
 {
     using edge_m = typename SHAPE::edge_m;
     using edge_n = typename SHAPE::edge_n;
@@ -115,13 +131,15 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> 
 #pragma unroll
         for (int s = 0; s < AT_ONCE; s++)
 #pragma unroll
-            for (int r = 0; r < TM; r += 4) old[s][r / 4] = gpb_old_vector(to, at(s0 + s, r), here(s0 + s, r));
+            for (int r = 0; r < TM; r += 4)
+                old[s][r / 4] = gpb_old_vector(to, at(s0 + s, r), here(s0 + s, r));
 #pragma unroll
         for (int s = 0; s < AT_ONCE; s++)
 #pragma unroll
             for (int r = 0; r < TM; r += 4) {
                 const float *four = &acc[s0 + s][r];
-                gpb_store_vector(to, at(s0 + s, r), here(s0 + s, r), make_float4(four[0], four[1], four[2], four[3]), old[s][r / 4]);
+                gpb_store_vector(to, at(s0 + s, r), here(s0 + s, r),
+                                 make_float4(four[0], four[1], four[2], four[3]), old[s][r / 4]);
             }
     }
 }
@@ -129,19 +147,24 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> 
 /* Exchanges the rows of eight lanes. Before, each lane has four neighbouring rows. Afterwards it has rows 8z
    + gpb_slab_across_row(), z = 0..3, so that the rows stored at once are neighbours. Two of a row's five
    bits, which are the lane's number and x's, change places with two others. */
-static __device__ __forceinline__ int gpb_slab_across_row() { return threadIdx.x % 2 * 4 + threadIdx.x / 4 % 2 * 2 + threadIdx.x / 2 % 2; }
+static __device__ __forceinline__ int gpb_slab_across_row()
+{
+    return threadIdx.x % 2 * 4 + threadIdx.x / 4 % 2 * 2 + threadIdx.x / 2 % 2;
+}
 static __device__ __forceinline__ void gpb_slab_across(float *x)
 {
     const bool upper4 = threadIdx.x & 4, upper2 = threadIdx.x & 2;
 #pragma unroll
     for (int z = 0; z < 2; z++) {
         const float other = __shfl_xor_sync(~0u, upper4 ? x[z] : x[z + 2], 4);
-        x[z] = upper4 ? other : x[z], x[z + 2] = upper4 ? x[z + 2] : other;
+        x[z] = upper4 ? other : x[z];
+        x[z + 2] = upper4 ? x[z + 2] : other;
     }
 #pragma unroll
     for (int z = 0; z < 4; z += 2) {
         const float other = __shfl_xor_sync(~0u, upper2 ? x[z] : x[z + 1], 2);
-        x[z] = upper2 ? other : x[z], x[z + 1] = upper2 ? x[z + 1] : other;
+        x[z] = upper2 ? other : x[z];
+        x[z + 1] = upper2 ? x[z + 1] : other;
     }
 }
 
@@ -176,7 +199,8 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<floa
 #pragma unroll
                 for (int z = 0; z < 4; z++) old[z] = gpb_load_within(8 * z, limit, at + 8 * z);
 #pragma unroll
-            for (int z = 0; z < 4; z++) gpb_store_within(8 * z, limit, at + 8 * z, gpb_blend(to, acc[s][r + z], old[z]));
+            for (int z = 0; z < 4; z++)
+                gpb_store_within(8 * z, limit, at + 8 * z, gpb_blend(to, acc[s][r + z], old[z]));
         }
 }
 
@@ -184,7 +208,8 @@ static __device__ __forceinline__ void gpb_slab_store_across(const gpb_tile<floa
    (in MN_MAJOR four neighbouring rows lie in four registers), back and forth. The other operand stays in the
    operand cache. */
 template <bool ALONG_N, int TM, int TN>
-static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], const float (&a)[TM][4], const float (&b)[TN][4])
+static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], const float (&a)[TM][4],
+                                                      const float (&b)[TN][4])
 {
     constexpr int OUTER = ALONG_N ? TM : TN, INNER = ALONG_N ? TN : TM;
 #pragma unroll
@@ -204,18 +229,23 @@ static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], cons
 constexpr int GPB_SLAB_CHAIN = 64;
 
 /* total += acc, acc = 0. */
-template <int N, int M> static __device__ __forceinline__ void gpb_slab_bank(float (&total)[N][M], float (&acc)[N][M])
+template <int N, int M>
+static __device__ __forceinline__ void gpb_slab_bank(float (&total)[N][M], float (&acc)[N][M])
 {
 #pragma unroll
     for (int x = 0; x < N; x++)
 #pragma unroll
-        for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
+        for (int y = 0; y < M; y++) {
+            total[x][y] += acc[x][y];
+            acc[x][y] = 0;
+        }
 }
 
 /* acc[s][r]: the sums of this thread's group. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool K_MAJOR_A, bool K_MAJOR_B>
-static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &t, gpb_feed<BM, BK, THREADS> &fa, gpb_feed<BN, BK, THREADS> &fb,
-                                                         float (&acc)[TN][TM])
+static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &t,
+                                                         gpb_feed<BM, BK, THREADS> &fa,
+                                                         gpb_feed<BN, BK, THREADS> &fb, float (&acc)[TN][TM])
 {
     using shape = gpb_slab_shape<BM, BN, THREADS, TM, TN>;
     constexpr int K_TILE = (BM + BN) * BK;
@@ -260,7 +290,8 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
 /* Puts a group's sums to sums[group][j][i], where k tiles were. One float at a time, because with stores of
    four the compiler would keep the sums in fours all along, in the register banks that their factors lie
    in. */
-template <int BM, int BN, class SHAPE, int TM, int TN> static __device__ __forceinline__ void gpb_slab_put_sums(const float (&acc)[TN][TM])
+template <int BM, int BN, class SHAPE, int TM, int TN>
+static __device__ __forceinline__ void gpb_slab_put_sums(const float (&acc)[TN][TM])
 {
     const int i = SHAPE::row(), j = SHAPE::col();
     float *mine = gpb_slab_memory + SHAPE::group() * BM * BN;

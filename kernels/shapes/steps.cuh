@@ -12,7 +12,8 @@
     static __device__ __forceinline__ void gpb_##name(const gpb_tile<float> &t) { __VA_ARGS__(t); }
 #define GPB_STREAM_STEP(name) GPB_STEP(name, gpb_stream_tile<BM, BN, BK, STAGES, THREADS, SMEM>)
 #define GPB_SLAB_STEP(name, tm, tn) GPB_STEP(name, gpb_slab<BM, BN, BK, STAGES, THREADS, SMEM, tm, tn>)
-#define GPB_STRIP_STEP(name, rows, tm, tn) GPB_STEP(name, gpb_strip<BM, BN, BK, STAGES, THREADS, SMEM, rows, tm, tn>)
+#define GPB_STRIP_STEP(name, rows, tm, tn) \
+    GPB_STEP(name, gpb_strip<BM, BN, BK, STAGES, THREADS, SMEM, rows, tm, tn>)
 
 GPB_STREAM_STEP(gemv1)
 GPB_STREAM_STEP(gemv2)

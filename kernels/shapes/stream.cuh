@@ -13,7 +13,9 @@ struct gpb_stream_side {
 };
 
 /* Y(p,w). Columns outside Y repeat the last one, and their results are not stored. */
-template <int W> static __device__ __forceinline__ void gpb_stream_few(float (&y)[W], const float *const (&from)[W], int64_t offset)
+template <int W>
+static __device__ __forceinline__ void gpb_stream_few(float (&y)[W], const float *const (&from)[W],
+                                                      int64_t offset)
 {
 #pragma unroll
     for (int w = 0; w < W; w++) y[w] = __ldg(from[w] + offset);
@@ -21,19 +23,24 @@ template <int W> static __device__ __forceinline__ void gpb_stream_few(float (&y
 
 /* FMAs in one chain before the sum is added to a total, because a thread may add up thousands. */
 constexpr int GPB_STREAM_CHAIN = 64;
-template <int N, int M> static __device__ __forceinline__ void gpb_stream_bank(float (&total)[N][M], float (&acc)[N][M])
+template <int N, int M>
+static __device__ __forceinline__ void gpb_stream_bank(float (&total)[N][M], float (&acc)[N][M])
 {
 #pragma unroll
     for (int x = 0; x < N; x++)
 #pragma unroll
-        for (int y = 0; y < M; y++) total[x][y] += acc[x][y], acc[x][y] = 0;
+        for (int y = 0; y < M; y++) {
+            total[x][y] += acc[x][y];
+            acc[x][y] = 0;
+        }
 }
 
 /* X contiguous along its rows. A thread has four of ROWS rows (neighbours if VEC4) and every GROUPS-th k,
    with U of them in flight. */
 template <int ROWS, int W, int THREADS, int U, bool VEC4>
-static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, int64_t k,
-                                                       float *sums)
+static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side &s,
+                                                           const float *const (&from)[W], int64_t ys,
+                                                           int64_t k, float *sums)
 {
     constexpr int LANES = ROWS / 4, GROUPS = THREADS / LANES;
     const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
@@ -47,7 +54,10 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
     auto load = [&](float (&to)[4]) {
         if (VEC4) {
             const float4 v = __ldcs((const float4 *)x);
-            to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+            to[0] = v.x;
+            to[1] = v.y;
+            to[2] = v.z;
+            to[3] = v.w;
         } else {
 #pragma unroll
             for (int r = 0; r < 4; r++) to[r] = __ldcs(x + row[r]);
@@ -82,7 +92,8 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
 #pragma unroll
     for (int w = 0; w < W; w++)
 #pragma unroll
-        for (int r = 0; r < 4; r++) sums[(group * W + w) * ROWS + (VEC4 ? 4 * lane + r : lane + r * LANES)] = total[w][r];
+        for (int r = 0; r < 4; r++)
+            sums[(group * W + w) * ROWS + (VEC4 ? 4 * lane + r : lane + r * LANES)] = total[w][r];
     __syncthreads();
     for (int e = threadIdx.x; e < ROWS * W; e += THREADS) {
         float sum = sums[e];
@@ -95,8 +106,9 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
 /* X contiguous along k. A warp has ROWS / warps rows, and its lanes lie along k with four elements each.
    y_vec4: Y can be read 16 bytes at a time, too. */
 template <int ROWS, int W, int THREADS, bool VEC4>
-static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side &s, const float *const (&from)[W], int64_t ys, bool y_vec4,
-                                                       int64_t k, float *sums)
+static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side &s,
+                                                          const float *const (&from)[W], int64_t ys,
+                                                          bool y_vec4, int64_t k, float *sums)
 {
     constexpr int WARPS = THREADS / 32, R = ROWS / WARPS;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -116,7 +128,10 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
         for (int r = 0; r < R; r++)
             if (VEC4) {
                 const float4 f = __ldcs((const float4 *)(x[r] + p) + lane);
-                v[r][0] = f.x, v[r][1] = f.y, v[r][2] = f.z, v[r][3] = f.w;
+                v[r][0] = f.x;
+                v[r][1] = f.y;
+                v[r][2] = f.z;
+                v[r][3] = f.w;
             } else {
 #pragma unroll
                 for (int q = 0; q < 4; q++) v[r][q] = __ldcs(x[r] + (p + lane + 32 * q) * s.cs);
@@ -125,11 +140,15 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
 #pragma unroll
             for (int w = 0; w < W; w++) {
                 const float4 f = __ldg((const float4 *)(from[w] + p) + lane);
-                y[0][w] = f.x, y[1][w] = f.y, y[2][w] = f.z, y[3][w] = f.w;
+                y[0][w] = f.x;
+                y[1][w] = f.y;
+                y[2][w] = f.z;
+                y[3][w] = f.w;
             }
         } else {
 #pragma unroll
-            for (int q = 0; q < 4; q++) gpb_stream_few<W>(y[q], from, (p + (VEC4 ? 4 * lane + q : lane + 32 * q)) * ys);
+            for (int q = 0; q < 4; q++)
+                gpb_stream_few<W>(y[q], from, (p + (VEC4 ? 4 * lane + q : lane + 32 * q)) * ys);
         }
 #pragma unroll
         for (int r = 0; r < R; r++)
@@ -159,19 +178,22 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
 }
 
 template <int ROWS, int W, int THREADS, int U>
-static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, const float *y, int64_t ys, int64_t ws, int width, int64_t k,
-                                                  float *sums)
+static __device__ __forceinline__ void gpb_stream(const gpb_stream_side &s, const float *y, int64_t ys,
+                                                  int64_t ws, int width, int64_t k, float *sums)
 {
     const float *from[W];
 #pragma unroll
     for (int w = 0; w < W; w++) from[w] = y + min(w, width - 1) * ws;
-    const bool base = ((uintptr_t)s.x & 15) == 0, y_vec4 = ys == 1 && ((uintptr_t)y & 15) == 0 && (W == 1 || (ws & 3) == 0);
+    const bool base = ((uintptr_t)s.x & 15) == 0,
+               y_vec4 = ys == 1 && ((uintptr_t)y & 15) == 0 && (W == 1 || (ws & 3) == 0);
     if (s.rs == 1)
-        base && (s.cs & 3) == 0 && s.rows == ROWS ? gpb_stream_mn_major<ROWS, W, THREADS, U, true>(s, from, ys, k, sums)
-                                                  : gpb_stream_mn_major<ROWS, W, THREADS, U, false>(s, from, ys, k, sums);
+        base && (s.cs & 3) == 0 && s.rows == ROWS
+            ? gpb_stream_mn_major<ROWS, W, THREADS, U, true>(s, from, ys, k, sums)
+            : gpb_stream_mn_major<ROWS, W, THREADS, U, false>(s, from, ys, k, sums);
     else
-        base && (s.rs & 3) == 0 && s.cs == 1 ? gpb_stream_k_major<ROWS, W, THREADS, true>(s, from, ys, y_vec4, k, sums)
-                                             : gpb_stream_k_major<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
+        base && (s.rs & 3) == 0 && s.cs == 1
+            ? gpb_stream_k_major<ROWS, W, THREADS, true>(s, from, ys, y_vec4, k, sums)
+            : gpb_stream_k_major<ROWS, W, THREADS, false>(s, from, ys, false, k, sums);
 }
 
 /* op(A) is large and op(B) has at most BN columns, or the other way round. */
@@ -183,11 +205,13 @@ static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile<float> &t)
     __shared__ float sums[THREADS * 4 * W];
     const gpb_gemm_args &g = t.g;
     if (TALL)
-        gpb_stream<ROWS, W, THREADS, STAGES>({ gpb_global(t.a + t.i0 * g.rsa), g.rsa, g.csa, (int)min(g.m - t.i0, (int64_t)BM) },
-                                             gpb_global(t.b + t.j0 * g.csb), g.rsb, g.csb, (int)min(g.n - t.j0, (int64_t)BN), t.k, sums);
+        gpb_stream<ROWS, W, THREADS, STAGES>(
+            { gpb_global(t.a + t.i0 * g.rsa), g.rsa, g.csa, (int)min(g.m - t.i0, (int64_t)BM) },
+            gpb_global(t.b + t.j0 * g.csb), g.rsb, g.csb, (int)min(g.n - t.j0, (int64_t)BN), t.k, sums);
     else
-        gpb_stream<ROWS, W, THREADS, STAGES>({ gpb_global(t.b + t.j0 * g.csb), g.csb, g.rsb, (int)min(g.n - t.j0, (int64_t)BN) },
-                                             gpb_global(t.a + t.i0 * g.rsa), g.csa, g.rsa, (int)min(g.m - t.i0, (int64_t)BM), t.k, sums);
+        gpb_stream<ROWS, W, THREADS, STAGES>(
+            { gpb_global(t.b + t.j0 * g.csb), g.csb, g.rsb, (int)min(g.n - t.j0, (int64_t)BN) },
+            gpb_global(t.a + t.i0 * g.rsa), g.csa, g.rsa, (int)min(g.m - t.i0, (int64_t)BM), t.k, sums);
     const gpb_target<float> to = gpb_target_of(t);
     for (int e = threadIdx.x; e < BM * BN; e += THREADS)
         gpb_store(to, t.i0 + e % BM, t.j0 + e / BM, sums[TALL ? e : e % BM * ROWS + e / BM]);

@@ -8,7 +8,8 @@
 
 #include "kernels/shapes/slab.cuh"
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int ROWS, int TM, int TN, bool K_MAJOR_A, bool K_MAJOR_B>
+template <int BM, int BN, int BK, int STAGES, int THREADS, int ROWS, int TM, int TN, bool K_MAJOR_A,
+          bool K_MAJOR_B>
 static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
 {
     using shape = gpb_slab_shape<ROWS, BN, THREADS, TM, TN>;
@@ -36,7 +37,12 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
             fa.template next<K_MAJOR_A>(in, ahead);
             fb.template next<K_MAJOR_B>(in + ROWS * BK, ahead);
             ahead -= BK;
-            if (ahead <= 0) row_ahead += ROWS, ahead = t.k, fa = feed_a(row_ahead), fb = feed_b();
+            if (ahead <= 0) {
+                row_ahead += ROWS;
+                ahead = t.k;
+                fa = feed_a(row_ahead);
+                fb = feed_b();
+            }
         }
         gpb_cp_async_commit();
         in = in == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : in + K_TILE;
@@ -46,7 +52,8 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
         for (int piece = 0; piece < pieces; piece++) {
             float a[TM][4], b[TN][4];
             gpb_slab_fragment<K_MAJOR_A, typename shape::edge_m, ROWS, BK>(a, out, shape::row(), piece);
-            gpb_slab_fragment<K_MAJOR_B, typename shape::edge_n, BN, BK>(b, out + ROWS * BK, shape::col(), piece);
+            gpb_slab_fragment<K_MAJOR_B, typename shape::edge_n, BN, BK>(b, out + ROWS * BK, shape::col(),
+                                                                         piece);
             gpb_slab_outer<K_MAJOR_A && !K_MAJOR_B, TM, TN>(acc, a, b);
         }
         out = out == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : out + K_TILE;
@@ -57,7 +64,8 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
         for (int s = 0; s < TN; s++)
 #pragma unroll
             for (int r = 0; r < TM; r++) acc[s][r] = 0;
-        row += ROWS, left = t.k;
+        row += ROWS;
+        left = t.k;
     }
     gpb_cp_async_wait<0>();
 }
@@ -65,7 +73,9 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
 template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int ROWS, int TM, int TN>
 static __device__ __forceinline__ void gpb_strip(const gpb_tile<float> &t)
 {
-    static_assert(SMEM >= STAGES * (ROWS + BN) * BK * 4 && BM % ROWS == 0 && gpb_slab_shape<ROWS, BN, THREADS, TM, TN>::KS == 1, "see gemm.def");
+    static_assert(SMEM >= STAGES * (ROWS + BN) * BK * 4 && BM % ROWS == 0
+                      && gpb_slab_shape<ROWS, BN, THREADS, TM, TN>::KS == 1,
+                  "see gemm.def");
     const bool k_major_a = t.g.rsa != 1, k_major_b = t.g.csb != 1;
     if (k_major_a)
         if (k_major_b) gpb_strip_walk<BM, BN, BK, STAGES, THREADS, ROWS, TM, TN, true, true>(t);

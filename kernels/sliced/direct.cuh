@@ -40,7 +40,10 @@ template <int R, int N> struct gpb_watch {
     __device__ __forceinline__ gpb_watch()
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) above[r] = 0, many[r] = WHOLE;
+        for (int r = 0; r < R; r++) {
+            above[r] = 0;
+            many[r] = WHOLE;
+        }
     }
     /* Looks at the next chunk, with all lanes of the warp. False: tensor cores are not accurate enough. NaN
        is not seen here, but makes sums that are NaN. */
@@ -75,9 +78,15 @@ template <int R, int N> struct gpb_watch {
     static constexpr unsigned REST = 1u << 16, SMALL_ALONE = 1u << 24, MANY = REST - 1;
     __device__ __forceinline__ unsigned tally(int r, bool counts) const
     {
-        return (counts ? (unsigned)min(seen(r), 1024) : 0) + (many[r] >= 0 ? REST : many[r] & SMALL ? SMALL_ALONE : 0);
+        return (counts ? (unsigned)min(seen(r), 1024) : 0)
+               + (many[r] >= 0      ? REST
+                  : many[r] & SMALL ? SMALL_ALONE
+                                    : 0);
     }
-    static __device__ __forceinline__ bool is_whole(unsigned tally) { return tally >= SMALL_ALONE && tally % SMALL_ALONE < REST; }
+    static __device__ __forceinline__ bool is_whole(unsigned tally)
+    {
+        return tally >= SMALL_ALONE && tally % SMALL_ALONE < REST;
+    }
 
 private:
     /* Flags in `many`. WHOLE: all elements so far are exact in big and small. It makes `many` negative, so
@@ -110,7 +119,8 @@ private:
             /* Counts anew. The next elements may be four times as large before this happens again. */
             if (largest[r] >= above[r] && largest[r] > 0) {
                 good &= largest[r] < 2 * __uint_as_float((127 + GPB_SLICE_REACH) << 23);
-                above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23)), many[r] &= WHOLE | SMALL;
+                above[r] = __uint_as_float((__float_as_uint(largest[r]) & 0x7f800000) + (3 << 23));
+                many[r] &= WHOLE | SMALL;
             }
 #pragma unroll
             for (int y = 0; y < N; y++) many[r] += fabsf(x[r][y]) * WINDOW >= above[r] && x[r][y] != 0;
@@ -123,7 +133,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static constexpr int BK = 32, K_TILE = (ROWS + COLS) * BK, RESULTS = COLS / 2;
     static constexpr int IMAGE = COLS * BK;  /* floats of a slice of Y's chunk */
     static constexpr int BYTES = (STAGES * K_TILE + 2 * 2 * IMAGE + 2 * (ROWS + COLS) + 4) * 4;
-    static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3, "a warp has 16 rows of X, and eight k of all of Y");
+    static_assert(ROWS == 128 && COLS == 64 && THREADS == 256 && STAGES == 3,
+                  "a warp has 16 rows of X, and eight k of all of Y");
     static_assert(STAGES * K_TILE * 4 % 1024 == 0 && IMAGE * 4 % 1024 == 0, "where images may lie");
     /* SOON: chunks after which rows are judged for the first time. The second time is at the end. */
     static constexpr int SUM = GPB_DIRECT_SUM, SOON = 4;
@@ -136,18 +147,39 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* This thread's two rows of X in the tile, and the first four of its columns. It has four more every 16
        columns. */
-    static __device__ __forceinline__ int row(unsigned thread) { return (int)(thread / 32 * 16 + thread % 32 / 4 * 2); }
+    static __device__ __forceinline__ int row(unsigned thread)
+    {
+        return (int)(thread / 32 * 16 + thread % 32 / 4 * 2);
+    }
     static __device__ __forceinline__ int col(unsigned thread) { return (int)(thread % 4 * 4); }
     /* Result z is of row z / 2 % 2 and of this column. */
-    static __device__ __forceinline__ constexpr int col_of(int z) { return z / 8 * 16 + z % 2 * 2 + z / 4 % 2; }
+    static __device__ __forceinline__ constexpr int col_of(int z)
+    {
+        return z / 8 * 16 + z % 2 * 2 + z / 4 % 2;
+    }
     /* Neither it nor values computed from it are kept from chunk to chunk. */
-    static __device__ __forceinline__ unsigned thread_now() { return (unsigned)gpb_fresh((int64_t)threadIdx.x); }
+    static __device__ __forceinline__ unsigned thread_now()
+    {
+        return (unsigned)gpb_fresh((int64_t)threadIdx.x);
+    }
     /* A stage of the ring is named by its first float; the next one and the one before it. */
     static __device__ __forceinline__ float *stage(int at) { return gpb_dynamic_memory() + at; }
-    static __device__ __forceinline__ int after(int at) { return at == (STAGES - 1) * K_TILE ? 0 : at + K_TILE; }
-    static __device__ __forceinline__ int before(int at) { return at == 0 ? (STAGES - 1) * K_TILE : at - K_TILE; }
-    static __device__ __forceinline__ float *image(int which) { return gpb_dynamic_memory() + STAGES * K_TILE + which * (2 * IMAGE); }
-    static __device__ __forceinline__ unsigned *tally() { return (unsigned *)(gpb_dynamic_memory() + STAGES * K_TILE + 4 * IMAGE); }
+    static __device__ __forceinline__ int after(int at)
+    {
+        return at == (STAGES - 1) * K_TILE ? 0 : at + K_TILE;
+    }
+    static __device__ __forceinline__ int before(int at)
+    {
+        return at == 0 ? (STAGES - 1) * K_TILE : at - K_TILE;
+    }
+    static __device__ __forceinline__ float *image(int which)
+    {
+        return gpb_dynamic_memory() + STAGES * K_TILE + which * (2 * IMAGE);
+    }
+    static __device__ __forceinline__ unsigned *tally()
+    {
+        return (unsigned *)(gpb_dynamic_memory() + STAGES * K_TILE + 4 * IMAGE);
+    }
     /* Whether X, and Y, have a row that is exact in two slices. */
     static __device__ __forceinline__ unsigned *whole_rows() { return tally() + 2 * (ROWS + COLS); }
     static __device__ __forceinline__ bool both_whole() { return whole_rows()[0] && whole_rows()[1]; }
@@ -160,16 +192,19 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     static __device__ __forceinline__ float big(float x) { return fmaf(x, -8192, fmaf(x, 8192, x)); }
 
     /* Reads k = 4y + q of the thread's two rows. */
-    template <bool K_MAJOR> static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *k_tile, unsigned thread)
+    template <bool K_MAJOR>
+    static __device__ __forceinline__ void read_x(float (&x)[2][8], const float *k_tile, unsigned thread)
     {
         const int q = thread % 4, i = row(thread);
 #pragma unroll
         for (int y = 0; y < 8; y++) {
             if (K_MAJOR) {
-                x[0][y] = k_tile[gpb_k_major_place<BK>(i, 0, y) + q], x[1][y] = k_tile[gpb_k_major_place<BK>(i + 1, 0, y) + q];
+                x[0][y] = k_tile[gpb_k_major_place<BK>(i, 0, y) + q],
+                x[1][y] = k_tile[gpb_k_major_place<BK>(i + 1, 0, y) + q];
             } else {
                 const float2 v = *(const float2 *)(k_tile + (4 * y + q) * ROWS + (i ^ gpb_swizzle(q)));
-                x[0][y] = v.x, x[1][y] = v.y;
+                x[0][y] = v.x;
+                x[1][y] = v.y;
             }
         }
     }
@@ -179,25 +214,34 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     {
         return (int)(K_MAJOR ? thread / 8 + 32 * r : thread % 32 * 2 + r);
     }
-    template <bool K_MAJOR> static __device__ __forceinline__ int piece_y(unsigned thread) { return (int)(K_MAJOR ? thread % 8 : thread / 32); }
-    template <bool K_MAJOR> static __device__ __forceinline__ void read_y(float (&x)[2][4], const float *k_tile, unsigned thread)
+    template <bool K_MAJOR> static __device__ __forceinline__ int piece_y(unsigned thread)
+    {
+        return (int)(K_MAJOR ? thread % 8 : thread / 32);
+    }
+    template <bool K_MAJOR>
+    static __device__ __forceinline__ void read_y(float (&x)[2][4], const float *k_tile, unsigned thread)
     {
         const int piece = piece_y<K_MAJOR>(thread);
         if (K_MAJOR) {
 #pragma unroll
-            for (int r = 0; r < 2; r++) *(float4 *)x[r] = *(const float4 *)(k_tile + gpb_k_major_place<BK>(row_y<K_MAJOR>(thread, r), 0, piece));
+            for (int r = 0; r < 2; r++)
+                *(float4 *)x[r] =
+                    *(const float4 *)(k_tile + gpb_k_major_place<BK>(row_y<K_MAJOR>(thread, r), 0, piece));
         } else {
 #pragma unroll
             for (int y = 0; y < 4; y++) {
-                const float2 v = *(const float2 *)(k_tile + (4 * piece + y) * COLS + (row_y<K_MAJOR>(thread, 0) ^ gpb_swizzle(y)));
-                x[0][y] = v.x, x[1][y] = v.y;
+                const float2 v = *(const float2 *)(k_tile + (4 * piece + y) * COLS
+                                                   + (row_y<K_MAJOR>(thread, 0) ^ gpb_swizzle(y)));
+                x[0][y] = v.x;
+                x[1][y] = v.y;
             }
         }
     }
 
     /* Slices Y's chunk: big, and small behind it, in rows of 128 bytes whose 16-byte pieces lie in the tensor
        cores' 128-byte swizzle. Row 16w + 4z + 2h + e of Y is row 16w + 8e + 2z + h of the image. */
-    template <bool K_MAJOR> static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *k_tile, float *image)
+    template <bool K_MAJOR>
+    static __device__ __forceinline__ bool cut_y(watch_y &watch, const float *k_tile, float *image)
     {
         const unsigned thread = thread_now();
         float x[2][4];
@@ -205,11 +249,13 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         const bool good = watch.look(x);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const int i = row_y<K_MAJOR>(thread, r), place = i / 16 * 16 + i % 2 * 8 + i / 4 % 4 * 2 + i / 2 % 2;
+            const int i = row_y<K_MAJOR>(thread, r),
+                      place = i / 16 * 16 + i % 2 * 8 + i / 4 % 4 * 2 + i / 2 % 2;
             float *to = image + place * BK + ((piece_y<K_MAJOR>(thread) ^ place % 8) << 2);
             const float4 whole = make_float4(big(x[r][0]), big(x[r][1]), big(x[r][2]), big(x[r][3]));
             *(float4 *)to = whole;
-            *(float4 *)(to + IMAGE) = make_float4(x[r][0] - whole.x, x[r][1] - whole.y, x[r][2] - whole.z, x[r][3] - whole.w);
+            *(float4 *)(to + IMAGE) =
+                make_float4(x[r][0] - whole.x, x[r][1] - whole.y, x[r][2] - whole.z, x[r][3] - whole.w);
         }
         gpb_wgmma_publish();
         return good;
@@ -217,10 +263,12 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* Adds the products of SUM k of a chunk, from FIRST on, to FP32 sums, for the warpgroup's 64 rows. small
        big + big small come first, then big big on top, so that tensor cores truncate small sums by little. */
-    template <int FIRST> static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
+    template <int FIRST>
+    static __device__ __forceinline__ void multiply(sums &sum, const float (&x)[2][8], const float *image)
     {
         constexpr int STEPS = SUM / 8, BEGIN = FIRST / 8;
-        const unsigned whole = gpb_wgmma_operand(gpb_shared_address(image)) + 2 * BEGIN, rest = whole + IMAGE * 4 / 16;
+        const unsigned whole = gpb_wgmma_operand(gpb_shared_address(image)) + 2 * BEGIN,
+                       rest = whole + IMAGE * 4 / 16;
         float part[RESULTS];
         unsigned of[2][STEPS][4];              /* big, small; 8 k; in wgmma's layout */
 #pragma unroll
@@ -228,7 +276,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 #pragma unroll
             for (int z = 0; z < 4; z++) {
                 const float here = x[z % 2][2 * (BEGIN + s) + z / 2], first = big(here);
-                of[0][s][z] = __float_as_uint(first), of[1][s][z] = __float_as_uint(here - first);
+                of[0][s][z] = __float_as_uint(first);
+                of[1][s][z] = __float_as_uint(here - first);
             }
         gpb_pin(part);
         gpb_wgmma_fence();
@@ -249,7 +298,10 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     /* k of the operands, chunk by chunk. */
     struct depth {
         int chunks, full, rest;                /* the last chunk may have only `rest` k */
-        __device__ __forceinline__ depth(int64_t k) : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK)) {}
+        __device__ __forceinline__ depth(int64_t k)
+            : chunks((int)((k + BK - 1) / BK)), full((int)(k / BK)), rest((int)(k % BK))
+        {
+        }
         __device__ __forceinline__ int of(int chunk) const { return chunk < full ? BK : rest; }
     };
     static __device__ __forceinline__ void clear(sums &sum)
@@ -261,7 +313,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     /* Whether every row of both operands that is not 0 has `fewest` elements that count, which are within
        2^24 of its largest, and is not tiny. A thread's count is void if it has seen only elements far below
        others' of the row. Behind the next barrier whole_rows() is known. */
-    template <bool K_MAJOR_Y> static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
+    template <bool K_MAJOR_Y>
+    static __device__ __forceinline__ bool enough(const watch_x &x, const watch_y &y, float fewest)
     {
         /* Floats that are not negative have the order of their bits as integers, too. */
         unsigned *above = tally(), *many = above + ROWS + COLS;
@@ -279,15 +332,18 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         for (int r = 0; r < 2; r++) {
             const int here = row(thread) + r, there = ROWS + row_y<K_MAJOR_Y>(thread, r);
             atomicAdd(&many[here], x.tally(r, x.above[r] * watch_x::WINDOW >= __uint_as_float(above[here])));
-            atomicAdd(&many[there], y.tally(r, y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])));
+            atomicAdd(&many[there],
+                      y.tally(r, y.above[r] * watch_y::WINDOW >= __uint_as_float(above[there])));
         }
         __syncthreads();
         if (thread >= ROWS + COLS || above[thread] == 0) return true;
         if (watch_x::is_whole(many[thread])) whole_rows()[thread >= ROWS] = 1;
-        return above[thread] > (127u - GPB_SLICE_REACH + 3) << 23 && (float)(many[thread] & watch_x::MANY) >= fewest;
+        return above[thread] > (127u - GPB_SLICE_REACH + 3) << 23
+               && (float)(many[thread] & watch_x::MANY) >= fewest;
     }
 
-    template <bool K_MAJOR_Y> static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
+    template <bool K_MAJOR_Y>
+    static __device__ __forceinline__ bool enough_soon(const watch_x &x, const watch_y &y, const depth &k)
     {
         const bool good = enough<K_MAJOR_Y>(x, y, GPB_SLICE_MIN_K / 2 * (float)SOON / (float)k.chunks);
         __syncthreads();
@@ -297,11 +353,13 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     /* Multiplies one chunk, whose Y is sliced already. Slices Y of the next chunk, and starts to copy the one
        behind that, Y first, because it is needed a chunk earlier. */
     template <bool K_MAJOR_X, bool K_MAJOR_Y>
-    static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy, const depth &k, int chunk, int at)
+    static __device__ __forceinline__ bool step(sums &sum, watch_x &x, watch_y &y, feed_x &fx, feed_y &fy,
+                                                const depth &k, int chunk, int at)
     {
         const bool more = chunk + 2 < k.chunks;
         bool good = true;
-        if (chunk + 1 < k.chunks) good = cut_y<K_MAJOR_Y>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
+        if (chunk + 1 < k.chunks)
+            good = cut_y<K_MAJOR_Y>(y, stage(after(at)) + ROWS * BK, image((chunk + 1) % 2));
         /* Behind cut_y, because its fence would wait for this copy. */
         if (more) fy.template next<K_MAJOR_Y>(stage(before(at)) + ROWS * BK, k.of(chunk + 2));
         gpb_cp_async_commit();
@@ -323,7 +381,10 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         __device__ __forceinline__ void put(sums &sum, bool first)
         {
 #pragma unroll
-            for (int z = 0; z < RESULTS; z++) at[z] = first ? sum[z] : at[z] + sum[z], sum[z] = 0;
+            for (int z = 0; z < RESULTS; z++) {
+                at[z] = first ? sum[z] : at[z] + sum[z];
+                sum[z] = 0;
+            }
         }
         __device__ __forceinline__ void add_to(sums &sum) const
         {
@@ -338,7 +399,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
        because longer chains of FP32 additions, two a chunk, would be too inexact. fetched: k tiles that the
        feeds have advanced. */
     template <bool K_MAJOR_X, bool K_MAJOR_Y>
-    static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k, int &fetched)
+    static __device__ __forceinline__ bool with_cores(sums &sum, feed_x &fx, feed_y &fy, const depth &k,
+                                                      int &fetched)
     {
         watch_x x;
         watch_y y;
@@ -382,11 +444,13 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
 
     /* Reads four k, from k on (a multiple of 4), of N neighbouring rows of an operand with HEIGHT rows to a
        tile: x[r][q]. */
-    template <bool K_MAJOR, int HEIGHT, int N> static __device__ __forceinline__ void read(float (&x)[N][4], const float *k_tile, int i, int k)
+    template <bool K_MAJOR, int HEIGHT, int N>
+    static __device__ __forceinline__ void read(float (&x)[N][4], const float *k_tile, int i, int k)
     {
         if (K_MAJOR) {
 #pragma unroll
-            for (int r = 0; r < N; r++) *(float4 *)x[r] = *(const float4 *)(k_tile + gpb_k_major_place<BK>(i + r, 0, k >> 2));
+            for (int r = 0; r < N; r++)
+                *(float4 *)x[r] = *(const float4 *)(k_tile + gpb_k_major_place<BK>(i + r, 0, k >> 2));
         } else {
 #pragma unroll
             for (int q = 0; q < 4; q++) {
@@ -400,7 +464,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
     /* Beyond the end of k both operands are 0. */
-    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void add(sums &sum, const float *k_tile, int depth)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y>
+    static __device__ __forceinline__ void add(sums &sum, const float *k_tile, int depth)
     {
         const unsigned thread = thread_now();
 #pragma unroll 1
@@ -420,7 +485,8 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
 
-    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void with_fmas(sums &sum, feed_x &fx, feed_y &fy, const depth &k)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y>
+    static __device__ __forceinline__ void with_fmas(sums &sum, feed_x &fx, feed_y &fy, const depth &k)
     {
         clear(sum);
         gpb_cp_async_wait<0>();
@@ -441,22 +507,26 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
         }
     }
 
-    template <bool K_MAJOR_X, bool K_MAJOR_Y> static __device__ __forceinline__ void product(sums &sum, feed_x &fx, feed_y &fy, int64_t depth_of_k)
+    template <bool K_MAJOR_X, bool K_MAJOR_Y>
+    static __device__ __forceinline__ void product(sums &sum, feed_x &fx, feed_y &fy, int64_t depth_of_k)
     {
         const depth k(depth_of_k);
         int fetched;
         if (with_cores<K_MAJOR_X, K_MAJOR_Y>(sum, fx, fy, k, fetched)) return;
-        fx.back(fetched), fy.back(fetched);
+        fx.back(fetched);
+        fy.back(fetched);
         with_fmas<K_MAJOR_X, K_MAJOR_Y>(sum, fx, fy, k);
     }
 
     /* ---- to C */
 
-    template <bool FLAT> static __device__ __forceinline__ void store(const gpb_tile<float> &t, const sums &sum)
+    template <bool FLAT>
+    static __device__ __forceinline__ void store(const gpb_tile<float> &t, const sums &sum)
     {
         const gpb_target<float> to = gpb_target_of(t);
         const unsigned thread = threadIdx.x;
-        const int64_t i = t.i0 + (FLAT ? col(thread) : row(thread)), j = t.j0 + (FLAT ? row(thread) : col(thread));
+        const int64_t i = t.i0 + (FLAT ? col(thread) : row(thread)),
+                      j = t.j0 + (FLAT ? row(thread) : col(thread));
         const int rows = (int)min(to.m - i, (int64_t)ROWS), cols = (int)min(to.n - j, (int64_t)ROWS);
         float *c = gpb_global(to.c + i + j * to.ldc);
 #pragma unroll
@@ -467,21 +537,26 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
             auto limit = [&](int z) { return across(z) < cols ? rows : 0; };
 #pragma unroll
             for (int z = 8 * w; z < 8 * w + 8; z++)
-                old[z % 8] = to.beta == 0 ? 0 : gpb_load_within(down(z), limit(z), c + down(z) + across(z) * to.ldc);
+                old[z % 8] =
+                    to.beta == 0 ? 0 : gpb_load_within(down(z), limit(z), c + down(z) + across(z) * to.ldc);
 #pragma unroll
             for (int z = 8 * w; z < 8 * w + 8; z++)
-                gpb_store_within(down(z), limit(z), c + down(z) + across(z) * to.ldc, gpb_blend(to, sum[z], old[z % 8]));
+                gpb_store_within(down(z), limit(z), c + down(z) + across(z) * to.ldc,
+                                 gpb_blend(to, sum[z], old[z % 8]));
         }
     }
 };
 
-template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> static __device__ __forceinline__ void gpb_direct_tile(const gpb_tile<float> &t)
+template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT>
+static __device__ __forceinline__ void gpb_direct_tile(const gpb_tile<float> &t)
 {
     using direct = gpb_direct<ROWS, COLS, STAGES, THREADS>;
     static_assert(SMEM == direct::BYTES, "see gemm.def");
     const gpb_gemm_args &g = t.g;
-    typename direct::feed_x fx(FLAT ? t.b : t.a, FLAT ? g.csb : g.rsa, FLAT ? g.rsb : g.csa, FLAT ? t.j0 : t.i0, FLAT ? g.n : g.m);
-    typename direct::feed_y fy(FLAT ? t.a : t.b, FLAT ? g.rsa : g.csb, FLAT ? g.csa : g.rsb, FLAT ? t.i0 : t.j0, FLAT ? g.m : g.n);
+    typename direct::feed_x fx(FLAT ? t.b : t.a, FLAT ? g.csb : g.rsa, FLAT ? g.rsb : g.csa,
+                               FLAT ? t.j0 : t.i0, FLAT ? g.n : g.m);
+    typename direct::feed_y fy(FLAT ? t.a : t.b, FLAT ? g.rsa : g.csb, FLAT ? g.csa : g.rsb,
+                               FLAT ? t.i0 : t.j0, FLAT ? g.m : g.n);
     typename direct::sums sum;
     if (fx.k_major) {
         if (fy.k_major) direct::template product<true, true>(sum, fx, fy, t.k);
@@ -493,13 +568,15 @@ template <int ROWS, int COLS, int STAGES, int THREADS, int SMEM, bool FLAT> stat
     direct::template store<FLAT>(t, sum);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_thin(const gpb_tile<float> &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_tf32x3_thin(const gpb_tile<float> &t)
 {
     static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BM, BN, STAGES, THREADS, SMEM, false>(t);
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> static __device__ __forceinline__ void gpb_tf32x3_flat(const gpb_tile<float> &t)
+template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+static __device__ __forceinline__ void gpb_tf32x3_flat(const gpb_tile<float> &t)
 {
     static_assert(BK == 32, "see gemm.def");
     gpb_direct_tile<BN, BM, STAGES, THREADS, SMEM, true>(t);

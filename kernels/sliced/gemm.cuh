@@ -37,7 +37,10 @@ template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
     __device__ __forceinline__ unsigned at() const { return data + stage * BYTES; }
     __device__ __forceinline__ void next()
     {
-        if (++stage == STAGES) stage = 0, phase ^= 1;
+        if (++stage == STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
     }
     __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
     __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
@@ -49,7 +52,8 @@ template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
 };
 
 template <int BM, int BN, int STAGES, int SLICES>
-static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
+static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g,
+                                                   gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
@@ -61,8 +65,10 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
     __shared__ gpb_unit u;                                                 /* one thread's own */
     for (unsigned x = blockIdx.x / GPB_SLICED_CLUSTER; x < schedule.last; x += schedule.clusters) {
         if (!schedule.unit(g, x, rank, u)) continue;
-        const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a + (int64_t)u.from * SLICES * rows_a() + (int64_t)u.i0 * 64;
-        const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b + (int64_t)u.from * SLICES * rows_b() + (int64_t)u.j0 * 64;
+        const char *a = (const char *)g.a + 4 * (int64_t)u.l * g.stride_a
+                        + (int64_t)u.from * SLICES * rows_a() + (int64_t)u.i0 * 64;
+        const char *b = (const char *)g.b + 4 * (int64_t)u.l * g.stride_b
+                        + (int64_t)u.from * SLICES * rows_b() + (int64_t)u.j0 * 64;
         b += rank * HALF_B;                                                /* this block's half of B's rows */
         ring.wait_empty();
         ring.units[ring.stage] = u;
@@ -86,7 +92,8 @@ static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g, gpb_s
    already. more: `low` holds something. FULL: low times low as well, by way of `part`, which is empty then.
    Nothing else is computed meanwhile. */
 template <int BM, int BN, int SLICES, bool FULL>
-static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], unsigned a, unsigned b, int inside, int more)
+static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float (&low)[BN / 2], unsigned a,
+                                                    unsigned b, int inside, int more)
 {
     using mma = gpb_wgmma<BN>;
     /* Steps of the descriptors. They never carry. */
@@ -136,8 +143,9 @@ static __device__ __forceinline__ void gpb_multiply(float (&part)[BN / 2], float
 /* Adds up all chunks of a unit, `most` of them in a part. Afterwards `low` is still being computed, and the
    last stage, `held`, is not released. */
 template <int BM, int BN, int STAGES, int SLICES, bool FULL>
-static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
-                                                float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
+static __device__ __forceinline__ void
+gpb_sum_chunks(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsigned most, unsigned &held,
+               float (&sum)[BN / 2], float (&part)[BN / 2], float (&low)[BN / 2])
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     /* The same value in all lanes, and the compiler knows it, because wgmma reads uniform registers. */
@@ -147,7 +155,8 @@ static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES,
     unsigned inside = 0;                                                   /* chunks that `part` holds */
     held = ring.stage;
     for (unsigned left = chunks; left; left--) {
-        const unsigned at = ring.data + same(ring.stage) * ring_t::BYTES, a = gpb_wgmma_operand(at + rows), b = gpb_wgmma_operand(at + SLICES * ring_t::A);
+        const unsigned at = ring.data + same(ring.stage) * ring_t::BYTES, a = gpb_wgmma_operand(at + rows),
+                       b = gpb_wgmma_operand(at + SLICES * ring_t::A);
         const int more = left < chunks;
         ring.wait_full();
         gpb_multiply<BM, BN, SLICES, FULL>(part, low, a, b, FULL ? 0 : inside, more);
@@ -166,7 +175,8 @@ static __device__ __forceinline__ void gpb_sum_chunks(gpb_stages<BM, BN, STAGES,
 }
 
 template <int BM, int BN, int STAGES, int SLICES>
-static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_stages<BM, BN, STAGES, SLICES> ring)
+static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g,
+                                                   gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     constexpr int N = BN / 2;
     /* Kept in a register, not computed again for each chunk. */
@@ -188,7 +198,8 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         /* All of them, because otherwise they would occupy registers while C is written. */
         for (int y = 0; y < N; y++) sum[y] = part[y] = low[y] = 0;
         unsigned held;
-        if (SLICES == 2 && __any_sync(~0u, u.full)) gpb_sum_chunks<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
+        if (SLICES == 2 && __any_sync(~0u, u.full))
+            gpb_sum_chunks<BM, BN, STAGES, SLICES, SLICES == 2>(ring, chunks, most, held, sum, part, low);
         else gpb_sum_chunks<BM, BN, STAGES, SLICES, false>(ring, chunks, most, held, sum, part, low);
         gpb_wgmma_wait<0>();
         ring.release(held);
@@ -199,7 +210,8 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g, gpb_s
         } else {
             gpb_pin(sum);
         }
-        if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum))) gpb_store_strip<BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
+        if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum)))
+            gpb_store_strip<BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
     }
 }
 
@@ -207,13 +219,19 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int SLICES>
 static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
-    static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SLICE_CHUNK && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS), "one producer, two consumers");
-    static_assert(BM <= GPB_GUARD && GPB_GUARD % BN == 0 && SMEM == STAGES * ring_t::BYTES + 1024, "see gemm.def");
+    static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SLICE_CHUNK
+                      && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS),
+                  "one producer, two consumers");
+    static_assert(BM <= GPB_GUARD && GPB_GUARD % BN == 0 && SMEM == STAGES * ring_t::BYTES + 1024,
+                  "see gemm.def");
     extern __shared__ char memory[];
     __shared__ __align__(8) uint64_t full[STAGES], empty[STAGES];
     __shared__ gpb_unit units[STAGES];
     ring_t ring;
-    ring.data = (gpb_shared(memory) + 1023) / 1024 * 1024, ring.full = gpb_shared(full), ring.empty = gpb_shared(empty), ring.units = units;
+    ring.data = (gpb_shared(memory) + 1023) / 1024 * 1024;
+    ring.full = gpb_shared(full);
+    ring.empty = gpb_shared(empty);
+    ring.units = units;
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             gpb_mbarrier_init(ring.full + s * 8, 1);

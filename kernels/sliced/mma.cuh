@@ -29,13 +29,17 @@ template <int BM, int BN> struct gpb_mma_tile {
     __device__ __forceinline__ gpb_mma_tile(const gpb_gemm_args &g, unsigned number)
     {
         const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
-        const unsigned x = number % (tiles_m * tiles_n), first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
+        const unsigned x = number % (tiles_m * tiles_n),
+                       first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
         const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = x - first * tiles_n;
-        l = number / (tiles_m * tiles_n), i0 = (first + place % height) * BM, j0 = place / height * BN;
+        l = number / (tiles_m * tiles_n);
+        i0 = (first + place % height) * BM;
+        j0 = place / height * BN;
     }
     __device__ __forceinline__ bool wanted(const gpb_gemm_args &g) const
     {
-        const uint64_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD], across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
+        const uint64_t down = g.guard_a[l * g.stride_guard_a + i0 / GPB_GUARD],
+                       across = g.guard_b[l * g.stride_guard_b + j0 / GPB_GUARD];
         return max(gpb_guard_level(down, g.epoch_a), gpb_guard_level(across, g.epoch_b)) == g.level;
     }
     /* True if the product of the low slices counts, too. */
@@ -54,7 +58,10 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
     /* Shared-memory addresses: of the stages, of the next one to fill, of the next one to read. */
     unsigned data, to, from;
 
-    __device__ __forceinline__ unsigned after(unsigned stage) const { return stage == data + (STAGES - 1) * BYTES ? data : stage + BYTES; }
+    __device__ __forceinline__ unsigned after(unsigned stage) const
+    {
+        return stage == data + (STAGES - 1) * BYTES ? data : stage + BYTES;
+    }
     /* Issues one group of copies: the next chunk, or none if there is no more. */
     __device__ __forceinline__ void fetch(const gpb_gemm_args &g)
     {
@@ -63,10 +70,15 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
             const int64_t step_a = gpb_sliced_rows(g.m) * 64, step_b = gpb_sliced_rows(g.n) * 64;
             const unsigned at = to + threadIdx.x % GPB_MMA_TEAM * 16;
 #pragma unroll
-            for (unsigned x = 0; x < 2 * A; x += ROUND) gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
+            for (unsigned x = 0; x < 2 * A; x += ROUND)
+                gpb_cp_async16(at + x, a + (x >= A ? step_a + (x - A) : x));
 #pragma unroll
-            for (unsigned x = 0; x < 2 * B; x += ROUND) gpb_cp_async16(at + 2 * A + x, b + (x >= B ? step_b + (x - B) : x));
-            a += 2 * step_a, b += 2 * step_b, to = after(to), left--;
+            for (unsigned x = 0; x < 2 * B; x += ROUND)
+                gpb_cp_async16(at + 2 * A + x, b + (x >= B ? step_b + (x - B) : x));
+            a += 2 * step_a;
+            b += 2 * step_b;
+            to = after(to);
+            left--;
         }
         gpb_cp_async_commit();
     }
@@ -78,9 +90,12 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
         while (number < tiles && !gpb_mma_tile<BM, BN>(g, number).wanted(g)) number += step;
         if (number >= tiles) return false;
         const gpb_mma_tile<BM, BN> t(g, number);
-        a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
-        b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64 + threadIdx.x % GPB_MMA_TEAM * 16;
-        left = (unsigned)gpb_sliced_chunks(g.k), to = from = data;
+        a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64
+            + threadIdx.x % GPB_MMA_TEAM * 16;
+        b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64
+            + threadIdx.x % GPB_MMA_TEAM * 16;
+        left = (unsigned)gpb_sliced_chunks(g.k);
+        to = from = data;
 #pragma unroll
         for (int s = 0; s < STAGES; s++) fetch(g);
         return true;
@@ -106,7 +121,8 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 #pragma unroll
         for (int s = 0; s < 2; s++)
 #pragma unroll
-            for (int h = 0; h < 2; h++) gpb_ldmatrix4(a[strip % 2][s][h], stage + (from_a ^ h * 32) + s * BM * 64 + strip * 1024);
+            for (int h = 0; h < 2; h++)
+                gpb_ldmatrix4(a[strip % 2][s][h], stage + (from_a ^ h * 32) + s * BM * 64 + strip * 1024);
     }
     __device__ __forceinline__ void load_b(unsigned stage, int group)
     {
@@ -114,8 +130,8 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
         for (int s = 0; s < 2; s++) gpb_ldmatrix4(b[group][s], stage + from_b + s * BN * 64 + group * 512);
     }
     /* low += xl yl / 2^11, for two column groups. */
-    static __device__ __forceinline__ void low_low(float (&low)[2][4], const unsigned (&x)[2][2][4], const unsigned (&y)[2][4],
-                                                   const unsigned (&z)[2][4])
+    static __device__ __forceinline__ void low_low(float (&low)[2][4], const unsigned (&x)[2][2][4],
+                                                   const unsigned (&y)[2][4], const unsigned (&z)[2][4])
     {
         const float zero[4] = { 0, 0, 0, 0 };
         float both[2][4];
@@ -147,7 +163,8 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
         gpb_mma_fp16(part[1], x[0][1], z[0][2], z[0][3], part[1]);
         if (full) low_low(low, x, y, z);
 #pragma unroll
-        for (int i = 0; i < 8; i++) sum[4 * group + i] += fmaf(low[i / 4][i % 4], 0x1p-11f, part[i / 4][i % 4]);
+        for (int i = 0; i < 8; i++)
+            sum[4 * group + i] += fmaf(low[i / 4][i % 4], 0x1p-11f, part[i / 4][i % 4]);
     }
 };
 
@@ -155,9 +172,11 @@ template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
 {
     using ring_t = gpb_mma_ring<BM, BN, STAGES>;
-    constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS, COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
+    constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS,
+                  COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
     static_assert(BK == GPB_SLICE_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
-    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0, "whole pairs of column groups");
+    static_assert(BM % GPB_MMA_ROWS == 0 && COLS % 16 == 0 && GPB_GUARD % BM == 0 && GPB_GUARD % BN == 0,
+                  "whole pairs of column groups");
     static_assert(ring_t::A % ring_t::ROUND == 0 && ring_t::B % ring_t::ROUND == 0, "whole rounds of copies");
     extern __shared__ __align__(128) char memory[];
     const unsigned team = threadIdx.x / GPB_MMA_TEAM, warp = threadIdx.x % GPB_MMA_TEAM / 32;
@@ -194,7 +213,10 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
 #pragma unroll
                 for (int group = 0; group < GROUPS; group += 2) {
                     f.multiply(sum[strip], strip, group, full);
-                    if (strip == GPB_MMA_STRIPS - 1) f.load_b(ring.from, group), f.load_b(ring.from, group + 1);
+                    if (strip == GPB_MMA_STRIPS - 1) {
+                        f.load_b(ring.from, group);
+                        f.load_b(ring.from, group + 1);
+                    }
                 }
             }
         }

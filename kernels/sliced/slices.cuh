@@ -58,8 +58,14 @@ struct gpb_octet {
     {
         if (left < 8) return load(from, 1, left);
         const float4 lower = __ldg((const float4 *)from), upper = __ldg((const float4 *)from + 1);
-        x[0] = lower.x, x[1] = lower.y, x[2] = lower.z, x[3] = lower.w;
-        x[4] = upper.x, x[5] = upper.y, x[6] = upper.z, x[7] = upper.w;
+        x[0] = lower.x;
+        x[1] = lower.y;
+        x[2] = lower.z;
+        x[3] = lower.w;
+        x[4] = upper.x;
+        x[5] = upper.y;
+        x[6] = upper.z;
+        x[7] = upper.w;
     }
     /* The same for any `from`, p elements into its row: three aligned loads, of which the middle is used, if
        the row has elements around the octet. */
@@ -67,7 +73,8 @@ struct gpb_octet {
     {
         const int shift = (int)((uintptr_t)from / 4 % 4);
         if (p < shift || left < 12) return load(from, 1, left);
-        const float4 *at = (const float4 *)(from - shift), u = __ldg(at), v = __ldg(at + 1), w = __ldg(at + 2);
+        const float4 *at = (const float4 *)(from - shift), u = __ldg(at), v = __ldg(at + 1),
+                     w = __ldg(at + 2);
         const float all[12] = { u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };
 #pragma unroll
         for (int q = 0; q < 8; q++)
@@ -99,7 +106,9 @@ struct gpb_octet {
 /* Cuts an octet none of whose elements is below 2^-24 of its row's largest. It is at level 0 in any case:
    scaled, its elements are at least 2^-10, so `high` has 11 bits of them, and `low` has 11 bits of the rest,
    or its unit is 2^-36. */
-template <int SLICES> static __device__ __forceinline__ void gpb_cut_plain(const gpb_octet &o, float scale, char *to, int64_t next_slice)
+template <int SLICES>
+static __device__ __forceinline__ void gpb_cut_plain(const gpb_octet &o, float scale, char *to,
+                                                     int64_t next_slice)
 {
     __half2 high[4], low[4];
 #pragma unroll
@@ -123,10 +132,12 @@ static __device__ __forceinline__ void gpb_nearest(const gpb_octet &o, unsigned 
 }
 
 /* The mark of a row because of its smallest element, which is scaled here (to 0, perhaps). t: see above. */
-template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned nearest, float scale, float t)
+template <int SLICES>
+static __device__ __forceinline__ int gpb_mark_of(unsigned nearest, float scale, float t)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
-    const float x = __uint_as_float(nearest / 2 + 1) * scale, least = __uint_as_float((127 + TOP - GPB_SLICE_SPREAD) << 23);
+    const float x = __uint_as_float(nearest / 2 + 1) * scale,
+                least = __uint_as_float((127 + TOP - GPB_SLICE_SPREAD) << 23);
     if (x < least) return GPB_MARK_EXTREME;
     if (SLICES < 3 && t * x < 0x1p-13f) return GPB_MARK_WIDE;
     return SLICES == 2 && x < 0x1p-14f ? GPB_MARK_FULL : 0;
@@ -134,7 +145,9 @@ template <int SLICES> static __device__ __forceinline__ int gpb_mark_of(unsigned
 
 /* Cuts an octet and stores its slices. Returns true if they miss one of its elements by too much. t: see
    above. */
-template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_octet &o, float scale, float t, char *to, int64_t next_slice)
+template <int SLICES>
+static __device__ __forceinline__ bool gpb_cut(const gpb_octet &o, float scale, float t, char *to,
+                                               int64_t next_slice)
 {
     __half2 high[4], low[4];
     bool missed = false;
@@ -147,7 +160,8 @@ template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_o
         const float dx = x - h.x, dy = y - h.y;
         low[q] = __floats2half2_rn(dx * 0x1p11f, dy * 0x1p11f);
         const float2 l = __half22float2(low[q]);
-        missed |= fabsf(dx - l.x * 0x1p-11f) > t * 0x1p-24f * fabsf(x) || fabsf(dy - l.y * 0x1p-11f) > t * 0x1p-24f * fabsf(y);
+        missed |= fabsf(dx - l.x * 0x1p-11f) > t * 0x1p-24f * fabsf(x)
+                  || fabsf(dy - l.y * 0x1p-11f) > t * 0x1p-24f * fabsf(y);
     }
     *(uint4 *)to = *(const uint4 *)high;
     if (SLICES > 1) *(uint4 *)(to + next_slice) = *(const uint4 *)low;
@@ -156,7 +170,9 @@ template <int SLICES> static __device__ __forceinline__ bool gpb_cut(const gpb_o
 
 /* Three BF16 slices of eight bits and a sign are exact: each slice takes the rest that the one before
    leaves. */
-template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float scale, float, char *to, int64_t next_slice)
+template <>
+__device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float scale, float, char *to,
+                                           int64_t next_slice)
 {
     float x[8];
 #pragma unroll
@@ -168,7 +184,8 @@ template <> __device__ __forceinline__ bool gpb_cut<3>(const gpb_octet &o, float
         for (int q = 0; q < 4; q++) {
             const __nv_bfloat16 a = __float2bfloat16_rn(x[2 * q]), b = __float2bfloat16_rn(x[2 * q + 1]);
             slice[q] = __halves2bfloat162(a, b);
-            x[2 * q] -= __bfloat162float(a), x[2 * q + 1] -= __bfloat162float(b);
+            x[2 * q] -= __bfloat162float(a);
+            x[2 * q + 1] -= __bfloat162float(b);
         }
         *(uint4 *)to = *(const uint4 *)slice;
     }
@@ -197,7 +214,10 @@ struct gpb_row_stats {
     }
     /* The mark of a row whose elements are all exact in two slices, some of which need both. Counts, for
        example. */
-    __device__ __forceinline__ int mark_of(int row) const { return low[row] && !rest[row] ? GPB_MARK_FULL : 0; }
+    __device__ __forceinline__ int mark_of(int row) const
+    {
+        return low[row] && !rest[row] ? GPB_MARK_FULL : 0;
+    }
 };
 
 static __device__ __forceinline__ unsigned gpb_bits(const gpb_octet &o)
@@ -217,12 +237,14 @@ static __device__ __forceinline__ unsigned gpb_largest(const gpb_octet &o)
 }
 
 /* Updates the largest and smallest magnitudes by the octet's first `left` elements. */
-static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, int left, unsigned &largest, unsigned &smallest)
+static __device__ __forceinline__ void gpb_reach(const gpb_octet &o, int left, unsigned &largest,
+                                                 unsigned &smallest)
 {
 #pragma unroll
     for (int q = 0; q < 8; q += 2) {
         const unsigned x = __float_as_uint(o.x[q]) & 0x7fffffff, y = __float_as_uint(o.x[q + 1]) & 0x7fffffff;
-        largest = max(max(largest, x), y), smallest = min(min(smallest, q < left ? x : ~0u), q + 1 < left ? y : ~0u);
+        largest = max(max(largest, x), y);
+        smallest = min(min(smallest, q < left ? x : ~0u), q + 1 < left ? y : ~0u);
     }
 }
 
@@ -256,7 +278,9 @@ template <int SLICES> struct gpb_strip {
         const bool k_major = x.cs == 1 && x.rs != 1;
         row = k_major ? threadIdx.x / GPB_SLICE_OCTETS : threadIdx.x % GPB_SLICE_STRIP;
         octet = k_major ? threadIdx.x % GPB_SLICE_OCTETS : threadIdx.x / GPB_SLICE_STRIP;
-        i = (int64_t)strip * GPB_SLICE_STRIP + row, rows = gpb_sliced_rows(x.rows), chunks = gpb_sliced_chunks(depth);
+        i = (int64_t)strip * GPB_SLICE_STRIP + row;
+        rows = gpb_sliced_rows(x.rows);
+        chunks = gpb_sliced_chunks(depth);
         k = i < x.rows ? depth : 0;  /* rows beyond the operand are zeros */
         src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
         layout = !k_major ? MN_MAJOR : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? K_ALIGNED : K_SHIFTED;
@@ -281,19 +305,26 @@ template <int SLICES> struct gpb_strip {
 
 /* 2^-e of a row. Writes 2^e behind the slices. */
 template <int SLICES>
-static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, unsigned largest, bool writes)
+static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<SLICES> &s,
+                                                  int64_t k, unsigned largest, bool writes)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
     const int top = (int)(largest >> 23) - 127;
     const int exponent = largest ? max(min(top, GPB_SLICE_REACH), -GPB_SLICE_REACH) - TOP : 0;
-    if (writes) ((float *)(s.dst + gpb_sliced_scales(x.rows, k, SLICES)))[s.i] = __uint_as_float((unsigned)(127 + exponent) << 23);
+    if (writes)
+        ((float *)(s.dst + gpb_sliced_scales(x.rows, k, SLICES)))[s.i] =
+            __uint_as_float((unsigned)(127 + exponent) << 23);
     return __uint_as_float((unsigned)(127 - exponent) << 23);
 }
 
 /* The mark of a row for its largest element and for its number of elements that count. */
 static __device__ __forceinline__ int gpb_row_mark(unsigned largest, unsigned many, int64_t k)
 {
-    return largest && (abs((int)(largest >> 23) - 127) > GPB_SLICE_REACH || many < (unsigned)gpb_sliced_fewest(k)) ? GPB_MARK_EXTREME : 0;
+    return largest
+                   && (abs((int)(largest >> 23) - 127) > GPB_SLICE_REACH
+                       || many < (unsigned)gpb_sliced_fewest(k))
+               ? GPB_MARK_EXTREME
+               : 0;
 }
 
 template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int64_t k)
@@ -305,14 +336,15 @@ template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int6
    thread block. Strips of the same 128 rows share the word: the higher mark stays, whatever was there
    before. */
 template <int SLICES>
-static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<SLICES> &s, int64_t k, uint32_t *flagged,
-                                                gpb_row_stats &stats, int mark)
+static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<SLICES> &s,
+                                                int64_t k, uint32_t *flagged, gpb_row_stats &stats, int mark)
 {
     if (mark) atomicMax(&stats.mark, mark);
     __syncthreads();
     mark = stats.mark;
     if (threadIdx.x || !mark) return;
-    uint64_t *guard = (uint64_t *)(s.dst + gpb_sliced_guard(x.rows, k, SLICES)), *word = guard + s.i / GPB_GUARD;
+    uint64_t *guard = (uint64_t *)(s.dst + gpb_sliced_guard(x.rows, k, SLICES)),
+             *word = guard + s.i / GPB_GUARD;
     for (uint64_t old = *word, seen; gpb_guard_mark(old, x.epoch) < mark; old = seen)
         seen = atomicCAS((unsigned long long *)word, old, gpb_guard_word(mark, x.epoch));
     if (mark == GPB_MARK_WIDE) guard[gpb_sliced_guards(x.rows)] = x.epoch;
@@ -320,7 +352,8 @@ static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, cons
 }
 
 template <int SLICES>
-static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &x, int64_t k, uint32_t *flagged, unsigned strip, int64_t l)
+static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &x, int64_t k,
+                                                       uint32_t *flagged, unsigned strip, int64_t l)
 {
     __shared__ gpb_row_stats stats;
     const gpb_strip<SLICES> s(x, k, strip, l);
@@ -365,12 +398,14 @@ template <class F>
 static __device__ __forceinline__ void gpb_each_strip(const gpb_slice_args &g, unsigned strip, F slice)
 {
     gpb_grid_trigger();
-    const unsigned strips_a = (unsigned)GPB_SLICE_STRIPS(g.a.rows), strips_b = (unsigned)GPB_SLICE_STRIPS(g.b.rows);
+    const unsigned strips_a = (unsigned)GPB_SLICE_STRIPS(g.a.rows),
+                   strips_b = (unsigned)GPB_SLICE_STRIPS(g.b.rows);
     if (blockIdx.x == 0 && blockIdx.z == 0)
         for (int x = threadIdx.x; x < GPB_SLICED_COUNTERS; x += GPB_SLICE_THREADS) g.counters[x] = 0;
     if (strip >= strips_a + strips_b) return;  /* launched for the counters alone */
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
-        if (g.if_a && g.if_a[l * g.stride_if_a] != g.epoch_if_a && g.if_b[l * g.stride_if_b] != g.epoch_if_b) continue;
+        if (g.if_a && g.if_a[l * g.stride_if_a] != g.epoch_if_a && g.if_b[l * g.stride_if_b] != g.epoch_if_b)
+            continue;
         slice(strip < strips_a ? g.a : g.b, strip < strips_a ? strip : strip - strips_a, l);
         __syncthreads();  /* before the next member's stats */
     }

@@ -41,7 +41,8 @@ template <int BLOCKS> struct gpb_cluster_stats {
    others load them, one element each. begin: where the row's first octet should begin. With shift 0 there is
    nothing to do, but a branch around it is 3 % slower. */
 template <int OCTETS, int STRIDE>
-static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int begin, int shift, int k)
+static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], const float *row, int begin,
+                                                    int shift, int k)
 {
     const int lane = threadIdx.x % GPB_SLICE_OCTETS;
     constexpr int FOURS = (OCTETS + 3) / 4;
@@ -66,7 +67,8 @@ static __device__ __forceinline__ void gpb_shift_in(gpb_octet (&o)[OCTETS], cons
 
 /* The bitwise or of the first octet's elements. Nearly always one of them has a rest, and then nothing more
    has to be known. Otherwise of all elements. */
-template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)[OCTETS])
+template <int OCTETS>
+static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)[OCTETS])
 {
     unsigned bits = gpb_bits(o[0]);
     if (!(bits & 3)) {
@@ -78,7 +80,8 @@ template <int OCTETS> static __device__ __forceinline__ unsigned gpb_bits_or_res
 
 /* OCTETS: how many a thread holds. The blocks of a cluster alternate along k. */
 template <int SLICES, int OCTETS, int BLOCKS>
-static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k, uint32_t *flagged, unsigned strip, int64_t l)
+static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k,
+                                                      uint32_t *flagged, unsigned strip, int64_t l)
 {
     __shared__ gpb_row_stats here;
     __shared__ gpb_cluster_stats<BLOCKS> all;
@@ -103,14 +106,20 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
             for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs);
         } else {
 #pragma unroll
-            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs, s.k - begin - y * STRIDE);
+            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs)
+                o[y].load(from, x.cs, s.k - begin - y * STRIDE);
         }
     }
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
         const int left = (int)s.k - begin - y * STRIDE;
-        if (left >= 8) gpb_reach(o[y], 8, largest, smallest), many += 8;
-        else if (left > 0) gpb_reach(o[y], left, largest, smallest), many += left;
+        if (left >= 8) {
+            gpb_reach(o[y], 8, largest, smallest);
+            many += 8;
+        } else if (left > 0) {
+            gpb_reach(o[y], left, largest, smallest);
+            many += left;
+        }
     }
     atomicMax(&here.largest[s.row], largest);
     if (SLICES == 2) here.note(s.row, gpb_bits_or_rest(o));
@@ -127,7 +136,8 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
         all.broadcast(here);
         all.combine(s.row, largest, many);
     } else {
-        largest = here.largest[s.row], many = here.many[s.row];
+        largest = here.largest[s.row];
+        many = here.many[s.row];
     }
     int mark = max(gpb_row_mark(largest, many, k), s.octet ? 0 : here.mark_of(s.row));
     const float scale = gpb_scale(x, s, k, largest, begin == 0), t = gpb_tolerance<SLICES>(k);
@@ -143,7 +153,10 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
         bool missed = false;
 #pragma unroll
         for (int y = 0; y < OCTETS; y++, to += STEP * s.chunk_bytes())
-            if (y * STEP < chunks_left) gpb_nearest(o[y], nearest), missed |= gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64);
+            if (y * STEP < chunks_left) {
+                gpb_nearest(o[y], nearest);
+                missed |= gpb_cut<SLICES>(o[y], scale, t, to, s.rows * 64);
+            }
         mark = max(max(mark, missed ? GPB_MARK_WIDE : 0), gpb_mark_of<SLICES>(nearest, scale, t));
     }
     gpb_mark(x, s, k, flagged, here, mark);

@@ -28,36 +28,44 @@ template <int N> static __device__ __forceinline__ void gpb_one_row(float (&sum)
    within C. The old C is loaded before anything is stored, because the compiler cannot know that stores do
    not alias it and would wait for each load separately. */
 template <int BN, bool BETA>
-static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to, float *c, int cols, const float (&sum)[BN / 2])
+static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to, float *c, int cols,
+                                                     const float (&sum)[BN / 2])
 {
     float old[BN / 2];
     /* gpb_fresh keeps these addresses from being kept for the stores, because they are 128 registers. */
     const float *from = (const float *)gpb_fresh((int64_t)c);
 #pragma unroll
-    for (int x = 0; BETA && x < BN / 2; x++, from += x % 4 ? to.ldc : 5 * to.ldc) old[x] = gpb_load_within(x / 4 * 8 + x % 4, cols, from);
+    for (int x = 0; BETA && x < BN / 2; x++, from += x % 4 ? to.ldc : 5 * to.ldc)
+        old[x] = gpb_load_within(x / 4 * 8 + x % 4, cols, from);
 #pragma unroll
     for (int x = 0; x < BN / 2; x++, c += x % 4 ? to.ldc : 5 * to.ldc)
-        gpb_store_within(x / 4 * 8 + x % 4, cols, c, BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
+        gpb_store_within(x / 4 * 8 + x % 4, cols, c,
+                         BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
 }
 
 /* A sum scaled back by 2^e of its row and of its column. With three slices either reaches over 2^-90..2^30,
    so the larger is applied first. Otherwise a product could leave FP32's range although the other scale
    brings it back. */
-template <int SLICES> static __device__ __forceinline__ float gpb_scale_back(float sum, float row, float column)
+template <int SLICES>
+static __device__ __forceinline__ float gpb_scale_back(float sum, float row, float column)
 {
     return SLICES < 3 ? sum * row * column : sum * fmaxf(row, column) * fminf(row, column);
 }
 
 /* Stores the strip of member l that begins at row i0 and column j0, by one warp. */
 template <int BN, int SLICES>
-static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0, int64_t j0, float (&sum)[BN / 2])
+static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0,
+                                                       int64_t j0, float (&sum)[BN / 2])
 {
     const gpb_tile<float> t = { g, l, 0, 0, 0, NULL, NULL };
     const gpb_target<float> to = gpb_target_of(t);
-    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a + gpb_sliced_scales(g.m, g.k, SLICES));
-    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b + gpb_sliced_scales(g.n, g.k, SLICES));
+    const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a
+                                      + gpb_sliced_scales(g.m, g.k, SLICES));
+    const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b
+                                          + gpb_sliced_scales(g.n, g.k, SLICES));
     const int q = threadIdx.x % 4;
-    up += i0 + threadIdx.x % 32 / 4, across += j0 + 2 * q;
+    up += i0 + threadIdx.x % 32 / 4;
+    across += j0 + 2 * q;
     const float upper = __ldg(up), lower = __ldg(up + 8);
 #pragma unroll
     for (int x = 0; x < BN / 8; x++) {

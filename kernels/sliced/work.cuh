@@ -31,9 +31,12 @@ template <int BM, int BN> struct gpb_schedule {
 
     __device__ __forceinline__ gpb_schedule(const gpb_gemm_args &g, int slices)
     {
-        tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
-        pairs = (tiles_m + 1) / 2, units = pairs * tiles_n * (unsigned)g.batch;
-        clusters = gridDim.x / GPB_SLICED_CLUSTER, chunks = (unsigned)gpb_sliced_chunks(g.k);
+        tiles_m = (unsigned)((g.m + BM - 1) / BM);
+        tiles_n = (unsigned)((g.n + BN - 1) / BN);
+        pairs = (tiles_m + 1) / 2;
+        units = pairs * tiles_n * (unsigned)g.batch;
+        clusters = gridDim.x / GPB_SLICED_CLUSTER;
+        chunks = (unsigned)gpb_sliced_chunks(g.k);
         full = units / clusters * clusters;
         const unsigned rest = units - full;
         parts = gpb_sliced_tail_parts(rest, clusters, chunks, slices);
@@ -44,16 +47,24 @@ template <int BM, int BN> struct gpb_schedule {
        anything to do. */
     __device__ __forceinline__ bool unit(const gpb_gemm_args &g, unsigned x, unsigned rank, gpb_unit &u) const
     {
-        u.parts = 1, u.part = 0, u.slot = 0;
+        u.parts = 1;
+        u.part = 0;
+        u.slot = 0;
         if (x >= full) {
             const unsigned rest = units - full, late = x - full;
-            u.parts = (unsigned short)parts, u.part = (unsigned short)(late / rest), u.slot = late % rest * GPB_SLICED_CLUSTER + rank;
+            u.parts = (unsigned short)parts;
+            u.part = (unsigned short)(late / rest);
+            u.slot = late % rest * GPB_SLICED_CLUSTER + rank;
             x = full + late % rest;
         }
-        u.from = (unsigned)((uint64_t)chunks * u.part / u.parts), u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);
-        u.l = x / (pairs * tiles_n), x %= pairs * tiles_n;
-        const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP, height = min(pairs - first, GPB_UNIT_GROUP);
-        const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2, tile_m = upper + rank;
+        u.from = (unsigned)((uint64_t)chunks * u.part / u.parts);
+        u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);
+        u.l = x / (pairs * tiles_n);
+        x %= pairs * tiles_n;
+        const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP,
+                       height = min(pairs - first, GPB_UNIT_GROUP);
+        const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2,
+                       tile_m = upper + rank;
         const uint64_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
         u.j0 = place / height * BN;
         const uint64_t across = cols[u.j0 / GPB_GUARD];
@@ -74,9 +85,12 @@ template <int BM, int BN> struct gpb_schedule {
 
 /* Adds up the parts of a tile whose k was cut. The last part to finish returns true, and sum is then the sum
    of all, in order. */
-template <int N> static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u, float (&sum)[N])
+template <int N>
+static __device__ __forceinline__ bool gpb_last_part(const gpb_gemm_args &g, const gpb_unit &u,
+                                                     float (&sum)[N])
 {
-    const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP, tile = u.slot * GPB_CONSUMERS + group;
+    const unsigned group = threadIdx.x / GPB_GROUP - 1, thread = threadIdx.x % GPB_GROUP,
+                   tile = u.slot * GPB_CONSUMERS + group;
     float *parts = (float *)g.partials + (int64_t)tile * u.parts * (N * GPB_GROUP) + thread;
 #pragma unroll
     for (int x = 0; x < N; x++) __stcg(parts + u.part * (N * GPB_GROUP) + x * GPB_GROUP, sum[x]);
