@@ -119,23 +119,19 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
     constexpr bool BANKS = W == 1;
     float acc[R][W] = {}, total[BANKS ? R : 1][W] = {};
     int64_t p = 0;
-#pragma unroll 1
-    for (; p + 128 <= k; p += 128) {
-        if constexpr (BANKS)
-            if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_stream_bank(total, acc);
-        float v[R][4], y[4][W];
+    auto load_x = [&](float (&v)[4], const float *x) {
+        if (VEC4) {
+            const float4 f = __ldcs((const float4 *)(x + p) + lane);
+            v[0] = f.x;
+            v[1] = f.y;
+            v[2] = f.z;
+            v[3] = f.w;
+        } else {
 #pragma unroll
-        for (int r = 0; r < R; r++)
-            if (VEC4) {
-                const float4 f = __ldcs((const float4 *)(x[r] + p) + lane);
-                v[r][0] = f.x;
-                v[r][1] = f.y;
-                v[r][2] = f.z;
-                v[r][3] = f.w;
-            } else {
-#pragma unroll
-                for (int q = 0; q < 4; q++) v[r][q] = __ldcs(x[r] + (p + lane + 32 * q) * s.cs);
-            }
+            for (int q = 0; q < 4; q++) v[q] = __ldcs(x + (p + lane + 32 * q) * s.cs);
+        }
+    };
+    auto load_y = [&](float (&y)[4][W]) {
         if (VEC4 && y_vec4) {
 #pragma unroll
             for (int w = 0; w < W; w++) {
@@ -150,6 +146,15 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side 
             for (int q = 0; q < 4; q++)
                 gpb_stream_few<W>(y[q], from, (p + (VEC4 ? 4 * lane + q : lane + 32 * q)) * ys);
         }
+    };
+#pragma unroll 1
+    for (; p + 128 <= k; p += 128) {
+        if constexpr (BANKS)
+            if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_stream_bank(total, acc);
+        float v[R][4], y[4][W];
+#pragma unroll
+        for (int r = 0; r < R; r++) load_x(v[r], x[r]);
+        load_y(y);
 #pragma unroll
         for (int r = 0; r < R; r++)
 #pragma unroll

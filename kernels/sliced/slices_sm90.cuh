@@ -78,6 +78,30 @@ static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)
     return bits;
 }
 
+/* Loads the octets that a thread holds, from `begin` on and STRIDE apart, because the blocks of a cluster
+   alternate along k. */
+template <int SLICES, int OCTETS, int STRIDE>
+static __device__ __forceinline__ void gpb_load_held(gpb_octet (&o)[OCTETS], const gpb_slice_operand &x,
+                                                     const gpb_strip<SLICES> &s, int begin)
+{
+    if (s.layout != s.MN_MAJOR) {
+        const int shift = (int)((uintptr_t)s.src / 4 % 4);
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * STRIDE, (int)s.k);
+        gpb_shift_in<OCTETS, STRIDE>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
+        return;
+    }
+    const float *from = s.src + begin * x.cs;
+    if (s.k - begin >= (OCTETS - 1) * STRIDE + 8) {
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs);
+    } else {
+#pragma unroll
+        for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs)
+            o[y].load(from, x.cs, s.k - begin - y * STRIDE);
+    }
+}
+
 /* OCTETS: how many a thread holds. The blocks of a cluster alternate along k. */
 template <int SLICES, int OCTETS, int BLOCKS>
 static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k,
@@ -94,22 +118,7 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
     gpb_octet o[OCTETS];
     unsigned largest = 0, smallest = ~0u, many = 0;
     constexpr int STRIDE = BLOCKS * GPB_SLICE_STEP;
-    if (s.layout != s.MN_MAJOR) {
-        const int shift = (int)((uintptr_t)s.src / 4 % 4);
-#pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * STRIDE, (int)s.k);
-        gpb_shift_in<OCTETS, STRIDE>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
-    } else {
-        const float *from = s.src + begin * x.cs;
-        if (s.k - begin >= (OCTETS - 1) * STRIDE + 8) {
-#pragma unroll
-            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs);
-        } else {
-#pragma unroll
-            for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs)
-                o[y].load(from, x.cs, s.k - begin - y * STRIDE);
-        }
-    }
+    gpb_load_held<SLICES, OCTETS, STRIDE>(o, x, s, begin);
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
         const int left = (int)s.k - begin - y * STRIDE;
