@@ -35,7 +35,7 @@ static enum gpb_offload_when wanted_of_call(void)
 
 static void note_first_call(void)
 {
-    if (gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_AUTO) gpb_history_begin();
+    if (wanted_of_call() == GPB_OFFLOAD_AUTO) gpb_history_begin();
 }
 
 __attribute__((constructor)) static void note_load(void)
@@ -158,6 +158,14 @@ static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
     facts->now.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
 }
 
+/* What the GPU saves, or would if it had been started, is the program's history. */
+static void note_saved(const gpb_plan *plan, const gpb_facts *facts, const gpb_policy *user)
+{
+    const bool counts = user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts);
+    if (counts && (plan->waits || plan->gpu) && plan->host_s > plan->gpu_s)
+        gpb_history_note(plan->host_s - plan->gpu_s);
+}
+
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts)
 {
     for (bool waited = false;; waited = true) {
@@ -165,8 +173,7 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
         const gpb_plan plan = gpb_decide(call, facts, user);
         /* This call starts a time of forced offloading, so decide again. */
         if (plan.missed_s > 0 && gpb_contention_missed(plan.missed_s, 1 - plan.host_s / plan.gpu_s)) continue;
-        const double saved_s = plan.host_s - plan.gpu_s;
-        if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * saved_s));
+        if (plan.waits) atomic_fetch_add(&credit_ns, (int64_t)(1e9 * (plan.host_s - plan.gpu_s)));
         /* A GPU that was started for an operand on it is not measured yet. That is done as soon as a call
            comes from host memory. */
         const bool unmeasured = plan.gpu && user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts)
@@ -175,8 +182,7 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
         if (plan.tries) gpb_machine_tried(call, facts, plan.gpu);
         if (!plan.gpu || facts->now.start_s == 0 || waited
             || !gpb_ready_await(user->offload == GPB_OFFLOAD_AUTO, plan.wait_s)) {
-            if (saved_s > 0 && (plan.waits || plan.gpu) && !gpb_facts_on_gpu(facts))
-                gpb_history_note(saved_s);
+            note_saved(&plan, facts, user);
             return plan;
         }
     }

@@ -26,12 +26,13 @@
 /* A program that is not known is worth remembering from here on. A start costs several times that. */
 #define WORTH_S 0.02
 #define FIRST_SAVED_S 0.1
+/* A start that seems to lose less beside the host's calls is a prediction's error. */
 #define LEAST_LOST_S 0.01
 /* The end of the program waits no longer for its file. Without a hang it takes less than 1 ms. */
 #define END_S 0.05
 
 static _Atomic double first_sign_s;      /* 0: none yet */
-static atomic_bool unkept;               /* nothing is kept of this process */
+static atomic_bool unkept;               /* this process's run is not kept */
 static _Atomic int64_t lost_ns, total_ns, late_ns, next_ns = (int64_t)(1e9 * FIRST_SAVED_S);
 
 /* What the file said when it was read, once `read_once` is set. */
@@ -83,15 +84,20 @@ static void load(gpb_history_file *kept, const char *path)
     free(text);
 }
 
-/* Reads the file again, because other programs write it, too. If two write at once, one of them is lost. */
-static void save_into(gpb_history_file *kept, const char *path, char *text)
+static void put_run(gpb_history_file *kept)
 {
     const uint64_t program = hash_program();
-    load(kept, path);
     if (!based) base = gpb_history_file_find(kept, program);
     based = true;
     gpb_history_file_put(kept, program, gpb_start_remember(base, 1e-9 * (double)atomic_load(&total_ns),
                                                            1e-9 * (double)atomic_load(&late_ns)));
+}
+
+/* Reads the file again, because other programs write it, too. If two write at once, one of them is lost. */
+static void save_into(gpb_history_file *kept, const char *path, char *text)
+{
+    load(kept, path);
+    if (!atomic_load(&unkept) && (atomic_load(&total_ns) || gpb_history_known().runs)) put_run(kept);
     for (int active = 0; active < 2; active++) {
         if (!atomic_load(&measured[active])) continue;
         kept->start_s[active] = atomic_load(&start_s[active]);
@@ -199,6 +205,7 @@ void gpb_history_started(bool active, double seconds)
     add_to(&start_s[active], seconds);
     add_to(&lost_s[active], max(LEAST_LOST_S, min(lost, seconds)));
     atomic_store(&measured[active], true);
+    begin_to_save();
 }
 
 void gpb_history_note(double saved_s)

@@ -23,7 +23,7 @@ double gpb_history_lost_s(bool active);
 void gpb_history_lose(double seconds);
 /* The GPU was started, and that took so long. */
 void gpb_history_started(bool active, double seconds);
-/* Nothing is kept of this process. It is a forked child, or it uses CUDA itself. Such a program sets
+/* This process's run is not kept. It is a forked child, or it uses CUDA itself. Such a program sets
    CUDA_VISIBLE_DEVICES before its first use, so a start at its first sign of BLAS would come too early; and
    beside a context of its own a start is cheap. */
 void gpb_history_keep_nothing(void);
