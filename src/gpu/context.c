@@ -84,7 +84,10 @@ static bool number_of(CUcontext context, unsigned long long *number, CUresult *r
 #else
 static bool number_of(CUcontext context, unsigned long long *number, CUresult *result)
 {
-    return (void)context, (void)number, *result = CUDA_ERROR_NOT_SUPPORTED, false;
+    (void)context;
+    (void)number;
+    *result = CUDA_ERROR_NOT_SUPPORTED;
+    return false;
 }
 #endif
 

@@ -13,10 +13,23 @@ static const char why[] = "this build of libgpublas has no CUDA";
 
 bool gpb_gpu_start(void) { return false; }
 void gpb_ready_begin(void) { }
-bool gpb_ready_await(bool measured, double most_s) { return (void)measured, (void)most_s, false; }
+bool gpb_ready_await(bool measured, double most_s)
+{
+    (void)measured;
+    (void)most_s;
+    return false;
+}
 bool gpb_ready_is_near(void) { return false; }
-double gpb_ready_left_s(bool active) { return (void)active, 0; }
-double gpb_ready_cost_s(bool active) { return (void)active, 0; }
+double gpb_ready_left_s(bool active)
+{
+    (void)active;
+    return 0;
+}
+double gpb_ready_cost_s(bool active)
+{
+    (void)active;
+    return 0;
+}
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
 void gpb_history_lose(double seconds) { (void)seconds; }

@@ -39,7 +39,7 @@ static void comes_and_goes(void **state)
 }
 
 /* One call on the host, with no other beside it. */
-static bool crowds(int threads, int cores)
+static bool contends(int threads, int cores)
 {
     now += 1000 * MS;
     assert_true(!gpb_contention_is_high() && gpb_contention_workers() == GPB_CONTENTION_ALL_WORKERS);
@@ -49,13 +49,14 @@ static bool crowds(int threads, int cores)
     return gpb_contention_is_high();
 }
 
-static void who_crowds(void **state)
+static void when_contended(void **state)
 {
     (void)state;
-    assert_false(crowds(4, 16) || crowds(10, 16) || crowds(2, 8) || crowds(1, 7) || crowds(64, 192));
-    assert_true(crowds(16, 16) && crowds(11, 16) && crowds(4, 4) && crowds(4, 8) && crowds(1, 1)
-                && crowds(3, 2));
-    assert_true(crowds(0, 16) && crowds(0, 1) && crowds(-1, 16) && crowds(32, 16));
+    assert_false(contends(4, 16) || contends(10, 16) || contends(2, 8) || contends(1, 7)
+                 || contends(64, 192));
+    assert_true(contends(16, 16) && contends(11, 16) && contends(4, 4) && contends(4, 8) && contends(1, 1)
+                && contends(3, 2));
+    assert_true(contends(0, 16) && contends(0, 1) && contends(-1, 16) && contends(32, 16));
 }
 
 /* The limit on workers that may be awake lasts as long as the threads on the other cores spin. So does
@@ -120,8 +121,8 @@ static void attempts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(who_crowds),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(when_contended),
                                         cmocka_unit_test(leave_some), cmocka_unit_test(few_after_many),
                                         cmocka_unit_test(attempts) };
-    return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("contention", tests, NULL, NULL);
 }

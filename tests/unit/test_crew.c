@@ -208,7 +208,7 @@ static void abandoned(void **state)
 }
 
 /* More queues than the crew has places. The last ones are served by their own callers. */
-static void crowd_run(void)
+static void many_queues_run(void)
 {
     enum { CROWD = 70 };
     load *l[CROWD];
@@ -225,10 +225,10 @@ static void crowd_run(void)
     }
 }
 
-static void crowd(void **state)
+static void many_queues(void **state)
 {
     (void)state;
-    in_child("3", crowd_run);
+    in_child("3", many_queues_run);
 }
 
 /* A post wakes sleeping workers, and they wake each other. */
@@ -261,7 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(once_each), cmocka_unit_test(alone),
                                         cmocka_unit_test(full), cmocka_unit_test(producers),
                                         cmocka_unit_test(flooded), cmocka_unit_test(cycles),
-                                        cmocka_unit_test(crowd), cmocka_unit_test(asleep),
+                                        cmocka_unit_test(many_queues), cmocka_unit_test(asleep),
                                         cmocka_unit_test(abandoned) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,8 +74,16 @@ bool gpb_ready_await(bool measured, double most_s)
     return true;
 }
 bool gpb_ready_is_near(void) { return false; }
-double gpb_ready_left_s(bool active) { return (void)active, 0; }
-double gpb_ready_cost_s(bool active) { return (void)active, 0.2; }
+double gpb_ready_left_s(bool active)
+{
+    (void)active;
+    return 0;
+}
+double gpb_ready_cost_s(bool active)
+{
+    (void)active;
+    return 0.2;
+}
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
 void gpb_history_lose(double seconds) { (void)seconds; }

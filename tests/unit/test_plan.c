@@ -294,9 +294,9 @@ static void corrections(void **state)
     assert_false(ask(call, facts, (gpb_policy){ 0 }).gpu);
     facts.learnt.gpu_ratio = 1;
     facts.now.callers = 15;
-    gpb_plan crowd = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
-    assert_true(crowd.gpu_s > 2 * plain.gpu_s && crowd.gpu_s < 16 * plain.gpu_s
-                && crowd.host_s == 2 * plain.host_s);
+    gpb_plan shared = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+    assert_true(shared.gpu_s > 2 * plain.gpu_s && shared.gpu_s < 16 * plain.gpu_s
+                && shared.host_s == 2 * plain.host_s);
     facts.now.host_callers = 3;
     assert_true(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).host_s == 8 * plain.host_s);
 }
