@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks C = alpha A B + beta C in FP64 by random projections (Freivalds). For a group of columns with random
-   signs s, C s must equal alpha A (B s) + beta C s within the sum of the columns' bounds. For a group of one
-   column that is the exact check of each element. Groups grow with the problem, so that a check costs at most
-   about a billion products. In a group of g columns a single wrong element must be about g times as far off
-   to be found. */
+/* Checks C = alpha A B + beta C, more precisely than it was computed, by random projections (Freivalds). For
+   a group of columns with random signs s, C s must equal alpha A (B s) + beta C s within the sum of the
+   columns' bounds. For a group of one column that is the exact check of each element. Groups grow with the
+   problem, so that a check costs at most about a billion products. In a group of g columns a single wrong
+   element must be about g times as far off to be found. verify_sums.h has the sums. */
 #include "src/hub/verify.h"
 
 #include <fcntl.h>
@@ -22,94 +22,46 @@
 #include "src/service/option.h"
 #include "src/service/stats.h"
 
-#define INFINITE __builtin_inf()
 /* Most products of A and B that the groups may cost; up to FIRST each column is a group. */
 enum { PRODUCTS = 1 << 30, FIRST = 1 << 24 };
 
 /* One member, and the columns [j, j + cols) of it that are checked together. */
 typedef struct sight {
     const gpb_call *call;
-    const float *a, *b, *c, *old;
+    const void *a, *b, *c, *old;
     bool coarse;                 /* operands may have been rounded to TF32 */
     int64_t i, j, cols;          /* i: also the row that was found wrong */
-    double found, wanted, bound;
-    double *bs, *babs, *want, *size;      /* B s, |B| 1; alpha A (B s), |A| |B| 1: k and m elements */
+    double error, bound;
+    void *bs, *babs, *want, *size;        /* B s, |B| 1; A (B s), |A| |B| 1: k and m sums */
 } sight;
-
-static double magnitude(double x) { return __builtin_fabs(x); }
 
 static double sign(int64_t j) { return ((uint64_t)j * 0x9e3779b97f4a7c15u >> 40 & 1) ? -1 : 1; }
 
-/* Computes s->want and s->size for rows [from, to). */
-static void project(sight *s, int64_t from, int64_t to)
-{
-    const gpb_call *g = s->call;
-    const bool ta = g->x[GPB_A].trans != 'N', tb = g->x[GPB_B].trans != 'N';
-    for (int64_t p = 0; p < g->k; p++) {
-        s->bs[p] = s->babs[p] = 0;
-        for (int64_t j = s->j; j < s->j + s->cols; j++) {
-            const double x = (double)(tb ? s->b[j + p * g->x[GPB_B].ld] : s->b[p + j * g->x[GPB_B].ld]);
-            s->bs[p] += sign(j - s->j) * x;
-            s->babs[p] += magnitude(x);
-        }
-    }
-    memset(s->want, 0, (size_t)g->m * sizeof *s->want);
-    memset(s->size, 0, (size_t)g->m * sizeof *s->size);
-    for (int64_t p = 0; !ta && p < g->k; p++)
-        for (int64_t i = from; i < to; i++) {
-            const double x = (double)s->a[i + p * g->x[GPB_A].ld];
-            s->want[i] += x * s->bs[p];
-            s->size[i] += magnitude(x) * s->babs[p];
-        }
-    for (int64_t i = from; ta && i < to; i++)
-        for (int64_t p = 0; p < g->k; p++) {
-            const double x = (double)s->a[p + i * g->x[GPB_A].ld];
-            s->want[i] += x * s->bs[p];
-            s->size[i] += magnitude(x) * s->babs[p];
-        }
-}
+#define LETTER s
+#define ELEMENT float
+#include "src/hub/verify_sums.h"
+#define LETTER d
+#define ELEMENT double
+#include "src/hub/verify_sums.h"
+#define LETTER c
+#define ELEMENT float _Complex
+#include "src/hub/verify_sums.h"
+#define LETTER z
+#define ELEMENT double _Complex
+#include "src/hub/verify_sums.h"
 
-/* Whether the sum may be right. Special values are judged as in tests/reference.c; in a group they hide the
-   other elements. */
-static bool agrees(sight *s, double product, double before)
-{
-    const double u = 0x1p-24, peak = product + before,
-                 scale = gpb_call_multiplies(s->call) ? magnitude((double)s->call->alpha) : 0;
-    s->bound = 4 * (((double)s->call->k + 4) * u * product + 2 * u * before)
-               + (s->coarse ? 0x1p-8 * product : 0)
-               + (double)s->cols * ((double)s->call->k + 4) * 0x1p-148 * (1 + scale);
-    if (s->wanted != s->wanted) return s->cols > 1 || s->found != s->found;
-    if (magnitude(s->wanted) == INFINITE) return s->found == s->wanted || s->found != s->found || s->cols > 1;
-    if (s->found != s->found || magnitude(s->found) == INFINITE) return !(peak < FLT_MAX);
-    return magnitude(s->found - s->wanted) <= s->bound || !(peak < FLT_MAX);
-}
+static const struct {
+    size_t bytes;                /* of a sum */
+    bool (*check_rows)(sight *s, int64_t from, int64_t to);
+} checks[GPB_TYPES] = {
+#define TYPE(letter, type, bytes, flops, kind) { SUM_BYTES_##letter, check_rows_##letter },
+#include "dispatch/type.def"
+#undef TYPE
+};
 
-/* Checks columns [s->j, s->j + s->cols), rows [from, to). */
 static bool check_rows(sight *s, int64_t from, int64_t to)
 {
-    const gpb_call *g = s->call;
-    const double alpha = (double)g->alpha, beta = (double)g->beta;
-    const bool multiplies = gpb_call_multiplies(g);
-    if (from >= to) return true;
-    if (multiplies) project(s, from, to);
-    for (int64_t i = from; i < to; i++) {
-        double product = 0, before = 0;
-        s->wanted = s->found = 0;
-        if (multiplies) {
-            s->wanted = alpha * s->want[i];
-            product = magnitude(alpha) * s->size[i];
-        }
-        for (int64_t j = s->j; j < s->j + s->cols; j++) {
-            s->found += sign(j - s->j) * (double)s->c[i + j * g->x[GPB_C].ld];
-            if (!s->old) continue;
-            const double x = beta * (double)s->old[i + j * g->m];
-            s->wanted += sign(j - s->j) * x;
-            before += magnitude(x);
-        }
-        s->i = i;
-        if (!agrees(s, product, before)) return false;
-    }
-    return true;
+    return checks[s->call->type].check_rows(s, from, to);
 }
 
 /* Checks a group of columns. In a triangle, first the rows that all of its columns have, then the rest column
@@ -129,7 +81,7 @@ static bool check_group(sight *s)
 
 static int64_t group_of(const gpb_call *g)
 {
-    const double products = (double)g->m * (double)g->n * (double)g->k;
+    const double products = (double)g->m * (double)g->n * (double)g->k * (gpb_type_of(g->type)->flops / 2);
     const int64_t cols = products <= FIRST ? 1 : (int64_t)(products / PRODUCTS);
     return cols < 1 ? 1 : products > FIRST && cols < 32 ? 32 : cols;
 }
@@ -137,18 +89,20 @@ static int64_t group_of(const gpb_call *g)
 /* True if all members are right, or there is no memory to check them. Else *s says where one is wrong. */
 static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 {
-    double *room = malloc((size_t)(2 * g->k + 2 * g->m + 1) * sizeof *room);
+    const size_t element = gpb_call_element(g), sum = checks[g->type].bytes;
+    const size_t k = (size_t)g->k * sum, m = (size_t)g->m * sum;
+    char *room = malloc(2 * k + 2 * m + sum);
     bool right = true;
     if (!room) return true;
     s->bs = room;
-    s->babs = room + g->k;
-    s->want = room + 2 * g->k;
-    s->size = s->want + g->m;
+    s->babs = room + k;
+    s->want = room + 2 * k;
+    s->size = room + 2 * k + m;
     for (int64_t l = 0; l < g->batch && right; l++) {
         s->a = gpb_call_member(g, GPB_A, l);
         s->b = gpb_call_member(g, GPB_B, l);
         s->c = gpb_call_member(g, GPB_C, l);
-        s->old = verify->old ? verify->old + l * g->m * g->n : NULL;
+        s->old = verify->old ? verify->old + (size_t)(l * g->m * g->n) * element : NULL;
         const int64_t group = group_of(g);
         for (int64_t j = 0; j < g->n && right; j += group) {
             s->j = j;
@@ -162,15 +116,17 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 
 /* Copies between a member's C and a tight copy. Of a triangle only its own part, because the rest may be
    another thread's. */
-static void copy(const gpb_call *g, float *tight, bool back)
+static void copy(const gpb_call *g, char *tight, bool back)
 {
+    const size_t element = gpb_call_element(g);
     for (int64_t l = 0; l < g->batch; l++) {
-        float *c = gpb_call_member(g, GPB_C, l);
+        char *c = gpb_call_member(g, GPB_C, l);
         for (int64_t j = 0; j < g->n; j++) {
             const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
-            float *column = c + j * g->x[GPB_C].ld, *kept = tight + (l * g->n + j) * g->m;
-            memcpy((back ? column : kept) + rows.first, (back ? kept : column) + rows.first,
-                   (size_t)(rows.last - rows.first) * sizeof(float));
+            char *column = c + (size_t)(j * g->x[GPB_C].ld + rows.first) * element;
+            char *kept = tight + (size_t)((l * g->n + j) * g->m + rows.first) * element;
+            memcpy(back ? column : kept, back ? kept : column,
+                   (size_t)(rows.last - rows.first) * element);
         }
     }
 }
@@ -179,7 +135,7 @@ gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 {
     gpb_verify verify = { .wanted = gpb_option_number(GPB_OPTION_VERIFY) && !gpb_facts_on_gpu(facts) };
     if (verify.wanted && call->beta != 0) {
-        verify.old = malloc((size_t)call->m * (size_t)call->n * (size_t)call->batch * sizeof(float));
+        verify.old = malloc((size_t)call->m * (size_t)call->n * (size_t)call->batch * gpb_call_element(call));
         verify.wanted = verify.old != NULL;
         if (verify.wanted) copy(call, verify.old, false);
         else gpb_log_debug("GPUBLAS_VERIFY: no memory for a copy of C; this call is not checked");
@@ -187,10 +143,10 @@ gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
     return verify;
 }
 
-static void write_matrix(int file, const float *at, int64_t rows, int64_t cols, int64_t ld)
+static void write_matrix(int file, const char *at, int64_t rows, int64_t cols, int64_t ld, size_t element)
 {
     for (int64_t j = 0; j < cols; j++)
-        if (write(file, at + j * ld, (size_t)rows * sizeof(float)) < 0) return;
+        if (write(file, at + (size_t)(j * ld) * element, (size_t)rows * element) < 0) return;
 }
 
 /* Writes a header line, then the wrong member's A, B, C before the call (if beta is not 0) and C, column by
@@ -200,6 +156,8 @@ static void dump(const sight *s)
     enum { MOST = 4 };
     static atomic_int dumps;
     const gpb_call *g = s->call;
+    const size_t element = gpb_call_element(g);
+    const double alpha[] = GPB_SCALAR_PARTS(g->alpha), beta[] = GPB_SCALAR_PARTS(g->beta);
     const char *folder = gpb_option_text(GPB_OPTION_VERIFY_DUMP);
     char path[1024];
     if (!folder || getauxval(AT_SECURE) || atomic_fetch_add(&dumps, 1) >= MOST) return;
@@ -212,15 +170,18 @@ static void dump(const sight *s)
         return;
     }
     dprintf(file,
-        "gpublas-dump uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a wrong=%lld,%lld\n",
-        g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m, (long long)g->n,
-        (long long)g->k, (double)g->alpha, (double)g->beta, (long long)s->i, (long long)s->j);
+        "gpublas-dump type=%c uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a "
+        "wrong=%lld,%lld alpha_imaginary=%a beta_imaginary=%a\n",
+        gpb_type_of(g->type)->letter, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m,
+        (long long)g->n, (long long)g->k, alpha[0], beta[0], (long long)s->i, (long long)s->j, alpha[1],
+        beta[1]);
     if (gpb_call_multiplies(g)) {
-        write_matrix(file, s->a, gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A), g->x[GPB_A].ld);
-        write_matrix(file, s->b, gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B), g->x[GPB_B].ld);
+        write_matrix(file, s->a, gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A), g->x[GPB_A].ld, element);
+        write_matrix(file, s->b, gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B), g->x[GPB_B].ld,
+                     element);
     }
-    if (s->old) write_matrix(file, s->old, g->m, g->n, g->m);
-    write_matrix(file, s->c, g->m, g->n, g->x[GPB_C].ld);
+    if (s->old) write_matrix(file, s->old, g->m, g->n, g->m, element);
+    write_matrix(file, s->c, g->m, g->n, g->x[GPB_C].ld, element);
     close(file);
     gpb_log_warn("GPUBLAS_VERIFY_DUMP: the operands are saved in %s", path);
 }
@@ -239,7 +200,7 @@ bool gpb_verify_end(gpb_verify *verify, const gpb_call *call, const gpb_facts *f
                      "the host's result replaces it",
                      call->symbol, (long long)call->m, (long long)call->n, (long long)call->k,
                      out->kernel ? out->kernel->name : "-", (long long)s.i, (long long)s.j,
-                     magnitude(s.found - s.wanted), s.bound);
+                     s.error, s.bound);
         dump(&s);
         gpb_stats_add(&(gpublas_stats_t){ .wrong_calls = 1 });
         if (verify->old) copy(call, verify->old, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUBLAS_VERIFY: each call that a GPU computed is checked on the host in FP64. If it is wrong, the host's
-   result replaces it. */
+/* GPUBLAS_VERIFY: each call that a GPU computed is checked on the host, more precisely than it was computed.
+   If it is wrong, the host's result replaces it. */
 #ifndef GPB_VERIFY_H
 #define GPB_VERIFY_H
 
@@ -9,7 +9,7 @@
 /* The state before the call that the check needs. All zero: no check. */
 typedef struct gpb_verify {
     bool wanted;
-    float *old;                  /* C before the call, one member after another without padding; NULL if beta
+    char *old;                   /* C before the call, one member after another without padding; NULL if beta
                                     is 0 */
 } gpb_verify;
 

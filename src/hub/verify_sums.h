@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The check of some rows and columns for one element type: the body of four. verify.c includes it once for
+   each type, with LETTER and ELEMENT defined. Complex numbers are judged part by part, because a large real
+   part must not hide errors of a small imaginary one.
+   Sums of floats are formed in double. Sums of doubles are formed in long double, whose rounding errors are
+   at most 2^-11 of the bound (x86 has 64 bits; others have more) and whose range is wider, so that they never
+   overflow first. A pair of doubles would need fma() of libm, which the library does not link. */
+#define REAL __typeof__(__real__(ELEMENT)0)
+#define SUM __typeof__(_Generic((REAL)0, float: 0.0, double: 0.0L))
+#define PARTS ((int)(sizeof(ELEMENT) / sizeof(REAL)))
+#define PASTE(x, letter) x##_##letter
+#define NAME_(x, letter) PASTE(x, letter)
+#define NAME(x) NAME_(x, LETTER)
+#define SINGLE (sizeof(REAL) == sizeof(float))
+
+static inline SUM NAME(magnitude)(SUM x)
+{
+    return SINGLE ? (SUM)__builtin_fabs((double)x) : (SUM)__builtin_fabsl((long double)x);
+}
+
+/* Computes s->bs and s->babs. */
+static void NAME(project_b)(const sight *s)
+{
+    const gpb_matrix *b = &s->call->x[GPB_B];
+    const bool transposed = gpb_matrix_transposed(b), conj = (b->trans == 'C') != b->conj;
+    const REAL *at = s->b;
+    SUM *bs = s->bs, *babs = s->babs;
+    for (int64_t p = 0; p < s->call->k; p++)
+        for (int part = 0; part < PARTS; part++) {
+            SUM sum = 0, size = 0;
+            for (int64_t j = s->j; j < s->j + s->cols; j++) {
+                const SUM x = (SUM)at[(transposed ? j + p * b->ld : p + j * b->ld) * PARTS + part];
+                sum += (SUM)sign(j - s->j) * x;
+                size += NAME(magnitude)(x);
+            }
+            bs[p * PARTS + part] = conj && part ? -sum : sum;
+            babs[p * PARTS + part] = size;
+        }
+}
+
+/* Adds an element of A (or alpha) times one of B s to *want, and the absolute values to *size. */
+static inline void NAME(add)(SUM *want, SUM *size, SUM re, SUM im, const SUM *bs, const SUM *babs)
+{
+    want[0] += re * bs[0];
+    size[0] += NAME(magnitude)(re) * babs[0];
+    if (PARTS == 1) return;
+    want[0] -= im * bs[PARTS - 1];
+    size[0] += NAME(magnitude)(im) * babs[PARTS - 1];
+    want[PARTS - 1] += re * bs[PARTS - 1] + im * bs[0];
+    size[PARTS - 1] += NAME(magnitude)(re) * babs[PARTS - 1] + NAME(magnitude)(im) * babs[0];
+}
+
+/* Adds op(A)(i, p) (B s)(p). */
+static inline void NAME(add_a)(const sight *s, int64_t i, int64_t p, bool transposed, bool conj)
+{
+    const int64_t ld = s->call->x[GPB_A].ld;
+    const REAL *x = (const REAL *)s->a + (transposed ? p + i * ld : i + p * ld) * PARTS;
+    const SUM re = (SUM)x[0], im = (SUM)x[PARTS - 1];
+    NAME(add)((SUM *)s->want + i * PARTS, (SUM *)s->size + i * PARTS, re, conj ? -im : im,
+              (SUM *)s->bs + p * PARTS, (SUM *)s->babs + p * PARTS);
+}
+
+/* Computes s->want and s->size for rows [from, to). */
+static void NAME(project)(const sight *s, int64_t from, int64_t to)
+{
+    const gpb_matrix *a = &s->call->x[GPB_A];
+    const int64_t k = s->call->k;
+    const size_t bytes = (size_t)s->call->m * PARTS * sizeof(SUM);
+    const bool conj = (a->trans == 'C') != a->conj;
+    NAME(project_b)(s);
+    memset(s->want, 0, bytes);
+    memset(s->size, 0, bytes);
+    if (gpb_matrix_transposed(a))
+        for (int64_t i = from; i < to; i++)
+            for (int64_t p = 0; p < k; p++) NAME(add_a)(s, i, p, true, conj);
+    else
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t i = from; i < to; i++) NAME(add_a)(s, i, p, false, conj);
+}
+
+/* Whether the sum may be right. Special values are judged as in tests/reference.c; in a group they hide the
+   other elements. */
+static bool NAME(agrees)(sight *s, SUM found, SUM wanted, SUM product, SUM before)
+{
+    const SUM u = SINGLE ? 0x1p-24L : 0x1p-53L, tiny = SINGLE ? 0x1p-148L : 0x1p-1073L;
+    const SUM largest = SINGLE ? (SUM)FLT_MAX : (SUM)DBL_MAX, infinite = (SUM)__builtin_inf();
+    const SUM steps = (SUM)PARTS * (SUM)s->call->k + 4;
+    const double alpha[] = GPB_SCALAR_PARTS(s->call->alpha);
+    const SUM scale = gpb_call_multiplies(s->call)
+                      ? NAME(magnitude)((SUM)alpha[0]) + NAME(magnitude)((SUM)alpha[1]) : 0;
+    const SUM bound = 4 * (steps * u * product + (PARTS + 1) * u * before)
+                      + (s->coarse && SINGLE ? (SUM)0x1p-8 * product : 0)
+                      + (SUM)s->cols * steps * tiny * (1 + scale);
+    const bool may_overflow = !(product + before < largest), grouped = s->cols > 1;
+    s->error = (double)NAME(magnitude)(found - wanted);
+    s->bound = (double)bound;
+    if (wanted != wanted) return grouped || found != found;
+    if (NAME(magnitude)(wanted) == infinite) return found == wanted || found != found || grouped;
+    if (found != found || NAME(magnitude)(found) == infinite) return may_overflow;
+    return NAME(magnitude)(found - wanted) <= bound || may_overflow;
+}
+
+/* Checks one row of columns [s->j, s->j + s->cols). */
+static bool NAME(check_row)(sight *s, int64_t i)
+{
+    const gpb_call *g = s->call;
+    const double alpha[] = GPB_SCALAR_PARTS(g->alpha), beta[] = GPB_SCALAR_PARTS(g->beta);
+    SUM found[PARTS], wanted[PARTS], product[PARTS], before[PARTS];
+    for (int part = 0; part < PARTS; part++) found[part] = wanted[part] = product[part] = before[part] = 0;
+    if (gpb_call_multiplies(g))
+        NAME(add)(wanted, product, (SUM)alpha[0], (SUM)alpha[1], (SUM *)s->want + i * PARTS,
+                  (SUM *)s->size + i * PARTS);
+    for (int64_t j = s->j; j < s->j + s->cols; j++) {
+        const REAL *c = (const REAL *)s->c + (i + j * g->x[GPB_C].ld) * PARTS;
+        const SUM side = (SUM)sign(j - s->j);
+        for (int part = 0; part < PARTS; part++) found[part] += side * (SUM)c[part];
+        if (!s->old) continue;
+        const REAL *x = (const REAL *)s->old + (i + j * g->m) * PARTS;
+        const SUM old[] = { (SUM)x[0], (SUM)x[PARTS - 1] };
+        const SUM size[] = { NAME(magnitude)(old[0]), NAME(magnitude)(old[1]) };
+        NAME(add)(wanted, before, side * (SUM)beta[0], side * (SUM)beta[1], old, size);
+    }
+    s->i = i;
+    for (int part = 0; part < PARTS; part++)
+        if (!NAME(agrees)(s, found[part], wanted[part], product[part], before[part])) return false;
+    return true;
+}
+
+/* Checks columns [s->j, s->j + s->cols), rows [from, to). */
+static bool NAME(check_rows)(sight *s, int64_t from, int64_t to)
+{
+    if (from >= to) return true;
+    if (gpb_call_multiplies(s->call)) NAME(project)(s, from, to);
+    for (int64_t i = from; i < to; i++)
+        if (!NAME(check_row)(s, i)) return false;
+    return true;
+}
+
+enum { NAME(SUM_BYTES) = PARTS * sizeof(SUM) };
+
+#undef SINGLE
+#undef NAME
+#undef NAME_
+#undef PASTE
+#undef PARTS
+#undef SUM
+#undef REAL
+#undef ELEMENT
+#undef LETTER

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* GPUBLAS_VERIFY's check finds right products right and wrong ones wrong, in all four types: each element by
+   itself, and groups of columns. A wrong C is put back before the host computes it, and its operands can be
+   saved. The library itself offloads only s so far, so verify.c is called here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "src/hub/verify.c"
+
+enum { M = 9, N = 7, K = 40, LD = 44, MOST = LD * LD * 16 };
+
+static _Alignas(16) char a[MOST], b[MOST], c[MOST], before[MOST], seen[MOST];
+static int repairs;
+
+bool gpb_repair(const gpb_job *job)
+{
+    (void)job;
+    repairs++;
+    memcpy(seen, c, sizeof c);
+    return true;
+}
+
+static bool is_real(enum gpb_type type) { return gpb_type_of(type)->kind == GPB_TYPE_REAL; }
+static bool is_single(enum gpb_type type) { return type == GPB_TYPE_s || type == GPB_TYPE_c; }
+
+/* ---- a product in the type's own arithmetic */
+
+#define CONJUGATE(x, is) ((is) ? ~(x) : (x))
+#define TYPE(letter, type, bytes, flops, kind)                                                              \
+    static type operand_##letter(const gpb_matrix *of, int64_t row, int64_t col)                            \
+    {                                                                                                       \
+        const bool across = of->trans != 'N';                                                               \
+        const int64_t at = across ? col + row * of->ld : row + col * of->ld;                                \
+        const double _Complex x = (double _Complex)((const type *)of->base)[at];                            \
+        return (type)CONJUGATE(x, of->trans == 'C');                                                        \
+    }                                                                                                       \
+    static void multiply_##letter(const gpb_call *g)                                                        \
+    {                                                                                                       \
+        for (int64_t j = 0; j < g->n; j++) {                                                                \
+            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);                  \
+            for (int64_t i = rows.first; i < rows.last; i++) {                                              \
+                type sum = 0, *at = (type *)(void *)c + i + j * LD;                                         \
+                for (int64_t p = 0; p < g->k; p++)                                                          \
+                    sum += operand_##letter(&g->x[GPB_A], i, p) * operand_##letter(&g->x[GPB_B], p, j);     \
+                *at = (type)g->alpha * sum + (g->beta == 0 ? 0 : (type)g->beta * *at);                      \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+#include "dispatch/type.def"
+#undef TYPE
+
+static void multiply(const gpb_call *g)
+{
+    switch (g->type) {
+#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: multiply_##letter(g); break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+}
+
+static void write_part(enum gpb_type type, void *at, int64_t which, double x)
+{
+    if (is_single(type)) ((float *)at)[which] = (float)x;
+    else ((double *)at)[which] = x;
+}
+
+static double read_part(enum gpb_type type, const void *at, int64_t which)
+{
+    return is_single(type) ? (double)((const float *)at)[which] : ((const double *)at)[which];
+}
+
+static void fill(enum gpb_type type, void *at)
+{
+    static uint64_t state = 1;
+    for (int64_t x = 0; x < LD * LD * (is_real(type) ? 1 : 2); x++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        write_part(type, at, x, (double)(int64_t)state * 0x1p-63);
+    }
+}
+
+static gpb_call call_of(enum gpb_type type, char transa, char transb, char uplo, bool adds)
+{
+    const double _Complex i = is_real(type) ? 0 : __builtin_complex(0.0, 1.0);
+    gpb_call g = { .symbol = "gemm", .type = type, .m = uplo == 'G' ? M : N, .n = N, .k = K, .batch = 1,
+                   .alpha = 1.5 + 0.25 * i, .beta = adds ? 0.75 - 0.5 * i : 0,
+                   .x = { { .base = a, .ld = LD, .trans = transa }, { .base = b, .ld = LD, .trans = transb },
+                          { .base = c, .ld = LD, .trans = 'N', .uplo = uplo } } };
+    fill(type, a);
+    fill(type, b);
+    fill(type, c);
+    memcpy(before, c, sizeof c);
+    return g;
+}
+
+static gpb_verify verify_of(const gpb_call *g)
+{
+    gpb_verify verify = { .wanted = true };
+    if (g->beta != 0) {
+        verify.old = malloc((size_t)(g->m * g->n) * gpb_call_element(g));
+        assert_non_null(verify.old);
+        copy(g, verify.old, false);
+    }
+    return verify;
+}
+
+/* Far above the bound of one element here, and far below what a wrong element is off by. */
+static double fault_of(const gpb_call *g) { return 4096 * K * (is_single(g->type) ? 0x1p-24 : 0x1p-53); }
+
+/* Every element and each of its parts must be seen to be wrong, and only if it is. */
+static void judges(const gpb_call *g)
+{
+    const int parts = is_real(g->type) ? 1 : 2;
+    gpb_verify verify = verify_of(g);
+    sight s = { .call = g };
+    multiply(g);
+    assert_true(is_right(&verify, g, &s));
+    for (int64_t j = 0; j < g->n; j++) {
+        const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
+        for (int64_t x = (rows.first + j * LD) * parts; x < (rows.last + j * LD) * parts; x++) {
+            const double right = read_part(g->type, c, x);
+            write_part(g->type, c, x, right + fault_of(g));
+            assert_false(is_right(&verify, g, &s));
+            assert_int_equal(s.i + s.j * LD, x / parts);
+            assert_true(s.error > s.bound && s.error < 2 * fault_of(g));
+            write_part(g->type, c, x, right);
+        }
+    }
+    free(verify.old);
+}
+
+static void every_form(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int form = 0; form < 54; form++) {
+            const gpb_call g = call_of(type, "NTC"[form % 3], "NTC"[form / 3 % 3], "GUL"[form / 9 % 3],
+                                       form / 27);
+            judges(&g);
+        }
+}
+
+/* A group's sum is off by as much as its wrong element. */
+static void groups(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        const gpb_call g = call_of(type, 'N', 'C', 'G', true);
+        const int64_t last = 5 + 6 * LD, which = is_real(type) ? last : 2 * last + 1;
+        gpb_verify verify = verify_of(&g);
+        sight s = { .call = &g, .a = a, .b = b, .c = c, .old = verify.old, .cols = N };
+        _Alignas(16) char room[4][K * 32];
+        s.bs = room[0];
+        s.babs = room[1];
+        s.want = room[2];
+        s.size = room[3];
+        multiply(&g);
+        assert_true(check_group(&s));
+        write_part(type, c, which, read_part(type, c, which) + fault_of(&g));
+        assert_false(check_group(&s));
+        assert_int_equal(s.i, 5);
+        free(verify.old);
+    }
+}
+
+/* TF32 rounds singles only. */
+static void coarse(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        const gpb_call g = call_of(type, 'N', 'N', 'G', false);
+        gpb_verify verify = verify_of(&g);
+        sight s = { .call = &g, .coarse = true };
+        multiply(&g);
+        write_part(type, c, 0, read_part(type, c, 0) + 0x1p-10);
+        assert_int_equal(is_right(&verify, &g, &s), is_single(type));
+    }
+}
+
+/* A NaN or an infinity may be neither lost nor invented, except where the type overflows. */
+static void special_values(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        const double odd[] = { __builtin_nan(""), __builtin_inf() };
+        for (int which = 0; which < 2; which++) {
+            gpb_call g = call_of(type, 'N', 'N', 'G', false);
+            gpb_verify verify = verify_of(&g);
+            sight s = { .call = &g };
+            multiply(&g);
+            write_part(type, a, 0, odd[which]);
+            assert_false(is_right(&verify, &g, &s));
+            multiply(&g);
+            assert_true(is_right(&verify, &g, &s));
+            fill(type, a);
+            assert_false(is_right(&verify, &g, &s));
+            g.alpha = is_single(type) ? 0x1p127 : 0x1p1023;
+            for (int64_t x = 0; x < LD * 2; x++) write_part(type, c, x, odd[which]);
+            g.n = 1;
+            fill(type, a);
+            for (int64_t x = 0; x < K; x++) write_part(type, b, is_real(type) ? x : 2 * x, 1);
+            assert_true(is_right(&verify, &g, &s));
+        }
+    }
+}
+
+/* From begin to end. Of C, only the call's own part comes back. */
+static void puts_back_and_dumps(void **state)
+{
+    (void)state;
+    const char *folder = getenv("GPUBLAS_VERIFY_DUMP");
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        const gpb_call g = call_of(type, 'N', 'T', 'L', true);
+        const gpb_facts facts = { 0 };
+        const gpb_outcome out = { .done = true };
+        char path[256], header[256];
+        struct stat file;
+        gpb_verify verify = gpb_verify_begin(&g, &facts);
+        assert_non_null(verify.old);
+        multiply(&g);
+        write_part(type, c, 0, 1000);
+        repairs = 0;
+        assert_false(gpb_verify_end(&verify, &g, &facts, &out));
+        assert_int_equal(repairs, 1);
+        assert_memory_equal(seen, before, sizeof c);
+        snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), (int)type + 1);
+        FILE *dumped = fopen(path, "r");
+        assert_non_null(dumped);
+        assert_non_null(fgets(header, sizeof header, dumped));
+        fclose(dumped);
+        const char head[] = { 't', 'y', 'p', 'e', '=', gpb_type_of(type)->letter, ' ', 0 };
+        assert_non_null(strstr(header, head));
+        assert_int_equal(stat(path, &file), 0);
+        assert_int_equal((size_t)file.st_size - strlen(header),
+                         (size_t)(N * K + N * K + N * N + N * N) * gpb_type_bytes(type));
+        unlink(path);
+    }
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/test_verify.XXXXXX";
+    if (!mkdtemp(folder)) return 1;
+    setenv("GPUBLAS_VERIFY", "1", 1);
+    setenv("GPUBLAS_VERIFY_DUMP", folder, 1);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_form), cmocka_unit_test(groups),
+                                        cmocka_unit_test(coarse), cmocka_unit_test(special_values),
+                                        cmocka_unit_test(puts_back_and_dumps) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    rmdir(folder);
+    return failed;
+}
