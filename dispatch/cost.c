@@ -44,7 +44,8 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
     double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5;
     double edge = cube_root(m * n * k), flops = gpb_type_of(call->type)->flops * m * n * k * triangle * batch;
     double bytes = (double)gpb_call_element(call) * (m * k + k * n + 2 * m * n * triangle) * batch;
-    double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * facts->host.core_gflops * 1e9) : 0;
+    const double gflops = gpb_facts_core_gflops(facts, call->type);
+    double compute = k > 0 ? flops * (edge + 20 * cores) / (edge * cores * gflops * 1e9) : 0;
     const double near = min(bytes, CACHED), far = bytes - near;
     return 1e-6 + max(compute, 1e-9 * (near / min(40 * cores, 120) + far / min(10 * cores, 63)));
 }

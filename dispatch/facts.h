@@ -37,7 +37,7 @@ typedef struct gpb_link {
 
 typedef struct gpb_host {
     int cores;                   /* that the host BLAS uses */
-    double core_gflops;          /* its SGEMM rate on one core */
+    double core_gflops;          /* its SGEMM rate on one core; gpb_facts_core_gflops has other types */
 } gpb_host;
 
 /* Measured / modelled seconds of calls like this one; 1: as modelled. */
@@ -99,6 +99,13 @@ static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
 {
     return gpb_facts_c_on_gpu(facts) || gpb_facts_unreachable(facts, GPB_A)
            || gpb_facts_unreachable(facts, GPB_B);
+}
+
+/* The GEMM rate of one core in that type. A vector register holds twice as many floats as doubles, and
+   complex products are made of real ones (type.def counts their operations). */
+static inline double gpb_facts_core_gflops(const gpb_facts *facts, enum gpb_type type)
+{
+    return facts->host.core_gflops * (double)sizeof(float) / (double)gpb_type_part_bytes(type);
 }
 
 static inline bool gpb_facts_managed(const gpb_facts *facts)

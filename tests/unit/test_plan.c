@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dispatch/cost.h"
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "dispatch/panels.h"
@@ -299,6 +300,19 @@ static void corrections(void **state)
                 && shared.host_s == 2 * plain.host_s);
     facts.now.host_callers = 3;
     assert_true(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).host_s == 8 * plain.host_s);
+}
+
+/* A core does half as many operations a second in double as in single. A complex multiply-add is four of a
+   real one, at the rate of its real type. */
+static void host_of_each_type(void **state)
+{
+    (void)state;
+    const gpb_facts *facts = &cards[0].facts;
+    const double times[GPB_TYPES] = { 1, 2, 4, 8 };
+    gpb_call call = gemm(4096, 4096, 4096);
+    const double single = gpb_cost_host(&call, facts) - 1e-6;
+    for (call.type = 0; call.type < GPB_TYPES; call.type++)
+        assert_true(fabs((gpb_cost_host(&call, facts) - 1e-6) / single - times[call.type]) < 1e-9);
 }
 
 /* Calls rejected by their sizes alone would never be faster on the GPU. */
@@ -702,6 +716,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(order_of_the_rules),
         cmocka_unit_test(start_must_pay),
         cmocka_unit_test(corrections),
+        cmocka_unit_test(host_of_each_type),
         cmocka_unit_test(too_few),
         cmocka_unit_test(modes),
         cmocka_unit_test(parts_of_k),
