@@ -99,9 +99,9 @@ static void measure_core(const link *l)
 
 /* ---- calls */
 
-static gpb_call square(int64_t n, const void *a, const void *b, void *c)
+static gpb_call square(enum gpb_type type, int64_t n, const void *a, const void *b, void *c)
 {
-    return (gpb_call){ .symbol = "calibration", .width = 64, .type = GPB_TYPE_s,
+    return (gpb_call){ .symbol = "calibration", .width = 64, .type = type,
                        .m = n, .n = n, .k = n, .alpha = 1, .batch = 1,
                        .x = { { .base = a, .ld = n, .trans = 'N' }, { .base = b, .ld = n, .trans = 'N' },
                               { .base = c, .ld = n, .trans = 'N', .uplo = 'G' } } };
@@ -146,7 +146,7 @@ static double learn(const gpb_call *call, bool there)
 static void measure_launch(void)
 {
     float a[SMALL * SMALL] = { 1 }, b[SMALL * SMALL] = { 1 }, c[SMALL * SMALL];
-    const gpb_call call = square(SMALL, a, b, c);
+    const gpb_call call = square(GPB_TYPE_s, SMALL, a, b, c);
     gpb_facts facts;
     gpb_plan plan;
     double best = 1;
@@ -160,17 +160,17 @@ static void measure_launch(void)
 }
 
 /* Kernels, with operands in device memory: small sizes, and one that is large enough for the tensor cores.
-   Bytes of 0x3c are floats of 0.0115. */
-static double learn_kernels(const gpb_driver *driver, CUstream stream)
+   Bytes of 0x3c are floats of 0.0115 and doubles of 1.5e-18. */
+static double learn_kernels(const gpb_driver *driver, CUstream stream, enum gpb_type type)
 {
     CUdeviceptr memory = 0;
-    const size_t bytes = (size_t)LARGEST * LARGEST * sizeof(float);
+    const size_t bytes = (size_t)LARGEST * LARGEST * gpb_type_bytes(type);
     if (driver->cuMemAlloc(&memory, 3 * bytes)) return -1;
     CUresult failure = driver->cuMemsetD8Async(memory, 0x3c, 3 * bytes, stream);
     if (!failure) failure = driver->cuStreamSynchronize(stream);
     double seconds = failure ? -1 : 0;
     for (int64_t n = 256; n <= LARGEST && seconds >= 0 && seconds < TOO_SLOW_S; n *= 2) {
-        const gpb_call call = square(n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
+        const gpb_call call = square(type, n, (void *)(uintptr_t)memory, (void *)(uintptr_t)(memory + bytes),
                                      (void *)(uintptr_t)(memory + 2 * bytes));
         seconds = learn(&call, true);
     }
@@ -179,13 +179,15 @@ static double learn_kernels(const gpb_driver *driver, CUstream stream)
 }
 
 /* A call from host memory, which has all that most calls have: copies up, kernels, copies down. */
-static void learn_whole(void)
+static void learn_whole(enum gpb_type type)
 {
     enum { N = 512 };
-    float *memory = malloc((size_t)3 * N * N * sizeof(float));
+    const size_t element = gpb_type_bytes(type), bytes = N * N * element;
+    const gpb_element one = gpb_element_of(type, 1);
+    char *memory = malloc(3 * bytes);
     if (!memory) return;
-    for (int i = 0; i < 3 * N * N; i++) memory[i] = 1;
-    const gpb_call call = square(N, memory, memory + N * N, memory + 2 * N * N);
+    for (size_t at = 0; at < 3 * bytes; at += element) memcpy(memory + at, &one, element);
+    const gpb_call call = square(type, N, memory, memory + bytes, memory + 2 * bytes);
     learn(&call, false);
     free(memory);
 }
@@ -200,9 +202,9 @@ static void measure(gpb_device *device)
         measure_core(&l);
     }
     measure_launch();
-    const double seconds = l.up ? learn_kernels(driver, l.up) : -1;
+    const double seconds = l.up ? learn_kernels(driver, l.up, GPB_TYPE_s) : -1;
     close_link(driver, &l);
-    if (seconds >= 0 && seconds < TOO_SLOW_S) learn_whole();
+    if (seconds >= 0 && seconds < TOO_SLOW_S) learn_whole(GPB_TYPE_s);
     gpb_context_exit();
 }
 
@@ -214,7 +216,7 @@ bool gpb_calibrate(void)
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gpb_driver_capture_mode(&mode);
     const bool loaded = gpb_saved_load();
-    if (loaded) learn_whole();
+    if (loaded) learn_whole(GPB_TYPE_s);
     else measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
