@@ -17,18 +17,31 @@
 /* Other steps and distances (256 to 1024, 512 to 4096) are within 5 % of these. */
 enum { STEP = 512, AHEAD = 4096, LINE = 64, BLOCK = 16384 };
 
-/* A program's floats may lie at any address, so gcc must not peel a loop up to an alignment that never
-   comes. */
-typedef float loose_float __attribute__((aligned(1), may_alias));
+/* A program's numbers may lie at any address, so gcc must not peel a loop up to an alignment that never
+   comes. The product and the sum are rounded one after the other (the build has -ffp-contract=off), as in a
+   kernel's epilogue of two steps. */
+#define TYPE(letter, type, bytes, flops, kind)                                                              \
+    typedef type loose_##letter __attribute__((aligned(1), may_alias));                                     \
+    static void add_##letter(const loose_##letter *restrict from, loose_##letter *restrict to, int64_t count,\
+                             type beta)                                                                     \
+    {                                                                                                       \
+        if (beta == 1)                                                                                      \
+            for (int64_t i = 0; i < count; i++) to[i] = from[i] + to[i];                                    \
+        else                                                                                                \
+            for (int64_t i = 0; i < count; i++) to[i] = from[i] + beta * to[i];                             \
+    }
+#include "dispatch/type.def"
+#undef TYPE
 
-/* The product and the sum are rounded one after the other (the build has -ffp-contract=off), as in a kernel's
-   epilogue of two steps. */
-static void add(const loose_float *restrict from, loose_float *restrict to, int64_t count, float beta)
+static void add(const gpb_copy2d_job *r, const void *from, void *to, int64_t count)
 {
-    if (beta == 1)
-        for (int64_t i = 0; i < count; i++) to[i] = from[i] + to[i];
-    else
-        for (int64_t i = 0; i < count; i++) to[i] = from[i] + beta * to[i];
+    switch (r->type) {
+#define TYPE(letter, type, bytes, flops, kind) \
+    case GPB_TYPE_##letter: add_##letter(from, to, count, (type)r->beta); break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: break;
+    }
 }
 
 /* memcpy with streaming stores: whole cache lines of the target are neither read first nor kept in the
@@ -98,7 +111,7 @@ static void run(const gpb_copy2d_job *r, int64_t step, const place *p)
     const char *from = r->from + (size_t)(p->col * r->ld_from + first) * r->element;
     char *to = r->to + (size_t)(p->col * r->ld_to + first) * r->element;
     const size_t bytes = (size_t)(last - first) * r->element;
-    if (r->adds) add((const void *)from, (void *)to, last - first, r->beta);
+    if (r->adds) add(r, from, to, last - first);
     else if (r->target == GPB_STORE_STREAMING) copy_streaming(from, to, bytes);
     else if (r->target == GPB_STORE_DEMOTED) copy_demoted(from, to, bytes);
     else memcpy(to, from, bytes);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/type.h"
+
 /* How the target is stored to.
    - CACHED: a ring, which stays in cache.
    - DEMOTED: a ring, pushed to the last-level cache at once, for the copy engines. It takes twice the time.
@@ -27,9 +29,10 @@ typedef struct gpb_copy2d_job {
     int64_t row0, col0;                      /* position of the rectangle's first element in the whole
                                                 matrix */
     enum gpb_store_hint target;
-    bool adds;                               /* floats (element == 4), beta != 0: to = from + beta * to
-                                                instead of to = from; PREFETCHED */
-    float beta;
+    bool adds;                               /* beta != 0: to = from + beta * to instead of to = from;
+                                                PREFETCHED */
+    enum gpb_type type;                      /* of the elements, if it adds */
+    gpb_scalar beta;
 } gpb_copy2d_job;
 
 /* `from` and `to` must not overlap, and need no alignment. The gaps between columns are neither read nor

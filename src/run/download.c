@@ -47,7 +47,7 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
                                 .rows = t->rows, .cols = cols, .ld_from = t->rows,
                                 .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo,
                                 .row0 = t->i, .col0 = t->j + w->col, .adds = r->call->beta != 0,
-                                .beta = (float)r->call->beta } };
+                                .type = r->call->type, .beta = r->call->beta } };
     load.copy.target = f->run.plan->past_caches ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
     load.direct = gpb_download_direct(r);
     load.opens = w->member == 0 && w->col == 0;

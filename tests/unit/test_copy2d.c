@@ -43,7 +43,7 @@ static void expect(const gpb_copy2d_job *r, char *to)
             memcpy(&a, source, sizeof a);
             memcpy(&b, target, sizeof b);
             /* Volatile, so that each is rounded to a float. */
-            volatile float scaled = r->beta * b, sum = a + scaled;
+            volatile float scaled = (float)r->beta * b, sum = a + scaled;
             memcpy(target, (const float *)&sum, sizeof b);
         }
 }
@@ -155,9 +155,31 @@ static void two_roundings(void **state)
     assert_true(to == 0x1p-11f);
 }
 
+/* Small whole numbers, so that each type's answer is exact. */
+static void adds_each_type(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        const bool complex = gpb_type_of(type)->kind == GPB_TYPE_COMPLEX;
+        const gpb_scalar i = complex ? __builtin_complex(0.0, 1.0) : 0;
+        const gpb_element from[] = { gpb_element_of(type, 3 - 5 * i), gpb_element_of(type, -7 + 2 * i) };
+        const gpb_element wanted[] = { gpb_element_of(type, (3 - 5 * i) + (2 + 3 * i) * (11 + 4 * i)),
+                                       gpb_element_of(type, (-7 + 2 * i) + (2 + 3 * i) * (6 - i)) };
+        gpb_element to[] = { gpb_element_of(type, 11 + 4 * i), gpb_element_of(type, 6 - i) };
+        for (int at = 0; at < 2; at++) {
+            gpb_copy2d(&(gpb_copy2d_job){ .from = (const char *)&from[at], .to = (char *)&to[at], .rows = 1,
+                                          .cols = 1, .ld_from = 1, .ld_to = 1, .uplo = 'G', .adds = true,
+                                          .element = gpb_type_bytes(type), .type = type,
+                                          .beta = 2 + 3 * i });
+            assert_memory_equal(&to[at], &wanted[at], gpb_type_bytes(type));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(copies), cmocka_unit_test(adds),
+                                        cmocka_unit_test(adds_each_type),
                                         cmocka_unit_test(long_runs), cmocka_unit_test(two_roundings) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
