@@ -51,6 +51,14 @@ static void pop(void)
 
 /* ---- is it the same context? */
 
+/* The identity of a context that was destroyed before it could be asked: no context has it. */
+#define DESTROYED UINT64_MAX
+
+static bool is_gone(CUresult result)
+{
+    return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT;
+}
+
 /* The number of an allocation, never the same twice in a process. 0: the driver knows no allocation there. */
 static uint64_t buffer_id(CUdeviceptr at)
 {
@@ -96,26 +104,30 @@ bool gpb_context_same(const gpb_device *device)
 {
     unsigned long long number = 0;
     CUresult result;
+    if (atomic_load(&device->id) == DESTROYED) return false;
     if (atomic_load(&device->canary)) return canary_lives(device);
     if (!atomic_load(&device->id)) return true;
     if (number_of(device->context, &number, &result)) return number == atomic_load(&device->id);
-    return result != CUDA_ERROR_CONTEXT_IS_DESTROYED && result != CUDA_ERROR_INVALID_CONTEXT;
+    return !is_gone(result);
 }
 
 /* ---- making it anew */
 
-/* Stores the identity of the context, which is current. */
-static void identify(gpb_device *device)
+/* Stores the identity of the context, which is current. The program may reset it meanwhile. Were it then
+   taken for one without identity, no later reset would be noticed, and the GPU would be given up. */
+static CUresult identify(gpb_device *device)
 {
     unsigned long long number = 0;
     CUdeviceptr canary = 0;
     CUresult result;
-    if (!number_of(device->context, &number, &result)) {
-        if (gpb_driver_get()->cuMemAlloc(&canary, sizeof(uint32_t))) canary = 0;
+    if (!number_of(device->context, &number, &result) && !is_gone(result)) {
+        result = gpb_driver_get()->cuMemAlloc(&canary, sizeof(uint32_t));
+        if (result) canary = 0;
         number = canary ? buffer_id(canary) : 0;
     }
     atomic_store(&device->canary, canary);
-    atomic_store(&device->id, number);
+    atomic_store(&device->id, is_gone(result) ? DESTROYED : number);
+    return is_gone(result) ? result : CUDA_SUCCESS;
 }
 
 void gpb_context_identify(gpb_device *device)
@@ -143,8 +155,9 @@ static CUresult renew(gpb_device *device)
     gpb_lanes_forget(device);
     result = driver->cuCtxPushCurrent(context);
     if (result) return result;
-    identify(device);
+    result = identify(device);
     pop();
+    if (result) return result;
     gpb_log_debug("GPU %d was reset by the program; everything the library had there is created again",
                   device->ordinal);
     return result;
@@ -167,7 +180,7 @@ static CUresult push(gpb_device *device)
 {
     enum { TRIES = 4 };
     CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < TRIES && (i == 0 || result == CUDA_ERROR_CONTEXT_IS_DESTROYED); i++) {
+    for (int i = 0; i < TRIES && (i == 0 || is_gone(result)); i++) {
         result = gpb_context_same(device) ? CUDA_SUCCESS : renew_once(device);
         if (!result) result = gpb_driver_get()->cuCtxPushCurrent(device->context);
     }
@@ -196,8 +209,11 @@ bool gpb_context_records_graph(void)
            && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
+/* A context that is gone is no failure of the GPU. The program has reset it, and the next call makes it
+   anew. */
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result)
 {
+    if (is_gone(result)) return;
     if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_context_same(lane->device))
         gpb_gpu_give_up(gpb_driver_error(result));
 }

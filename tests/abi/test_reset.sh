@@ -17,8 +17,9 @@ resets() {
     grep ^WRONG reset.out
 }
 export FAKECUDA_STALE=1
+# The last: a context that is destroyed again while the library asks which one it is.
 for driver in '' cuCtxGetId:*:801 cuCtxGetId:*:801,cuDevicePrimaryCtxGetState:*:801 \
-    cuMemHostRegister:*:801; do
+    cuMemHostRegister:*:801 cuCtxGetId:{4..6}:201; do
     for left in '' left; do
         FAKECUDA_FAIL=$driver resets \
             "four resets, ${driver:-a driver of today}${left:+, by a program that is done with its GPU}" \
