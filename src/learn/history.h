@@ -23,9 +23,9 @@ double gpb_history_lost_s(bool active);
 void gpb_history_lose(double seconds);
 /* The GPU was started, and that took so long. */
 void gpb_history_started(bool active, double seconds);
-/* This process's run is not kept. It is a forked child, or it uses CUDA itself. Such a program sets
-   CUDA_VISIBLE_DEVICES before its first use, so a start at its first sign of BLAS would come too early; and
-   beside a context of its own a start is cheap. */
+/* This process's run is not kept. It is a forked child, or it had opened libcuda before us. A program that
+   uses CUDA sets CUDA_VISIBLE_DEVICES before its first use, so a start at its first sign of BLAS would come
+   too early; and beside a context of its own a start is cheap. */
 void gpb_history_keep_nothing(void);
 
 #endif
