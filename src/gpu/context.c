@@ -209,11 +209,14 @@ bool gpb_context_records_graph(void)
            && driver->cuStreamIsCapturing(CU_STREAM_LEGACY, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* A context that is gone is no failure of the GPU. The program has reset it, and the next call makes it
-   anew. */
+/* A context that is gone is no failure of the GPU. The program has reset it, and the next call makes it anew.
+   But one that stays gone costs each call a failed run, so after some of them the GPU is given up. */
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result)
 {
-    if (is_gone(result)) return;
-    if (gpb_driver_sticky(result) && lane->life == lane->device->life && gpb_context_same(lane->device))
-        gpb_gpu_give_up(gpb_driver_error(result));
+    enum { PATIENCE = 16 };
+    static atomic_int gone;
+    const bool ours = lane->life == lane->device->life && gpb_context_same(lane->device);
+    if (!gpb_driver_sticky(result) || !ours) return;
+    if (is_gone(result) && atomic_fetch_add(&gone, 1) < PATIENCE) return;
+    gpb_gpu_give_up(gpb_driver_error(result));
 }
