@@ -210,13 +210,16 @@ bool gpb_context_records_graph(void)
 }
 
 /* A context that is gone is no failure of the GPU. The program has reset it, and the next call makes it anew.
-   But one that stays gone costs each call a failed run, so after some of them the GPU is given up. */
+   But one that stays gone costs each call a failed run, so after some of them the GPU is given up. In a
+   program that resets its GPU other errors are treated alike, because a call may fail of a reset that another
+   thread has noticed and mended since. */
 void gpb_lanes_failed(const gpb_lane *lane, CUresult result)
 {
     enum { PATIENCE = 16 };
     static atomic_int gone;
     const bool ours = lane->life == lane->device->life && gpb_context_same(lane->device);
     if (!gpb_driver_sticky(result) || !ours) return;
-    if (is_gone(result) && atomic_fetch_add(&gone, 1) < PATIENCE) return;
+    const bool resets = is_gone(result) || lane->device->life > 0;
+    if (resets && atomic_fetch_add(&gone, 1) < PATIENCE) return;
     gpb_gpu_give_up(gpb_driver_error(result));
 }
