@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
-/* Makes a lane, loads the kernels that most calls need, and fills gpb_machine_here. What cannot be measured
-   keeps its presumed value. The GPUs must be started. True: the machine was measured, and that is worth
-   saving. */
+/* Fills gpb_machine_here. What cannot be measured keeps its presumed value. The GPUs must be started. True:
+   the machine was measured, and that is worth saving. */
 bool gpb_calibrate(void);
+/* Makes a call, as measuring does, so that the program's first one finds its kernels loaded. */
+void gpb_calibrate_warm(void);
 
 #endif
