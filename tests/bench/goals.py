@@ -249,7 +249,7 @@ def programs(rows):
         if not r["goal"]:
             continue
         name = (
-            "the start behind products of 4096, s: "
+            "the start of the GPU, s: "
             if r["program"] == "start"
             else "NumPy program, of the host's time: "
         )

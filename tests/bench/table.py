@@ -350,7 +350,7 @@ def programs(rows):
         lines
         + [""]
         + [
-            f"The start behind 100 products of 4096, {r['who']}: {1e3 * float(r['s']):.0f} ms.\n"
+            f"The start of the GPU: {r['who']} {1e3 * float(r['s']):.0f} ms.\n"
             for r in rows
             if r["program"] == "start"
         ]
