@@ -11,6 +11,7 @@
 #include "src/service/cores.h"
 #include "src/service/linker.h"
 #include "src/service/option.h"
+#include "src/service/thread.h"
 
 static void in_child(void)
 {
@@ -22,7 +23,14 @@ static void in_child(void)
     gpb_history_keep_nothing();
 }
 
+/* libcuda forks while our thread starts it. That is not the program's fork. */
+static void in_parent(void)
+{
+    gpb_linker_in_parent();
+    if (!gpb_thread_is_own()) gpb_history_note_loud();
+}
+
 __attribute__((constructor)) static void watch_forks(void)
 {
-    pthread_atfork(gpb_linker_before_fork, gpb_linker_in_parent, in_child);
+    pthread_atfork(gpb_linker_before_fork, in_parent, in_child);
 }

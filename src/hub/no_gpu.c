@@ -30,10 +30,16 @@ double gpb_ready_cost_s(bool active)
     (void)active;
     return 0;
 }
+void gpb_history_load(bool eager) { (void)eager; }
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
-void gpb_history_lose(double seconds) { (void)seconds; }
-void gpb_history_note(double saved_s) { (void)saved_s; }
+void gpb_history_lose(double more_s) { (void)more_s; }
+void gpb_history_note(double saved_s, bool on_gpu)
+{
+    (void)saved_s;
+    (void)on_gpu;
+}
+void gpb_history_note_loud(void) { }
 gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 bool gpb_gpu_started(void) { return false; }
 bool gpb_gpu_in_use(void) { return false; }

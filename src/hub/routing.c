@@ -40,7 +40,8 @@ static void note_first_call(void)
 
 __attribute__((constructor)) static void note_load(void)
 {
-    if (gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_EAGER) gpb_ready_begin();
+    const bool eager = gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_EAGER;
+    if (wanted_of_call() == GPB_OFFLOAD_AUTO) gpb_history_load(eager);
     gpb_symbol_on_first(note_first_call);
 }
 
@@ -163,7 +164,7 @@ static void note_saved(const gpb_plan *plan, const gpb_facts *facts, const gpb_p
 {
     const bool counts = user->offload == GPB_OFFLOAD_AUTO && !gpb_facts_on_gpu(facts);
     if (counts && (plan->waits || plan->gpu) && plan->host_s > plan->gpu_s)
-        gpb_history_note(plan->host_s - plan->gpu_s);
+        gpb_history_note(plan->host_s - plan->gpu_s, plan->gpu);
 }
 
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts)

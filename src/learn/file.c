@@ -21,14 +21,23 @@ static size_t read_file(int file, char *text, size_t size)
     return used;
 }
 
-char *gpb_file_read(const char *path, size_t bytes, size_t *length)
+int gpb_file_open(const char *path, int flags, size_t *bytes)
 {
     struct stat about;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int file = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
     const bool regular = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode);
     const bool safe = regular && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH));
-    const bool good = safe && (size_t)about.st_size < bytes;
-    char *text = good ? malloc(bytes) : NULL;
+    *bytes = safe ? (size_t)about.st_size : 0;
+    if (safe || file < 0) return file;
+    close(file);
+    return -1;
+}
+
+char *gpb_file_read(const char *path, size_t bytes, size_t *length)
+{
+    size_t size;
+    const int file = gpb_file_open(path, O_RDONLY, &size);
+    char *text = file >= 0 && size < bytes ? malloc(bytes) : NULL;
     *length = text ? read_file(file, text, bytes) : 0;
     if (file >= 0) close(file);
     if (*length > 0 && *length < bytes) return text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of what is kept of programs; see history_file.h. It has whole numbers only:
 
-       gpublas programs 1
+       gpublas programs 2
        start_us <microseconds without a context> <with one>
        lost_us <the same of the host's work that was lost>
-       program <hash, two numbers of 32 bits> <runs> <total, microseconds> <late, microseconds>
+       program <hash, two numbers of 32 bits> <runs> <quiet runs> <total, microseconds> <late, two times>
        end */
 #include "src/learn/history_file.h"
 
@@ -14,7 +14,7 @@
 
 #include "src/learn/lines.h"
 
-#define TITLE "gpublas programs 1"
+#define TITLE "gpublas programs 2"
 #define MAX_US INT64_C(1000000000000)    /* eleven days; what is more is no time */
 
 static int64_t microseconds(double seconds) { return (int64_t)(1e6 * seconds + 0.5); }
@@ -33,9 +33,10 @@ size_t gpb_history_file_print(const gpb_history_file *kept, char *text, size_t s
     put_pair(&to, "lost_us", kept->lost_s);
     for (int i = 0; i < kept->programs; i++) {
         const struct gpb_history_row *row = &kept->row[i];
-        gpb_lines_put(&to, "program %" PRIu32 " %" PRIu32 " %d %" PRId64 " %" PRId64 "\n",
+        gpb_lines_put(&to, "program %" PRIu32 " %" PRIu32 " %d %d %" PRId64 " %" PRId64 " %" PRId64 "\n",
                       (uint32_t)(row->program >> 32), (uint32_t)row->program, row->runs.runs,
-                      microseconds(row->runs.total_s), microseconds(row->runs.late_s));
+                      row->runs.quiet_runs, microseconds(row->runs.total_s),
+                      microseconds(row->runs.late_s[0]), microseconds(row->runs.late_s[1]));
     }
     gpb_lines_put(&to, "end\n");
     return gpb_lines_length(&to);
@@ -53,15 +54,22 @@ static bool read_pair(const char *line, const char *name, double seconds[2])
 
 static bool read_program(gpb_history_file *kept, const char *line)
 {
-    int64_t number[5];
+    enum { HIGH, LOW, RUNS, QUIET_RUNS, TOTAL, LATE, NUMBERS = LATE + GPB_START_MOMENTS };
+    int64_t number[NUMBERS];
     const char *rest = gpb_lines_after(line, "program");
-    if (!rest || !gpb_lines_numbers(rest, number, 5) || kept->programs == GPB_HISTORY_PROGRAMS) return false;
-    if (number[0] > UINT32_MAX || number[1] > UINT32_MAX || number[2] < 1 || number[2] > GPB_START_MAX_RUNS)
+    if (!rest || !gpb_lines_numbers(rest, number, NUMBERS) || kept->programs == GPB_HISTORY_PROGRAMS)
         return false;
-    if (number[3] > MAX_US || number[4] > number[3]) return false;
+    if (number[HIGH] > UINT32_MAX || number[LOW] > UINT32_MAX) return false;
+    if (number[RUNS] < 1 || number[RUNS] > GPB_START_MAX_RUNS) return false;
+    if (number[QUIET_RUNS] > number[RUNS] || number[TOTAL] > MAX_US) return false;
+    gpb_history runs = { .runs = (int)number[RUNS], .quiet_runs = (int)number[QUIET_RUNS],
+                         .total_s = (double)number[TOTAL] / 1e6 };
+    for (int at = 0; at < GPB_START_MOMENTS; at++) {
+        if (number[LATE + at] > number[TOTAL]) return false;
+        runs.late_s[at] = (double)number[LATE + at] / 1e6;
+    }
     kept->row[kept->programs++] = (struct gpb_history_row){
-        (uint64_t)number[0] << 32 | (uint64_t)number[1],
-        { (int)number[2], (double)number[3] / 1e6, (double)number[4] / 1e6 } };
+        (uint64_t)number[HIGH] << 32 | (uint64_t)number[LOW], runs };
     return true;
 }
 

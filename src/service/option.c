@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "src/service/hash.h"
 #include "src/service/log.h"
 
 #define PREFIX "GPUBLAS_"
@@ -210,6 +211,24 @@ bool gpb_option_calibration(char *path, size_t size)
     else if (cache && *cache == '/') length = snprintf(path, size, "%s/gpublas/calibration", cache);
     else if (home && *home == '/') length = snprintf(path, size, "%s/.cache/gpublas/calibration", home);
     return length > 0 && (size_t)length < size;
+}
+
+/* A sum, because the order of the variables does not matter. */
+uint64_t gpb_option_environment(void)
+{
+    static const char *const prefixes[] = { "CUDA_", "NVIDIA_" };
+    uint64_t sum = GPB_HASH_BEGIN;
+    for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
+        const char *text = gpb_option_text(option);
+        const int64_t number = gpb_option_number(option);
+        sum = gpb_hash_bytes(sum, &number, sizeof number);
+        if (text) sum = gpb_hash_bytes(sum, text, strlen(text));
+    }
+    for (char **entry = environ; entry && *entry; entry++)
+        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+            if (strncmp(*entry, prefixes[i], strlen(prefixes[i])) == 0)
+                sum += gpb_hash_bytes(GPB_HASH_BEGIN, *entry, strlen(*entry));
+    return sum;
 }
 
 static enum gpb_option find_public(const char *name)

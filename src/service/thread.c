@@ -9,7 +9,22 @@
    despite the program's handler (POSIX: undefined; Linux: the default action). */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
-static int create(void *(*body)(void *), size_t stack)
+static _Thread_local bool own __attribute__((tls_model("initial-exec")));
+
+bool gpb_thread_is_own(void) { return own; }
+
+typedef union body {
+    void *(*call)(void *);
+    void *address;
+} body;
+
+static void *run(void *address)
+{
+    own = true;
+    return (body){ .address = address }.call(NULL);
+}
+
+static int create(void *(*call)(void *), size_t stack)
 {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -17,18 +32,18 @@ static int create(void *(*body)(void *), size_t stack)
     if (refused) return refused;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (stack) refused = pthread_attr_setstacksize(&attributes, stack);
-    if (!refused) refused = pthread_create(&thread, &attributes, body, NULL);
+    if (!refused) refused = pthread_create(&thread, &attributes, run, (body){ .call = call }.address);
     pthread_attr_destroy(&attributes);
     return refused;
 }
 
-int gpb_thread_begin(void *(*body)(void *), size_t stack)
+int gpb_thread_begin(void *(*call)(void *), size_t stack)
 {
     sigset_t most, before;
     sigfillset(&most);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&most, faults[i]);
     pthread_sigmask(SIG_SETMASK, &most, &before);
-    const int refused = create(body, stack);
+    const int refused = create(call, stack);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return refused;
 }

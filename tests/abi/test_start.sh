@@ -83,23 +83,26 @@ rm deep/down/file; mkfifo deep/down/file; known a-pipe measured deep/down/file
 export GPUBLAS_CALIBRATION=/dev/null/file; known nowhere measured
 expect 'nothing left over' 'file file.programs real' "$(ls deep/down | tr '\n' ' ' | sed 's/ $//')"
 # What is kept of programs: made by a first run, and believed only if nobody else can have written it.
-mkdir history
-export GPUBLAS_CALIBRATION=$PWD/history/file
-programs=history/file.programs
+history=history-$(date +%s%N)     # programs started at load are noted by this name, and stay noted in /dev/shm
+mkdir "$history"
+export GPUBLAS_CALIBRATION=$PWD/$history/file
+programs=$history/file.programs
 run gpu run1; expect 'a first run: exit' 0 $?
 why run1 'too little work so far to start the GPU'
 expect 'is remembered, by a hash' '1 600' "$(grep -c '^program ' $programs) $(stat -c %a $programs)"
 if grep -qa start $programs && ! grep -q '^start_us [1-9]' $programs; then fail "$programs tells what was run, or not what a start took"; fi
-expect 'what came before a start could be over is no gain' 0 "$(awk '/^program/ && $6 >= $5' $programs | wc -l)"
-run calls calls; run fork forks                    # other arguments are other programs
-expect 'three programs' 3 "$(grep -c '^program ' $programs)"
-# remembered <total> <late>: what the file says of all of them, in microseconds
-remembered() { sed -E "s/^(program [0-9]+ [0-9]+) .*/\1 2 $1 $2/" saved.programs > $programs; }
+expect 'what came before a start could be over is no gain' 0 "$(awk '/^program/ && $8 >= $6' $programs | wc -l)"
+run calls calls; run fork forks; run devices devices   # other arguments are other programs
+expect 'four programs' 4 "$(grep -c '^program ' $programs)"
+expect 'two of them quiet: they neither forked nor changed the environment' 2 "$(awk '/^program/ && $5 == 1' $programs | wc -l)"
+# remembered <total> <late of a start at load> <at the first call> [quiet runs]: what the file says of all of
+# them, in microseconds
+remembered() { sed -E "s/^(program [0-9]+ [0-9]+) .*/\1 9 ${4:-0} $1 $2 $3/" saved.programs > $programs; }
 cp $programs saved.programs; chmod 600 saved.programs
 saved='started: this program saved 5.0 s in earlier runs'
-remembered 5000000 100; run calls loses
+remembered 5000000 100 100; run calls loses
 expect 'a program whose saving comes before a start is over: exit, not started' '0 0' "$? $(grep -c 'starting the GPU took' loses.trace)"
-remembered 5000000 4000000; cp $programs saved.programs; run gpu profits
+remembered 5000000 4000000 4000000; cp $programs saved.programs; run gpu profits
 expect 'a program that profited: exit, started' '0 1' "$? $(grep -c "$saved" profits.trace)"
 refused() { run gpu "$1"; expect "$1: exit, started by it" '0 0' "$? $(grep -c "$saved" "$1.trace")"; }
 for fault in writable corrupt huge a-link a-pipe a-folder; do
@@ -108,7 +111,7 @@ for fault in writable corrupt huge a-link a-pipe a-folder; do
         writable) chmod o+w $programs ;;
         corrupt) sed -i 's/^end/und/' $programs ;;
         huge) head -c 40000 /dev/zero >> $programs ;;
-        a-link) mv $programs history/other; ln -s other $programs ;;
+        a-link) mv $programs $history/other; ln -s other $programs ;;
         a-pipe) rm $programs; mkfifo $programs ;;
         a-folder) rm $programs; mkdir $programs ;;
     esac
@@ -121,6 +124,28 @@ cp saved.programs $programs
 FAKECUDA_FAIL=cuInit:1:999 run calls fails; expect 'whose start fails: exit, started' '0 1' "$? $(grep -c "$saved" fails.trace)"
 run fork forked; expect 'that forks while it starts: exit, started' '0 1' "$? $(grep -c "$saved" forked.trace)"
 GPUBLAS_CALIBRATION=off refused forgotten
+
+# The second quiet run of such a program has the third one started when it is loaded, whatever the home folder
+# does then. A fork, another environment, or a run without a gain ends that.
+at_load() { # <name> <mode> <how often it is started so>
+    run $2 "$1"; expect "$1: exit, started at load" "0 $3" "$? $(grep -c 'started at load: this program saved' "$1.trace")"; }
+remembered 5000000 4000000 0 1
+at_load second-quiet calls 0
+at_load third-quiet calls 1
+cp $programs quiet.programs; rm $programs; at_load without-its-history calls 1; at_load nothing-known calls 0
+cp quiet.programs $programs; run calls noted-again; at_load and-started calls 1
+rm $programs; export START_IDLE=1; at_load idle-without-history calls 1; at_load idle-again calls 0; unset START_IDLE
+cp quiet.programs $programs; run calls noted-once-more
+expect 'and then every call is on the GPU, or the start was near' 0 "$(grep -c 'too little work so far' third-quiet.trace)"
+GPUBLAS_CALIBRATION=off at_load forgotten-at-load calls 0
+sed -i '/^program/s/ [0-9]* [0-9]* [0-9]*$/ 400000 400000 0/' $programs      # the last gains were small
+FAKECUDA_FAIL=cuInit:1:999 at_load fails-at-load calls 1
+GPUBLAS_KERNEL=naive at_load still-wanted calls 1
+for mode in fork devices; do
+    remembered 5000000 4000000 4000000 1; at_load "quiet-$mode" $mode 0; at_load "again-$mode" $mode 0
+    expect "a program of mode $mode has no quiet runs" 1 "$(awk '/^program/ { print $5; exit }' $programs | grep -c '^0$')"
+done
+rm $programs
 
 # The host computes with one thread fewer while the GPU starts, and as before afterwards, unless the program has said another number since.
 cat > host.c << 'END'

@@ -23,7 +23,8 @@ static size_t fill(int programs)
 {
     kept = (gpb_history_file){ .start_s = { 0.341, 0.029 }, .lost_s = { 0.036, 0.01 } };
     for (int i = 0; i < programs; i++)
-        gpb_history_file_put(&kept, name_of(i), (gpb_history){ 1 + i % 1000, 0.5 * i, 0.25 * i });
+        gpb_history_file_put(&kept, name_of(i), (gpb_history){ 1 + i % 1000, i % 2, 0.5 * i,
+                                                               { 0.375 * i, 0.25 * i } });
     return gpb_history_file_print(&kept, text, sizeof text);
 }
 
@@ -42,7 +43,8 @@ static void comes_back(void **state)
     }
     /* The longest numbers that there can be fit. */
     for (int i = 0; i < GPB_HISTORY_PROGRAMS; i++)
-        kept.row[i] = (struct gpb_history_row){ UINT64_MAX, { GPB_START_MAX_RUNS, 1e6, 1e6 } };
+        kept.row[i] = (struct gpb_history_row){
+            UINT64_MAX, { GPB_START_MAX_RUNS, GPB_START_MAX_RUNS, 1e6, { 1e6, 1e6 } } };
     assert_true(gpb_history_file_print(&kept, text, sizeof text) > 0);
 }
 
@@ -50,8 +52,8 @@ static void oldest_goes(void **state)
 {
     (void)state;
     fill(GPB_HISTORY_PROGRAMS);
-    gpb_history_file_put(&kept, name_of(0), (gpb_history){ 7, 8, 3 });       /* known: comes to the front */
-    gpb_history_file_put(&kept, 42, (gpb_history){ 1, 2, 1 });               /* new: the last goes */
+    gpb_history_file_put(&kept, name_of(0), (gpb_history){ 7, 1, 8, { 4, 3 } });   /* known: now first */
+    gpb_history_file_put(&kept, 42, (gpb_history){ 1, 0, 2, { 1, 1 } });           /* new: the last goes */
     assert_int_equal(kept.programs, GPB_HISTORY_PROGRAMS);
     assert_true(kept.row[0].program == 42 && kept.row[1].program == name_of(0));
     assert_true(gpb_history_file_find(&kept, name_of(0)).total_s == 8);
@@ -61,26 +63,28 @@ static void oldest_goes(void **state)
 
 static bool is_read(const char *body) { return gpb_history_file_parse(&again, body, strlen(body)); }
 
-#define HEAD "gpublas programs 1\n"
+#define HEAD "gpublas programs 2\n"
 static void nothing_else_is_believed(void **state)
 {
     (void)state;
-    assert_true(is_read(HEAD "end\n") && is_read(HEAD "start_us 1 2\nprogram 1 2 1 30 20\nend\n"));
+    assert_true(is_read(HEAD "end\n") && is_read(HEAD "start_us 1 2\nprogram 1 2 1 1 30 25 20\nend\n"));
     static const char *const bad[] = { "",
                                        HEAD,
                                        HEAD "end",
                                        HEAD "end\n\n",
-                                       "gpublas programs 2\nend\n",
+                                       "gpublas programs 1\nend\n",
                                        HEAD "start_us 1\nend\n", HEAD "lost_us 1 2 3\nend\n",
                                        HEAD "start_us 1 9999999999999\nend\n",
-                                       HEAD "program 1 2 1 30\nend\n",
-                                       HEAD "program 1 2 1 30 20 1\nend\n",
-                                       HEAD "program 1 2 0 30 20\nend\n",
-                                       HEAD "program 1 2 1001 30 20\nend\n",
-                                       HEAD "program 1 2 1 20 30\nend\n",
-                                       HEAD "program 4294967296 2 1 30 20\nend\n",
-                                       HEAD "program -1 2 1 30 20\nend\n",
-                                       HEAD "program 1 2 1 99999999999999 20\nend\n",
+                                       HEAD "program 1 2 1 1 30 20\nend\n",
+                                       HEAD "program 1 2 1 1 30 20 20 1\nend\n",
+                                       HEAD "program 1 2 0 0 30 20 20\nend\n",
+                                       HEAD "program 1 2 1001 1 30 20 20\nend\n",
+                                       HEAD "program 1 2 1 1 20 30 20\nend\n",
+                                       HEAD "program 1 2 1 1 20 20 30\nend\n",
+                                       HEAD "program 1 2 1 2 30 20 20\nend\n",
+                                       HEAD "program 4294967296 2 1 1 30 20 20\nend\n",
+                                       HEAD "program -1 2 1 1 30 20 20\nend\n",
+                                       HEAD "program 1 2 1 1 99999999999999 20 20\nend\n",
                                        HEAD "other 1\nend\n" };
     fill(3);
     again = kept;
@@ -109,8 +113,10 @@ static void mutations(void **state)
         assert_true(read.programs >= 0 && read.programs <= GPB_HISTORY_PROGRAMS);
         for (int j = 0; j < read.programs; j++) {
             const gpb_history *runs = &read.row[j].runs;
-            assert_true(runs->runs >= 1 && runs->late_s >= 0 && runs->late_s <= runs->total_s);
+            assert_true(runs->runs >= 1 && runs->quiet_runs >= 0 && runs->quiet_runs <= runs->runs);
             assert_true(runs->total_s <= 1e6);
+            for (int at = 0; at < GPB_START_MOMENTS; at++)
+                assert_true(runs->late_s[at] >= 0 && runs->late_s[at] <= runs->total_s);
         }
         const size_t printed = gpb_history_file_print(&read, page, sizeof page);
         assert_true(printed > 0 && gpb_history_file_parse(&third, page, printed));

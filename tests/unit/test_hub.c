@@ -84,10 +84,11 @@ double gpb_ready_cost_s(bool active)
     (void)active;
     return 0.2;
 }
+void gpb_history_load(bool eager) { (void)eager; }
 void gpb_history_begin(void) { }
 void gpb_history_keep_nothing(void) { }
-void gpb_history_lose(double seconds) { (void)seconds; }
-void gpb_history_note(double saved_s) { (void)saved_s; }
+void gpb_history_lose(double more_s) { (void)more_s; }
+void gpb_history_note(double saved_s, bool on_gpu) { (void)saved_s, (void)on_gpu; }
 gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 void gpb_symbol_on_first(void (*first)(void)) { (void)first; }
 bool gpb_gpu_in_use(void) { return false; }

@@ -254,8 +254,9 @@ static void starts(void **state)
     facts.now.start_cost_s = 0.2;
     const double saved_s = ask(facts).host_s - ask(facts).gpu_s;
     const struct { double credit_s; gpb_history history; bool starts; } cases[] = {
-        { 0.19 - saved_s, { 0 }, false }, { 0.21 - saved_s, { 0 }, true }, { 0, { 2, 3, 2 }, true },
-        { 0.4, { 2, 0.3, 0.1 }, false }, { 0.6, { 2, 0.3, 0.1 }, true } };
+        { 0.19 - saved_s, { .runs = 0 }, false }, { 0.21 - saved_s, { .runs = 0 }, true },
+        { 0, { 2, 2, 3, { 3, 2 } }, true },
+        { 0.4, { 2, 2, 0.3, { 0.3, 0.1 } }, false }, { 0.6, { 2, 2, 0.3, { 0.3, 0.1 } }, true } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         facts.now.credit_s = cases[i].credit_s;
         facts.now.history = cases[i].history;
