@@ -46,6 +46,7 @@ typedef struct gpb_plan {
                                     credit */
     bool starts;                 /* and with that the credit has paid for the start, so the GPU is started
                                     while the host computes */
+    bool leaves_core;            /* a start is near, or begins: the host computes with a thread fewer */
     bool tries;                  /* this side is chosen because this size was not tried on it yet */
     double missed_s;             /* seconds the GPU would save without contention; 0 unless contention is what
                                     sent the call to the host */

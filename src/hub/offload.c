@@ -131,6 +131,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *recor
     record->modelled_s = facts.now.callers || facts.now.host_callers ? 0
                                                                     : plan.host_s / facts.learnt.host_ratio;
     record->threads = facts.host.cores;
+    record->leaves_core = plan.leaves_core;
     return false;
 }
 
@@ -158,7 +159,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
         return true;
     }
     if (record->modelled_s > 0) record->begin_s = gpb_clock_s();
-    gpb_routing_enter_host(call);
+    gpb_routing_enter_host(call, record->leaves_core);
     inside = frame;
     return false;
 }

@@ -15,6 +15,7 @@ typedef struct gpb_host_call {
     double host_s, gpu_s;        /* predicted; 0: the size alone decided */
     double modelled_s;           /* host_s by the model alone, without what was learnt; 0: nothing is learnt
                                     from this call */
+    bool leaves_core;            /* the host computes with a thread fewer */
     int threads;                 /* that the prediction assumes for the host */
     double came_s;               /* when the call came; set only for the trace */
     double begin_s;              /* when the host began; set only if something is learnt from the call */

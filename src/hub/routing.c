@@ -89,11 +89,11 @@ static double multiplications(const gpb_call *g)
 }
 
 /* OpenBLAS uses several threads from 2^18 multiplications on. */
-void gpb_routing_enter_host(const gpb_call *g)
+void gpb_routing_enter_host(const gpb_call *g, bool leaves_core)
 {
     counted = gpb_gpu_started() && multiplications(g) > 0x1p18 && gpb_host_threads() != 1;
     if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
-    left_core = gpb_ready_is_near() && gpb_host_threads_leave_core(gpb_cores());
+    left_core = (leaves_core || gpb_ready_is_near()) && gpb_host_threads_leave_core(gpb_cores());
 }
 
 /* Also called by the next call of a thread that has left the host by longjmp. Busy threads are taken to be

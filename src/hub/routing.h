@@ -27,8 +27,9 @@ void gpb_routing_remember(const gpb_call *call, const gpb_plan *plan);
    call is there. */
 bool gpb_routing_enter_gpu(bool large);
 void gpb_routing_leave_gpu(bool large);
-/* Bracket a call that goes to the host. leave does nothing if no call was entered. */
-void gpb_routing_enter_host(const gpb_call *call);
+/* Bracket a call that goes to the host. leaves_core: with a thread fewer, also while no GPU is being started.
+   leave does nothing if no call was entered. */
+void gpb_routing_enter_host(const gpb_call *call, bool leaves_core);
 void gpb_routing_leave_host(void);
 
 #endif

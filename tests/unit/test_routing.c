@@ -262,6 +262,13 @@ static void starts(void **state)
         facts.now.history = cases[i].history;
         assert_true(ask(facts).waits && ask(facts).starts == cases[i].starts);
     }
+    facts.now.history = (gpb_history){ .runs = 0 };
+    facts.now.credit_s = 0.05 - saved_s;
+    assert_true(ask(facts).waits && !ask(facts).leaves_core);
+    facts.now.credit_s = 0.07 - saved_s;                 /* a third of the price */
+    assert_true(ask(facts).waits && !ask(facts).starts && ask(facts).leaves_core);
+    facts.now.start_s = 0;
+    assert_true(!ask(facts).leaves_core);
 }
 
 int main(void)
