@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Draws README.md's picture from the CSVs in a folder of tests/bench/results: TFLOP/s by size, with operands
-in host memory and on the GPU. It is an SVG on stdout, the same bytes for the same figures, and needs no
-library. 
+in host memory and on the GPU, and the time of whole programs, if they were measured. It is an SVG on stdout,
+the same bytes for the same figures, and needs no library.
 Usage: picture.py tests/bench/results/nvidia-h200 > tests/bench/results/speed.svg"""
 
 import math
@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 
 from table import PLAIN, lies, mean, results
 
+BARS = 230  # the height of the programs' part
 WIDTH, HEIGHT, LEFT, TOP, WIDE, HIGH, GAP = 1000, 420, 62, 52, 390, 310, 120
 OURS, OURS_TOO, RIVAL, RIVAL_TOO = "#0b6e4f", "#7cb518", "#c1440e", "#7a7a7a"
 
@@ -87,6 +88,37 @@ def device(panel, rows):
     panel.draw("cuBLAS, FP32", rate("ieee", "cublas_tflops"), RIVAL, "6 3", 8192, 0, 21)
 
 
+def programs(rows):
+    """A pair of bars a program: the time of its first and its third run, of the time on the host alone."""
+    names = [n for n in dict.fromkeys(r["program"] for r in rows) if n not in ("start", "import")]
+    top, low, step = HEIGHT + 40, HEIGHT + BARS - 50, (WIDTH - 2 * LEFT) / len(names)
+    up = lambda ratio: low - (low - top) * min(ratio, 1.25) / 1.25
+    lines = [
+        f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT + 18}" class="title">whole NumPy programs, of their time on the host '
+        f'alone: <tspan style="fill:{OURS_TOO}">first run ever</tspan>, '
+        f'<tspan style="fill:{OURS}">third run</tspan></text>'
+    ]
+    for ratio in (0, 0.5, 1):
+        lines.append(
+            f'<line x1="{LEFT}" y1="{up(ratio):.1f}" x2="{WIDTH - LEFT}" y2="{up(ratio):.1f}" class="grid"/>'
+        )
+        lines.append(f'<text x="{LEFT - 8}" y="{up(ratio) + 4:.1f}" class="end">{ratio:g}</text>')
+    for i, name in enumerate(names):
+        ratios = {r["who"]: float(r["ratio"]) for r in rows if r["program"] == name}
+        for j, (who, colour) in enumerate((("first", OURS_TOO), ("third", OURS))):
+            x, y = LEFT + i * step + (0.15 + 0.35 * j) * step, up(ratios[who])
+            lines.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{0.33 * step:.1f}" height="{low - y:.1f}" '
+                f'fill="{colour}"/>'
+            )
+        at = LEFT + (i + 0.5) * step
+        words = name.replace(" of ", " x ", 1).split(" with ")
+        for j, word in enumerate(words):
+            down = low + 16 + 14 * (j + i % 2 * 1.2)
+            lines.append(f'<text x="{at:.1f}" y="{down:.1f}" class="small">{word}</text>')
+    return lines
+
+
 def main(folder):
     _, hosts, said = results(folder, "end-to-end")
     _, squares, _ = results(folder, "device")
@@ -97,19 +129,24 @@ def main(folder):
               Panel(LEFT + WIDE + GAP, "operands on the GPU", sizes, 0, 250, (0, 50, 100, 150, 200, 250))]
     host(panels[0], hosts)
     device(panels[1], squares)
+    whole = results(folder, "programs")[1]
+    height = HEIGHT + (BARS if whole else 0)
     print(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" font-family="sans-serif">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" font-family="sans-serif">'
     )
     print(
         '<style>text{font-size:13px;fill:#333}.title{font-size:16px;text-anchor:middle}'
         '.middle,.name{text-anchor:middle}.end{text-anchor:end}'
+        '.small{font-size:11px;text-anchor:middle}'
         '.name{font-weight:bold;paint-order:stroke;stroke:#fff;stroke-width:4px}.grid{stroke:#ddd}</style>'
     )
-    print(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>')
+    print(f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>')
     print(f'<title>SGEMM on one {said.split(",")[0]}: libgpublas and its rivals</title>')
     for panel in panels:
         print("\n".join(panel.lines))
+    if whole:
+        print("\n".join(programs(whole)))
     print("</svg>")
 
 

@@ -9,6 +9,7 @@ how much longer than on the host a program takes that ends at the worst moment.
 
 Usage: programs.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--only NAME,NAME] [--smoke]
 The programs themselves: programs.py --be NAME [--smoke]"""
+
 import argparse
 import ctypes
 import json
@@ -271,7 +272,15 @@ def main():
         for who, all_s in seconds.items():
             median, least, most = statistics.median(all_s), min(all_s), max(all_s)
             ratio, goal = median / host, goals.get(who)
-            row = (f'"{name}"', who, len(all_s), f"{median:.4f}", f"{least:.4f}", f"{most:.4f}", f"{ratio:.4f}")
+            row = (
+                f'"{name}"',
+                who,
+                len(all_s),
+                f"{median:.4f}",
+                f"{least:.4f}",
+                f"{most:.4f}",
+                f"{ratio:.4f}",
+            )
             csv.write(",".join(map(str, row + (goal or "", on_gpu[who]))) + "\n")
             wanted = f", goal {goal}" if goal else ""
             print(f"{name:16s} {who:7s} {median:8.3f} s ({least:.3f}..{most:.3f}), ", end="")

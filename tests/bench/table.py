@@ -566,8 +566,20 @@ def speed(folder):
         cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
         cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
         cells("cuBLAS, FP32", rates("ieee", "cublas_tflops"), whole),
-        "",
     ]
+    whole_programs = results(folder, "programs")[1]
+    for who, name in {
+        "first": "**NumPy, 1000 products of 1024 or 20 of 4096: of the host's time, first run ever**",
+        "third": "from the third run on",
+    }.items():
+        ratios = {
+            int(r["program"].split(" of ")[1]): float(r["ratio"])
+            for r in whole_programs
+            if r["who"] == who and r["program"] in ("1000 of 1024", "20 of 4096")
+        }
+        if ratios:
+            lines.append(cells(name, ratios, "{:.2f}".format))
+    lines.append("")
     gpu, driver, *_, cuda, date, commit, _ = said.split(", ")
     *_, date2, commit2, _ = header.split(", ")
     return lines + [
