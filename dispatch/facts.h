@@ -101,11 +101,12 @@ static inline bool gpb_facts_on_gpu(const gpb_facts *facts)
            || gpb_facts_unreachable(facts, GPB_B);
 }
 
-/* The GEMM rate of one core in that type. A vector register holds twice as many floats as doubles, and
-   complex products are made of real ones (type.def counts their operations). */
+/* The GEMM rate of one core in that type, from its SGEMM rate. A vector register holds half as many doubles
+   as floats, and complex products are made of real ones (type.def counts their operations). */
 static inline double gpb_facts_core_gflops(const gpb_facts *facts, enum gpb_type type)
 {
-    return facts->host.core_gflops * (double)sizeof(float) / (double)gpb_type_part_bytes(type);
+    const double single = (double)gpb_type_real_bytes(GPB_TYPE_s);
+    return facts->host.core_gflops * single / (double)gpb_type_real_bytes(type);
 }
 
 static inline bool gpb_facts_managed(const gpb_facts *facts)

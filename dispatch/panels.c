@@ -45,7 +45,7 @@ static int64_t area(int64_t rows, int64_t cols, int64_t group, size_t element)
 static int64_t sliced_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
 {
     /* gpb_sliced_bytes itself would overflow, far beyond any memory. */
-    const bool beyond = area(rows, k, 1, sizeof(float)) >= SATURATED / 16;
+    const bool beyond = area(rows, k, 1, gpb_type_bytes(kernel->type)) >= SATURATED / 16;
     return beyond ? SATURATED : product(gpb_sliced_bytes(rows, k, gpb_plan_slices(kernel)), group);
 }
 
@@ -88,7 +88,8 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t e
     const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
     const int64_t clusters = (facts->gpu.sms + 1) / GPB_SLICED_CLUSTER;
     const int64_t tiles = gpb_sliced_partial_bytes(clusters, max(tile, wide));
-    return rounded_up(tiles + GPB_SLICED_COUNTERS * 4, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
+    const int64_t counters = GPB_SLICED_COUNTERS * (int64_t)sizeof(uint32_t);
+    return rounded_up(tiles + counters, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
 
 /* Bytes of an operand's panels in strips; see gpb_plan_strip_bytes. */

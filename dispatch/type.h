@@ -34,8 +34,8 @@ static inline const gpb_type_row *gpb_type_of(enum gpb_type type)
 
 static inline size_t gpb_type_bytes(enum gpb_type type) { return gpb_type_of(type)->bytes; }
 
-/* Bytes of a real number of that type: of an element, or of a part of a complex one. */
-static inline size_t gpb_type_part_bytes(enum gpb_type type)
+/* Bytes of a real number of that type: of an element, or of half of a complex one. */
+static inline size_t gpb_type_real_bytes(enum gpb_type type)
 {
     const gpb_type_row *row = gpb_type_of(type);
     return row->kind == GPB_TYPE_COMPLEX ? row->bytes / 2 : row->bytes;

@@ -193,9 +193,9 @@ gpb_view gpb_operand_view(const gpb_run *r, enum gpb_operand which, bool ready, 
     if (!ready || !x->packed) return source_view(r, x, piece);
     if (r->plan->kernel->form != GPB_FORM_SLICED) return x->ready;
     const CUdeviceptr at = x->packed + (CUdeviceptr)(piece->strip[which] * x->ready_strip);
-    gpb_view v = gpb_slice_view(at, piece->tile.size[which], x->depth, gpb_plan_slices(r->plan->kernel));
+    gpb_view v = gpb_slice_view(r->plan->kernel, at, piece->tile.size[which], x->depth);
     if (piece->count > 1)
-        v.member_stride = piece->along == which ? x->ready_strip / (int64_t)sizeof(float) : 0;
+        v.member_stride = piece->along == which ? x->ready_strip / (int64_t)r->element : 0;
     return v;
 }
 

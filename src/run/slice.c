@@ -83,10 +83,11 @@ CUresult gpb_slice_strips(gpb_run *r, const gpb_move *move)
     return launch_slicer(r, &args);
 }
 
-gpb_view gpb_slice_view(CUdeviceptr at, int64_t rows, int64_t k, int slices)
+gpb_view gpb_slice_view(const gpb_kernel *kernel, CUdeviceptr at, int64_t rows, int64_t k)
 {
+    const int64_t bytes = gpb_sliced_bytes(rows, k, gpb_plan_slices(kernel));
     return (gpb_view){ .at = at, .rs = 1, .cs = 1,
-                       .member_stride = gpb_sliced_bytes(rows, k, slices) / (int64_t)sizeof(float) };
+                       .member_stride = bytes / (int64_t)gpb_type_bytes(kernel->type) };
 }
 
 CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a,
@@ -101,7 +102,7 @@ CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_
                             .epoch_if_a = of->epoch_a, .epoch_if_b = of->epoch_b };
     args.a = to_slice(r, GPB_A, piece, r->x[GPB_A].wide, epoch);
     args.b = to_slice(r, GPB_B, piece, r->x[GPB_B].wide, epoch);
-    *a = gpb_slice_view(r->x[GPB_A].wide, t->rows, of->k, args.slices);
-    *b = gpb_slice_view(r->x[GPB_B].wide, t->cols, of->k, args.slices);
+    *a = gpb_slice_view(r->plan->wide, r->x[GPB_A].wide, t->rows, of->k);
+    *b = gpb_slice_view(r->plan->wide, r->x[GPB_B].wide, t->cols, of->k);
     return launch_slicer(r, &args);
 }

@@ -16,7 +16,8 @@ CUresult gpb_slice_strips(gpb_run *run, const gpb_move *move);
    before it) say that it is needed. */
 CUresult gpb_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a,
                         gpb_view *b);
-/* Slices of `rows` rows of depth k, one member after another. */
-gpb_view gpb_slice_view(CUdeviceptr at, int64_t rows, int64_t k, int slices);
+/* Slices for that kernel, of `rows` rows of depth k, one member after another. The stride counts elements of
+   the kernel's type, like all strides of gpb_gemm_args, although a slice is smaller. */
+gpb_view gpb_slice_view(const gpb_kernel *kernel, CUdeviceptr at, int64_t rows, int64_t k);
 
 #endif
