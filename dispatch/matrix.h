@@ -37,13 +37,13 @@ static inline void *gpb_matrix_member(const gpb_matrix *x, int64_t member, size_
 
 static inline bool gpb_matrix_transposed(const gpb_matrix *x) { return x->trans != 'N'; }
 
-/* Rows [first, last), counted from the part's first row. */
+/* Rows [first, last), counted from the block's first row. */
 typedef struct gpb_matrix_rows {
     int64_t first, last;
 } gpb_matrix_rows;
 
-/* The rows of a column that belong to the triangle ('G': all), in a part of a matrix that has `rows` rows and
-   begins at row `row0`. col: the column's number in the whole matrix. first == last: none. */
+/* The rows of a column that belong to the triangle ('G': all), in a block of a matrix that has `rows` rows
+   and begins at row `row0`. col: the column's number in the whole matrix. first == last: none. */
 static inline gpb_matrix_rows gpb_matrix_rows_of(char uplo, int64_t row0, int64_t rows, int64_t col)
 {
     const int64_t diagonal = col - row0, above = diagonal < 0 ? 0 : diagonal < rows ? diagonal : rows;

@@ -18,8 +18,8 @@ static inline double max_double(double a, double b) { return a > b ? a : b; }
 /* x, or the bound that it exceeds. */
 static inline double clamp(double x, double low, double high) { return max(low, min(x, high)); }
 
-/* The number of parts of that size, the last perhaps smaller; at least 1. For sizes up to INT64_MAX. */
-static inline int64_t ceil_div(int64_t size, int64_t part) { return size > 0 ? (size - 1) / part + 1 : 1; }
+/* size / step, rounded up, and at least 1. For sizes up to INT64_MAX. */
+static inline int64_t ceil_div(int64_t size, int64_t step) { return size > 0 ? (size - 1) / step + 1 : 1; }
 
 static inline int64_t round_up(int64_t size, int64_t multiple)
 {

@@ -16,7 +16,7 @@
    it. If a start takes longer, calls go on without waiting until it is done. */
 #define GPB_PLAN_MAX_START_S 30.0
 
-/* The part of a plan for one operand. */
+/* What a plan says of one operand. */
 typedef struct gpb_panels {
     int64_t extent;              /* of a panel: A: rows of op(A), B: columns of op(B). A block of C is A's
                                     extent by B's */

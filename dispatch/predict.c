@@ -111,7 +111,7 @@ static double moves_of(const gpb_call *call, const gpb_plan *plan)
     return blocks * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1) * strips;
 }
 
-/* Follows the link's two directions and the kernels: for each move, when each has done its part. */
+/* Follows the link's two directions and the kernels: for each move, when each is done with it. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     const bool reads = gpb_call_multiplies(call);

@@ -10,8 +10,9 @@
 #include "dispatch/call.h"
 #include "dispatch/plan.h"
 
-/* A part of C: members [member, member + members) of the batch, rows [i, i + rows), columns [j, j + cols).
-   The rows are those of op(A), the columns those of op(B): at[GPB_A] is i, size[GPB_B] is cols. */
+/* A rectangle of C: members [member, member + members) of the batch, rows [i, i + rows), columns
+   [j, j + cols). The rows are those of op(A), the columns those of op(B): at[GPB_A] is i, size[GPB_B] is
+   cols. */
 typedef struct gpb_region {
     int64_t member, members;
     union {

@@ -45,7 +45,7 @@ static inline size_t gpb_type_real_bytes(enum gpb_type type)
 typedef double _Complex gpb_scalar;
 
 /* Its real and imaginary part, as an initializer of double[2]. No call of creal, which is libm's. */
-#define GPB_SCALAR_PARTS(x) { __real__(x), __imag__(x) }
+#define GPB_SCALAR_RE_IM(x) { __real__(x), __imag__(x) }
 
 /* One element, as a BLAS of that type takes it. */
 typedef union gpb_element {

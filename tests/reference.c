@@ -123,7 +123,7 @@ static sum dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, int part)
     return s;
 }
 
-static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_PARTS(x) }; }
+static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_RE_IM(x) }; }
 
 /* Adds one part of alpha times A B, of which both parts are there. */
 static void add_scaled(sum *to, const gpb_call *g, const gpb_reference_element of[2], int part)

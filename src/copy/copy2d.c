@@ -52,9 +52,9 @@ static void copy_streaming(const char *from, char *to, size_t bytes)
     if (head > bytes) head = bytes;
     memcpy(to, from, head);
     for (from += head, to += head, bytes -= head; bytes >= LINE; from += LINE, to += LINE, bytes -= LINE) {
-        __m128i part[LINE / sizeof(__m128i)];
-        memcpy(part, from, sizeof part);
-        for (size_t i = 0; i < LINE / sizeof *part; i++) _mm_stream_si128((__m128i *)(void *)to + i, part[i]);
+        __m128i line[LINE / sizeof(__m128i)];
+        memcpy(line, from, sizeof line);
+        for (size_t i = 0; i < LINE / sizeof *line; i++) _mm_stream_si128((__m128i *)(void *)to + i, line[i]);
     }
     memcpy(to, from, bytes);
 }
@@ -85,7 +85,7 @@ static void advance(const gpb_copy2d_job *r, int64_t step, place *p)
 }
 
 /* Prefetches the lines that the step at this position will wait for: all of them, or with streaming stores
-   only the lines that the step fills in part.
+   only the lines that the step fills partly.
    always_inline, because gcc 12 finds that a function of prefetches has no effect, and leaves out its
    calls. */
 static inline __attribute__((always_inline))

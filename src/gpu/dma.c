@@ -39,10 +39,10 @@ CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdevicep
     for (int64_t col = 0; col < panel->cols && !result; col++) {
         const gpb_matrix_rows rows = rows_of(panel, col);
         const int64_t count = rows.last - rows.first;
-        const gpb_dma_shape part = { .rows = count, .cols = 1, .ld = count, .ld_arena = count,
-                                     .element = panel->element };
-        if (part.rows > 0)
-            result = copy_2d(&part, caller + (CUdeviceptr)(col * panel->ld + rows.first) * panel->element,
+        const gpb_dma_shape column = { .rows = count, .cols = 1, .ld = count, .ld_arena = count,
+                                       .element = panel->element };
+        if (column.rows > 0)
+            result = copy_2d(&column, caller + (CUdeviceptr)(col * panel->ld + rows.first) * panel->element,
                              arena + (CUdeviceptr)(col * panel->ld_arena + rows.first) * panel->element, up,
                              stream);
     }

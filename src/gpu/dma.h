@@ -14,8 +14,8 @@
 #define GPB_DMA_MAX_PITCH INT64_C(2147483647)
 
 /* rows x cols elements, column-major, with ld in the caller's matrix and ld_arena in the arena. Of a triangle
-   ('U', 'L') only each column's part inside it moves; row0 and col0 say where the panel lies in the whole
-   matrix. */
+   ('U', 'L') only the rows of each column that lie inside it move; row0 and col0 say where the panel lies in
+   the whole matrix. */
 typedef struct gpb_dma_shape {
     int64_t rows, cols, ld, ld_arena;
     size_t element;

@@ -21,7 +21,7 @@
    alternatives link to. */
 static const char *name_host(const char *file)
 {
-    static const struct { const char *part, *name; } known[] = {
+    static const struct { const char *in_path, *name; } known[] = {
         { "flexiblas", "FlexiBLAS" }, { "openblas", "OpenBLAS" }, { "blis", "BLIS" }, { "mkl", "MKL" },
         { "embedded", "the embedded BLAS" } };
     static char path[PATH_MAX];
@@ -29,7 +29,7 @@ static const char *name_host(const char *file)
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     for (int whole = 0; whole < 2; whole++)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-            if (strstr(whole ? path : base, known[i].part)) return known[i].name;
+            if (strstr(whole ? path : base, known[i].in_path)) return known[i].name;
     return base;
 }
 

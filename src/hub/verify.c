@@ -157,7 +157,7 @@ static void dump(const sight *s)
     static atomic_int dumps;
     const gpb_call *g = s->call;
     const size_t element = gpb_call_element(g);
-    const double alpha[] = GPB_SCALAR_PARTS(g->alpha), beta[] = GPB_SCALAR_PARTS(g->beta);
+    const double alpha[] = GPB_SCALAR_RE_IM(g->alpha), beta[] = GPB_SCALAR_RE_IM(g->beta);
     const char *folder = gpb_option_text(GPB_OPTION_VERIFY_DUMP);
     char path[1024];
     if (!folder || getauxval(AT_SECURE) || atomic_fetch_add(&dumps, 1) >= MOST) return;

@@ -7,7 +7,7 @@
    overflow first. A pair of doubles would need fma() of libm, which the library does not link. */
 #define REAL __typeof__(__real__(ELEMENT)0)
 #define SUM __typeof__(_Generic((REAL)0, float: 0.0, double: 0.0L))
-#define PARTS ((int)(sizeof(ELEMENT) / sizeof(REAL)))
+#define REALS ((int)(sizeof(ELEMENT) / sizeof(REAL)))    /* of an element; number 1 is the imaginary one */
 #define PASTE(x, letter) x##_##letter
 #define NAME_(x, letter) PASTE(x, letter)
 #define NAME(x) NAME_(x, LETTER)
@@ -26,15 +26,15 @@ static void NAME(project_b)(const sight *s)
     const REAL *at = s->b;
     SUM *bs = s->bs, *babs = s->babs;
     for (int64_t p = 0; p < s->call->k; p++)
-        for (int part = 0; part < PARTS; part++) {
+        for (int im = 0; im < REALS; im++) {
             SUM sum = 0, size = 0;
             for (int64_t j = s->j; j < s->j + s->cols; j++) {
-                const SUM x = (SUM)at[(transposed ? j + p * b->ld : p + j * b->ld) * PARTS + part];
+                const SUM x = (SUM)at[(transposed ? j + p * b->ld : p + j * b->ld) * REALS + im];
                 sum += (SUM)sign(j - s->j) * x;
                 size += NAME(magnitude)(x);
             }
-            bs[p * PARTS + part] = conj && part ? -sum : sum;
-            babs[p * PARTS + part] = size;
+            bs[p * REALS + im] = conj && im ? -sum : sum;
+            babs[p * REALS + im] = size;
         }
 }
 
@@ -43,21 +43,21 @@ static inline void NAME(add)(SUM *want, SUM *size, SUM re, SUM im, const SUM *bs
 {
     want[0] += re * bs[0];
     size[0] += NAME(magnitude)(re) * babs[0];
-    if (PARTS == 1) return;
-    want[0] -= im * bs[PARTS - 1];
-    size[0] += NAME(magnitude)(im) * babs[PARTS - 1];
-    want[PARTS - 1] += re * bs[PARTS - 1] + im * bs[0];
-    size[PARTS - 1] += NAME(magnitude)(re) * babs[PARTS - 1] + NAME(magnitude)(im) * babs[0];
+    if (REALS == 1) return;
+    want[0] -= im * bs[REALS - 1];
+    size[0] += NAME(magnitude)(im) * babs[REALS - 1];
+    want[REALS - 1] += re * bs[REALS - 1] + im * bs[0];
+    size[REALS - 1] += NAME(magnitude)(re) * babs[REALS - 1] + NAME(magnitude)(im) * babs[0];
 }
 
 /* Adds op(A)(i, p) (B s)(p). */
 static inline void NAME(add_a)(const sight *s, int64_t i, int64_t p, bool transposed, bool conj)
 {
     const int64_t ld = s->call->x[GPB_A].ld;
-    const REAL *x = (const REAL *)s->a + (transposed ? p + i * ld : i + p * ld) * PARTS;
-    const SUM re = (SUM)x[0], im = (SUM)x[PARTS - 1];
-    NAME(add)((SUM *)s->want + i * PARTS, (SUM *)s->size + i * PARTS, re, conj ? -im : im,
-              (SUM *)s->bs + p * PARTS, (SUM *)s->babs + p * PARTS);
+    const REAL *x = (const REAL *)s->a + (transposed ? p + i * ld : i + p * ld) * REALS;
+    const SUM re = (SUM)x[0], im = (SUM)x[REALS - 1];
+    NAME(add)((SUM *)s->want + i * REALS, (SUM *)s->size + i * REALS, re, conj ? -im : im,
+              (SUM *)s->bs + p * REALS, (SUM *)s->babs + p * REALS);
 }
 
 /* Computes s->want and s->size for rows [from, to). */
@@ -65,7 +65,7 @@ static void NAME(project)(const sight *s, int64_t from, int64_t to)
 {
     const gpb_matrix *a = &s->call->x[GPB_A];
     const int64_t k = s->call->k;
-    const size_t bytes = (size_t)s->call->m * PARTS * sizeof(SUM);
+    const size_t bytes = (size_t)s->call->m * REALS * sizeof(SUM);
     const bool conj = (a->trans == 'C') != a->conj;
     NAME(project_b)(s);
     memset(s->want, 0, bytes);
@@ -84,11 +84,11 @@ static bool NAME(agrees)(sight *s, SUM found, SUM wanted, SUM product, SUM befor
 {
     const SUM u = SINGLE ? 0x1p-24L : 0x1p-53L, tiny = SINGLE ? 0x1p-148L : 0x1p-1073L;
     const SUM largest = SINGLE ? (SUM)FLT_MAX : (SUM)DBL_MAX, infinite = (SUM)__builtin_inf();
-    const SUM steps = (SUM)PARTS * (SUM)s->call->k + 4;
-    const double alpha[] = GPB_SCALAR_PARTS(s->call->alpha);
+    const SUM steps = (SUM)REALS * (SUM)s->call->k + 4;
+    const double alpha[] = GPB_SCALAR_RE_IM(s->call->alpha);
     const SUM scale = gpb_call_multiplies(s->call)
                       ? NAME(magnitude)((SUM)alpha[0]) + NAME(magnitude)((SUM)alpha[1]) : 0;
-    const SUM bound = 4 * (steps * u * product + (PARTS + 1) * u * before)
+    const SUM bound = 4 * (steps * u * product + (REALS + 1) * u * before)
                       + (s->coarse && SINGLE ? (SUM)0x1p-8 * product : 0)
                       + (SUM)s->cols * steps * tiny * (1 + scale);
     const bool may_overflow = !(product + before < largest), grouped = s->cols > 1;
@@ -104,25 +104,25 @@ static bool NAME(agrees)(sight *s, SUM found, SUM wanted, SUM product, SUM befor
 static bool NAME(check_row)(sight *s, int64_t i)
 {
     const gpb_call *g = s->call;
-    const double alpha[] = GPB_SCALAR_PARTS(g->alpha), beta[] = GPB_SCALAR_PARTS(g->beta);
-    SUM found[PARTS], wanted[PARTS], product[PARTS], before[PARTS];
-    for (int part = 0; part < PARTS; part++) found[part] = wanted[part] = product[part] = before[part] = 0;
+    const double alpha[] = GPB_SCALAR_RE_IM(g->alpha), beta[] = GPB_SCALAR_RE_IM(g->beta);
+    SUM found[REALS], wanted[REALS], product[REALS], before[REALS];
+    for (int im = 0; im < REALS; im++) found[im] = wanted[im] = product[im] = before[im] = 0;
     if (gpb_call_multiplies(g))
-        NAME(add)(wanted, product, (SUM)alpha[0], (SUM)alpha[1], (SUM *)s->want + i * PARTS,
-                  (SUM *)s->size + i * PARTS);
+        NAME(add)(wanted, product, (SUM)alpha[0], (SUM)alpha[1], (SUM *)s->want + i * REALS,
+                  (SUM *)s->size + i * REALS);
     for (int64_t j = s->j; j < s->j + s->cols; j++) {
-        const REAL *c = (const REAL *)s->c + (i + j * g->x[GPB_C].ld) * PARTS;
+        const REAL *c = (const REAL *)s->c + (i + j * g->x[GPB_C].ld) * REALS;
         const SUM side = (SUM)sign(j - s->j);
-        for (int part = 0; part < PARTS; part++) found[part] += side * (SUM)c[part];
+        for (int im = 0; im < REALS; im++) found[im] += side * (SUM)c[im];
         if (!s->old) continue;
-        const REAL *x = (const REAL *)s->old + (i + j * g->m) * PARTS;
-        const SUM old[] = { (SUM)x[0], (SUM)x[PARTS - 1] };
+        const REAL *x = (const REAL *)s->old + (i + j * g->m) * REALS;
+        const SUM old[] = { (SUM)x[0], (SUM)x[REALS - 1] };
         const SUM size[] = { NAME(magnitude)(old[0]), NAME(magnitude)(old[1]) };
         NAME(add)(wanted, before, side * (SUM)beta[0], side * (SUM)beta[1], old, size);
     }
     s->i = i;
-    for (int part = 0; part < PARTS; part++)
-        if (!NAME(agrees)(s, found[part], wanted[part], product[part], before[part])) return false;
+    for (int im = 0; im < REALS; im++)
+        if (!NAME(agrees)(s, found[im], wanted[im], product[im], before[im])) return false;
     return true;
 }
 
@@ -136,13 +136,13 @@ static bool NAME(check_rows)(sight *s, int64_t from, int64_t to)
     return true;
 }
 
-enum { NAME(SUM_BYTES) = PARTS * sizeof(SUM) };
+enum { NAME(SUM_BYTES) = REALS * sizeof(SUM) };
 
 #undef SINGLE
 #undef NAME
 #undef NAME_
 #undef PASTE
-#undef PARTS
+#undef REALS
 #undef SUM
 #undef REAL
 #undef ELEMENT

@@ -155,7 +155,7 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
     const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
     gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs,
-                             .beta = GPB_SCALAR_PARTS(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
+                             .beta = GPB_SCALAR_RE_IM(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
                              .stride_w = from->member_stride, .stride_c = home->member_stride,
                              .uplo = r->call->x[GPB_C].uplo };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
@@ -200,8 +200,8 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
 {
     const bool slices = r->plan->kernel->form == GPB_FORM_SLICED;
     const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
-    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_PARTS(r->call->alpha),
-                           .beta = GPB_SCALAR_PARTS(beta) };
+    gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_RE_IM(r->call->alpha),
+                           .beta = GPB_SCALAR_RE_IM(beta) };
     gpb_view c;
     CUresult result = describe(r, move, piece, &args, &c);
     if (result) return result;
@@ -233,8 +233,8 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < count && !result; i++) {
         const gpb_scalar beta = beta_of(r, move);
-        gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_PARTS(r->call->alpha),
-                               .beta = GPB_SCALAR_PARTS(beta) };
+        gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_RE_IM(r->call->alpha),
+                               .beta = GPB_SCALAR_RE_IM(beta) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
         if (!result) result = fallback_each(r, &pieces[i], args, &c);

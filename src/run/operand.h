@@ -21,7 +21,7 @@ typedef struct gpb_view {
 
 enum { GPB_OPERAND_NO_STRIP = -1 };
 
-/* A, B or C. A panel of A or B (a block of C) is the part in use; strips are numbered within it. */
+/* A, B or C. A panel of A or B (a block of C) is what is in use at once; strips are numbered within it. */
 typedef struct gpb_run_operand {
     enum gpb_operand which;
     gpb_matrix stored;                /* as the caller passed it */
@@ -84,6 +84,6 @@ CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);
 /* A or B as the piece needs it: as it came, or as the plan's kernel is given it. */
 gpb_view gpb_operand_view(const gpb_run *run, enum gpb_operand operand, bool ready,
                           const gpb_launch_set *piece);
-/* The piece's part of C. */
+/* The piece's rectangle of C. */
 gpb_view gpb_operand_view_c(const gpb_run *run, const gpb_move *move, const gpb_launch_set *piece);
 #endif

@@ -115,7 +115,7 @@ static void compute(const row *r, const gpb_call *q)
     bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
                         .b = (void *)db, .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc,
-                        .ldc = LDC, .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta),
+                        .ldc = LDC, .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta),
                         .batch = q->batch, .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride,
                         .stride_c = q->x[GPB_C].stride };
     if (r->form != GPB_FORM_STRIDED) {
@@ -132,7 +132,7 @@ static void compute(const row *r, const gpb_call *q)
     memset(&g, 0xFF, sizeof g.m);                             /* the driver has its own copy */
     if (r->form == GPB_FORM_PADDED_C) {
         gpb_unpack_args u = { .m = M, .n = N, .w = g.c, .ldw = g.ldc, .c = (void *)dc, .ldc = LDC,
-                              .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
+                              .beta = GPB_SCALAR_RE_IM(q->beta), .batch = 1,
                               .uplo = 'G' };
         EXPECT(launch_tiles("gpb_sunpack", M, N, &u) == CUDA_SUCCESS);
     }
@@ -191,7 +191,7 @@ static int batches(void)
         items[l] = (gpb_gemm_item){ (void *)(da + l * sizeof a / BATCH), (void *)(db + l * sizeof b / BATCH),
                                     (void *)(dc + l * sizeof c / BATCH) };
     gpb_gemm_args g = { .m = M, .n = N, .k = K, .rsa = LDA, .csa = 1, .rsb = 1, .csb = LDA, .ldc = LDC,
-                        .alpha = GPB_SCALAR_PARTS(q.alpha), .beta = GPB_SCALAR_PARTS(q.beta), .batch = BATCH,
+                        .alpha = GPB_SCALAR_RE_IM(q.alpha), .beta = GPB_SCALAR_RE_IM(q.beta), .batch = BATCH,
                         .items = (void *)gpb_child_upload(items, sizeof items) };
     launch_all(strided, &g);
     EXPECT(cuMemcpyDtoH(c, dc, sizeof c) == CUDA_SUCCESS);

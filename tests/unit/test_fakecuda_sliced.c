@@ -124,7 +124,7 @@ static state prepare(const row *r, const gpb_call *q)
     s.gemm = (gpb_gemm_args){
         .m = M, .n = N, .k = K, .a = s.slice.a.dst, .rsa = 1, .csa = 1, .b = s.slice.b.dst, .rsb = 1,
         .csb = 1, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
-        .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = 1,
+        .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta), .batch = 1,
         .counters = s.slice.counters, .epoch_a = 7, .epoch_b = 8,
         .partials = (void *)gpb_child_device((size_t)room)
     };

@@ -52,7 +52,7 @@ static gpb_gemm_args prepare(const gpb_call *q, unsigned blocks)
         .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1,
         .csa = ta ? 1 : LDA, .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1,
         .csb = tb ? 1 : LDA, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
-        .alpha = GPB_SCALAR_PARTS(q->alpha), .beta = GPB_SCALAR_PARTS(q->beta), .batch = q->batch,
+        .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta), .batch = q->batch,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
         .streamk_blocks = blocks,
         .partials = (void *)gpb_child_device((size_t)(2 * (int)blocks * current->bm * current->bn) * 4),
