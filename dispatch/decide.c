@@ -107,7 +107,7 @@ static gpb_facts shared(const gpb_facts *facts)
 /* How many share the cores: the calls on the host, and the copying for calls on the GPU, which host calls
    also slow down. With 16 callers of 2048 the GPU got 0.77 of one caller's work done. When each took its turn
    on the GPU to be slower than the host, both sides together got 0.13 done (H200: evidence/callers.md). */
-static double crowd_of_host(const gpb_facts *facts)
+static double sharers_of_host(const gpb_facts *facts)
 {
     return (1 + facts->now.host_callers) * (facts->now.callers > 0 ? 2 : 1);
 }
@@ -206,7 +206,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     plan.panel[GPB_B].extent = call->n;
     plan.kc = call->k;
     plan.group = call->batch;
-    plan.host_s = facts->learnt.host_ratio * crowd_of_host(facts) * gpb_cost_host(call, facts);
+    plan.host_s = facts->learnt.host_ratio * sharers_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;
     plan.gpu_s = facts->learnt.gpu_ratio * gpb_predict_link(&plan, call, &now) + travel_s;

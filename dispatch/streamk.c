@@ -45,9 +45,9 @@ static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 
 double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk streamk)
 {
-    const double most_parts = (double)(streamk.blocks / streamk.tiles + 2);
+    const double max_parts = (double)(streamk.blocks / streamk.tiles + 2);
     return JOIN_S
-           + most_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
+           + max_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
 gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int64_t tiles, int64_t k)

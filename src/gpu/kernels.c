@@ -71,7 +71,7 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
 
 /* How many clusters of a SLICED kernel the device holds at once: not all multiprocessors of a group may find
    partners. 0: none fits, as on a small MIG instance or where others hold the shared memory. */
-static int most_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
+static int max_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
 {
     int clusters = device->sms / GPB_SLICED_CLUSTER;
 #if CUDA_VERSION >= 11080
@@ -98,7 +98,7 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
     if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SLICED) {
-        device->clusters[which] = most_clusters(device, &gpb_kernels[which], *function);
+        device->clusters[which] = max_clusters(device, &gpb_kernels[which], *function);
         /* Never asked for again. */
         if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;
     }

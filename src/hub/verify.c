@@ -153,14 +153,14 @@ static void write_matrix(int file, const char *at, int64_t rows, int64_t cols, i
    column without padding. The file is new and only for this user. At most a few are written a process. */
 static void dump(const sight *s)
 {
-    enum { MOST = 4 };
+    enum { MAX_DUMPS = 4 };
     static atomic_int dumps;
     const gpb_call *g = s->call;
     const size_t element = gpb_call_element(g);
     const double alpha[] = GPB_SCALAR_RE_IM(g->alpha), beta[] = GPB_SCALAR_RE_IM(g->beta);
     const char *folder = gpb_option_text(GPB_OPTION_VERIFY_DUMP);
     char path[1024];
-    if (!folder || getauxval(AT_SECURE) || atomic_fetch_add(&dumps, 1) >= MOST) return;
+    if (!folder || getauxval(AT_SECURE) || atomic_fetch_add(&dumps, 1) >= MAX_DUMPS) return;
     if (snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), atomic_load(&dumps))
         >= (int)sizeof path)
         return;

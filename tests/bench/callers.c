@@ -12,7 +12,7 @@
 
 #include "tests/bench/worker.h"
 
-enum { MOST_THREADS = 16, MOST_CALLS = 1 << 16, LARGE = 4096, MIDDLE = 2048, SMALL = 512 };
+enum { MAX_THREADS = 16, MAX_CALLS = 1 << 16, LARGE = 4096, MIDDLE = 2048, SMALL = 512 };
 
 /* `callers` threads of n^3; small > 0: and one of small^3, whose times are asked for. */
 typedef struct ask { int n, callers, small; double seconds; int room_n, room_callers; } ask;
@@ -45,7 +45,7 @@ static void *work(void *of)
     do {
         check_draw(&drawn, &c->call, 8);
         double t = contender_timed(&c->call);
-        if (c->seconds && c->calls < MOST_CALLS) c->seconds[c->calls] = t;
+        if (c->seconds && c->calls < MAX_CALLS) c->seconds[c->calls] = t;
         c->calls++;
     } while (seconds_now() - start < c->until_after);
     c->ended = seconds_now() - start;
@@ -66,7 +66,7 @@ static void tell(const ask *q, caller *callers, answer *r)
     if (!q->small) return;
     caller *small = &callers[q->callers];
     r->small_calls = small->calls;
-    int kept = small->calls < MOST_CALLS ? small->calls : MOST_CALLS;
+    int kept = small->calls < MAX_CALLS ? small->calls : MAX_CALLS;
     const spread s = spread_of(small->seconds, kept);
     r->median = s.median;
     r->slowest = s.most;
@@ -76,8 +76,8 @@ static void tell(const ask *q, caller *callers, answer *r)
 static void serve(const bench_options *options, const void *asked, void *answered)
 {
     static memory from;
-    static double seconds[MOST_CALLS];
-    static caller callers[MOST_THREADS + 1];
+    static double seconds[MAX_CALLS];
+    static caller callers[MAX_THREADS + 1];
     const ask *q = asked;
     const int count = q->callers + (q->small > 0);
     pthread_barrier_t start;
@@ -136,7 +136,7 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
     q.small = cut(on, q.small);
     q.seconds = fmax(0.02, 0.8 * left / (on->left > 0 ? on->left : 1));
     q.room_n = cut(on, LARGE);
-    q.room_callers = MOST_THREADS;
+    q.room_callers = MAX_THREADS;
     on->left--;
     worker_settle();
     if (!worker_ask(&on->workers[w], &q, sizeof q, r, sizeof *r)) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, LONG = 512, MOST_ON_END = 1 << 17 };
+enum { MAX_PROBLEMS = 1024, MAX_CALLS = 201, RUN = 5, LONG = 512, MAX_ON_END = 1 << 17 };
 #define SHORT 1e-3                                            /* seconds */
 /* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's
    name and first calls. */
@@ -19,7 +19,7 @@ enum { MOST_PROBLEMS = 1024, MOST_CALLS = 201, RUN = 5, LONG = 512, MOST_ON_END 
 #define ALONE 0.15
 #define BY_EVENTS 0.05
 
-static gpu_problem problems[MOST_PROBLEMS];
+static gpu_problem problems[MAX_PROBLEMS];
 static int count;
 
 /* NULL: not with these options. */
@@ -27,7 +27,7 @@ static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair
                         const bench_options *options)
 {
     const bool odd = !strcmp(suite, "odd");
-    if (m > options->largest || n > options->largest || count == MOST_PROBLEMS) return NULL;
+    if (m > options->largest || n > options->largest || count == MAX_PROBLEMS) return NULL;
     if (!strcmp(suite, "squares") && options->largest < k) return NULL;
     gpu_problem *p = &problems[count++];
     *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
@@ -171,21 +171,21 @@ static bool is_sustained(const gpu_problem *p) { return !strcmp(p->suite, "susta
 
 /* What cuBLAS needs by itself does not depend on our mode. So a problem's figures are kept for our next mode
    with the same mode of cuBLAS. */
-static struct kept_alone { int math; double alone, events; reading now; } kept[MOST_PROBLEMS];
+static struct kept_alone { int math; double alone, events; reading now; } kept[MAX_PROBLEMS];
 
-static int least_calls;
+static int min_calls;
 
 static int rounds_in(double seconds, double once)
 {
     const double wanted = seconds / once;
-    return wanted < least_calls ? least_calls : wanted > MOST_CALLS ? MOST_CALLS : (int)wanted;
+    return wanted < min_calls ? min_calls : wanted > MAX_CALLS ? MAX_CALLS : (int)wanted;
 }
 
-/* As many rounds as `seconds` allow, and at least least_calls. Who goes first alternates. Short calls go in
+/* As many rounds as `seconds` allow, and at least min_calls. Who goes first alternates. Short calls go in
    runs of a few, because the first one finds the rival's code in the caches, which no program's calls do. */
 static void by_turns(result *r, const gpu_problem *p, double once, double seconds)
 {
-    static double t[2][MOST_CALLS];
+    static double t[2][MAX_CALLS];
     const int rivals = cublas.handle ? 2 : 1, rounds = rounds_in(seconds, once), run = once < SHORT ? RUN : 1;
     const uint64_t before = gpu_calls();
     size_t set = 2;
@@ -204,7 +204,7 @@ static void by_turns(result *r, const gpu_problem *p, double once, double second
 
 static double median_alone(const gpu_problem *p, double once, double seconds, bool events)
 {
-    static double t[MOST_CALLS];
+    static double t[MAX_CALLS];
     const int rounds = rounds_in(seconds, once);
     for (int x = 0; x < rounds; x++) t[x] = gpu_timed(GPU_CUBLAS, p, (size_t)x, events);
     return spread_of(t, rounds).median;
@@ -223,14 +223,14 @@ static struct kept_alone alone(const gpu_problem *p, int math, double once, doub
 /* One contender's calls, nothing between them, for so long. */
 static spread on_end(enum gpu_who who, const gpu_problem *p, double seconds, reading *now)
 {
-    static double t[MOST_ON_END];
+    static double t[MAX_ON_END];
     const double start = seconds_now();
     size_t calls = 0;
     meter_begin();
-    do t[calls % MOST_ON_END] = gpu_timed(who, p, calls, false);
-    while (++calls < (size_t)least_calls || seconds_now() - start < seconds);
+    do t[calls % MAX_ON_END] = gpu_timed(who, p, calls, false);
+    while (++calls < (size_t)min_calls || seconds_now() - start < seconds);
     *now = meter_end();
-    return spread_of(t, (int)(calls < MOST_ON_END ? calls : MOST_ON_END));
+    return spread_of(t, (int)(calls < MAX_ON_END ? calls : MAX_ON_END));
 }
 
 static void measure_sustained(result *r, const gpu_problem *p, double seconds)
@@ -384,7 +384,7 @@ static double end; /* and when they are to be done, without the seconds on end a
 static void count_rows(const bench_options *options)
 {
     end = seconds_now() + options->seconds;
-    least_calls = options->least < MOST_CALLS ? options->least : MOST_CALLS;
+    min_calls = options->least < MAX_CALLS ? options->least : MAX_CALLS;
     for (size_t x = 0; x < MODES; x++)
         for (int i = 0; i < count; i++) {
             if (!wanted(options, x, &problems[i])) continue;

@@ -11,10 +11,10 @@
 #include "tests/bench/gpu.h"
 #include "tests/bench/worker.h"
 
-enum { MOST_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
+enum { MAX_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
 #define LONG_FLOPS 4e12 /* by the host. 16384 takes 7.5 s (evidence/machine.md), so it is timed once and not
                            warmed up */
-#define MOST_SECONDS 0.4         /* of calls of a case by one contender, unless three take longer */
+#define MAX_SECONDS 0.4          /* of calls of a case by one contender, unless three take longer */
 #define PATIENCE 3.0             /* seconds after which three are too many */
 
 /* Where operands lie. fresh: never seen before. again: where those of the last call were. pinned: page-locked
@@ -83,7 +83,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
     const ask *q = asked;
     answer *r = answered;
     gpb_call g = call_of(q);
-    double seconds[MOST_CALLS], spent = 0;
+    double seconds[MAX_CALLS], spent = 0;
     check drawn;
     int count = 0;
     (void)options;
@@ -100,7 +100,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
         if (q->where != AGAIN && !q->once) memory_operands(from, &g, q->inside);
         check_draw(&drawn, &g, CHECKED);
         spent += seconds[count++] = contender_timed(&g);
-    } while (!q->once && count < MOST_CALLS && (count < 3 ? spent < PATIENCE : goes_on(q, spent, begun)));
+    } while (!q->once && count < MAX_CALLS && (count < 3 ? spent < PATIENCE : goes_on(q, spent, begun)));
     if (contender_calls() > calls)
         r->on_gpu = (double)(contender_gpu_calls() - gpu_calls) / (double)(contender_calls() - calls);
     r->seconds = spread_of(seconds, count);
@@ -220,7 +220,7 @@ static void all_sizes(run *on, const struct group *group, worker *workers)
             const gpb_call g = call_of(&q);
             q.once = id == HOST && host_flops(&g) > LONG_FLOPS;
             /* the rest: warming up, writing memory anew, the answer */
-            q.seconds = fmax(0, fmin(MOST_SECONDS, 0.6 * share));
+            q.seconds = fmax(0, fmin(MAX_SECONDS, 0.6 * share));
             q.room = room_for(on->options,
                               group->cores || group->where == PINNED ? group->most : sizes[SIZES - 1],
                               group->where);

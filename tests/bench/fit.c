@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    MOST_SHAPES = 2000, MOST_TRIALS = 4096, MOST_ROUNDS = 6, TIMED = 2, LARGEST = 16384, MOST_PARTS = 512,
+    MAX_SHAPES = 2000, MAX_TRIALS = 4096, MAX_ROUNDS = 6, TIMED = 2, LARGEST = 16384, MAX_PARTS = 512,
     HOPELESS = 25
 };
-#define MOST_FLOPS 0x1p39
-#define MOST_PARTS_BYTES (INT64_C(1) << 28)                   /* of partial sums */
+#define MAX_FLOPS 0x1p39
+#define MAX_PARTS_BYTES (INT64_C(1) << 28)                    /* of partial sums */
 #define SLOW 2.0 /* this much slower than the best: visited once */
 #define NEAR 1.2 /* no slower than this: visited in every round */
 #define PATIENCE 0.05 /* seconds: a call that took longer is not repeated */
@@ -26,11 +26,11 @@ typedef struct trial {
     const char *mode;
     int splits;
     bool is_cublas;
-    double seconds[MOST_ROUNDS * (TIMED + 1)];
+    double seconds[MAX_ROUNDS * (TIMED + 1)];
     int calls;
 } trial;
 
-static gpu_problem shapes[MOST_SHAPES];
+static gpu_problem shapes[MAX_SHAPES];
 static int hopeless[256]; /* random shapes in a row on which a kernel was far from the best */
 
 static double uniform(void) { return (double)random() / 2147483648.0; }
@@ -46,7 +46,7 @@ static void draw(gpu_problem *p, int largest)
             size[x] = (int)pow(largest + 1, uniform());
             if (rounded && size[x] > 32) size[x] = (size[x] + 32) / 64 * 64;
         }
-    } while (sgemm_flops(size[0], size[1], size[2]) > MOST_FLOPS);
+    } while (sgemm_flops(size[0], size[1], size[2]) > MAX_FLOPS);
     *p = (gpu_problem){ .suite = "fit" };
     p->of = (gpb_problem){ .m = size[0], .n = size[1], .k = size[2], .batch = 1, .offset = !aligned };
     p->of.transa = uniform() < 0.5 ? 'N' : 'T';
@@ -69,7 +69,7 @@ static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
     const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
     return q->form != GPB_FORM_SLICED && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
         && tiles(p, q) * splits <= 6 * cuda.sms
-        && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MOST_PARTS_BYTES;
+        && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MAX_PARTS_BYTES;
 }
 
 /* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
@@ -89,7 +89,7 @@ static int add_trials(const gpu_problem *p, const bench_options *options, trial 
         if (!gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites)
             || (options->only && !strstr(options->only, q->name)))
             continue;
-        for (int parts = 1; parts <= MOST_PARTS && count < MOST_TRIALS - 4; parts = next(parts))
+        for (int parts = 1; parts <= MAX_PARTS && count < MAX_TRIALS - 4; parts = next(parts))
             if (worthwhile(p, q, parts))
                 trials[count++] = (trial){ .kernel = q, .mode = "forced", .splits = parts };
     }
@@ -154,7 +154,7 @@ static void measure(const gpu_problem *p, trial *trials, int count, double secon
     }
     for (int i = 0; i < gpu_kernel_count; i++)
         if (per_kernel[i] < INFINITY) hopeless[i] = per_kernel[i] > SLOW * best ? hopeless[i] + 1 : -HOPELESS;
-    for (int x = 1; x < MOST_ROUNDS && (x < 4 || seconds_now() - start < seconds); x++)
+    for (int x = 1; x < MAX_ROUNDS && (x < 4 || seconds_now() - start < seconds); x++)
         for (int i = 0; i < count; i++) {
             if (least(&trials[i]) >= (x < 2 ? SLOW : NEAR) * best) continue;
             double taken = visit(p, &trials[i], &set);
@@ -194,7 +194,7 @@ static double regret_of(trial *trials, int count)
 /* Random ones, or those of the suites of --device. Their number. */
 static int make_shapes(const bench_options *options)
 {
-    int count = !options->shapes ? 200 : options->shapes < MOST_SHAPES ? options->shapes : MOST_SHAPES;
+    int count = !options->shapes ? 200 : options->shapes < MAX_SHAPES ? options->shapes : MAX_SHAPES;
     srandom((unsigned)options->seed);
     if (options->suites) {
         int all;
@@ -212,8 +212,8 @@ static int make_shapes(const bench_options *options)
 
 int bench_fit(const bench_options *options)
 {
-    static trial trials[MOST_TRIALS];
-    static double regrets[MOST_SHAPES];
+    static trial trials[MAX_TRIALS];
+    static double regrets[MAX_SHAPES];
     char gpu[256];
     if (!gpu_open(gpu, sizeof gpu)) return 77;
     gpu_open_cublas();

@@ -12,7 +12,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/gpu.h"
 
-enum { PATTERN = 16777213, MOST_SETS = 64 };
+enum { PATTERN = 16777213, MAX_SETS = 64 };
 
 typedef struct stretch {
     gpu_address device;
@@ -43,7 +43,7 @@ size_t gpu_sets(const gpu_problem *p)
 {
     const size_t floats = stride_of(p, GPB_A) + stride_of(p, GPB_B) + stride_of(p, GPB_C);
     const size_t count = 3 * (size_t)cuda.l2 / (4 * floats * (size_t)p->of.batch) + 3;
-    return count < MOST_SETS ? count : MOST_SETS;
+    return count < MAX_SETS ? count : MAX_SETS;
 }
 
 static enum gpb_test_members members_of(const gpu_problem *p)
@@ -82,12 +82,12 @@ static void raise_to(size_t *most, size_t value)
 
 void gpu_operands(const gpu_problem *all, int count)
 {
-    size_t most[2][2] = { { 0 } }, most_c = 0, entries = 0;   /* of A and B: of the pattern, of other data */
+    size_t most[2][2] = { { 0 } }, max_c = 0, entries = 0;   /* of A and B: of the pattern, of other data */
     for (int i = 0; i < count; i++) {
         size_t members = gpu_sets(&all[i]) * (size_t)all[i].of.batch;
         raise_to(&most[0][all[i].data != NULL], members * stride_of(&all[i], GPB_A));
         raise_to(&most[1][all[i].data != NULL], members * stride_of(&all[i], GPB_B));
-        raise_to(&most_c, members * stride_of(&all[i], GPB_C));
+        raise_to(&max_c, members * stride_of(&all[i], GPB_C));
         if (is_by_arrays(&all[i])) raise_to(&entries, members);
     }
     if (!pattern) make_pattern();
@@ -95,7 +95,7 @@ void gpu_operands(const gpu_problem *all, int count)
         filled[x] = stretch_make(most[x][0] + 256, x ? PATTERN / 3 : 0, true);
         others[x] = stretch_make(most[x][1] + 256, 0, false);
     }
-    c = stretch_make(most_c + 256, 0, false);
+    c = stretch_make(max_c + 256, 0, false);
     pointers.a = bench_memory(8 * entries + 8);
     pointers.b = bench_memory(8 * entries + 8);
     pointers.c = bench_memory(8 * entries + 8);

@@ -146,11 +146,11 @@ static void *write_share(void *of)
    us on 16 (evidence/machine.md). */
 static void write_all(slab *s)
 {
-    enum { MOST = 64 };
-    share shares[MOST];
+    enum { MAX_SHARES = 64 };
+    share shares[MAX_SHARES];
     cpu_set_t cores;
     int count = sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
-    if (count > MOST) count = MOST;
+    if (count > MAX_SHARES) count = MAX_SHARES;
     if (!pattern) {
         pattern = bench_memory((size_t)4 * PATTERN);
         gpb_reference_fill(pattern, PATTERN, 1);

@@ -30,7 +30,7 @@ static const shape shapes[] = {
     { 6132, 6132, 6132 }, { 8176, 8176, 8176 }, { 8192, 8192, 8192 },
 };
 enum {
-    SHAPES = sizeof shapes / sizeof *shapes, MOST_CALLS = 100, MOST_SETS = 64, MOST_KERNELS = 256,
+    SHAPES = sizeof shapes / sizeof *shapes, MAX_CALLS = 100, MAX_SETS = 64, MAX_KERNELS = 256,
     L2 = 128 << 20, COMPARED = 4096
 };
 
@@ -58,7 +58,7 @@ static float *at(stretch s, size_t set, int rows, int cols)
 static size_t sets(shape s)
 {
     size_t m = (size_t)s.m, n = (size_t)s.n, k = (size_t)s.k, count = L2 / (4 * (m * k + k * n + m * n)) + 2;
-    return count < MOST_SETS ? count : MOST_SETS;
+    return count < MAX_SETS ? count : MAX_SETS;
 }
 
 static void call(const gpu_kernel *who, shape s, size_t set)
@@ -101,13 +101,13 @@ static double flops(shape s) { return sgemm_flops(s.m, s.n, s.k); }
    is up. */
 static spread measured(const gpu_kernel *who, shape s, bool hurry)
 {
-    double seconds[MOST_CALLS];
+    double seconds[MAX_CALLS];
     size_t set = 0;
     call(who, s, set++ % sets(s));
     MUST(cuStreamSynchronize(NULL));
     seconds[0] = timed(who, s, set++ % sets(s));
     bool slow = flops(s) / seconds[0] < 2e12;
-    int count = slow ? 3 : (int)fmin(MOST_CALLS, fmax(7, 0.04 / seconds[0]));
+    int count = slow ? 3 : (int)fmin(MAX_CALLS, fmax(7, 0.04 / seconds[0]));
     if (hurry || (slow && s.m >= 6132)) count = 1;
     for (int i = 1; i < count; i++) seconds[i] = timed(who, s, set++ % sets(s));
     return spread_of(seconds, count);
@@ -142,7 +142,7 @@ static void force(const gpu_kernel *who)
 }
 
 /* The squares worth a column at the end. */
-static void summary(double rate[SHAPES][FIRST + MOST_KERNELS], const bench_options *options)
+static void summary(double rate[SHAPES][FIRST + MAX_KERNELS], const bench_options *options)
 {
     printf("\nTFLOP/s, n x n x n; the last column: of cuBLAS at %d\n%-4s %-16s", COMPARED, "step", "kernel");
     for (int s = 0; s < SHAPES; s++)
@@ -205,7 +205,7 @@ static void try_shape(run *on, shape s, double *rates)
 
 int bench_ladder(const bench_options *options)
 {
-    static double rate[SHAPES][FIRST + MOST_KERNELS];
+    static double rate[SHAPES][FIRST + MAX_KERNELS];
     char gpu[256];
     if (!gpu_open(gpu, sizeof gpu)) return 77;
     gpu_open_cublas();

@@ -12,7 +12,7 @@
 
 #include "tests/bench/bench.h"
 
-enum { EVERY_NS = 15000000, MOST_SAMPLES = 4096, SM_CLOCK = 1, POWER_INSTANT = 186 };
+enum { EVERY_NS = 15000000, MAX_SAMPLES = 4096, SM_CLOCK = 1, POWER_INSTANT = 186 };
 
 /* nvmlFieldValue_t. */
 typedef struct field {
@@ -43,7 +43,7 @@ static const struct {
 enum { REASONS = sizeof reasons / sizeof *reasons };
 
 static struct {
-    double sm_mhz[MOST_SAMPLES], watts[MOST_SAMPLES], celsius[MOST_SAMPLES];
+    double sm_mhz[MAX_SAMPLES], watts[MAX_SAMPLES], celsius[MAX_SAMPLES];
     int held[REASONS], count, told;
 } samples;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,7 +64,7 @@ static void take(void)
 {
     unsigned mhz, celsius;
     unsigned long long held;
-    if (samples.count == MOST_SAMPLES) return;
+    if (samples.count == MAX_SAMPLES) return;
     const int x = samples.count++;
     samples.sm_mhz[x] = nvml.nvmlDeviceGetClockInfo(device, SM_CLOCK, &mhz) ? NAN : mhz;
     samples.watts[x] = watts_now();

@@ -11,8 +11,8 @@
 
 #include "tests/bench/worker.h"
 
-enum { MOST_SHAPES = 1000, DEFAULT_SHAPES = 300, LARGEST = 8192, MOST_PASSES = 15, IN_A_ROW = 5, JUDGED = 6,
-       MOST_CALLS = MOST_PASSES * IN_A_ROW };
+enum { MAX_SHAPES = 1000, DEFAULT_SHAPES = 300, LARGEST = 8192, MAX_PASSES = 15, IN_A_ROW = 5, JUDGED = 6,
+       MAX_CALLS = MAX_PASSES * IN_A_ROW };
 #define SHORT 1e-3               /* seconds: shorter calls go several in a row, of which each counts */
 #define GRACE 2e-6               /* seconds that the library may always take */
 #define LASTING 50e-6            /* seconds of a call to which they mean nothing */
@@ -46,7 +46,7 @@ static gpb_call draw(int largest)
 static int shapes_of(const bench_options *options, gpb_call *shapes)
 {
     const int wanted = options->shapes ? options->shapes : DEFAULT_SHAPES;
-    const int count = wanted < MOST_SHAPES ? wanted : MOST_SHAPES;
+    const int count = wanted < MAX_SHAPES ? wanted : MAX_SHAPES;
     srandom((unsigned)options->seed);
     for (int i = 0; i < count; i++) shapes[i] = draw(options->largest < LARGEST ? options->largest : LARGEST);
     return count;
@@ -55,11 +55,11 @@ static int shapes_of(const bench_options *options, gpb_call *shapes)
 /* ---- the worker ---- */
 
 static struct history {
-    float seconds[MOST_CALLS];
+    float seconds[MAX_CALLS];
     double first, spent, worst;
     int count;
     uint64_t calls, gpu_calls;
-} history[MOST_SHAPES];
+} history[MAX_SHAPES];
 
 /* Twice whatever it takes, and then as long as it has not had its share of the time. */
 static void visit(struct history *h, memory *from, gpb_call g, const ask *q)
@@ -69,7 +69,7 @@ static void visit(struct history *h, memory *from, gpb_call g, const ask *q)
     memory_operands(from, &g, false);
     const uint64_t calls = contender_calls(), gpu_calls = contender_gpu_calls();
     double seconds = 0;
-    for (int x = 0; x < IN_A_ROW && h->count < MOST_CALLS && (x == 0 || seconds < SHORT); x++) {
+    for (int x = 0; x < IN_A_ROW && h->count < MAX_CALLS && (x == 0 || seconds < SHORT); x++) {
         if (q->pass == 1 && x == 0) check_draw(&drawn, &g, JUDGED);
         seconds = contender_timed(&g);
         if (q->pass == 1 && x == 0) h->worst = check_worst(&drawn, &g);
@@ -83,7 +83,7 @@ static void visit(struct history *h, memory *from, gpb_call g, const ask *q)
 
 static void serve(const bench_options *options, const void *asked, void *answered)
 {
-    static gpb_call shapes[MOST_SHAPES];
+    static gpb_call shapes[MAX_SHAPES];
     static memory from;
     static int count;
     const ask *q = asked;
@@ -97,7 +97,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
     }
     for (int i = 0; q->shape < 0 && i < count; i++) visit(&history[i], &from, shapes[i], q);
     if (q->shape < 0) return;
-    double seconds[MOST_CALLS];
+    double seconds[MAX_CALLS];
     struct history *h = &history[q->shape];
     for (int x = 0; x < h->count; x++) seconds[x] = (double)h->seconds[x];
     *r = (answer){ h->first, h->worst, h->calls ? (double)h->gpu_calls / (double)h->calls : 0,
@@ -186,7 +186,7 @@ static regret regret_of(const gpb_call *g, const answer *r)
 static int go_through(worker *workers, double until, double each)
 {
     int pass = 0;
-    for (; pass < MOST_PASSES && (pass < 2 || seconds_now() < until); pass++)
+    for (; pass < MAX_PASSES && (pass < 2 || seconds_now() < until); pass++)
         for (int w = 0; w < WHO; w++) {
             const ask q = { pass, -1, each };
             answer none;
@@ -199,7 +199,7 @@ static int go_through(worker *workers, double until, double each)
 static int group(const bench_options *options, worker_setting setting, const gpb_call *shapes, int count,
                  double seconds, FILE *csv)
 {
-    static regret all[MOST_SHAPES];
+    static regret all[MAX_SHAPES];
     worker workers[WHO];
     int faults = 0;
     for (int w = 0; w < WHO; w++) workers[w] = worker_start(options, "never-slower", who[w], setting);
@@ -242,7 +242,7 @@ int bench_never_slower(const bench_options *options)
     static const worker_setting settings[] = { { 16, 0, NULL }, { 4, 0, NULL }, { 1, 0, NULL },
                                                { 4, 4, NULL }, { 1, 1, NULL } };
     enum { SETTINGS = sizeof settings / sizeof *settings };
-    static gpb_call shapes[MOST_SHAPES];
+    static gpb_call shapes[MAX_SHAPES];
     const int count = shapes_of(options, shapes);
     FILE *csv = bench_csv(options->csv, columns);
     const double start = seconds_now();

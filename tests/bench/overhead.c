@@ -11,7 +11,7 @@
 #include "dispatch/decide.h"
 #include "tests/bench/worker.h"
 
-enum { MOST_BLOCKS = 401, LEAST_BLOCKS = 5, MOST = 64 };
+enum { MAX_BLOCKS = 401, MIN_BLOCKS = 5, LARGEST = 64 };
 #define BLOCK 100e-6             /* seconds of calls in a block, about */
 
 typedef struct ask {
@@ -48,14 +48,14 @@ static double directly(const blas *host, const gpb_call *g, int calls)
 }
 
 /* The first of each pair alternates. */
-static int compare(const ask *q, const blas *host, const gpb_call *g, double seconds[3][MOST_BLOCKS],
+static int compare(const ask *q, const blas *host, const gpb_call *g, double seconds[3][MAX_BLOCKS],
                    int *calls)
 {
     const double once = fmax(directly(host, g, 100), 1e-9), begun = seconds_now();
     int blocks = 0;
     *calls = (int)fmin(100000, fmax(10, BLOCK / once));
     through_library(g, *calls);
-    for (; blocks < MOST_BLOCKS && (blocks < LEAST_BLOCKS || seconds_now() - begun < q->seconds); blocks++) {
+    for (; blocks < MAX_BLOCKS && (blocks < MIN_BLOCKS || seconds_now() - begun < q->seconds); blocks++) {
         if (blocks % 2) seconds[1][blocks] = through_library(g, *calls);
         seconds[0][blocks] = directly(host, g, *calls);
         if (blocks % 2 == 0) seconds[1][blocks] = through_library(g, *calls);
@@ -66,14 +66,14 @@ static int compare(const ask *q, const blas *host, const gpb_call *g, double sec
 
 static void serve(const bench_options *options, const void *asked, void *answered)
 {
-    static double seconds[3][MOST_BLOCKS];
+    static double seconds[3][MAX_BLOCKS];
     const ask *q = asked;
     answer *r = answered;
     gpb_call g = host_call(q->n, q->n, q->n, 0);
     static memory from;
     check drawn;
     if (!from.in.at) {
-        const gpb_call largest = host_call(MOST, MOST, MOST, 0);
+        const gpb_call largest = host_call(LARGEST, LARGEST, LARGEST, 0);
         from = memory_make(room_of(&largest), false);
         memory_operands(&from, &g, false);
         if (q->started) contender_offload_one(&g);
@@ -153,7 +153,7 @@ static const struct state { const char *name; enum contender_id id; bool started
 
 int bench_overhead(const bench_options *options)
 {
-    static const int sizes[] = { 4, 16, MOST };
+    static const int sizes[] = { 4, 16, LARGEST };
     enum { STATES = sizeof states / sizeof *states, SIZES = sizeof sizes / sizeof *sizes };
     FILE *csv = bench_csv(
         options->csv,

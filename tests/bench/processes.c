@@ -184,7 +184,7 @@ int bench_program(const bench_options *options)
 
 /* ---- the parent ---- */
 
-enum { LEAST_RUNS = 7, MOST_RUNS = 25, PRELOADED = 1 };
+enum { MIN_RUNS = 7, MAX_RUNS = 25, PRELOADED = 1 };
 
 /* Seconds from fork to exit; *faults: its exit was not clean. */
 static double timed(const bench_options *options, const struct program *p, bool preloaded, int *faults)
@@ -224,10 +224,10 @@ int bench_processes(const bench_options *options)
     int faults = 0;
     printf("Whole processes, ms: median (least..most; first run). Host BLAS: %s\n", options->host_blas);
     for (int i = 0; i < PROGRAMS; i++) {
-        double seconds[2][MOST_RUNS];
+        double seconds[2][MAX_RUNS];
         double until = seconds_now() + (options->seconds - (seconds_now() - start)) / (PROGRAMS - i);
         int runs = 0;
-        for (; runs < MOST_RUNS && (runs < LEAST_RUNS || seconds_now() < until); runs++)
+        for (; runs < MAX_RUNS && (runs < MIN_RUNS || seconds_now() < until); runs++)
             for (int x = 0; x < 2; x++) {
                 const int who = (runs + x) % 2;
                 seconds[who][runs] = timed(options, &programs[i], who == PRELOADED, &faults);

@@ -9,7 +9,7 @@
 #include "tests/bench/gpu.h"
 
 enum {
-    ROWS = 1024, COLUMNS = 32, ENTRIES = 1024, LEAST_ENTRIES = 8, PRODUCTS = 1 << 23,
+    ROWS = 1024, COLUMNS = 32, ENTRIES = 1024, MIN_ENTRIES = 8, PRODUCTS = 1 << 23,
     PATCH_FLOATS = 1 << 18, PATCHES = 2
 };
 
@@ -25,7 +25,7 @@ static int least(double a, double b) { return (int)fmin(a, b); }
    (data.c), are always among them. */
 static void choose(const gpu_problem *p)
 {
-    const double budget = fmax(LEAST_ENTRIES, fmin(ENTRIES, (double)PRODUCTS / p->of.k));
+    const double budget = fmax(MIN_ENTRIES, fmin(ENTRIES, (double)PRODUCTS / p->of.k));
     const int width = (int)fmax(1, least(p->of.n, PATCH_FLOATS / p->of.ld[GPB_C]));
     column_count = least(COLUMNS, fmin(PATCHES * width, fmax(budget / least(p->of.m, COLUMNS), 2)));
     row_count = least(ROWS, fmin(p->of.m, budget / column_count));

@@ -29,7 +29,7 @@ static const gpb_fake_kernel kernels[] = {
     { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
 #define SLICER(name, of, most, blocks)                                                             \
     { .symbol = GPB_STR(GPB_SLICER_SYMBOL(s, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, \
-      .threads = GPB_SLICE_THREADS, .cluster = blocks, .most_k = most },
+      .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
 #include "kernels/slicer.def"
 #undef SLICER
 };
@@ -261,7 +261,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_slice_args *g = memcpy(&l->arguments.slice, from, sizeof *g);
         int64_t strips = GPB_SLICE_STRIPS(g->a.rows) + GPB_SLICE_STRIPS(g->b.rows);
         check_sizes(row->symbol, g->a.rows + 1, g->b.rows + 1, g->k - 1, g->batch);
-        if (row->most_k && (g->k > row->most_k || g->slices > 2))
+        if (row->max_k && (g->k > row->max_k || g->slices > 2))
             gpb_fake_die("BAD LAUNCH of %s: k=%lld", row->symbol, (long long)g->k);
         right = shape_of((strips ? strips : 1) * row->cluster, g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_PACK) {

@@ -197,7 +197,7 @@ typedef struct gpb_fake_kernel {
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, threads, smem;
-    int cluster, most_k;                 /* from slicer.def */
+    int cluster, max_k;                 /* from slicer.def */
 } gpb_fake_kernel;
 struct CUfunc_st {
     const gpb_fake_kernel *kernel;

@@ -11,7 +11,7 @@
 
 #include "tests/reference.h"
 
-enum { MOST_THREADS = 64, WIDTH = 4, COLUMNS = 4 };
+enum { MAX_THREADS = 64, WIDTH = 4, COLUMNS = 4 };
 typedef float floats __attribute__((vector_size(16), aligned(4)));
 typedef double doubles __attribute__((vector_size(32)));
 typedef int64_t masks __attribute__((vector_size(32)));
@@ -34,9 +34,9 @@ static void *member(void *of)
 void accuracy_parallel(void (*work)(int64_t, void *), int64_t count, void *what)
 {
     team t = { work, what, count, 0 };
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), started = 0;
-    if (cores > MOST_THREADS) cores = MOST_THREADS;
+    if (cores > MAX_THREADS) cores = MAX_THREADS;
     while (started < cores - 1 && !pthread_create(&threads[started], NULL, member, &t)) started++;
     member(&t);
     while (started) pthread_join(threads[--started], NULL);

@@ -16,7 +16,7 @@
 
 /* An element, of every row alike: its exponent, which mantissa, which sign. MANTISSAS and SIGNS: drawn by row
    and place. */
-enum { PAIRS = 8, MOST_K = 4096, DEEPEST = 40, RESTARTS = 6 };
+enum { PAIRS = 8, MAX_K = 4096, DEEPEST = 40, RESTARTS = 6 };
 static const float mantissas[] = { 1,
                                    1.5f,
                                    1.25f,
@@ -34,7 +34,7 @@ enum { MANTISSAS = sizeof mantissas / sizeof *mantissas, DRAWN = MANTISSAS, SIGN
 typedef struct gene {
     signed char exponent, mantissa, sign;
 } gene; /* exponent > 0: the element is 0 */
-typedef struct genome { gene a[MOST_K], b[MOST_K]; } genome;
+typedef struct genome { gene a[MAX_K], b[MAX_K]; } genome;
 
 static uint64_t state;
 static uint64_t draw(uint64_t below)
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
                 { "fp16x1", "sgemm_sliced", "tf32" } };
     static const int depths[] = { 64, 256 };
     const int only = argc > 2 ? atoi(argv[2]) : 0, steps = argc > 3 ? atoi(argv[3]) : 300;
-    bool right = only <= MOST_K;
+    bool right = only <= MAX_K;
     setenv("FAKECUDA_TENSOR", "1", 0);
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");

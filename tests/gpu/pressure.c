@@ -67,13 +67,13 @@ static void sabotage(hog *h)
 }
 
 /* Until `stop` can be read or is closed. Every fourth time everything is released, else often nothing. */
-static bool press(const char *who, int stop, int most_ms)
+static bool press(const char *who, int stop, int max_ms)
 {
-    hog h = { .random = (uint64_t)time(NULL) * 0x9e3779b97f4a7c15 ^ (uint64_t)most_ms };
+    hog h = { .random = (uint64_t)time(NULL) * 0x9e3779b97f4a7c15 ^ (uint64_t)max_ms };
     size_t most = 0;
     int times = 0, refused = 0, full = 0;
     for (struct pollfd over = { .fd = stop, .events = POLLIN };
-         poll(&over, 1, 10 + (int)gpb_reference_draw(&h.random, (uint64_t)most_ms - 10)) == 0; times++) {
+         poll(&over, 1, 10 + (int)gpb_reference_draw(&h.random, (uint64_t)max_ms - 10)) == 0; times++) {
         const bool all = gpb_reference_draw(&h.random, 4) == 0;
         for (int i = 0; i < PIECES; i++)
             if (all || gpb_reference_draw(&h.random, 3) == 0) let_go(&h, i);

@@ -419,7 +419,7 @@ static gpublas_stats_t try_all(int64_t begin, int64_t end, const char *limit, ui
     size_t total;
     const size_t before = device_free(&total);
     pressure_begin();
-    const int64_t grown = soak(begin, end), most_grown = 64 + (scale->c >> 18);
+    const int64_t grown = soak(begin, end), max_growth = 64 + (scale->c >> 18);
     const bool pressed = pressure_end();
     const gpublas_stats_t s = stats();
     report(&s, limit, seed, now_s() - begin);
@@ -431,8 +431,8 @@ static gpublas_stats_t try_all(int64_t begin, int64_t end, const char *limit, ui
     expect(pressed, "device memory was held and freed all along");
     expect(!pressure_is_fake() || (s.failed_calls > 0 && s.host_calls > s.failed_calls),
            "some calls failed, for want of memory or later");
-    expect(grown <= most_grown, "the process grew by %lld MiB since a fifth of the time (allowed: %lld)",
-           (long long)grown, (long long)most_grown);
+    expect(grown <= max_growth, "the process grew by %lld MiB since a fifth of the time (allowed: %lld)",
+           (long long)grown, (long long)max_growth);
     expect(gone <= 0, "no device memory lost (beyond what may be kept: %lld bytes)", (long long)gone);
     return s;
 }

@@ -21,7 +21,7 @@ static const kernel kernels[] = {
 #include "kernels/gemm.def"
 #undef KERNEL
 };
-enum { KERNELS = sizeof kernels / sizeof *kernels, MOST = 400 };
+enum { KERNELS = sizeof kernels / sizeof *kernels, MAX_PROBLEMS = 400 };
 
 typedef struct shape { int m, n, k; } shape;
 static const shape few[] = { { 1, 1, 1 }, { 33, 17, 9 }, { 129, 65, 37 }, { 130, 258, 20 } };
@@ -46,12 +46,12 @@ static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 38
    clusters. */
 static const shape large[] = { { 4097, 2050, 515 }, { 2050, 5132, 1000 }, { 12200, 60, 2600 } };
 
-static placed problems[MOST];
+static placed problems[MAX_PROBLEMS];
 static int problem_count, first_strip;     /* strips come last */
 
 static void add(shape s, const char *trans, int variant, enum gpb_fill fill)
 {
-    if (problem_count == MOST) abort();
+    if (problem_count == MAX_PROBLEMS) abort();
     problems[problem_count++] = (placed){ .of = { .m = s.m,
                                                   .n = s.n,
                                                   .k = s.k,

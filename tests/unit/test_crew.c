@@ -210,16 +210,16 @@ static void abandoned(void **state)
 /* More queues than the crew has places. The last ones are served by their own callers. */
 static void many_queues_run(void)
 {
-    enum { CROWD = 70 };
-    load *l[CROWD];
-    for (int i = 0; i < CROWD; i++) {
+    enum { LOADS = 70 };
+    load *l[LOADS];
+    for (int i = 0; i < LOADS; i++) {
         l[i] = new_load();
         gpb_crew_begin(&l[i]->queue);
     }
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < LOADS; i++)
         for (int j = 0; j < 100; j++) CHECK(post(l[i]));
-    for (int i = CROWD; i-- > 0;) push(l[i], 100, 7, false);
-    for (int i = 0; i < CROWD; i++) {
+    for (int i = LOADS; i-- > 0;) push(l[i], 100, 7, false);
+    for (int i = 0; i < LOADS; i++) {
         gpb_crew_end(&l[i]->queue);
         free(l[i]);
     }

@@ -138,16 +138,16 @@ static void print(int n, const record *r, double us)
     printf(" end %.1f us\n", total);
 }
 
-enum { MOST_SETS = 64 };
+enum { MAX_SETS = 64 };
 typedef struct operands {
-    float *a[MOST_SETS], *b[MOST_SETS], *c[MOST_SETS];
+    float *a[MAX_SETS], *b[MAX_SETS], *c[MAX_SETS];
     int sets;
 } operands;
 
 static operands make_operands(int n, enum place place)
 {
     const int fit = (int)(ROTATING / (12.0 * n * n));
-    operands o = { .sets = place == DEVICE || fit < 1 ? 1 : fit > MOST_SETS ? MOST_SETS : fit };
+    operands o = { .sets = place == DEVICE || fit < 1 ? 1 : fit > MAX_SETS ? MAX_SETS : fit };
     for (int x = 0; x < o.sets; x++) {
         o.a[x] = matrix(n, place);
         o.b[x] = matrix(n, place);
