@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reference judges right products to be right and wrong ones to be wrong, in all four types, for every
-   routine of routine.def and every structure of A; and it computes with twice the precision of the type. The
-   products are formed here, by plain loops in the arithmetic of the type itself. */
+   routine of routine.def and every structure of A; and it computes with twice the precision of the type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,61 +12,19 @@
 #include <string.h>
 
 #include "tests/problem.h"
+#include "tests/unit/plain_product.h"
 
-enum { MOST = 16384, M = 13, N = 11, K = 17 };
-
-/* ---- products in the type's own arithmetic, of general operands or of whatever `element` makes of them */
+enum { MAX_BYTES = 16384, M = 13, N = 11, K = 17 };
 
 typedef struct arrays {
-    _Alignas(16) char a[MOST], b[MOST], c[MOST], before[MOST];
+    _Alignas(16) char a[MAX_BYTES], b[MAX_BYTES], c[MAX_BYTES], before[MAX_BYTES];
 } arrays;
 static arrays x;
-
-static size_t place(const gpb_matrix *of, int64_t row, int64_t col)
-{
-    return (size_t)(of->trans == 'N' ? row + col * of->ld : col + row * of->ld);
-}
-
-#define TYPE(letter, type, bytes, flops, kind)                                                          \
-    static type operand_##letter(const gpb_matrix *of, int64_t row, int64_t col)                        \
-    {                                                                                                   \
-        const type value = ((const type *)of->base)[place(of, row, col)];                               \
-        return of->trans == 'C' ? (type)conj(value) : value;                                            \
-    }                                                                                                   \
-    static void multiply_##letter(const gpb_call *g)                                                    \
-    {                                                                                                   \
-        type *c = gpb_call_member(g, GPB_C, 0);                                                         \
-        for (int64_t j = 0; j < g->n; j++) {                                                            \
-            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);              \
-            for (int64_t i = rows.first; i < rows.last; i++) {                                          \
-                type sum = 0, *at = &c[i + j * g->x[GPB_C].ld];                                         \
-                for (int64_t p = 0; p < g->k; p++)                                                      \
-                    sum += operand_##letter(&g->x[GPB_A], i, p) * operand_##letter(&g->x[GPB_B], p, j); \
-                *at = (type)g->alpha * sum + (g->beta == 0 ? 0 : (type)g->beta * *at);                  \
-            }                                                                                           \
-        }                                                                                               \
-    }
-#include "dispatch/type.def"
-#undef TYPE
-
-static void multiply(const gpb_call *g)
-{
-    switch (g->type) {
-#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: multiply_##letter(g); break;
-#include "dispatch/type.def"
-#undef TYPE
-    default: abort();
-    }
-}
-
-static bool is_real(enum gpb_type type) { return gpb_type_of(type)->kind == GPB_TYPE_REAL; }
-static bool is_single(enum gpb_type type) { return type == GPB_TYPE_s || type == GPB_TYPE_c; }
 
 /* Adds so much to a real number of a buffer. */
 static void nudge(enum gpb_type type, void *at, int64_t which, double by)
 {
-    if (is_single(type)) ((float *)at)[which] = (float)((double)((float *)at)[which] + by);
-    else ((double *)at)[which] += by;
+    write_real(type, at, which, read_real(type, at, which) + by);
 }
 
 static char *first_of(const gpb_problem *p, char *allocation)
@@ -80,11 +37,11 @@ static gpb_call made(gpb_problem *p, gpb_scalar alpha, gpb_scalar beta)
 {
     gpb_problem_lay_out(p);
     for (enum gpb_operand o = GPB_A; o < GPB_OPERANDS; o++)
-        assert_true((size_t)(p->offset + gpb_problem_span(p, o)) * gpb_type_bytes(p->type) <= MOST);
+        assert_true((size_t)(p->offset + gpb_problem_span(p, o)) * gpb_type_bytes(p->type) <= MAX_BYTES);
     gpb_problem_fill(p, GPB_A, x.a, 1);
     gpb_problem_fill(p, GPB_B, x.b, 2);
     gpb_problem_fill_c(p, beta, x.c);
-    memcpy(x.before, x.c, MOST);
+    memcpy(x.before, x.c, MAX_BYTES);
     return gpb_problem_call(p, is_real(p->type) ? creal(alpha) : alpha, is_real(p->type) ? creal(beta) : beta,
                             first_of(p, x.a), first_of(p, x.b), first_of(p, x.c));
 }
@@ -238,7 +195,7 @@ static double complex defined(const gpb_matrix *a, enum gpb_type type, int64_t i
 static void test_structures(void **state)
 {
     (void)state;
-    static char whole[MOST];
+    static char whole[MAX_BYTES];
     for (int mix = 0; mix < 4 * 3 * 2 * 2 * 3; mix++) {
         const enum gpb_type type = (enum gpb_type)(mix % 4);
         gpb_problem p = { .type = type, .m = N, .n = M, .k = N, .transa = "NTC"[mix / 48], .pad = 1 };

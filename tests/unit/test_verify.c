@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 
 #include "src/hub/verify.c"
+#include "tests/unit/plain_product.h"
 
-enum { M = 9, N = 7, K = 40, LD = 44, MOST = LD * LD * 16 };
+enum { M = 9, N = 7, K = 40, LD = 44, MAX_BYTES = LD * LD * 16 };
 
-static _Alignas(16) char a[MOST], b[MOST], c[MOST], before[MOST], seen[MOST];
+static _Alignas(16) char a[MAX_BYTES], b[MAX_BYTES], c[MAX_BYTES], before[MAX_BYTES], seen[MAX_BYTES];
 static int repairs;
 
 bool gpb_repair(const gpb_job *job)
@@ -25,62 +26,12 @@ bool gpb_repair(const gpb_job *job)
     return true;
 }
 
-static bool is_real(enum gpb_type type) { return gpb_type_of(type)->kind == GPB_TYPE_REAL; }
-static bool is_single(enum gpb_type type) { return type == GPB_TYPE_s || type == GPB_TYPE_c; }
-
-/* ---- a product in the type's own arithmetic */
-
-#define CONJUGATE(x, is) ((is) ? ~(x) : (x))
-#define TYPE(letter, type, bytes, flops, kind)                                                              \
-    static type operand_##letter(const gpb_matrix *of, int64_t row, int64_t col)                            \
-    {                                                                                                       \
-        const bool across = of->trans != 'N';                                                               \
-        const int64_t at = across ? col + row * of->ld : row + col * of->ld;                                \
-        const double _Complex x = (double _Complex)((const type *)of->base)[at];                            \
-        return (type)CONJUGATE(x, of->trans == 'C');                                                        \
-    }                                                                                                       \
-    static void multiply_##letter(const gpb_call *g)                                                        \
-    {                                                                                                       \
-        for (int64_t j = 0; j < g->n; j++) {                                                                \
-            const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);                  \
-            for (int64_t i = rows.first; i < rows.last; i++) {                                              \
-                type sum = 0, *at = (type *)(void *)c + i + j * LD;                                         \
-                for (int64_t p = 0; p < g->k; p++)                                                          \
-                    sum += operand_##letter(&g->x[GPB_A], i, p) * operand_##letter(&g->x[GPB_B], p, j);     \
-                *at = (type)g->alpha * sum + (g->beta == 0 ? 0 : (type)g->beta * *at);                      \
-            }                                                                                               \
-        }                                                                                                   \
-    }
-#include "dispatch/type.def"
-#undef TYPE
-
-static void multiply(const gpb_call *g)
-{
-    switch (g->type) {
-#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: multiply_##letter(g); break;
-#include "dispatch/type.def"
-#undef TYPE
-    default: abort();
-    }
-}
-
-static void write_part(enum gpb_type type, void *at, int64_t which, double x)
-{
-    if (is_single(type)) ((float *)at)[which] = (float)x;
-    else ((double *)at)[which] = x;
-}
-
-static double read_part(enum gpb_type type, const void *at, int64_t which)
-{
-    return is_single(type) ? (double)((const float *)at)[which] : ((const double *)at)[which];
-}
-
 static void fill(enum gpb_type type, void *at)
 {
     static uint64_t state = 1;
     for (int64_t x = 0; x < LD * LD * (is_real(type) ? 1 : 2); x++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        write_part(type, at, x, (double)(int64_t)state * 0x1p-63);
+        write_real(type, at, x, (double)(int64_t)state * 0x1p-63);
     }
 }
 
@@ -123,12 +74,12 @@ static void judges(const gpb_call *g)
     for (int64_t j = 0; j < g->n; j++) {
         const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
         for (int64_t x = (rows.first + j * LD) * parts; x < (rows.last + j * LD) * parts; x++) {
-            const double right = read_part(g->type, c, x);
-            write_part(g->type, c, x, right + fault_of(g));
+            const double right = read_real(g->type, c, x);
+            write_real(g->type, c, x, right + fault_of(g));
             assert_false(is_right(&verify, g, &s));
             assert_int_equal(s.i + s.j * LD, x / parts);
             assert_true(s.error > s.bound && s.error < 2 * fault_of(g));
-            write_part(g->type, c, x, right);
+            write_real(g->type, c, x, right);
         }
     }
     free(verify.old);
@@ -161,7 +112,7 @@ static void groups(void **state)
         s.size = room[3];
         multiply(&g);
         assert_true(check_group(&s));
-        write_part(type, c, which, read_part(type, c, which) + fault_of(&g));
+        write_real(type, c, which, read_real(type, c, which) + fault_of(&g));
         assert_false(check_group(&s));
         assert_int_equal(s.i, 5);
         free(verify.old);
@@ -177,7 +128,7 @@ static void coarse(void **state)
         gpb_verify verify = verify_of(&g);
         sight s = { .call = &g, .coarse = true };
         multiply(&g);
-        write_part(type, c, 0, read_part(type, c, 0) + 0x1p-10);
+        write_real(type, c, 0, read_real(type, c, 0) + 0x1p-10);
         assert_int_equal(is_right(&verify, &g, &s), is_single(type));
     }
 }
@@ -193,17 +144,17 @@ static void special_values(void **state)
             gpb_verify verify = verify_of(&g);
             sight s = { .call = &g };
             multiply(&g);
-            write_part(type, a, 0, odd[which]);
+            write_real(type, a, 0, odd[which]);
             assert_false(is_right(&verify, &g, &s));
             multiply(&g);
             assert_true(is_right(&verify, &g, &s));
             fill(type, a);
             assert_false(is_right(&verify, &g, &s));
             g.alpha = is_single(type) ? 0x1p127 : 0x1p1023;
-            for (int64_t x = 0; x < LD * 2; x++) write_part(type, c, x, odd[which]);
+            for (int64_t x = 0; x < LD * 2; x++) write_real(type, c, x, odd[which]);
             g.n = 1;
             fill(type, a);
-            for (int64_t x = 0; x < K; x++) write_part(type, b, is_real(type) ? x : 2 * x, 1);
+            for (int64_t x = 0; x < K; x++) write_real(type, b, is_real(type) ? x : 2 * x, 1);
             assert_true(is_right(&verify, &g, &s));
         }
     }
@@ -223,7 +174,7 @@ static void puts_back_and_dumps(void **state)
         gpb_verify verify = gpb_verify_begin(&g, &facts);
         assert_non_null(verify.old);
         multiply(&g);
-        write_part(type, c, 0, 1000);
+        write_real(type, c, 0, 1000);
         repairs = 0;
         assert_false(gpb_verify_end(&verify, &g, &facts, &out));
         assert_int_equal(repairs, 1);
