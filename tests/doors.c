@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* See doors.h. Prototypes by the types of tests/programs: CBLAS's enumerations as int. */
+/* See doors.h. The prototypes are the library's own. tests/programs/extensions.c has others. */
 #include "tests/doors.h"
+
+#include "src/host/gemm_abi.h"
 
 enum { ROW = 101, COLUMN = 102 };
 
-#define F77(name, INT)                                                                          \
-    void name(const char *, const char *, const INT *, const INT *, const INT *, const float *, \
-              const float *, const INT *, const float *, const INT *, const float *, float *, const INT *);
-#define CBLAS(name, INT)                                                                                   \
-    void name(int, int, int, INT, INT, INT, float, const float *, INT, const float *, INT, float, float *, \
-              INT);
-F77(sgemm_, int)
-F77(sgemm_64_, int64_t)
-CBLAS(cblas_sgemm, int)
-CBLAS(cblas_sgemm64_, int64_t)
-void sgemmtr_(const char *, const char *, const char *, const int *, const int *, const float *,
-              const float *, const int *, const float *, const int *, const float *, float *, const int *);
-void cblas_sgemmtr(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
-                   float *, int);
-void cblas_sgemm_batch(int, const int *, const int *, const int *, const int *, const int *, const float *,
-                       const float **, const int *, const float **, const int *, const float *, float **,
-                       const int *, int, const int *);
-void sgemm_batch_strided_(const char *, const char *, const int *, const int *, const int *, const float *,
-                          const float *, const int *, const int *, const float *, const int *, const int *,
-                          const float *, float *, const int *, const int *, const int *);
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
-                               int, int, float, float *, int, int, int);
+void sgemm_(GPB_F77_GEMM_PARAMS(float, int));
+void sgemm_64_(GPB_F77_GEMM_PARAMS(float, int64_t));
+void cblas_sgemm(GPB_CBLAS_GEMM_PARAMS(float, float, int));
+void cblas_sgemm64_(GPB_CBLAS_GEMM_PARAMS(float, float, int64_t));
+void sgemmtr_(GPB_F77_GEMMTR_PARAMS(float, int));
+void cblas_sgemmtr(GPB_CBLAS_GEMMTR_PARAMS(float, float, int));
+void cblas_sgemm_batch(GPB_CBLAS_GEMM_BATCH_PARAMS(float, int));
+void sgemm_batch_strided_(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(float, int));
+void cblas_sgemm_batch_strided(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(float, float, int));
 
 static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
 

@@ -181,18 +181,25 @@ static void extents(void **state)
     assert_true(facts.where[GPB_A].place == GPB_PLACE_HOST && facts.where[GPB_B].place == GPB_PLACE_HOST);
 }
 
+/* A batch of products of size x size x size by pointers. */
+static gpb_call batch_of(int64_t size, int64_t members, const void **a, const void **b, void **c)
+{
+    gpb_call call = gemm(NULL, NULL, NULL);
+    call.m = call.n = call.k = size;
+    for (int x = 0; x < GPB_OPERANDS; x++) call.x[x].ld = size;
+    call.batch = members;
+    call.x[GPB_A].array = a;
+    call.x[GPB_B].array = b;
+    call.x[GPB_C].array = (const void *const *)c;
+    return call;
+}
+
 static void arrays(void **state)
 {
     (void)state;
     const void *a[3] = { pinned, pinned + 256, pinned + 512 }, *b[3] = { pinned, pageable, pinned };
     void *c[3] = { pageable, (void *)(uintptr_t)memory, pageable };
-    gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 16;
-    call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 16;
-    call.batch = 3;
-    call.x[GPB_A].array = a;
-    call.x[GPB_B].array = b;
-    call.x[GPB_C].array = (const void *const *)c;
+    gpb_call call = batch_of(16, 3, a, b, c);
     gpb_facts facts = facts_of(call);
     assert_int_equal(facts.where[GPB_A].place, GPB_PLACE_PINNED);
     /* Both kinds of host memory, so it is staged. */
@@ -212,13 +219,7 @@ static void long_arrays(void **state)
     enum { MEMBERS = 40 };
     const void *a[MEMBERS], *b[MEMBERS];
     void *c[MEMBERS];
-    gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 8;
-    call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 8;
-    call.batch = MEMBERS;
-    call.x[GPB_A].array = a;
-    call.x[GPB_B].array = b;
-    call.x[GPB_C].array = (const void *const *)c;
+    gpb_call call = batch_of(8, MEMBERS, a, b, c);
     for (int odd = -1; odd < MEMBERS; odd++) {
         for (int i = 0; i < MEMBERS; i++) {
             a[i] = pinned + 64 * i;
@@ -253,13 +254,7 @@ static void equal_steps(void **state)
     enum { MEMBERS = 40 };
     const void *a[MEMBERS], *b[MEMBERS];
     void *c[MEMBERS];
-    gpb_call call = gemm(NULL, NULL, NULL);
-    call.m = call.n = call.k = 8;
-    call.x[GPB_A].ld = call.x[GPB_B].ld = call.x[GPB_C].ld = 8;
-    call.batch = MEMBERS;
-    call.x[GPB_A].array = a;
-    call.x[GPB_B].array = b;
-    call.x[GPB_C].array = (const void *const *)c;
+    gpb_call call = batch_of(8, MEMBERS, a, b, c);
     char *const device_memory = (char *)(uintptr_t)memory;
     for (int odd = -1; odd < MEMBERS; odd++) {
         for (int i = 0; i < MEMBERS; i++) {
