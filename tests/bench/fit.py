@@ -68,22 +68,9 @@ GLOBAL = {"memory_gbs": (4000, 100, 20000), "launch_us": (3, 0.5, 10), "pass_": 
 
 def model():
     path = os.path.join(tempfile.mkdtemp(prefix="gpb-fit-"), "model.so")
-    subprocess.run(
-        [
-            os.environ.get("CC", "cc"),
-            "-std=gnu11",
-            "-D_GNU_SOURCE",
-            "-O2",
-            "-shared",
-            "-fPIC",
-            "-I" + ROOT,
-            "-o",
-            path,
-        ]
-        + [os.path.join(ROOT, x) for x in SOURCES]
-        + ["-lm"],
-        check=True,
-    )
+    compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
+    sources = [os.path.join(ROOT, x) for x in SOURCES]
+    subprocess.run(compiler + ["-I" + ROOT, "-o", path] + sources + ["-lm"], check=True)
     library = ctypes.CDLL(path)
     library.fit_predict.restype = library.fit_loss.restype = ctypes.c_double
     library.fit_kernel.restype = ctypes.c_char_p
@@ -227,10 +214,9 @@ def worth(library, shapes, factors, arch):
 
 
 # Generations that nobody has measured: how kernels of a kind there compare with the measured ones, as shares
-# of the FMA peak. By the
-# vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1 and 2 times on GeForce
-# cards of 86, 89 and 120, and
-# 7 and 15 times or more on 90 and 100. FP16X3 is the default where that is a gain beyond doubt: on 80.
+# of the FMA peak. By the vendor's rates, TF32 and FP16 tensor cores do 8 and 16 times the FMA peak on 80, 1
+# and 2 times on GeForce cards of 86, 89 and 120, and 7 and 15 times or more on 90 and 100. FP16X3 is the
+# default where that is a gain beyond doubt: on 80.
 GEFORCE = {FFMA: 1, TF32: 0.45}
 PREDICTED = {
     75: {FFMA: 1},
@@ -265,9 +251,8 @@ def section(text, arch, word, lines):
 
 def write(library, names, gpu, kernels, rows, shapes, found, paths):
     arch, text = found[1], open(TUNED).read()
-    order = sorted(
-        worth(library, shapes, {math_: 1 for math_ in range(4)}, arch), key=lambda k: -kernels[k][1].share
-    )
+    kept = worth(library, shapes, {math_: 1 for math_ in range(4)}, arch)
+    order = sorted(kept, key=lambda k: -kernels[k][1].share)
     lines = [
         f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, "
         f"{gpu.launch_us:.2f}, {gpu.pass_:.3f} )"
@@ -276,17 +261,14 @@ def write(library, names, gpu, kernels, rows, shapes, found, paths):
         off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
         lines.append(tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */"))
     sources = ", ".join(os.path.basename(p) for p in paths)
-    text = section(
-        text, arch, f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}", lines
-    )
+    said = f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}"
+    text = section(text, arch, said, lines)
     for other, factors in PREDICTED.items():
         if re.search(rf"/\* ---- {other}, measured", text):
             continue
         lines = [re.search(rf"GPU\( *{other},.*", text)[0]]
-        for k in sorted(
-            worth(library, shapes, factors, other),
-            key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)],
-        ):
+        kept = worth(library, shapes, factors, other)
+        for k in sorted(kept, key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)]):
             factor, c = factors[library.fit_math(k)], kernels[k][1]
             like = Constants(
                 c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:])
@@ -308,24 +290,17 @@ def write_only(library, names, shapes, found, wanted):
     for trials in shapes.values():
         for (kernel, _), row in trials.items():
             rows.setdefault(kernel, []).append(row)
-    gpu = Gpu(
-        arch,
-        found[2],
-        fma_per_sm,
-        ghz,
-        memory,
-        launch,
-        pass_,
-        0.85e6 * min(r.seconds for x in rows.values() for r in x),
-    )
+    shortest = min(r.seconds for x in rows.values() for r in x)
+    gpu = Gpu(arch, found[2], fma_per_sm, ghz, memory, launch, pass_, 0.85e6 * shortest)
     lines = {
         re.search(r"TUNED\( *(\w+)", line)[1]: line
         for line in text[begin:end].splitlines()
         if line.startswith("TUNED(")
     }
     for name in wanted:
-        loss, c = fit_kernel(library, rows[names.index(name)], gpu, library.fit_form(names.index(name)), None)
-        off = math.sqrt(loss / sum(r.weight for r in rows[names.index(name)]))
+        kernel = names.index(name)
+        loss, c = fit_kernel(library, rows[kernel], gpu, library.fit_form(kernel), None)
+        off = math.sqrt(loss / sum(r.weight for r in rows[kernel]))
         lines[name] = tuned_line(name, arch, c, f"  /* off by {100 * off:.0f} %; by itself, later */")
     share = lambda line: -float(line.split(",")[3])
     head = [line for line in text[begin:end].splitlines() if not line.startswith("TUNED(")]
@@ -351,10 +326,8 @@ def regret(library, names, shapes, others, found, verbose):
             }
             if not fits:
                 continue
-            chosen = (
-                library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits)),
-                splits.value,
-            )
+            kernel = library.fit_choose(ctypes.byref(one), ctypes.byref(gpu), math_, ctypes.byref(splits))
+            chosen = kernel, splits.value
             best = min(fits, key=fits.get)
             if chosen not in fits:
                 unmeasured += 1
@@ -365,23 +338,24 @@ def regret(library, names, shapes, others, found, verbose):
             regrets.append(fits[chosen] / fits[best])
             if "cublas" in others.get(shape, {}):
                 against.append(others[shape]["cublas"][1] / fits[chosen])
-            worst.append(
-                (regrets[-1], shape[1:], names[chosen[0]], chosen[1], names[best[0]], best[1], fits[best])
-            )
+            worst.append((regrets[-1], shape[1:], chosen, best, fits[best]))
         if not regrets:
             continue
         mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
-        print(
+        said = (
             f"{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
             f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, "
             f"worst {percent(regrets, 1):.1f} %"
-            + (f"; {mean(against):.2f}x cuBLAS, below it on {sum(x < 1 for x in against)}" if against else "")
-            + (f"; {unmeasured} choices not among the trials" if unmeasured else "")
         )
-        for r in sorted(worst, reverse=True)[:verbose]:
+        if against:
+            said += f"; {mean(against):.2f}x cuBLAS, below it on {sum(x < 1 for x in against)}"
+        if unmeasured:
+            said += f"; {unmeasured} choices not among the trials"
+        print(said)
+        for times, shape, chosen, best, seconds in sorted(worst, reverse=True)[:verbose]:
             print(
-                f"    {100 * r[0] - 100:6.1f} %  {' '.join(r[1])}: {r[2]}/{r[3]}, "
-                f"best {r[4]}/{r[5]} {1e6 * r[6]:.1f} us"
+                f"    {100 * times - 100:6.1f} %  {' '.join(shape)}: {names[chosen[0]]}/{chosen[1]}, "
+                f"best {names[best[0]]}/{best[1]} {1e6 * seconds:.1f} us"
             )
 
 

@@ -15,13 +15,11 @@ from table import PLAIN, lies, mean, results, weighted
 
 END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}  # ms, beta = 0
 SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}  # times cuBLAS, fp32
-# fp32, each of the four pairs
-TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}
+TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}  # fp32, each of the four pairs
 SQUARES_IEEE = {512: 1, 1024: 1, 2048: 1, 4096: 1.02, 8192: 1.02, 16384: 1.02}
 TF32 = {4096: 0.9, 8192: 0.9}
 NEIGHBOURS = {1022: 1024, 2044: 2048, 3135: 4096, 4097: 4096, 6132: 8192, 8176: 8192}  # of the odd sizes
-# seconds, over any number of runs
-SOAKED = 1800
+SOAKED = 1800  # seconds, over any number of runs
 counts = {"met": 0, "MISSED": 0}
 missed_only = False
 
@@ -45,11 +43,13 @@ def where(rows, **wanted):
     return [r for r in rows if all(r[key] == str(value) for key, value in wanted.items())]
 
 
+def times_cublas(rows, **wanted):
+    return [float(r["ratio"]) for r in where(rows, **wanted) if r["ratio"] != "nan"]
+
+
 def squares(rows, mode, wanted):
     for n, ratio in wanted.items():
-        mine = [
-            float(r["ratio"]) for r in where(rows, suite="squares", mode=mode, n=n) if r["ratio"] != "nan"
-        ]
+        mine = times_cublas(rows, suite="squares", mode=mode, n=n)
         if mine:
             least(f"on the device, {mode}, {n}: times cuBLAS, least of four pairs", ratio, min(mine))
 
@@ -64,17 +64,13 @@ def absolute(rows):
 def other_data(rows):
     """No kind of data that people have is to be slower than cuBLAS, whatever the guards find in it."""
     for kind in dict.fromkeys(r["data"] for r in where(rows, suite="data", mode="fp32")):
-        mine = [
-            float(r["ratio"])
-            for r in where(rows, suite="data", mode="fp32", data=kind)
-            if r["ratio"] != "nan"
-        ]
+        mine = times_cublas(rows, suite="data", mode="fp32", data=kind)
         if mine:
             least(f"on the device, fp32, {kind}: times cuBLAS, least", 1, min(mine))
 
 
 def ratios(rows, suite, mode, lowest, average):
-    mine = [float(r["ratio"]) for r in where(rows, suite=suite, mode=mode) if r["ratio"] != "nan"]
+    mine = times_cublas(rows, suite=suite, mode=mode)
     if mine:
         least(f"on the device, {mode}, {suite}: times cuBLAS, least", lowest, min(mine))
         if average:
@@ -87,21 +83,12 @@ def device(rows):
     squares(rows, "ieee", SQUARES_IEEE)
     squares(rows, "tf32", TF32)
     for n, near in NEIGHBOURS.items():
-        odd, even = (
-            [float(r["tflops"]) for r in where(rows, suite=suite, mode="fp32", n=size)]
-            for suite, size in (("odd", n), ("squares", near))
-        )
+        odd = [float(r["tflops"]) for r in where(rows, suite="odd", mode="fp32", n=n)]
+        even = [float(r["tflops"]) for r in where(rows, suite="squares", mode="fp32", n=near)]
         if odd and even:
-            least(
-                f"on the device, fp32, {n}, odd ld, misaligned: TFLOP/s (the table's at {near} less 5 %)",
-                0.95 * TFLOPS[near],
-                min(odd),
-            )
-            least(
-                f"on the device, fp32, {n}, odd ld, misaligned: of what is reached at {near}",
-                0.95,
-                mean(odd) / mean(even),
-            )
+            name = f"on the device, fp32, {n}, odd ld, misaligned"
+            least(f"{name}: TFLOP/s (the table's at {near} less 5 %)", 0.95 * TFLOPS[near], min(odd))
+            least(f"{name}: of what is reached at {near}", 0.95, mean(odd) / mean(even))
     ratios(rows, "odd", "ieee", 1.05, None)
     for suite in ("shapes", "thin"):
         ratios(rows, suite, "fp32", 1, 1.5)
@@ -135,44 +122,19 @@ def accuracy(rows):
     judged = [r for r in mine if r["verdict"] not in ("LIMIT", "ROUNDING", "HOSTILE")]
     if not judged:
         return
+    name = "accuracy, the library's choice"
     worst = lambda rows, column: max(float(r[column]) for r in rows)
-    most(
-        "accuracy, the library's choice, any data: error of the bound of k + 4 units, worst",
-        1,
-        worst(mine, "of_bound"),
-    )
-    most(
-        "accuracy, the library's choice: rms of one chain of FMAs', worst",
-        1.02,
-        worst(judged, "worst_rms_to_ffma"),
-    )
-    most(
-        "accuracy, the library's choice: largest error of one chain of FMAs', worst",
-        1.3,
-        worst(judged, "worst_max_to_ffma"),
-    )
-    most(
-        "accuracy, the library's choice: entries not exact where FP32 is",
-        0,
-        sum(int(r["not_exact"]) for r in where(mine, verdict="EXACT")),
-    )
+    inexact = sum(int(r["not_exact"]) for r in where(mine, verdict="EXACT"))
+    most(f"{name}, any data: error of the bound of k + 4 units, worst", 1, worst(mine, "of_bound"))
+    most(f"{name}: rms of one chain of FMAs', worst", 1.02, worst(judged, "worst_rms_to_ffma"))
+    most(f"{name}: largest error of one chain of FMAs', worst", 1.3, worst(judged, "worst_max_to_ffma"))
+    most(f"{name}: entries not exact where FP32 is", 0, inexact)
     beside = [r for r in where(mine, verdict="BOUNDED") if int(r["cublas_points"])]
     if beside:
-        most(
-            "accuracy, the library's choice: rms of cuBLAS's, geometric mean",
-            0.8,
-            weighted(beside, "rms_to_cublas", "cublas_points"),
-        )
-        most(
-            "accuracy, the library's choice: rms of cuBLAS's, worst",
-            1.2,
-            worst(beside, "worst_rms_to_cublas"),
-        )
-        most(
-            "accuracy, the library's choice: largest error of cuBLAS's, worst",
-            1.5,
-            worst(beside, "worst_max_to_cublas"),
-        )
+        rms = weighted(beside, "rms_to_cublas", "cublas_points")
+        most(f"{name}: rms of cuBLAS's, geometric mean", 0.8, rms)
+        most(f"{name}: rms of cuBLAS's, worst", 1.2, worst(beside, "worst_rms_to_cublas"))
+        most(f"{name}: largest error of cuBLAS's, worst", 1.5, worst(beside, "worst_max_to_cublas"))
 
 
 def soak(rows):
@@ -199,11 +161,8 @@ def end_to_end(rows):
                     most(f"host memory, {n}, {order}-major, beta {beta}: ms", wanted, float(r["ms_median"]))
     for n, r in lying("gpublas_auto", "fresh", "column", "inside", "0", "0").items():
         if n in plain:
-            most(
-                f"host memory, {n}, ld = 2 rows: times the packed case",
-                1.15,
-                float(r["ms_median"]) / float(plain[n]["ms_median"]),
-            )
+            times = float(r["ms_median"]) / float(plain[n]["ms_median"])
+            most(f"host memory, {n}, ld = 2 rows: times the packed case", 1.15, times)
     for n, r in lying("gpublas_auto", "pinned", "column", "packed", "0", "0").items():
         if n >= 4096:
             least(f"pinned, {n}: of the ideal", 0.9, float(r["of_ideal"]))
@@ -214,21 +173,16 @@ def end_to_end(rows):
 
 def out_of_core(rows):
     for r in where(rows, contender="gpublas_always"):
-        name = (
-            f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory: times the roofline"
-        )
-        most(name, 1.35, 1 / float(r["of_ideal"]))
+        name = f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory"
+        most(f"{name}: times the roofline", 1.35, 1 / float(r["of_ideal"]))
 
 
 def never_slower(rows):
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = where(rows, threads=threads, cores=cores)
         name = f"never slower, {threads} host threads" + (f", {cores} cores" if cores != "0" else "")
-        most(
-            f"{name}: of min(host, GPU) + 2 us, geometric mean",
-            1.05,
-            mean([float(r["of_best"]) for r in mine]),
-        )
+        average = mean([float(r["of_best"]) for r in mine])
+        most(f"{name}: of min(host, GPU) + 2 us, geometric mean", 1.05, average)
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
         if lasting:
             most(f"{name}: the same of those over 50 us", 1.05, mean(lasting))
@@ -237,23 +191,17 @@ def never_slower(rows):
 
 def processes(rows):
     for r in rows:
-        most(
-            f"whole process {r['program']}: ms more than the host BLAS alone",
-            20 + 0.05 * float(r["host_ms"]),
-            float(r["more_ms"]),
-        )
+        name = f"whole process {r['program']}: ms more than the host BLAS alone"
+        most(name, 20 + 0.05 * float(r["host_ms"]), float(r["more_ms"]))
 
 
 def programs(rows):
     for r in rows:
         if not r["goal"]:
             continue
-        name = (
-            "the start of the GPU, s: "
-            if r["program"] == "start"
-            else "NumPy program, of the host's time: "
-        )
-        most(f"{name}{r['program']}, {r['who']}", float(r["goal"]), float(r["ratio"] or r["s"]))
+        start = r["program"] == "start"
+        what = "the start of the GPU, s" if start else "NumPy program, of the host's time"
+        most(f"{what}: {r['program']}, {r['who']}", float(r["goal"]), float(r["ratio"] or r["s"]))
 
 
 def callers(rows):
@@ -261,19 +209,15 @@ def callers(rows):
         if r["contender"] == "gpublas_always" and r["small"] == "0" and r["callers"] != "1":
             least(f"{r['callers']} callers of {r['n']}: of what one gets done", 0.9, float(r["of_one"]))
     if rows:
-        most(
-            "page-locked memory, whatever calls at once: MiB", 128, max(float(r["pinned_mib"]) for r in rows)
-        )
+        pinned = max(float(r["pinned_mib"]) for r in rows)
+        most("page-locked memory, whatever calls at once: MiB", 128, pinned)
 
 
 def overhead(rows):
     for r in rows:
         if not r["state"].startswith("plan"):
-            most(
-                f"a call of {r['n']}^3 to the host, {r['state']}: ns more than directly",
-                100,
-                float(r["overhead_ns"]),
-            )
+            name = f"a call of {r['n']}^3 to the host, {r['state']}: ns more than directly"
+            most(name, 100, float(r["overhead_ns"]))
 
 
 def main(folder):

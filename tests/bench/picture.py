@@ -3,6 +3,7 @@
 """Draws README.md's picture from the CSVs in a folder of tests/bench/results: TFLOP/s by size, with operands
 in host memory and on the GPU, and the time of whole programs, if they were measured. It is an SVG on stdout,
 the same bytes for the same figures, and needs no library.
+
 Usage: picture.py tests/bench/results/nvidia-h200 > tests/bench/results/speed.svg"""
 
 import math
@@ -94,8 +95,8 @@ def programs(rows):
     top, low, step = HEIGHT + 40, HEIGHT + BARS - 50, (WIDTH - 2 * LEFT) / len(names)
     up = lambda ratio: low - (low - top) * min(ratio, 1.25) / 1.25
     lines = [
-        f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT + 18}" class="title">whole NumPy programs, of their time on the host '
-        f'alone: <tspan style="fill:{OURS_TOO}">first run ever</tspan>, '
+        f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT + 18}" class="title">whole NumPy programs, of their time on the '
+        f'host alone: <tspan style="fill:{OURS_TOO}">first run ever</tspan>, '
         f'<tspan style="fill:{OURS}">third run</tspan></text>'
     ]
     for ratio in (0, 0.5, 1):

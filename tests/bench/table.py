@@ -79,11 +79,9 @@ def results(folder, kind):
     path = os.path.join(folder, kind + ".csv")
     rows, header = read(path) if os.path.exists(path) else ([], "")
     beside = os.path.join(folder, "data.csv")
-    return (
-        path,
-        rows + (read(beside)[0] if kind == "device" and rows and os.path.exists(beside) else []),
-        header,
-    )
+    if kind == "device" and rows and os.path.exists(beside):
+        rows += read(beside)[0]
+    return path, rows, header
 
 
 def mean(values):
@@ -100,9 +98,14 @@ def line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
+def head(cells):
+    """The first two lines of a table."""
+    return [line(cells), "|" + "---|" * len(cells)]
+
+
 def sizes_table(rows, title):
     sizes = sorted({int(r["n"]) for r in rows})
-    lines = [line([title] + [str(n) for n in sizes]), "|" + "---|" * (len(sizes) + 1)]
+    lines = head([title] + [str(n) for n in sizes])
     for mode, name in MODES.items():
         if any(r["mode"] == mode for r in rows):
             lines.append(line([name] + [rate(rows, mode, n, "tflops") for n in sizes]))
@@ -133,16 +136,12 @@ def sustained_table(rows):
             for n in sizes
         ]
 
-    lines = [
-        line(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]),
-        "|" + "---|" * (len(sizes) + 1),
-    ]
-    lines.append(line(["ours, `fp32`, by turns with cuBLAS"] + cells(burst, "tflops", "sm_mhz", "watts")))
-    lines.append(line(["ours, `fp32`, two seconds on end"] + cells(on_end, "tflops", "sm_mhz", "watts")))
-    return lines + [
-        line(
-            ["cuBLAS, two seconds on end"] + cells(on_end, "cublas_tflops", "cublas_sm_mhz", "cublas_watts")
-        ),
+    ours = ("tflops", "sm_mhz", "watts")
+    theirs = ("cublas_tflops", "cublas_sm_mhz", "cublas_watts")
+    return head(["TFLOP/s (SM clock in MHz, watts), NN"] + [str(n) for n in sizes]) + [
+        line(["ours, `fp32`, by turns with cuBLAS"] + cells(burst, *ours)),
+        line(["ours, `fp32`, two seconds on end"] + cells(on_end, *ours)),
+        line(["cuBLAS, two seconds on end"] + cells(on_end, *theirs)),
         "",
     ]
 
@@ -152,10 +151,7 @@ def data_table(rows):
     if not rows:
         return []
     shapes = sorted({(int(r["m"]), int(r["k"])) for r in rows}, key=lambda x: (x[0] != x[1], x))
-    lines = [
-        line(["other data, `fp32`, TFLOP/s (times cuBLAS)"] + [f"{m} x {m} x {k}" for m, k in shapes]),
-        "|" + "---|" * (len(shapes) + 1),
-    ]
+    lines = head(["other data, `fp32`, TFLOP/s (times cuBLAS)"] + [f"{m} x {m} x {k}" for m, k in shapes])
     for kind in dict.fromkeys(r["data"] for r in rows):
         mine = {
             (int(r["m"]), int(r["k"])): f"{float(r['tflops']):.1f} ({float(r['ratio']):.2f}x)"
@@ -168,10 +164,7 @@ def data_table(rows):
 
 def ratios_table(rows):
     modes = [m for m in MODES if any(r["mode"] == m for r in rows)]
-    lines = [
-        line(["of cuBLAS's speed: geometric mean (least)"] + [f"`{m}`" for m in modes]),
-        "|" + "---|" * (len(modes) + 1),
-    ]
+    lines = head(["of cuBLAS's speed: geometric mean (least)"] + [f"`{m}`" for m in modes])
     for suite, name in SUITES.items():
         cells = []
         for mode in modes:
@@ -187,35 +180,27 @@ def ratios_table(rows):
 
 
 def lies(r):
-    return tuple(
-        r.get(key, default) for key, default in zip(("memory", "order", "layout", "beta", "cores"), PLAIN)
-    )
+    keys = ("memory", "order", "layout", "beta", "cores")
+    return tuple(r.get(key, default) for key, default in zip(keys, PLAIN))
 
 
 def milliseconds(value):
-    return (
-        f"{value:.3f}"
-        if value < 1
-        else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-    )
+    digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{digits}f}"
 
 
 def host_table(rows):
     rows = [r for r in rows if lies(r) == PLAIN]
     sizes = sorted({int(r["n"]) for r in rows})
-    lines = [
-        line(["ordinary host memory, ms a call"] + [str(n) for n in sizes]),
-        "|" + "---|" * (len(sizes) + 1),
-    ]
+    lines = head(["ordinary host memory, ms a call"] + [str(n) for n in sizes])
     for who, name in HOSTS.items():
         mine = {int(r["n"]): float(r["ms_median"]) for r in rows if r["contender"] == who}
         if mine:
             lines.append(line([name] + [milliseconds(mine[n]) if n in mine else "-" for n in sizes]))
     ideals = {int(r["n"]): float(r["ideal_ms"]) for r in rows if "ideal_ms" in r}
     if ideals:
-        lines.append(
-            line(["the link and the tensor cores, at their best"] + [milliseconds(ideals[n]) for n in sizes])
-        )
+        best = [milliseconds(ideals[n]) for n in sizes]
+        lines.append(line(["the link and the tensor cores, at their best"] + best))
     return lines + [""]
 
 
@@ -225,10 +210,7 @@ def lying_table(rows):
     sizes = sorted({int(r["n"]) for r in rows})
     if not sizes:
         return []
-    lines = [
-        line(["ours, operands otherwise: ms (of the ideal)"] + [str(n) for n in sizes]),
-        "|" + "---|" * (len(sizes) + 1),
-    ]
+    lines = head(["ours, operands otherwise: ms (of the ideal)"] + [str(n) for n in sizes])
     for how, name in LYING.items():
         mine = {
             int(r["n"]): f"{milliseconds(float(r['ms_median']))} ({100 * float(r['of_ideal']):.0f} %)"
@@ -243,7 +225,7 @@ def lying_table(rows):
 def out_of_core(rows):
     first = rows[0]
     what = f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`"
-    lines = [line([what, "ms", "times the ideal"]), "|---|---|---|"]
+    lines = head([what, "ms", "times the ideal"])
     for who, name in HOSTS.items():
         lines += [
             line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
@@ -257,21 +239,16 @@ def out_of_core(rows):
 
 
 def never_slower(rows):
-    lines = [
-        line(
-            [
-                "never slower: random shapes by the library's choice",
-                "shapes",
-                "of min(host, GPU) + 2 us, geometric mean",
-                "those over 50 us",
-                "first pass",
-                "worst, of the host + 2 us",
-                "worst, of the host",
-                "above 1.25 x (host + 2 us)",
-            ]
-        ),
-        "|" + "---|" * 8,
-    ]
+    lines = head([
+        "never slower: random shapes by the library's choice",
+        "shapes",
+        "of min(host, GPU) + 2 us, geometric mean",
+        "those over 50 us",
+        "first pass",
+        "worst, of the host + 2 us",
+        "worst, of the host",
+        "above 1.25 x (host + 2 us)",
+    ])
     for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
         mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
         column = {
@@ -279,99 +256,62 @@ def never_slower(rows):
             for name in ("of_best", "first_of_best", "of_host_2us", "of_host")
         }
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
-        lines.append(
-            line(
-                [
-                    f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""),
-                    str(len(mine)),
-                    f"{mean(column['of_best']):.3f}",
-                    f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
-                    f"{mean(column['first_of_best']):.3f}",
-                    f"{max(column['of_host_2us']):.2f}",
-                    f"{max(column['of_host']):.2f}",
-                    str(sum(x > 1.25 for x in column["of_host_2us"])),
-                ]
-            )
-        )
+        lines.append(line([
+            f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""),
+            str(len(mine)),
+            f"{mean(column['of_best']):.3f}",
+            f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
+            f"{mean(column['first_of_best']):.3f}",
+            f"{max(column['of_host_2us']):.2f}",
+            f"{max(column['of_host']):.2f}",
+            str(sum(x > 1.25 for x in column["of_host_2us"])),
+        ]))
     return lines + [""]
 
 
 def processes(rows):
-    lines = [
-        line(
-            [
-                "whole processes, start to exit, ms",
-                "host BLAS alone",
-                "library preloaded",
-                "ratio",
-                "more, ms",
-            ]
-        ),
-        "|" + "---|" * 5,
-    ]
+    lines = head([
+        "whole processes, start to exit, ms", "host BLAS alone", "library preloaded", "ratio", "more, ms"
+    ])
     for r in rows:
-        lines.append(
-            line(
-                [
-                    PROGRAMS[r["program"]],
-                    r["host_ms"],
-                    r["gpublas_ms"],
-                    f"{float(r['ratio']):.3f}",
-                    f"{float(r['more_ms']):+.2f}",
-                ]
-            )
-        )
+        ratio, more = float(r["ratio"]), float(r["more_ms"])
+        lines.append(line(
+            [PROGRAMS[r["program"]], r["host_ms"], r["gpublas_ms"], f"{ratio:.3f}", f"{more:+.2f}"]
+        ))
     return lines + [""]
 
 
 def programs(rows):
     """Whole NumPy programs, of the host's time; and what the start costs."""
-    lines = [
-        line(
-            [
-                "NumPy program, start to exit",
-                "host BLAS alone, s",
-                "first run ever",
-                "third run",
-                "every call waits for the GPU",
-            ]
-        ),
-        "|" + "---|" * 5,
-    ]
+    lines = head([
+        "NumPy program, start to exit",
+        "host BLAS alone, s",
+        "first run ever",
+        "third run",
+        "every call waits for the GPU",
+    ])
     for name in dict.fromkeys(r["program"] for r in rows if r["program"] != "start"):
         mine = {r["who"]: r for r in rows if r["program"] == name}
-        lines.append(
-            line(
-                [name, f"{float(mine['host']['s']):.2f}"]
-                + [f"{float(mine[who]['ratio']):.2f}" for who in ("first", "third", "always")]
-            )
-        )
-    return (
-        lines
-        + [""]
-        + [
-            f"The start of the GPU: {r['who']} {1e3 * float(r['s']):.0f} ms.\n"
-            for r in rows
-            if r["program"] == "start"
-        ]
-    )
+        ratios = [f"{float(mine[who]['ratio']):.2f}" for who in ("first", "third", "always")]
+        lines.append(line([name, f"{float(mine['host']['s']):.2f}"] + ratios))
+    lines.append("")
+    for r in rows:
+        if r["program"] == "start":
+            lines.append(f"The start of the GPU: {r['who']} {1e3 * float(r['s']):.0f} ms.\n")
+    return lines
 
 
 def callers(rows):
     counts = sorted({int(r["callers"]) for r in rows if r["small"] == "0"})
-    lines = [
-        line(["callers at once: of what one gets done"] + [str(x) for x in counts]),
-        "|" + "---|" * (len(counts) + 1),
-    ]
+    lines = head(["callers at once: of what one gets done"] + [str(x) for x in counts])
     for who, n in dict.fromkeys((r["contender"], r["n"]) for r in rows if r["small"] == "0"):
         mine = {
             int(r["callers"]): float(r["of_one"])
             for r in rows
             if (r["contender"], r["n"], r["small"]) == (who, n, "0")
         }
-        lines.append(
-            line([f"{HOSTS[who]}, n = {n}"] + [f"{mine[x]:.2f}" if x in mine else "-" for x in counts])
-        )
+        shares = [f"{mine[x]:.2f}" if x in mine else "-" for x in counts]
+        lines.append(line([f"{HOSTS[who]}, n = {n}"] + shares))
     lines.append("")
     for r in rows:
         if r["small"] != "0" and r["callers"] != "0":
@@ -386,10 +326,7 @@ def callers(rows):
 
 def overhead(rows):
     sizes = sorted({int(r["n"]) for r in rows if r["state"] in STATES})
-    lines = [
-        line(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes]),
-        "|" + "---|" * (len(sizes) + 1),
-    ]
+    lines = head(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes])
     for state, name in STATES.items():
         mine = {int(r["n"]): float(r["overhead_ns"]) for r in rows if r["state"] == state}
         lines.append(line([name] + [f"{mine[n]:.0f}" if n in mine else "-" for n in sizes]))
@@ -404,11 +341,12 @@ def overhead(rows):
 
 def device(rows):
     how = ", by turns and by itself: the better of the two" if "cublas_alone_ms" in rows[0] else ""
+    measured = (
+        "Random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same "
+        f"run{how}.\n"
+    )
     return (
-        [
-            f"Random data, one completed call of `cblas_sgemm` at a time, medians; cuBLAS alike, in the same "
-            f"run{how}.\n"
-        ]
+        [measured]
         + sizes_table([r for r in rows if r["suite"] == "squares"], "n, square, TFLOP/s")
         + sustained_table(rows)
         + sizes_table([r for r in rows if r["suite"] == "odd"], "n, odd ld, misaligned")
@@ -420,83 +358,58 @@ def device(rows):
 def ladder(rows):
     """Every kernel by itself, in the order of the kernel table."""
     sizes = [str(n) for n in (256, 512, 1024, 2048, 4096)]
-    lines = [line(["kernel, n x n x n, NN, TFLOP/s"] + sizes), "|" + "---|" * (len(sizes) + 1)]
+    lines = head(["kernel, n x n x n, NN, TFLOP/s"] + sizes)
     for kernel in dict.fromkeys(r["kernel"] for r in rows if r["kernel"] != "cublas_events"):
         mine = {r["n"]: float(r["gflops"]) / 1e3 for r in rows if r["kernel"] == kernel}
-        lines.append(
-            line(
-                ["cuBLAS, FP32" if kernel == "cublas" else kernel]
-                + [f"{mine[n]:.1f}" if n in mine else "-" for n in sizes]
-            )
-        )
+        name = "cuBLAS, FP32" if kernel == "cublas" else kernel
+        lines.append(line([name] + [f"{mine[n]:.1f}" if n in mine else "-" for n in sizes]))
     return lines + [""]
 
 
 def accuracy(rows):
     """By kernel: the worst error over all data, as a share of k + 4 units, and errors against one chain of
     FMAs over the data that are judged by that."""
-    lines = [
-        line(
-            [
-                "kernel",
-                "points",
-                "worst error, of k + 4 units",
-                "rms of one FMA chain's: geometric mean (worst)",
-                "largest error of its: worst",
-                "hostile data: rms (largest) of its, worst",
-                "rms of cuBLAS's: geometric mean (worst)",
-            ]
-        ),
-        "|" + "---|" * 7,
-    ]
+    lines = head([
+        "kernel",
+        "points",
+        "worst error, of k + 4 units",
+        "rms of one FMA chain's: geometric mean (worst)",
+        "largest error of its: worst",
+        "hostile data: rms (largest) of its, worst",
+        "rms of cuBLAS's: geometric mean (worst)",
+    ])
     for who in dict.fromkeys(r["who"] for r in rows if r["who"] not in ("ffma", "cublas")):
         mine = [r for r in rows if r["who"] == who]
-        judged, hostile = (
-            [r for r in mine if r["verdict"] in kinds]
-            for kinds in (("BOUNDED", "FEW", "EXACT"), ("HOSTILE",))
-        )
+        judged = [r for r in mine if r["verdict"] in ("BOUNDED", "FEW", "EXACT")]
+        hostile = [r for r in mine if r["verdict"] == "HOSTILE"]
         beside = [r for r in mine if r["verdict"] == "BOUNDED" and int(r["cublas_points"])]
         worst = lambda rows, column: f"{max(float(r[column]) for r in rows):.2f}" if rows else "-"
-        lines.append(
-            line(
-                [
-                    who,
-                    str(sum(int(r["points"]) for r in mine)),
-                    worst(mine, "of_bound"),
-                    f"{weighted(judged, 'rms_to_ffma', 'points'):.2f} ({worst(judged, 'worst_rms_to_ffma')})",
-                    worst(judged, "worst_max_to_ffma"),
-                    f"{worst(hostile, 'worst_rms_to_ffma')} ({worst(hostile, 'worst_max_to_ffma')})",
-                    f"{weighted(beside, 'rms_to_cublas', 'cublas_points'):.2f} "
-                    f"({worst(beside, 'worst_rms_to_cublas')})",
-                ]
-            )
-        )
+        to_ffma = weighted(judged, "rms_to_ffma", "points")
+        to_cublas = weighted(beside, "rms_to_cublas", "cublas_points")
+        lines.append(line([
+            who,
+            str(sum(int(r["points"]) for r in mine)),
+            worst(mine, "of_bound"),
+            f"{to_ffma:.2f} ({worst(judged, 'worst_rms_to_ffma')})",
+            worst(judged, "worst_max_to_ffma"),
+            f"{worst(hostile, 'worst_rms_to_ffma')} ({worst(hostile, 'worst_max_to_ffma')})",
+            f"{to_cublas:.2f} ({worst(beside, 'worst_rms_to_cublas')})",
+        ]))
     return lines + [""]
 
 
 def weighted(rows, column, count):
     """The geometric mean over points, of rows that each hold the geometric mean of some."""
     points = sum(int(r[count]) for r in rows)
-    return (
-        math.exp(sum(int(r[count]) * math.log(float(r[column])) for r in rows) / points)
-        if points
-        else math.nan
-    )
+    if not points:
+        return math.nan
+    return math.exp(sum(int(r[count]) * math.log(float(r[column])) for r in rows) / points)
 
 
 def soak(rows):
-    lines = [
-        line(["soak: date", "commit", "seconds", "calls", "on the GPU", "failed there", "wrong"]),
-        "|" + "---|" * 7,
-    ]
-    return (
-        lines
-        + [
-            line([r[x] for x in "date commit seconds calls gpu_calls failed_calls wrong".split()])
-            for r in rows
-        ]
-        + [""]
-    )
+    columns = "date commit seconds calls gpu_calls failed_calls wrong".split()
+    lines = head(["soak: date", "commit", "seconds", "calls", "on the GPU", "failed there", "wrong"])
+    return lines + [line([r[x] for x in columns]) for r in rows] + [""]
 
 
 SECTIONS = {
@@ -552,7 +465,7 @@ def speed(folder):
     _, rows, header = results(folder, "device")
     squares = [r for r in rows if r["suite"] == "squares"]
     whole = lambda value: f"{value:.0f}"
-    lines = [line(["n x n x n"] + [str(n) for n in SPEED]), "|" + "---|" * (len(SPEED) + 1)]
+    lines = head(["n x n x n"] + [str(n) for n in SPEED])
     lines += [line(["**operands in host memory: ms a call**"] + [""] * len(SPEED))]
     cores = re.search(r"(\d+) CPU cores", said)[1]
     for who, name in {
