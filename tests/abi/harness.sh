@@ -29,16 +29,25 @@ need() { local file; for file; do [ -e "$file" ] || skip "no $file (ci/setup ins
 # expect <what> <wanted> <found>
 expect() { if [ "$2" = "$3" ]; then ok "$1: $3"; else fail "$1: wanted '$2', found '$3'"; fi; }
 
+# at_least <least> <number> <what>
+at_least() { if [ "${2:-0}" -ge "$1" ]; then ok "$2 $3"; else fail "$2 $3, fewer than $1"; fi; }
+
 # build <output> <compiler and arguments>: a program that does not build is a failure, not a skip.
 build() {
     local output=$1; shift
-    "$@" -o "$output" >"$output.log" 2>&1 || { fail "does not build: $*"; cat "$output.log"; return 1; }
+    "$@" -o "$output" > "$output.log" 2>&1 && return
+    fail "does not build: $*"
+    cat "$output.log"
+    return 1
 }
 
 # The folder of a host BLAS's libblas.so.3, by name.
 host_folder() {
-    case $1 in netlib) echo "$debian/blas" ;; openblas) echo "$debian/openblas-pthread" ;;
-        blis) echo "$debian/blis-pthread" ;; esac
+    case $1 in
+        netlib)   echo "$debian/blas" ;;
+        openblas) echo "$debian/openblas-pthread" ;;
+        blis)     echo "$debian/blis-pthread" ;;
+    esac
 }
 
 # on_host <netlib|openblas|blis> <command>: runs it in front of that BLAS, without us.
@@ -59,6 +68,9 @@ traced() { grep '^gpublas: .* route=gpu ' "$1" | grep -cF -- "${2:-}"; }
 # known <what> <wanted> <found>: a fault that is known and not repaired yet. It is printed but is no failure.
 # Once it is repaired, use expect.
 known() {
-    if [ "$2" = "$3" ]; then ok "$1: $3 (no longer a known fault)"
-    else printf 'KNOWN %s: wanted %s, found %s\n' "$1" "'$2'" "'$3'"; fi
+    if [ "$2" = "$3" ]; then
+        ok "$1: $3 (no longer a known fault)"
+    else
+        printf 'KNOWN %s: wanted %s, found %s\n' "$1" "'$2'" "'$3'"
+    fi
 }

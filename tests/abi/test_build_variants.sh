@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Builds the same sources in other ways, named by the arguments after the second (none: all four), with
 # warnings as errors. Then runs that build's own tests that need no GPU, and the programs of semantics on its
-# fake GPU. Kernels are not compiled again. What each is for:
+# fake GPU. Kernels are not compiled again. The variants:
 #   clang    another reading of C, optimized as users have it: all tests, with fewer repeats (GPB_TEST_FEW)
 #   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
 #   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
@@ -15,7 +15,8 @@ source=$(realpath "$here/../..") main_build=$(dirname "$library")
 images=$main_build/images
 [ -d "$images" ] || images=$(sed -n 's/^GPUBLAS_IMAGES:PATH=//p' "$main_build/CMakeCache.txt")
 need "$images" "$debian/blas/libblas.so.3"
-include=$(sed -n 's/^GPUBLAS_CUDA_\(INCLUDE\|H\):PATH=\(.*\)$/\2/p' "$main_build/CMakeCache.txt" | grep . | head -1)
+include=$(sed -n 's/^GPUBLAS_CUDA_\(INCLUDE\|H\):PATH=\(.*\)$/\2/p' "$main_build/CMakeCache.txt" |
+    grep . | head -1)
 cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
@@ -30,55 +31,76 @@ test_programs() {
 # tests <name> <folder> <tests> <except those> [few]: runs them; with `few`, with fewer repeats
 tests() {
     if env ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure \
-        > ctest.log 2>&1
-    then ok "$1: $(grep 'tests passed' ctest.log)"
-    else fail "$1: ctest"; tail -60 ctest.log; fi
+        > ctest.log 2>&1; then
+        ok "$1: $(grep 'tests passed' ctest.log)"
+    else
+        fail "$1: ctest"
+        tail -60 ctest.log
+    fi
 }
 
 variant() {
-    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53 \
-        program right
-    local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz'
+    local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53
+    local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz' program right
     case $name in
-        clang)   compiler=clang \
+        clang)
+            compiler=clang
             beside='fakecuda fuzz soak bench fakecublas fakenvml timeline accuracy_search' ;;
-        address) options="$cuda -DGPUBLAS_SANITIZE=address" \
+        address)
+            options="$cuda -DGPUBLAS_SANITIZE=address"
             compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
-        thread)  options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
-                 not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
-                 not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
-        no_cuda) options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
-        *)       fail "no variant $name"; return ;;
+        thread)
+            options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
+            not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
+            not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table'
+            not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
+        no_cuda)
+            options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
+        *)
+            fail "no variant $name"
+            return ;;
     esac
     need "/usr/bin/$compiler"
     # Compiles in half the time.
     case $name in address | thread) options="$options -DCMAKE_C_FLAGS_RELEASE=-O1" ;; esac
-    cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON \
-        > configure.log 2>&1 \
-        || { fail "$name: configure"; tail -20 configure.log; return; }
-    cmake --build "$folder" --target gpublas $beside $(test_programs "$folder") > build.log 2>&1 \
-        || { fail "$name: build"; grep -E 'error|warning' build.log | head -20; tail -5 build.log; return; }
+    if ! cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON \
+        > configure.log 2>&1; then
+        fail "$name: configure"
+        tail -20 configure.log
+        return
+    fi
+    if ! cmake --build "$folder" --target gpublas $beside $(test_programs "$folder") > build.log 2>&1; then
+        fail "$name: build"
+        grep -E 'error|warning' build.log | head -20
+        tail -5 build.log
+        return
+    fi
     ok "$name: builds with no warning"
 
     case $name in
-        clang | thread) tests "$name" "$folder" '^test_' "$not" few ;;
-        address) tests "$name" "$folder" '^test_' "$not|repeat|accuracy"
-                 tests "$name" "$folder" '^test_(repeat|accuracy)' "$not" few ;;
+        clang | thread)
+            tests "$name" "$folder" '^test_' "$not" few ;;
+        address)
+            tests "$name" "$folder" '^test_' "$not|repeat|accuracy"
+            tests "$name" "$folder" '^test_(repeat|accuracy)' "$not" few ;;
     esac
 
     for program in semantics extensions; do
         build $program $compiler -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror $compile \
-            "$programs/$program.c" "$folder/libgpublas.so" \
-              -Wl,-rpath,"$folder" -lm -lpthread || continue
+            "$programs/$program.c" "$folder/libgpublas.so" -Wl,-rpath,"$folder" -lm -lpthread || continue
         LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_HOST_BLAS=$debian/blas/libblas.so.3 GPUBLAS_OFFLOAD=always \
             timeout 900 ./$program $strict > $program.out 2> $program.err
         expect "$name: $program: exit" 0 $?
         right=$(grep -c '^right ' $program.out)
-        case $program in semantics) expect "$name: $program: checks right" $checks "$right" ;;
-            *) expect "$name: $program: checks right" 20 "$right" ;; esac
+        case $program in
+            semantics) expect "$name: $program: checks right" $checks "$right" ;;
+            *)         expect "$name: $program: checks right" 20 "$right" ;;
+        esac
         grep '^WRONG' $program.out
-        if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err
-        then fail "$name: $program"; head -60 $program.err; fi
+        if grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error' $program.err; then
+            fail "$name: $program"
+            head -60 $program.err
+        fi
     done
     if [ "$name" = address ]; then
         GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never timeout 900 ./semantics strict > embedded.out \
@@ -98,10 +120,13 @@ variant() {
         TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/unseen timeout 300 ./storm threads 3 > storm.out \
             2> storm.err
         expect "$name: 64 threads: exit, wrong" '0 wrong 0' "$? $(cat storm.out)"
-        timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err;           expect "$name: fuzz: exit" 0 $?
+        timeout 300 "$folder/fuzz" 2 20000 > fuzz.out 2> fuzz.err
+        expect "$name: fuzz: exit" 0 $?
         grep -h WRONG fuzz.out
-        if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'
-        then fail "$name: storm or fuzz"; head -60 storm.err fuzz.err; fi
+        if cat storm.err fuzz.err | grep -E 'ERROR: |WARNING: ThreadSanitizer|runtime error'; then
+            fail "$name: storm or fuzz"
+            head -60 storm.err fuzz.err
+        fi
         unset LD_LIBRARY_PATH GPUBLAS_HOST_BLAS GPUBLAS_OFFLOAD
     fi
     if [ "$name" = no_cuda ]; then

@@ -19,16 +19,21 @@ embedded() {
 # check <program> <input> <lines of success>: exactly that many lines, at Levels 2 and 3 the end is reached,
 # and no word of failure. Exit codes say nothing.
 check() {
-    local passed name; name=$1$([ "$(dirname "$2")" != "$PWD" ] || echo ' wide')
+    local passed name
+    name=$1$([ "$(dirname "$2")" != "$PWD" ] || echo ' wide')
     mkdir -p run && rm -f run/* && cd run || exit 1
     embedded "$testers/$1" < "$2" > stdout 2> stderr || fail "$name: exit $?"
     cd ..
     cat run/stdout run/*.out > result 2>/dev/null
     passed=$(grep -cE -e '----- PASS -----|PASSED THE .*(ERROR-EXITS|COMPUTATIONAL TESTS)' result)
-    if grep -E '\*\*\*\*|FAIL|SUSPECT' result; then fail "$name: see above"
+    if grep -E '\*\*\*\*|FAIL|SUSPECT' result; then
+        fail "$name: see above"
     elif [ "$passed" != "$3" ] || { [ "$2" != /dev/null ] && ! grep -q 'END OF TESTS' result; }; then
-        fail "$name: $passed of $3 lines of success"; tail -5 result run/stderr
-    else ok "$name: $passed"; fi
+        fail "$name: $passed of $3 lines of success"
+        tail -5 result run/stderr
+    else
+        ok "$name: $passed"
+    fi
 }
 
 wide='s/^\(0 1 2 3 5 9\|1 2 3 5 7 9\) /0 7 16 33 64 65 /'
@@ -51,7 +56,12 @@ done
 build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" \
     -Wl,-rpath,"$(dirname "$library")" -lm || finish
 export GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never
-if ./values > values.out; then ok "$(tail -1 values.out)"; else fail values; cat values.out; fi
+if ./values > values.out; then
+    ok "$(tail -1 values.out)"
+else
+    fail values
+    cat values.out
+fi
 
 # Its own handlers write to stderr, nothing to stdout, and return.
 ./values errors > errors.out 2> errors.err

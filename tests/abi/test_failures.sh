@@ -11,7 +11,8 @@ build failures gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/failures.c" -L"$debian/
 # one <FAKECUDA_FAIL>
 one() { FAKECUDA_FAIL=$1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > one.out 2> one.err; }
 
-one '' ; expect 'without a failure: exit' 0 $?
+one ''
+expect 'without a failure: exit' 0 $?
 GPUBLAS_VERBOSE=1 GPUBLAS_MEMORY=2M preloaded openblas ./failures > /dev/null 2> whole.trace
 expect 'all twelve calls on the GPU' 12 "$(grep -c ' route=gpu ' whole.trace)"
 
@@ -30,17 +31,21 @@ for function in \
     for count in 1 2 4 9 17 '*'; do
         turn=$((turn + 1))
         for code in 2 ${others[turn % 4]}; do
-            one "$function:$count:$code"; exit=$?
+            one "$function:$count:$code"
+            exit=$?
             runs=$((runs + 1))
-            if [ $exit = 0 ] && [ "$(wc -l < one.err)" -le 1 ]; then right=$((right + 1))
-            else fail "$function failing at call $count with $code: exit $exit"; head -3 one.out one.err; fi
+            if [ $exit = 0 ] && [ "$(wc -l < one.err)" -le 1 ]; then
+                right=$((right + 1))
+            else
+                fail "$function failing at call $count with $code: exit $exit"
+                head -3 one.out one.err
+            fi
             grep -q 'the GPU failed' one.err && finished=$((finished + 1))
         done
     done
 done
 expect "right, of $runs runs" $runs $right
-if [ $finished -ge 80 ]; then ok "in $finished of them the host finished a call"
-else fail "only $finished runs had a failing call"; fi
+at_least 80 $finished 'of them had a call that the host finished'
 
 # An image that cannot be loaded for want of memory is tried again a moment later; otherwise it is not.
 image() {
@@ -48,23 +53,28 @@ image() {
         ./failures > one.out 2> one.err
 }
 for rule in 1:2 2:2 1:209 \*:2; do
-    rm -f image.log; image "cuModuleLoadData:$rule"; expect "an image not loaded, $rule: exit" 0 $?
+    rm -f image.log
+    image "cuModuleLoadData:$rule"
+    expect "an image not loaded, $rule: exit" 0 $?
     gpu=$(traced one.err) loads=$(grep -c ^cuModuleLoadData image.log) well=yes
-    case $rule in [12]:2) [ "$gpu" -ge 9 ] || well=no ;; 1:209) [ "$gpu $loads" = '0 1' ] || well=no ;;
-        *) [ "$gpu" = 0 ] || well=no ;; esac
+    case $rule in
+        [12]:2) [ "$gpu" -ge 9 ] || well=no ;;
+        1:209)  [ "$gpu $loads" = '0 1' ] || well=no ;;
+        *)      [ "$gpu" = 0 ] || well=no ;;
+    esac
     expect "an image not loaded, $rule: $gpu of 12 calls on the GPU, $loads attempts to load: fine" yes $well
 done
 
 # A failure that passes, after which the driver cannot even wait. The lane may still be at work, so nothing
 # goes to the GPU any more.
-one 'cuEventQuery:2:2,cuStreamSynchronize:*:2' ; expect 'a driver that cannot wait: exit' 0 $?
+one 'cuEventQuery:2:2,cuStreamSynchronize:*:2'
+expect 'a driver that cannot wait: exit' 0 $?
 expect 'and the GPU is given up' 1 "$(grep -c 'from now on' one.err)"
 
 # Operands on the GPU: what C in device memory already has is not added twice, and the host can reach the
 # rest.
 build regressions gcc -std=c11 -O2 "$programs/regressions.c" "$library" -Wl,-rpath,"$(dirname "$library")" \
-    -L"$debian/openblas-pthread" -lblas \
-      -L"$fake" -lcuda -lm || finish
+    -L"$debian/openblas-pthread" -lblas -L"$fake" -lcuda -lm || finish
 preloaded openblas ./regressions scalars 2> scalars.err
 expect 'complex scalars, an illegal group: wrong' 0 $?
 for rule in '' cuMemcpyHtoDAsync:{2,5,9,30}:2 cuLaunchKernel:{1,2,3,9,\*}:2 cuLaunchKernel:1:209 \
@@ -95,13 +105,15 @@ deep() {
     FAKECUDA_FAIL=$1 FAKECUDA_SUMMARY=$scratch/deep.sum GPUBLAS_KERNEL=ffma preloaded openblas ./failures \
         deep > deep.out 2> deep.err
 }
-deep '' ; expect 'k shared out: exit' 0 $?
+deep ''
+expect 'k shared out: exit' 0 $?
 expect 'in most launches' 1 \
     "$(awk '/gpb_sgemm_ffma/ { split($3, all, "="); split($5, some, "=")
             print (some[2] >= 10 && 2 * some[2] > all[2]) }' deep.sum)"
 for rule in cuMemAlloc:{1,2,3,\*}:2 cuMemsetD8Async:{1,\*}:{2,719} cuStreamSynchronize:{1,2,3}:2 \
     cuLaunchKernel:{1,2,3,9,\*}:{2,701,719}; do
-    deep "$rule" ; expect "k shared out, $rule: exit" 0 $?
+    deep "$rule"
+    expect "k shared out, $rule: exit" 0 $?
     expect "k shared out, $rule: warnings" 1 "$((1 - ($(wc -l < deep.err) > 1)))"
 done
 GPUBLAS_MEMORY=100K preloaded openblas ./regressions device 2> device.err

@@ -10,26 +10,29 @@ for host in netlib openblas blis; do
     GPUBLAS_VERBOSE=1 preloaded $host timeout 90 "$python" "$programs/fork.py" "$PWD/$host" > "$host.out" \
         2> "$host.err"
     expect "$host: exit" 0 $?
-    expect "$host: answers" \
-        'parent True pinned True child and grandchild True parent while children ran True pool True parent again True ' "$(tr '\n' ' ' < "$host.out")"
+    expect "$host: answers" "parent True pinned True child and grandchild True \
+parent while children ran True pool True parent again True " "$(tr '\n' ' ' < "$host.out")"
     expect "$host: the parent's calls on the GPU" 3 "$(traced "$host/parent")"
     expect "$host: the children's calls on the GPU" '0 0' \
         "$(traced "$host/child") $(traced "$host/grandchild")"
     calls=$(cat "$host/child" "$host/grandchild" | grep -c ' route=host ')
-    if [ "$calls" -ge 19 ]; then ok "$host: $calls calls of the children went to the host"
-    else fail "$host: $calls calls of the children"; fi
+    at_least 19 "$calls" "calls of the children of $host on the host"
 done
 
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
 build liblocking.so gcc $flags -shared -fPIC -DLOCKING "$programs/atfork.c" -L"$debian/blas" -lblas \
     -lpthread || finish
 build atfork gcc $flags "$programs/atfork.c" -L. -llocking -L"$debian/blas" -lblas -Wl,-rpath,"$PWD" || finish
-# the median of many forks, because on two busy cores any one may take long
-beside_handlers() {   # <what> <forks> <milliseconds that half of them may take> [free]
+# beside_handlers <what> <forks> <milliseconds that half of them may take> [free]: the median of many forks is
+# judged, because on two busy cores any one of them may take long
+beside_handlers() {
     preloaded netlib timeout 120 ./atfork "$2" ${4:-} > atfork.out 2> atfork.err
     expect "$1: exit" 0 $?
-    if awk -v most="$3" '{ exit !($1 < most) }' atfork.out
-    then ok "$1: half of $2 forks take less than $(cat atfork.out) ms"; else fail "$1: $(cat atfork.out)"; fi
+    if awk -v most="$3" '{ exit !($1 < most) }' atfork.out; then
+        ok "$1: half of $2 forks take less than $(cat atfork.out) ms"
+    else
+        fail "$1: $(cat atfork.out)"
+    fi
     expect "$1: lines on stderr" 0 "$(wc -l < atfork.err)"
 }
 for route in always auto never; do

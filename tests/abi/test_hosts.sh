@@ -16,10 +16,14 @@ export GPUBLAS_OFFLOAD=never
 # hosts <stderr>: the BLAS libraries of the process other than us, as netlib, openblas, blis. (OpenBLAS's
 # libblas.so.3 needs its libopenblas.so.0: one BLAS in two files.)
 hosts() {
-    local path; sed -n 's/^blas: //p' "$1" | while read -r path; do
+    local path
+    sed -n 's/^blas: //p' "$1" | while read -r path; do
         path=$(realpath "$path")
-        case $path in *openblas*) echo openblas ;; *blis*) echo blis ;;
-            *) cmp -s "$path" "$library" || echo netlib ;; esac
+        case $path in
+            *openblas*) echo openblas ;;
+            *blis*) echo blis ;;
+            *) cmp -s "$path" "$library" || echo netlib ;;
+        esac
     done | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 right() {
@@ -33,18 +37,22 @@ for host in netlib openblas blis; do
     right option $?
     expect "GPUBLAS_HOST_BLAS=$host" $host "$(hosts option.err)"
 done
-GPUBLAS_HOST_BLAS=/nowhere/libblas.so.3 ./linked tell > missing.out 2> missing.err; right missing $?
+GPUBLAS_HOST_BLAS=/nowhere/libblas.so.3 ./linked tell > missing.out 2> missing.err
+right missing $?
 expect 'lines on a path that is none' 1 "$(grep -c '^gpublas: .*/nowhere/libblas.so.3' missing.err)"
 
 # 2 the BLAS that the process has, and no second one: linked, and loaded RTLD_LOCAL by Python
 for host in netlib openblas blis; do
-    offload=never preloaded $host ./netlib tell > process.out 2> process.err; right process $?
+    offload=never preloaded $host ./netlib tell > process.out 2> process.err
+    right process $?
     expect "the process's own $host" $host "$(hosts process.err)"
     offload=never preloaded $host "$python" -c '
 import numpy as np, sys
 a = np.ones((64, 64), np.float32)
 assert ((a @ a) == 64).all()
-for line in {l.split()[-1] for l in open("/proc/self/maps") if "blas.so" in l or "blis.so" in l}: print("blas:", line, file=sys.stderr)' 2> local.err
+maps = {line.split()[-1] for line in open("/proc/self/maps")}
+for path in maps:
+    if "blas.so" in path or "blis.so" in path: print("blas:", path, file=sys.stderr)' 2> local.err
     expect "NumPy's own $host: exit" 0 $?
     expect "NumPy's own $host" $host "$(hosts local.err)"
 done
@@ -61,10 +69,10 @@ done
 # 4 the library found is ourselves, under every name that it may have: no recursion
 mkdir ourselves copies
 for name in libblas.so.3 libblas.so libcblas.so.3 libopenblas.so.0 libopenblas.so libblis.so.4 libblis.so \
-    libmkl_rt.so.2 libmkl_rt.so.1 libmkl_rt.so libflexiblas.so.3 \
-            libatlas.so.3 libblas.so.4 libopenblasp.so.0 libopenblaso.so.0 libblis-mt.so.4 \
-                libgslcblas.so.0; do
-    ln -s "$library" ourselves/$name; cp "$library" copies/$name
+    libmkl_rt.so.2 libmkl_rt.so.1 libmkl_rt.so libflexiblas.so.3 libatlas.so.3 libblas.so.4 \
+    libopenblasp.so.0 libopenblaso.so.0 libblis-mt.so.4 libgslcblas.so.0; do
+    ln -s "$library" ourselves/$name
+    cp "$library" copies/$name
 done
 for offload in never always; do
     for folder in ourselves copies; do
@@ -87,15 +95,20 @@ done
 echo 'int RowMajorStrg = 0, CBLAS_CallFromC = 0;' > netlib_variables.c
 build netlib_variables.so gcc -shared -fPIC netlib_variables.c
 aside() {   # <program> <input> <lines of success>
-    (mkdir -p "$1" && cd "$1" \
-        && LD_LIBRARY_PATH=$debian/openblas64-pthread:$fake LD_PRELOAD=$library:$scratch/netlib_variables.so \
-        GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=${4:-0} \
-        "$debian/blas64/$1" < "$debian/blas64/$2" > stdout 2> ../"$1.err"
-        cat stdout ./*.out > ../"$1.result" 2> /dev/null)
+    (
+        mkdir -p "$1" && cd "$1" || exit 1
+        LD_LIBRARY_PATH=$debian/openblas64-pthread:$fake LD_PRELOAD=$library:$scratch/netlib_variables.so \
+            GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=${4:-0} \
+            "$debian/blas64/$1" < "$debian/blas64/$2" > stdout 2> ../"$1.err"
+        cat stdout ./*.out > ../"$1.result" 2> /dev/null
+    )
     expect "64-bit integers: lines of success of $1" "$3" "$(grep -c 'PASSED THE' "$1.result")"
     if grep -E '\*\*\*\*|FAIL|SUSPECT' "$1.result"; then fail "64-bit integers: $1"; fi
-    if [ "${4:-0}" = 0 ]; then expect "64-bit integers: warnings of $1" 1 "$(grep -c '^gpublas: ' "$1.err")"
-    else expect "64-bit integers: calls of $1 on the GPU" 0 "$(traced "$1.err")"; fi
+    if [ "${4:-0}" = 0 ]; then
+        expect "64-bit integers: warnings of $1" 1 "$(grep -c '^gpublas: ' "$1.err")"
+    else
+        expect "64-bit integers: calls of $1 on the GPU" 0 "$(traced "$1.err")"
+    fi
 }
 aside xblat3s sblat3.in 12
 aside xscblat3 sin3 18
@@ -109,12 +122,16 @@ mkdir widened
 for p in s d c z; do
     for level in 1 2 3; do
         input=/dev/null lines=$(case $p in s | d) echo 13 ;; *) echo 10 ;; esac)
-        if [ $level != 1 ]
-        then input=$debian/blas/${p}blat$level.in lines=$((2 * $(grep -c 'PUT F FOR NO TEST' "$input"))); fi
+        if [ $level != 1 ]; then
+            input=$debian/blas/${p}blat$level.in
+            lines=$((2 * $(grep -c 'PUT F FOR NO TEST' "$input")))
+        fi
         rm -f widened/*
-        (cd widened \
-            && GPUBLAS_HOST_BLAS=$wide LD_PRELOAD=$library GPUBLAS_VERBOSE=2 "$debian/blas/xblat$level$p" \
-            < "$input" > stdout 2> ../widened.err)
+        (
+            cd widened || exit 1
+            GPUBLAS_HOST_BLAS=$wide LD_PRELOAD=$library GPUBLAS_VERBOSE=2 \
+                "$debian/blas/xblat$level$p" < "$input" > stdout 2> ../widened.err
+        )
         cat widened/* > widened.result
         expect "64-bit host, xblat$level$p: lines of success" "$lines" \
             "$(grep -cE -e '----- PASS -----|PASSED THE .*(ERROR-EXITS|COMPUTATIONAL TESTS)' widened.result)"
@@ -166,9 +183,9 @@ done
 unset LD_LIBRARY_PATH
 # Its names end in 64_.
 for wheel in "$here"/../../build/venv/lib/python3*/site-packages/numpy.libs/libscipy_openblas64_*; do
-    [ ! -e "$wheel" ] \
-        || of_widths "a 32-bit caller beside NumPy's wheel" openblas env OPENBLAS_NUM_THREADS=2 \
-        ./widths_calls "$(realpath "$wheel")"
+    [ -e "$wheel" ] || continue
+    of_widths "a 32-bit caller beside NumPy's wheel" openblas \
+        env OPENBLAS_NUM_THREADS=2 ./widths_calls "$(realpath "$wheel")"
 done
 
 # 8 hosts whose names do not tell: plain names with 64-bit integers (libmwblas.so); the end of what a GPU
@@ -206,8 +223,10 @@ export GPUBLAS_OFFLOAD=never
 build libforwarder.so gcc $flags -shared -fPIC -DFORWARDER "$programs/mimic.c" || finish
 build libflexi.so gcc $flags -shared -fPIC -DFORWARDER -DFLEXI "$programs/mimic.c" || finish
 build liblate.so gcc $flags -shared -fPIC -DFORWARDER -DLATE "$programs/mimic.c" || finish
-for name in forwarder flexi late; do build $name gcc $flags -DCALLS -DNO_DOT "$programs/widths.c" \
-    -Wl,--no-as-needed -L. -l$name -Wl,-rpath,"$PWD" || finish; done
+for name in forwarder flexi late; do
+    build $name gcc $flags -DCALLS -DNO_DOT "$programs/widths.c" -Wl,--no-as-needed -L. -l$name \
+        -Wl,-rpath,"$PWD" || finish
+done
 for route in never always; do
     export GPUBLAS_OFFLOAD=$route
     LD_LIBRARY_PATH=$debian/blas:$fake BACKEND=$library of_widths "a forwarder to us, $route" any ./forwarder

@@ -11,11 +11,18 @@ build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../..
     -L"$debian/openblas-pthread" -lblas -ldl || finish
 seed=${GPB_TEST_SEED:-$(($(date +%s) / 86400))} slices=${GPB_TEST_SLICES:-14}
 [ -n "${GPB_TEST_LARGE:-}" ] && slices=1
-if preloaded openblas ./inject "$seed" "$slices" "$scratch" > inject.out 2>&1; then ok "$(cat inject.out)"
-else fail "exit $?, seed $seed of $slices"; head -40 inject.out; fi
+if preloaded openblas ./inject "$seed" "$slices" "$scratch" > inject.out 2>&1; then
+    ok "$(cat inject.out)"
+else
+    fail "exit $?, seed $seed of $slices"
+    head -40 inject.out
+fi
 
 # A wrong case is reported: C where the software GPU computes something else.
-if FAKECUDA_WRONG=1 preloaded openblas ./inject 0 cuMemAlloc:900:2 > wrong.out 2>&1
-then fail 'a wrong C passes'; cat wrong.out
-else expect 'a wrong C is noticed' 1 "$(grep -c '^WRONG 0 ' wrong.out)"; fi
+if FAKECUDA_WRONG=1 preloaded openblas ./inject 0 cuMemAlloc:900:2 > wrong.out 2>&1; then
+    fail 'a wrong C passes'
+    cat wrong.out
+else
+    expect 'a wrong C is noticed' 1 "$(grep -c '^WRONG 0 ' wrong.out)"
+fi
 finish

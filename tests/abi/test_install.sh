@@ -5,10 +5,14 @@
 . "$(dirname "$0")/harness.sh"
 root=$(realpath "$here/../..")
 prefix=$scratch/prefix
-cmake --install "$(dirname "$library")" --prefix "$prefix" > install.log 2>&1 || { fail 'cmake --install';
-    cat install.log; finish; }
-installed=$(find "$prefix" -name libgpublas.so); libraries=$(dirname "$installed")
-for file in include/gpublas.h; do if [ -f "$prefix/$file" ]; then ok "$file"; else fail "no $file"; fi; done
+if ! cmake --install "$(dirname "$library")" --prefix "$prefix" > install.log 2>&1; then
+    fail 'cmake --install'
+    cat install.log
+    finish
+fi
+installed=$(find "$prefix" -name libgpublas.so)
+libraries=$(dirname "$installed")
+if [ -f "$prefix/include/gpublas.h" ]; then ok include/gpublas.h; else fail 'no include/gpublas.h'; fi
 export LD_LIBRARY_PATH=$libraries:$debian/blas
 
 build netlib gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" -L"$debian/blas" -lblas -lm
@@ -40,14 +44,22 @@ CMAKE
 sed 's/find_package.*/find_package(BLAS REQUIRED)/; s/gpublas::gpublas/BLAS::BLAS/' package/CMakeLists.txt \
     > blas/CMakeLists.txt
 for way in package blas; do
-    case $way in package) option=-DCMAKE_PREFIX_PATH=$prefix ;; blas) option=-DBLAS_LIBRARIES=$installed ;;
-        esac
+    case $way in
+        package) option=-DCMAKE_PREFIX_PATH=$prefix ;;
+        blas)    option=-DBLAS_LIBRARIES=$installed ;;
+    esac
     if cmake -S $way -B $way/build "$option" -DSOURCE="$programs/linked.c" > $way.log 2>&1 \
         && cmake --build $way/build >> $way.log 2>&1; then
         cp $way/build/uses by_cmake_$way && right by_cmake_$way
-        if ldd $way/build/uses | grep -q libgpublas; then ok "by_cmake_$way needs libgpublas"
-        else fail "by_cmake_$way does not need libgpublas"; fi
-    else fail "find_package, $way"; tail -20 $way.log; fi
+        if ldd $way/build/uses | grep -q libgpublas; then
+            ok "by_cmake_$way needs libgpublas"
+        else
+            fail "by_cmake_$way does not need libgpublas"
+        fi
+    else
+        fail "find_package, $way"
+        tail -20 $way.log
+    fi
 done
 
 # A program of the public header alone, in C and C++
@@ -61,9 +73,11 @@ build version_cpp g++ version.cpp $(pkg-config --cflags --libs gpublas) \
 
 # What it exports and needs, and what it prints when it is run
 if "$root/ci/exports" "$installed"; then ok 'exports and needs'; else fail 'exports and needs'; fi
-"$installed" > doctor.out 2> doctor.err; expect 'the doctor: exit' 0 $?
-expect 'the doctor: its verdict comes first, stderr, lines' '1 0 yes' \
-       "$(head -1 doctor.out | grep -cE '^(works: GPU|no GPU here: calls go to) ') $(wc -l < doctor.err) $([ "$(wc -l < doctor.out)" -lt 12 ] && echo yes)"
+"$installed" > doctor.out 2> doctor.err
+expect 'the doctor: exit, lines on stderr' '0 0' "$? $(wc -l < doctor.err)"
+expect 'the doctor: its verdict comes first' 1 \
+    "$(head -1 doctor.out | grep -cE '^(works: GPU|no GPU here: calls go to) ')"
+expect 'the doctor: it says no more than eleven lines' yes "$([ "$(wc -l < doctor.out)" -lt 12 ] && echo yes)"
 expect 'the doctor, --all: kernels' 1 "$("$installed" --all | grep -c '^ 1 naive ')"
 expect 'the doctor, --help: options' 1 "$("$installed" --help | grep -c '^GPUBLAS_OFFLOAD ')"
 "$installed" --what > doctor.out 2> doctor.err

@@ -20,9 +20,7 @@ for kernel in '' ${GPB_TEST_LARGE:+fp16x3}; do
     # Do its calls reach the GPU path? The smallest of the programs shows that.
     GPUBLAS_VERBOSE=1 LD_PRELOAD=$library "$debian/lapack/xlintstrfs" < "$debian/lapack/stest_rfp.in" \
         > rfp.result 2> rfp.trace
-    calls=$(traced rfp.trace ' sgemm_ ')
-    if [ "$calls" -ge 4000 ]; then ok "$what: $calls calls of sgemm_ in xlintstrfs went to the GPU"
-    else fail "$what: only $calls calls went to the GPU"; fi
+    at_least 4000 "$(traced rfp.trace ' sgemm_ ')" "calls of sgemm_ in xlintstrfs on the GPU, by $what"
 
     # FP32 arithmetic may fail one test: in STFSM, which fails with any rounding but netlib's. Then its 7776
     # tests do not count as run.

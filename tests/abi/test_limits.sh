@@ -18,7 +18,8 @@ bounded() {
         wanted="0 ${part#*:} 0"
         expect "$name, ${part%:*}: exit, checks right, lines on stderr" "$wanted" \
             "$? $(grep -c ^right bounds.out) $(wc -l < bounds.err)"
-        grep -v ^right bounds.out; head -3 bounds.err
+        grep -v ^right bounds.out
+        head -3 bounds.err
     done
 }
 bounded 'on the GPU' openblas
@@ -33,25 +34,33 @@ expect 'the huge ones were on the GPU' 28 "$(traced huge.err)"
 short() {
     local name=$1 most=$2 status lines; shift 2
     "$@" > short.out 2> short.err; status=$? lines=$(wc -l < short.err)
-    if [ $status = 0 ] && [ "$lines" -le "$most" ] \
-        && ! grep -q ^WRONG short.out; then ok "$name: right, $lines lines"
-    elif [ $status = 2 ]; then ok "$name: cannot be set here"
-    else fail "$name: exit $status, $lines lines"; head -3 short.out short.err; fi
+    if [ $status = 0 ] && [ "$lines" -le "$most" ] && ! grep -q ^WRONG short.out; then
+        ok "$name: right, $lines lines"
+    elif [ $status = 2 ]; then
+        ok "$name: cannot be set here"
+    else
+        fail "$name: exit $status, $lines lines"
+        head -3 short.out short.err
+    fi
 }
 for offload in always auto never; do
-    for what in memlock nofile nproc stack seccomp; do short "$what, $offload" 1 preloaded openblas ./limits \
-        $what; done
-    for room in 512 4096 40960 400000; do short "$room KiB of addresses left, $offload" 1 preloaded netlib \
-        ./limits as $room; done
+    for what in memlock nofile nproc stack seccomp; do
+        short "$what, $offload" 1 preloaded openblas ./limits $what
+    done
+    for room in 512 4096 40960 400000; do
+        short "$room KiB of addresses left, $offload" 1 preloaded netlib ./limits as $room
+    done
 done
 offload=always
 short 'a stack of 40 KiB' 1 preloaded netlib ./limits stack 40
 short 'stack, embedded' 0 env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library" \
     LD_LIBRARY_PATH="$debian/blas" ./limits stack
-for memory in 1 1K 64K 300K 1M 5M; do GPUBLAS_MEMORY=$memory short "GPUBLAS_MEMORY=$memory" 1 preloaded \
-    openblas ./failures; done
-for memory in 1K 64K 1M 16M; do FAKECUDA_MEMORY=$memory short "a GPU of $memory" 1 preloaded openblas \
-    ./failures; done
+for memory in 1 1K 64K 300K 1M 5M; do
+    GPUBLAS_MEMORY=$memory short "GPUBLAS_MEMORY=$memory" 1 preloaded openblas ./failures
+done
+for memory in 1K 64K 1M 16M; do
+    FAKECUDA_MEMORY=$memory short "a GPU of $memory" 1 preloaded openblas ./failures
+done
 FAKECUDA_MEMORY=16M FAKECUDA_FAIL=cuMemHostAlloc:1+:2 short 'no pinned memory' 1 preloaded openblas ./failures
 CUDA_VISIBLE_DEVICES='' short 'CUDA_VISIBLE_DEVICES=' 0 preloaded openblas ./failures
 FAKECUDA_DEVICES=0 short 'a container without a GPU' 0 preloaded openblas ./failures
@@ -70,8 +79,12 @@ if inside 'mount -t tmpfs none /proc' 2> /dev/null; then
             -c "mount -t tmpfs none /proc && exec env $preload ./failures"
         short "no /sys and no /dev, $offload" 0 unshare -m bash \
             -c "mount -t tmpfs none /sys && mount -t tmpfs none /dev && exec env $preload ./failures"
+        read_only="cd $PWD && ! touch x 2> /dev/null && exec ./failures"
         short "a read-only file system, $offload" 0 unshare -m bash -c \
-              "mount --rbind / /mnt && mount -o remount,ro,bind /mnt && exec chroot /mnt env HOME=/nonexistent $preload bash -c 'cd $PWD && ! touch x 2> /dev/null && exec ./failures'"
+            "mount --rbind / /mnt && mount -o remount,ro,bind /mnt &&
+             exec chroot /mnt env HOME=/nonexistent $preload bash -c '$read_only'"
     done
-else ok 'no mount name space here: /proc and read-only file systems are left out'; fi
+else
+    ok 'no mount name space here: /proc and read-only file systems are left out'
+fi
 finish

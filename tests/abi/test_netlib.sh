@@ -27,18 +27,26 @@ judge() {
     local exits computational
     exits=$(grep -c 'PASSED THE TESTS OF ERROR-EXITS' "$1.result")
     computational=$(grep -cE 'PASSED THE .*COMPUTATIONAL TESTS' "$1.result")
-    if grep -E '\*\*\*\*|FAIL|SUSPECT' "$1.result"; then fail "$1: see above"
+    if grep -E '\*\*\*\*|FAIL|SUSPECT' "$1.result"; then
+        fail "$1: see above"
     elif [ "$exits" != "$2" ] || [ "$computational" != $(($2 * $3)) ] \
         || ! grep -q 'END OF TESTS' "$1.result"; then
         fail "$1: $exits error-exits and $computational computational of $2 routines passed"
         tail -5 "$1.result" "$1.trace"
-    else ok "$1: $2 routines"; fi
+    else
+        ok "$1: $2 routines"
+    fi
 }
 
 judge1() {   # Level 1: nothing but PASS
-    local passed; passed=$(grep -c -- '----- PASS -----' "$1.result")
-    if [ "$passed" = "$2" ] && ! grep -qE 'FAIL|\*\*\*\*' "$1.result"; then ok "$1: $2 routines"
-    else fail "$1: $passed of $2 passed"; tail -5 "$1.result" "$1.trace"; fi
+    local passed
+    passed=$(grep -c -- '----- PASS -----' "$1.result")
+    if [ "$passed" = "$2" ] && ! grep -qE 'FAIL|\*\*\*\*' "$1.result"; then
+        ok "$1: $2 routines"
+    else
+        fail "$1: $passed of $2 passed"
+        tail -5 "$1.result" "$1.trace"
+    fi
 }
 
 for p in s d c z; do
@@ -66,16 +74,19 @@ run xscblat3 "$PWD/wide_c.in" wide_c;    judge wide_c 6 2
 sed 's/^16.0 /1.0E-6 /; /^SSYMM\|^STRMM\|^STRSM\|^SSYRK\|^SSYR2K/s/ T PUT/ F PUT/' wide.in > ratio.in
 run xblat3s "$PWD/ratio.in" ratio
 ratio=$(sed -n 's/.*MAXIMUM TEST RATIO *\([0-9.]*\).*/\1/p' ratio.result | sort -n | tail -1)
-if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'
-then ok "worst SGEMM ratio $ratio of 16"
-else fail "worst SGEMM ratio '$ratio', above 4"; fi
+if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'; then
+    ok "worst SGEMM ratio $ratio of 16"
+else
+    fail "worst SGEMM ratio '$ratio', above 4"
+fi
 
 # All of this means nothing if the calls did not reach the GPU path.
 for door in sgemm_ cblas_sgemm; do
-    case $door in sgemm_) program=xblat3s input=sblat3.in ;; *) program=xscblat3 input=sin3 ;; esac
+    case $door in
+        sgemm_)      program=xblat3s input=sblat3.in ;;
+        cblas_sgemm) program=xscblat3 input=sin3 ;;
+    esac
     GPUBLAS_VERBOSE=1 run $program "$testers/$input" "trace_$door"
-    calls=$(traced "trace_$door.trace" " $door ")
-    if [ "$calls" -ge 6000 ]; then ok "$calls calls of $door went to the GPU"
-    else fail "only $calls calls of $door went to the GPU"; fi
+    at_least 6000 "$(traced "trace_$door.trace" " $door ")" "calls of $door went to the GPU"
 done
 finish

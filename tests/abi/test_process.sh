@@ -12,12 +12,14 @@ build faults gcc $flags "$programs/faults.c" -L"$debian/openblas-pthread" -lblas
 build linked gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/linked.c" "$library" \
     -Wl,-rpath,"$(dirname "$library")" -lm || finish
 
-checks() { # <checks> <name> <what ...>: all of them right, nothing on stderr
+# checks <checks> <name> <what ...>: all of them right, nothing on stderr
+checks() {
     local wanted=$1 name=$2; shift 2
     "$@" > checks.out 2> checks.err
     expect "$name: exit, checks right, lines on stderr" "0 $wanted 0" \
         "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
-    grep ^WRONG checks.out; head -3 checks.err
+    grep ^WRONG checks.out
+    head -3 checks.err
 }
 for offload in always auto never; do
     checks 8 "state of the process, $offload" preloaded openblas ./process state 40
@@ -38,8 +40,12 @@ offload=never checks 2 'siglongjmp out of calls that the host computes' preloade
 # calling thread.
 export GPUBLAS_THREADS=6
 for how in barrier demand truncated userfault; do
-    preloaded openblas timeout 60 ./faults $how 3 > faults.out 2> faults.err; code=$?
-    if [ $code = 2 ]; then ok "faults, $how: not to be had here"; continue; fi
+    preloaded openblas timeout 60 ./faults $how 3 > faults.out 2> faults.err
+    code=$?
+    if [ $code = 2 ]; then
+        ok "faults, $how: not to be had here"
+        continue
+    fi
     expect "faults, $how: exit, products wrong, lines on stderr" '0 0 0' \
         "$code $(grep -c ^WRONG faults.out) $(wc -l < faults.err)"
 done
@@ -47,28 +53,33 @@ for how in null short gone; do
     for which in a b c; do
         codes='' whole=0 caller=0
         for _ in 1 2 3 4; do
-            (preloaded openblas timeout 60 ./faults $how $which > /dev/null 2> crash.err
-            echo $? > crash.exit) 2> /dev/null
+            (
+                preloaded openblas timeout 60 ./faults $how $which > /dev/null 2> crash.err
+                echo $? > crash.exit
+            ) 2> /dev/null
             codes+="$(cat crash.exit) "
-            whole=$((whole + $(grep -c '^report: whole' crash.err))) \
-                caller=$((caller + $(grep -c '^report: in the thread that called' crash.err)))
+            whole=$((whole + $(grep -c '^report: whole' crash.err)))
+            caller=$((caller + $(grep -c '^report: in the thread that called' crash.err)))
         done
         expect "a bad pointer, $how $which, four times: exits, reports whole, of the caller" \
             '139 139 139 139  4 4' "$codes $whole $caller"
     done
 done
 if [ -x "$python" ]; then
+    cat > crash.py << 'END'
+import ctypes
+blas = ctypes.CDLL("libblas.so.3")
+size, one = ctypes.c_int(1000), ctypes.c_float(1)
+n, scalar = ctypes.byref(size), ctypes.byref(one)
+bad, good = ctypes.c_void_p(4096), (ctypes.c_float * 1000000)()
+ctypes.CDLL(None).sgemm_(b"N", b"N", n, n, n, scalar, bad, n, good, n, scalar, good, n)
+END
     whole=0
     for _ in 1 2 3 4 5; do
-        (preloaded openblas timeout 60 $python -X faulthandler - > /dev/null 2> crash.err << 'END'
-import ctypes
-n, one, blas = ctypes.c_int(1000), ctypes.c_float(1), ctypes.CDLL("libblas.so.3")
-good = (ctypes.c_float * 1000000)()
-args = [b"N", b"N"] + [ctypes.byref(n)] * 3
-ctypes.CDLL(None).sgemm_(*args, ctypes.byref(one), ctypes.c_void_p(4096), ctypes.byref(n), good, ctypes.byref(n), ctypes.byref(one), good, ctypes.byref(n))
-END
-        ) 2> /dev/null
-        whole=$((whole + $(grep -c '^Fatal Python error: Segmentation fault' crash.err) * $(grep -c 'File "<stdin>", line 5 in <module>' crash.err)))
+        (preloaded openblas timeout 60 $python -X faulthandler crash.py > /dev/null 2> crash.err) 2> /dev/null
+        grep -q '^Fatal Python error: Segmentation fault' crash.err \
+            && grep -q 'File ".*crash.py", line 6 in <module>' crash.err \
+            && whole=$((whole + 1))
     done
     expect "Python's faulthandler says which line, five times" 5 $whole
 fi
@@ -79,7 +90,8 @@ for how in return exit quick_exit signal atexit once; do
     codes='' lines=0
     for i in $(seq 25); do
         FAKECUDA_SEED=$i FAKECUDA_START_MS=$((i % 5 == 0)) preloaded openblas timeout 30 ./process $how "$i" \
-            > /dev/null 2> end.err; codes+="$? "
+            > /dev/null 2> end.err
+        codes+="$? "
         lines=$((lines + $(grep -cv 'the GPU failed' end.err)))
         said=$((${said:-0} + $(grep -c 'the GPU failed' end.err)))
     done
@@ -105,9 +117,16 @@ for engine in 0 1; do
     done
 done
 for pipe in closed full; do
-    if [ $pipe = closed ]; then (sleep 0.2; GPUBLAS_VERBOSE=1 preloaded openblas ./process once
-    echo $? > pipe.exit) 2>&1 >/dev/null | true
-    else GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2> /dev/full; echo $? > pipe.exit; fi
+    if [ $pipe = closed ]; then
+        (
+            sleep 0.2
+            GPUBLAS_VERBOSE=1 preloaded openblas ./process once
+            echo $? > pipe.exit
+        ) 2>&1 >/dev/null | true
+    else
+        GPUBLAS_VERBOSE=1 preloaded openblas ./process once 2> /dev/full
+        echo $? > pipe.exit
+    fi
     sleep 0.5
     expect "stderr a $pipe pipe" 7 "$(cat pipe.exit)"
 done
@@ -123,8 +142,10 @@ done
 LD_PRELOAD=$library LD_LIBRARY_PATH=$debian/openblas-pthread:$fake GPUBLAS_OFFLOAD=always ./launch deep \
     "$debian/openblas-pthread/libblas.so.3"
 expect 'another BLAS by RTLD_DEEPBIND beside us' 7 $?
-gcc -static -x c -o static - <<< 'int main(void) { return 5; }' 2> /dev/null \
-    && { LD_PRELOAD=$library ./static; expect 'a static program' 5 $?; }
+if gcc -static -x c -o static - <<< 'int main(void) { return 5; }' 2> /dev/null; then
+    LD_PRELOAD=$library ./static
+    expect 'a static program' 5 $?
+fi
 for command in 'sh -c "env true && echo fine"' 'env sh -c "echo fine"' 'xargs echo < /dev/null' \
     "ldd /bin/sh" "nice -n 1 timeout 5 sh -c 'exit 3'" \
     'bash -c "(echo a; echo b) | sort | tail -1; exit 4"'; do
@@ -140,12 +161,14 @@ mkdir -p evil && cd evil || exit 1
 gcc -shared -fPIC -x c -o libcuda.so.1 - <<< '#include <fcntl.h>
 __attribute__((constructor)) static void come(void) { open("/tmp/gpublas-evil", O_CREAT | O_RDWR, 0666); }' \
     || exit 1
-for name in libopenblas.so.0 libblas.so.3 libblis.so.4 libcuda.so libmkl_rt.so.2 libflexiblas.so.3; do cp \
-    libcuda.so.1 $name; done
+for name in libopenblas.so.0 libblas.so.3 libblis.so.4 libcuda.so libmkl_rt.so.2 libflexiblas.so.3; do
+    cp libcuda.so.1 $name
+done
 rm -f /tmp/gpublas-evil
 GPUBLAS_OFFLOAD=always ../linked > ../cwd.out 2> ../cwd.err
 expect 'in a directory of false libraries: exit' 0 $?
-[ -e /tmp/gpublas-evil ]; expect 'and one of them was loaded (1: none)' 1 $?
+[ -e /tmp/gpublas-evil ]
+expect 'and one of them was loaded (1: none)' 1 $?
 cd ..
 if [ "$(id -u)" = 0 ]; then
     chmod 755 . && cp linked secure && chown 65534 secure && chmod u+s secure
@@ -154,11 +177,14 @@ if [ "$(id -u)" = 0 ]; then
         GPUBLAS_OFFLOAD=nonsense; do
         env "$evil" LD_LIBRARY_PATH="$scratch/evil:$fake" ./secure > secure.out 2> secure.err
         expect "set-user-ID, ${evil%%=*}: exit, lines on stderr" '0 0' "$? $(wc -l < secure.err)"
-        [ -e /tmp/gpublas-evil ]; expect 'and a library of the user was loaded (1: none)' 1 $?
+        [ -e /tmp/gpublas-evil ]
+        expect 'and a library of the user was loaded (1: none)' 1 $?
         env "$evil" LD_LIBRARY_PATH="$fake" ./linked > /dev/null 2> same.err
         expect 'which the same program heeds without it' yes "$([ -s same.err ] && echo yes)"
         rm -f /tmp/gpublas-evil
     done
-else ok 'not root: no set-user-ID program here'; fi
+else
+    ok 'not root: no set-user-ID program here'
+fi
 rm -f /tmp/gpublas-evil
 finish

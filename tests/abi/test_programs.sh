@@ -11,16 +11,28 @@ need "$debian/openblas-pthread/libblas.so.3" /usr/bin/gfortran /usr/bin/octave-c
 # took that route
 same() {
     local name=$1 door=$2 route=$3 calls; shift 3
-    on_host openblas "$@" > "$name.plain" 2> "$name.err" || { fail "$name fails without us";
-        head -5 "$name.err"; return; }
-    GPUBLAS_VERBOSE=1 preloaded openblas "$@" > "$name.out" 2> "$name.trace" || { fail "$name: exit $?";
-        tail -5 "$name.trace"; }
+    if ! on_host openblas "$@" > "$name.plain" 2> "$name.err"; then
+        fail "$name fails without us"
+        head -5 "$name.err"
+        return
+    fi
+    GPUBLAS_VERBOSE=1 preloaded openblas "$@" > "$name.out" 2> "$name.trace" || {
+        fail "$name: exit $?"
+        tail -5 "$name.trace"
+    }
     calls=$(grep -cE "^gpublas: $door .* route=$route " "$name.trace")
-    if ! cmp "$name.plain" "$name.out"; then fail "$name: stdout differs"
-    diff "$name.plain" "$name.out" | head -5
-    elif [ "$calls" -lt 1 ]; then fail "$name never came through $door to $route"; head -3 "$name.trace"
-    elif grep -q ' False' "$name.out"; then fail "$name is wrong, with and without us"; cat "$name.out"
-    else ok "$name: $calls calls of $door went to the $route"; fi
+    if ! cmp "$name.plain" "$name.out"; then
+        fail "$name: stdout differs"
+        diff "$name.plain" "$name.out" | head -5
+    elif [ "$calls" -lt 1 ]; then
+        fail "$name never came through $door to $route"
+        head -3 "$name.trace"
+    elif grep -q ' False' "$name.out"; then
+        fail "$name is wrong, with and without us"
+        cat "$name.out"
+    else
+        ok "$name: $calls calls of $door went to the $route"
+    fi
 }
 
 same numpy        cblas_sgemm          gpu "$python" "$programs/numpy_product.py"
@@ -32,7 +44,8 @@ same octave sgemm_ gpu octave-cli --norc --no-history --eval \
     'a = single(mod(reshape(0:13499, 150, 90), 7) - 3); b = single(mod(reshape(0:11699, 90, 130), 5) - 2);
      c = a * b; printf("%d %d %d\n", c(4, 5), sum(sum(double(c))), isequal(c, (b'"'"' * a'"'"')'"'"'))'
 same R dgemm_ host R --vanilla --slave -e \
-    'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90); c <- a %*% b; cat(c[4, 5], sum(c), "\n")'
+    'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90)
+     c <- a %*% b; cat(c[4, 5], sum(c), "\n")'
 
 build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fortran.f90" \
     -L"$debian/openblas-pthread" -lblas && same fortran sgemm_ gpu ./fortran
@@ -49,20 +62,27 @@ on_host netlib ./linked_plain > linked.plain
 for host in netlib openblas; do
     LD_LIBRARY_PATH=$(host_folder $host):$fake GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./linked \
         > linked.out 2> linked.trace || fail "linked on $host: exit $?"
-    if cmp linked.plain linked.out; then ok "-lgpublas alone, $host behind it"
-    else diff linked.plain linked.out; fail "-lgpublas alone, $host behind it"; fi
+    if diff linked.plain linked.out; then
+        ok "-lgpublas alone, $host behind it"
+    else
+        fail "-lgpublas alone, $host behind it"
+    fi
     expect 'calls of sgemm_ and cblas_sgemm on the GPU' '1 1' \
         "$(traced linked.trace ' sgemm_ ') $(traced linked.trace ' cblas_sgemm ')"
 done
 expect 'BLAS among the needs of a program linked with us alone' \
     "$(basename "$(objdump -p "$library" | awk '/SONAME/ { print $2 }')")" \
-       "$(objdump -p linked | awk '/NEEDED/ && /blas/ { print $2 }')"
+    "$(objdump -p linked | awk '/NEEDED/ && /blas/ { print $2 }')"
 
 # A preloaded program that never multiplies: no CUDA, nothing printed, less than a millisecond.
 GPUBLAS_OFFLOAD=always LD_LIBRARY_PATH=$fake LD_PRELOAD=$library cat /proc/self/maps > maps 2> maps.err
 if grep -q "$(basename "$library")" maps && ! grep -Ei 'libcuda|libnvidia|libblas|libopenblas|libblis' maps \
-    && [ ! -s maps.err ]; then ok 'a preloaded cat maps neither CUDA nor a BLAS'
-else fail 'a preloaded cat'; cat maps.err; fi
+    && [ ! -s maps.err ]; then
+    ok 'a preloaded cat maps neither CUDA nor a BLAS'
+else
+    fail 'a preloaded cat'
+    cat maps.err
+fi
 milliseconds=$("$python" - "$library" <<'PY'
 import os, sys, time
 def start(environment):
@@ -76,7 +96,9 @@ for _ in range(300):
 print(f"{1000 * (min(preloaded) - min(plain)):.3f}")
 PY
 )
-if awk -v t="$milliseconds" 'BEGIN { exit !(t < 1) }'
-then ok "a preloaded true takes $milliseconds ms more"
-else fail "a preloaded true takes $milliseconds ms more"; fi
+if awk -v t="$milliseconds" 'BEGIN { exit !(t < 1) }'; then
+    ok "a preloaded true takes $milliseconds ms more"
+else
+    fail "a preloaded true takes $milliseconds ms more"
+fi
 finish

@@ -36,7 +36,8 @@ for engine in 0 1; do
     expect 'at most one warning' yes "$([ "$(grep -vc '^gpublas: sgemm_ ' reset.err)" -le 1 ] && echo yes)"
 done
 # A context that is gone for good: each call of the first few finds it so, then the GPU is given up.
-build wait gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas -ldl || finish
+build wait gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/wait.c" -L"$debian/openblas-pthread" -lblas -ldl \
+    || finish
 FAKECUDA_FAIL=cuEventQuery:9+:709 GPUBLAS_VERBOSE=1 preloaded openblas timeout 60 ./wait 100 60 2> gone.err
 expect 'a context that stays gone: exit, given up' '0 yes' \
     "$? $([ "$(grep -c 'route=host why="no GPU"' gone.err)" -gt 20 ] && echo yes)"

@@ -10,9 +10,15 @@ build semantics gcc $flags "$programs/semantics.c" -L"$debian/openblas-pthread" 
 
 # judge <name> <wanted lines> <status>: every check right, and nothing on stderr
 judge() {
-    local right; right=$(grep -c '^right ' "$1.out")
-    if [ "$3" = 0 ] && [ "$right" = "$2" ] && [ ! -s "$1.err" ]; then ok "$1: $2 checks right, stderr empty"
-    else fail "$1: exit $3, $right of $2 checks right"; grep -v '^right ' "$1.out"; head -5 "$1.err"; fi
+    local right
+    right=$(grep -c '^right ' "$1.out")
+    if [ "$3" = 0 ] && [ "$right" = "$2" ] && [ ! -s "$1.err" ]; then
+        ok "$1: $2 checks right, stderr empty"
+    else
+        fail "$1: exit $3, $right of $2 checks right"
+        grep -v '^right ' "$1.out"
+        head -5 "$1.err"
+    fi
 }
 
 # The host handles illegal calls, so its numbers and texts stay as they are without us.
@@ -29,35 +35,38 @@ done
 
 # Everything above really went through the GPU path, and the trace goes to stderr alone.
 GPUBLAS_VERBOSE=1 preloaded netlib ./semantics strict > traced.out 2> traced.err
-if cmp netlib.out traced.out; then ok 'stdout is the same with the trace on'
-else fail 'the trace changes stdout'; fi
+if cmp netlib.out traced.out; then
+    ok 'stdout is the same with the trace on'
+else
+    fail 'the trace changes stdout'
+fi
 for door in sgemm_ cblas_sgemm; do
-    calls=$(traced traced.err " $door ")
-    if [ "$calls" -ge 200 ]; then ok "$calls calls of $door went to the GPU"
-    else fail "only $calls calls of $door went to the GPU"; fi
+    at_least 200 "$(traced traced.err " $door ")" "calls of $door went to the GPU"
 done
 
 build extensions gcc $flags "$programs/extensions.c" "$library" -Wl,-rpath,"$(dirname "$library")" -lm \
     || finish
 for host in netlib openblas blis; do
-    LD_LIBRARY_PATH=$(host_folder $host):$fake GPUBLAS_OFFLOAD=always ./extensions > "extensions.$host.out" \
-        2> "extensions.$host.err"; judge "extensions.$host" 20 $?
-    LD_LIBRARY_PATH=$(host_folder $host) GPUBLAS_OFFLOAD=never ./extensions > "extensions.$host.never.out" \
-        2> "extensions.$host.never.err"; judge "extensions.$host.never" 20 $?
+    LD_LIBRARY_PATH=$(host_folder $host):$fake GPUBLAS_OFFLOAD=always \
+        ./extensions > "extensions.$host.out" 2> "extensions.$host.err"
+    judge "extensions.$host" 20 $?
+    LD_LIBRARY_PATH=$(host_folder $host) GPUBLAS_OFFLOAD=never \
+        ./extensions > "extensions.$host.never.out" 2> "extensions.$host.never.err"
+    judge "extensions.$host.never" 20 $?
 done
 LD_LIBRARY_PATH=$debian/blas:$fake GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./extensions > traced.out \
     2> extensions.err
 for name in sgemm_64_ scipy_sgemm_64_ scipy_sgemm_ cblas_sgemm_64 cblas_sgemm64_ scipy_cblas_sgemm64_ \
-    scipy_cblas_sgemm sgemmtr_ sgemmt_ \
-            cblas_sgemmtr cblas_sgemmt sgemm_batch_ cblas_sgemm_batch sgemm_batch_strided_ \
-                cblas_sgemm_batch_strided; do
-    calls=$(traced extensions.err "gpublas: $name ")
-    if [ "$calls" -ge 1 ]; then ok "$name: $calls calls went to the GPU"
-    else fail "$name never went to the GPU"; fi
+    scipy_cblas_sgemm sgemmtr_ sgemmt_ cblas_sgemmtr cblas_sgemmt sgemm_batch_ cblas_sgemm_batch \
+    sgemm_batch_strided_ cblas_sgemm_batch_strided; do
+    at_least 1 "$(traced extensions.err "gpublas: $name ")" "calls of $name went to the GPU"
 done
 # A group of equal members is one call, not a loop of them.
 for size in 3 5 6; do
-    if grep -q "batch=$size " extensions.err; then ok "a batch of $size is one call"
-    else fail "no call with batch=$size"; fi
+    if grep -q "batch=$size " extensions.err; then
+        ok "a batch of $size is one call"
+    else
+        fail "no call with batch=$size"
+    fi
 done
 finish

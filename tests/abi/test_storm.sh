@@ -29,9 +29,7 @@ storm openblas always cancel $((400 * times))
 export GPUBLAS_VERBOSE=1 FAKECUDA_LOG=$scratch/driver.log
 preloaded openblas ./storm cancel 200 > storm.out 2> storm.err
 expect 'cancel 200, traced: exit, wrong' '0 wrong 0' "$? $(cat storm.out)"
-calls=$(traced storm.err)
-if [ "$calls" -ge 300 ]; then ok "$calls of its calls on the GPU"
-else fail "only $calls of its calls on the GPU"; fi
+at_least 300 "$(traced storm.err)" 'of its calls on the GPU'
 # "no GPU": the children.
 expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"
 unset GPUBLAS_VERBOSE FAKECUDA_LOG
@@ -39,13 +37,16 @@ GPUBLAS_MEMORY=768K storm openblas always threads $((10 * times))      # callers
 FAKECUDA_START_MS=300 storm openblas always fork 100                   # forks in the midst of the start
 FAKECUDA_START_MS=100 storm openblas always cancel 30
 for i in $(seq $((10 * times))); do
-    FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err && [ ! -s first.err ] \
-        || { fail "64 first calls at once, $i"; head -3 first.err; }
+    FAKECUDA_SEED=$i preloaded openblas ./storm threads 1 > first.out 2> first.err \
+        && [ ! -s first.err ] && continue
+    fail "64 first calls at once, $i"
+    head -3 first.err
 done
 ok "$i times 64 first calls at once"
 for i in $(seq $((40 * times))); do
-    preloaded openblas ./storm fork 20 > first.out 2> first.err && [ ! -s first.err ] \
-        || { fail "forks beside the first calls, $i"; head -3 first.err; }
+    preloaded openblas ./storm fork 20 > first.out 2> first.err && [ ! -s first.err ] && continue
+    fail "forks beside the first calls, $i"
+    head -3 first.err
 done
 ok "$i times forks beside the first calls"
 
@@ -59,7 +60,8 @@ exact = a.astype(int) @ b.astype(int)
 def right(_=None): return bool(np.array_equal(a @ b, exact))
 if __name__ == "__main__":
     before = right() if sys.argv[2] == "warm" else True
-    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool: print(before, all(pool.map(right, range(9))), right())
+    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool:
+        print(before, all(pool.map(right, range(9))), right())
 PY
 for method in fork forkserver spawn; do
     for state in cold warm; do
@@ -75,7 +77,9 @@ cat > mclapply.R <<'R'
 library(parallel)
 dyn.load("right.so")
 options(matprod = "blas")
-a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90); exact <- a %*% b
+a <- matrix((0:13499) %% 7 - 3, 150)
+b <- matrix((0:11699) %% 5 - 2, 90)
+exact <- a %*% b
 right <- function(i = 0) .C("right", right = 0L)$right == 1 && identical(a %*% b, exact)
 before <- if (commandArgs(TRUE) == "warm") right() else TRUE
 children <- unlist(mclapply(1:9, right, mc.cores = 3))
@@ -84,8 +88,7 @@ R
 for state in cold warm; do
     preloaded openblas env GPUBLAS_VERBOSE=1 timeout 60 Rscript --vanilla mclapply.R $state > R.out 2> R.err
     expect "mclapply, $state" '0 TRUE 9 TRUE TRUE' "$? $(cat R.out)"
-    if [ "$(traced R.err)" -ge 1 ]; then ok "$(traced R.err) of its products on the GPU"
-    else fail 'none of its products was on the GPU'; fi
+    at_least 1 "$(traced R.err)" 'of its products on the GPU'
 done
 
 # A constructor that waits for a thread that multiplies. The thread must not need what dlopen holds meanwhile.

@@ -12,13 +12,12 @@ build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/s
 # clean <offload> <what> <count> <calls on the GPU, at least>
 clean() {
     offload=$1 preloaded netlib env GPUBLAS_VERBOSE=1 valgrind --leak-check=full \
-        --errors-for-leak-kinds=definite,indirect \
-        --error-exitcode=9 --log-file=valgrind.log ./storm "$2" "$3" > storm.out 2> storm.err
-    local exit=$? calls; calls=$(traced storm.err)
+        --errors-for-leak-kinds=definite,indirect --error-exitcode=9 --log-file=valgrind.log \
+        ./storm "$2" "$3" > storm.out 2> storm.err
+    local exit=$?
     expect "$2 $3, $1: exit, wrong" '0 wrong 0' "$exit $(cat storm.out)"
     if [ $exit = 9 ]; then head -60 valgrind.log; fi
-    if [ "$calls" -ge "$4" ]; then ok "$calls of its calls on the GPU"
-    else fail "only $calls of its calls on the GPU"; fi
+    at_least "$4" "$(traced storm.err)" 'of its calls on the GPU'
 }
 clean always threads 1 100
 clean auto threads 1 0

@@ -11,21 +11,21 @@ fuzz() { GPUBLAS_OFFLOAD=always "$(dirname "$library")/fuzz" "$@" > fuzz.out 2> 
 mended() { sed -n 's/.*mended by GPUBLAS_VERIFY \([0-9]*\).*/\1/p' fuzz.out; }
 
 # Small calls, with each element checked.
-FAKECUDA_WRONG=50 fuzz 1 20000; expect 'a wrong GPU: the fuzzer sees it' 1 $?
+FAKECUDA_WRONG=50 fuzz 1 20000
+expect 'a wrong GPU: the fuzzer sees it' 1 $?
 FAKECUDA_WRONG=50 GPUBLAS_VERIFY=1 fuzz 1 100000
 expect 'a wrong GPU, verified: exit, warnings' '0 1' "$? $(wc -l < fuzz.err)"
 grep WRONG fuzz.out
-if [ "$(mended)" -ge 1000 ]; then ok "$(mended) of its calls were mended"
-else fail "only $(mended) calls were mended"; fi
+at_least 1000 "$(mended)" 'of its calls were mended'
 GPUBLAS_VERIFY=1 fuzz 1 100000
 expect 'a right GPU, verified: exit, mended, lines' '0 0 0' "$? $(mended) $(wc -l < fuzz.err)"
 
 # Larger ones, by projections of 32 columns; panels; a triangle; less accurate kernels, which raise no alarm.
 seen=0      # it looks at an eleventh of C
-for seed in 1 2 3 4 5 6; do FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out \
-    || seen=$((seen + 1)); done
-if [ $seen -gt 0 ]; then ok "a wrong GPU, large: seen, $seen times of 6"
-else fail 'a wrong GPU, large: never seen'; fi
+for seed in 1 2 3 4 5 6; do
+    FAKECUDA_SEED=$seed FAKECUDA_WRONG=1 preloaded openblas ./failures > large.out || seen=$((seen + 1))
+done
+at_least 1 $seen 'of 6 runs see a wrong GPU, large'
 for memory in 0 2M; do
     for seed in 1 2 3 4; do
         FAKECUDA_SEED=$seed GPUBLAS_MEMORY=$memory FAKECUDA_WRONG=3 GPUBLAS_VERIFY=1 preloaded openblas \
@@ -51,16 +51,18 @@ for uplo in b"UL":
         c = draw.integers(-4, 5, (n, n)).astype(np.float32)
         keep = np.tril(np.ones((n, n)), -1) if uplo == ord("U") else np.triu(np.ones((n, n)), 1)
         right = np.where(keep, c, a @ b + beta * c)
-        f, at = np.asfortranarray(c), lambda x: np.asfortranarray(x)
-        fa, fb, one, zero = at(a), at(b), ctypes.c_float(1), ctypes.c_float(beta)
-        i = lambda x: ctypes.byref(ctypes.c_int(x))
-        p = lambda x: x.ctypes.data_as(ctypes.c_void_p)
-        ctypes.CDLL(sys.argv[1]).sgemmtr_(bytes([uplo]), b"N", b"N", i(n), i(k), ctypes.byref(one), p(fa), i(n), p(fb), i(k), ctypes.byref(zero), p(f), i(n))
-        wrong += int((f != right).sum())
+        fa, fb, fc = np.asfortranarray(a), np.asfortranarray(b), np.asfortranarray(c)
+        integer = lambda x: ctypes.byref(ctypes.c_int(x))
+        real = lambda x: ctypes.byref(ctypes.c_float(x))
+        address = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+        ctypes.CDLL(sys.argv[1]).sgemmtr_(
+            bytes([uplo]), b"N", b"N", integer(n), integer(k), real(1), address(fa), integer(n),
+            address(fb), integer(k), real(beta), address(fc), integer(n))
+        wrong += int((fc != right).sum())
 print(wrong)
 PY
 FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out
-[ "$(cat triangle.out)" -gt 0 ]; expect 'a wrong GPU, triangles: seen' 0 $?
+at_least 1 "$(cat triangle.out)" 'wrong elements of triangles on a wrong GPU'
 FAKECUDA_WRONG=1 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out \
     2> triangle.err
 expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' \
