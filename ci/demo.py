@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Removes noise from a photograph by patches: an ordinary NumPy program, which knows of no GPU.
 
-Every patch of the picture is written in the basis of all patches' principal components, where noise spreads evenly and the picture does not.
-Two passes, as Deledalle, Salmon and Dalalyan (2011) and Wiener filtering have it: coefficients below the noise are dropped; then each is
-shrunk by the share of signal that the first pass found in it. Overlapping patches are averaged. The work is large float32 products.
+Every patch of the picture is written in the basis of all patches' principal components, where noise spreads
+evenly and the picture does not. There are two passes, as in Deledalle, Salmon and Dalalyan (2011) and in
+Wiener filtering: coefficients below the noise are dropped; then each is shrunk by the share of signal that
+the first pass found in it. Overlapping patches are averaged. The work is large float32 products.
 
-Usage: demo.py FOLDER NAME [ROWS]: reads nothing, writes NAME.png, noisy.png, NAME.npy and NAME-seconds.npy (of each product) into the folder,
-prints times and PSNR. ROWS: only so many of the photograph.
-demo.py FOLDER compare GPU HOST: whether the pictures of two runs agree, and how much faster the first one's products were."""
+Usage: demo.py FOLDER NAME [ROWS]         reads nothing, writes NAME.png, noisy.png, NAME.npy and
+                                          NAME-seconds.npy (of each product) into the folder, prints times and
+                                          PSNR. ROWS: only so many of the photograph
+       demo.py FOLDER compare GPU HOST    whether the pictures of two runs agree, and how much faster the
+                                          products of the first one were"""
 import bz2
 import os
 import struct
@@ -19,7 +22,9 @@ import zlib
 import numpy as np
 import scipy.misc
 
-SIDE, SIGMA, ROWS = 12, 30.0, 64     # side of a patch; standard deviation of the noise; rows of patches in one product
+SIDE = 12        # of a patch
+SIGMA = 30.0     # standard deviation of the noise
+ROWS = 64        # rows of patches in one product
 
 
 def photograph():
@@ -35,13 +40,15 @@ def write_png(path, picture):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+        header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
                    + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + chunk(b"IEND", b""))
 
 
 def patches(picture, first, rows):
     """All patches whose upper edge lies in these rows: one a line."""
-    view = np.lib.stride_tricks.sliding_window_view(picture[first:first + rows + SIDE - 1], (SIDE, SIDE), axis=(0, 1))
+    band = picture[first:first + rows + SIDE - 1]
+    view = np.lib.stride_tricks.sliding_window_view(band, (SIDE, SIDE), axis=(0, 1))
     return np.ascontiguousarray(view.transpose(0, 1, 3, 4, 2)).reshape(-1, SIDE * SIDE * 3)
 
 
@@ -99,8 +106,8 @@ def compare(folder, gpu, host):
     first, *gpu_s = np.load(os.path.join(folder, gpu + "-seconds.npy"))
     gpu_s, host_s = np.median(gpu_s), np.median(np.load(os.path.join(folder, host + "-seconds.npy")))
     off = float(abs(a - b).max())
-    print(f"The GPU took {1e3 * gpu_s:.1f} ms for a product, the host {1e3 * host_s:.1f} ms (medians): {host_s / gpu_s:.1f} times as fast. "
-          f"The first one took {first:.1f} s, because CUDA had to start.")
+    print(f"The GPU took {1e3 * gpu_s:.1f} ms for a product, the host {1e3 * host_s:.1f} ms (medians): "
+          f"{host_s / gpu_s:.1f} times as fast. The first one took {first:.1f} s, because CUDA had to start.")
     print(f"The pictures {'agree' if off < 4 else 'DIFFER'}: by {off:.2g} of 255 at most.")
     raise SystemExit(not off < 4)     # a coefficient on the threshold's edge may fall to either side
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A process that has multiplied forks: children and grandchildren multiply right, and so does the parent afterwards.
+"""A process that has multiplied forks. Children and grandchildren multiply right, and so does the parent
+afterwards.
 Usage: fork.py FOLDER: each process leaves its stderr there, as parent, child and grandchild."""
 import multiprocessing
 import os

@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: MIT
-! Plain Fortran: the intrinsic matmul, which -fexternal-blas sends to sgemm_, and a call by its name with hidden lengths.
+! Plain Fortran: the intrinsic matmul, which -fexternal-blas sends to sgemm_, and a call by its name with
+! hidden lengths.
 program fortran
   implicit none
   integer, parameter :: n = 120

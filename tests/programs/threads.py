@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Eight threads multiply at once, each its own A and B: the same bits as one after another. Equal operands would hide a shared buffer."""
+"""Eight threads multiply at once, each its own A and B, and get the same bits as one after another. Equal
+operands would hide a shared buffer."""
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
