@@ -28,6 +28,8 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows, M = 67, N = 35, K = 29, LDA = 71, LDC = 69, BATCH = 3 };
 
+#include "tests/unit/child_gemm.h"
+
 static const row *strided = &rows[0], *padded, *padded_c;
 static const row *current;               /* the row under test, for the child */
 
@@ -67,21 +69,6 @@ static CUdeviceptr pack(CUdeviceptr from, int64_t rs, int64_t cs, const int64_t 
     return to;
 }
 
-static float a[LDA * LDA * BATCH], b[LDA * LDA * BATCH], c_before[LDC * N * BATCH], c[LDC * N * BATCH];
-
-static gpb_call call_of(char transa, char transb)
-{
-    gpb_reference_fill(a, LDA * LDA * BATCH, 1);
-    gpb_reference_fill(b, LDA * LDA * BATCH, 2);
-    gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
-                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
-                       .x[GPB_B].ld = LDA, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
-                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = 1,
-                       .x[GPB_A].stride = LDA * LDA, .x[GPB_B].stride = LDA * LDA,
-                           .x[GPB_C].stride = LDC * N };
-}
-
 static CUresult launch_reduce(gpb_reduce_args *r)
 {
     unsigned x = (unsigned)GPB_REDUCE_BLOCKS(r->m, r->n, r->splits);
@@ -110,14 +97,8 @@ static void launch_all(const row *r, gpb_gemm_args *g)
 /* Computes the call with row r on the fake device, packed as its form wants it. */
 static void compute(const row *r, const gpb_call *q)
 {
-    CUdeviceptr da = gpb_child_upload(a, sizeof a), db = gpb_child_upload(b, sizeof b),
-                dc = gpb_child_upload(c_before, sizeof c_before);
-    bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
-    gpb_gemm_args g = { .m = M, .n = N, .k = K, .a = (void *)da, .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
-                        .b = (void *)db, .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA, .c = (void *)dc,
-                        .ldc = LDC, .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta),
-                        .batch = q->batch, .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride,
-                        .stride_c = q->x[GPB_C].stride };
+    gpb_gemm_args g = args_of(q);
+    const CUdeviceptr da = (CUdeviceptr)g.a, db = (CUdeviceptr)g.b, dc = (CUdeviceptr)g.c;
     if (r->form != GPB_FORM_STRIDED) {
         g.a = (void *)pack(da, g.rsa, g.csa, (const int64_t[]){ M, K, up(M, r->bm), up(K, r->bk) }, &g.csa);
         g.b = (void *)pack(db, g.rsb, g.csb, (const int64_t[]){ K, N, up(K, r->bk), up(N, r->bn) }, &g.csb);
@@ -143,7 +124,7 @@ static int right_answer(void)
 {
     gpb_child_start();
     for (int trans = 0; trans < 4; trans++) {
-        gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
+        gpb_call q = call_of("NNTT"[trans], "NTNT"[trans], 1);
         compute(current, &q);
         EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
         /* The error of TF32 must show, so that a caller who asked for FP32 and got this kernel finds out. */
@@ -164,7 +145,7 @@ static void test_right_answers(void **state)
 static int never_read(void)
 {
     gpb_child_start();
-    gpb_call q = call_of('N', 'N');
+    gpb_call q = call_of('N', 'N', 1);
     q.beta = 0;
     memset(c_before, 0xFF, sizeof c_before);                  /* NaN */
     compute(strided, &q);
@@ -180,8 +161,7 @@ static int never_read(void)
 static int batches(void)
 {
     gpb_child_start();
-    gpb_call q = call_of('T', 'N');
-    q.batch = BATCH;
+    const gpb_call q = call_of('T', 'N', BATCH);
     compute(strided, &q);
     EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
     gpb_gemm_item items[BATCH];
@@ -430,7 +410,7 @@ static double sampled(const gpb_call *q)
 static void test_reference(void **state)
 {
     (void)state;
-    gpb_call q = call_of('N', 'T');
+    gpb_call q = call_of('N', 'T', 1);
     memcpy(c, c_before, sizeof c);
     for (int64_t j = 0; j < N; j++)
         for (int64_t i = 0; i < M; i++)

@@ -27,37 +27,19 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows, M = 150, N = 200, K = 133, LDA = 203, LDC = 151, BATCH = 2 };
 static const row *current = rows;
-static float a[LDA * LDA * BATCH], b[LDA * LDA * BATCH], c_before[LDC * N * BATCH], c[LDC * N * BATCH];
 
-static gpb_call call_of(char transa, char transb)
-{
-    gpb_reference_fill(a, LDA * LDA * BATCH, 1);
-    gpb_reference_fill(b, LDA * LDA * BATCH, 2);
-    gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
-                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
-                       .x[GPB_B].ld = LDA, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
-                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = BATCH,
-                       .x[GPB_A].stride = LDA * LDA, .x[GPB_B].stride = LDA * LDA,
-                           .x[GPB_C].stride = LDC * N };
-}
+#include "tests/unit/child_gemm.h"
 
 /* The call for the current row, with memory to share out all of its tiles among `blocks` blocks. The
    number of tiles is left to the caller. */
 static gpb_gemm_args prepare(const gpb_call *q, unsigned blocks)
 {
-    const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     static const uint32_t zeros[GPB_MAX_STREAMK_BLOCKS];
-    return (gpb_gemm_args){
-        .m = M, .n = N, .k = K, .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1,
-        .csa = ta ? 1 : LDA, .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1,
-        .csb = tb ? 1 : LDA, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
-        .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta), .batch = q->batch,
-        .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
-        .streamk_blocks = blocks,
-        .partials = (void *)gpb_child_device((size_t)(2 * (int)blocks * current->bm * current->bn) * 4),
-        .counters = (void *)gpb_child_upload(zeros, sizeof zeros)
-    };
+    gpb_gemm_args g = args_of(q);
+    g.streamk_blocks = blocks;
+    g.partials = (void *)gpb_child_device((size_t)(2 * (int)blocks * current->bm * current->bn) * 4);
+    g.counters = (void *)gpb_child_upload(zeros, sizeof zeros);
+    return g;
 }
 
 static unsigned tiles(void) { return (unsigned)(GPB_TILES(M, N, current->bm, current->bn) * BATCH); }
@@ -74,7 +56,7 @@ static int right_answer(void)
 {
     gpb_child_start();
     for (int trans = 0; trans < 4; trans++) {
-        const gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
+        const gpb_call q = call_of("NNTT"[trans], "NTNT"[trans], BATCH);
         const unsigned some = tiles() * 2 / 5,
                        many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
         for (int i = 0; i < 5; i++) {
@@ -93,7 +75,7 @@ static int bits_tell(void)
 {
     static float first[LDC * N * BATCH];
     gpb_child_start();
-    const gpb_call q = call_of('N', 'N');
+    const gpb_call q = call_of('N', 'N', BATCH);
     for (unsigned more = 0; more < 3; more++) {
         gpb_gemm_args g = prepare(&q, tiles() * 2 + more / 2 * 3);
         g.streamk_tiles = tiles();
@@ -121,7 +103,7 @@ static void (*spoil)(gpb_gemm_args *g, unsigned *grid);
 static int spoilt(void)
 {
     gpb_child_start();
-    const gpb_call q = call_of('N', 'N');
+    const gpb_call q = call_of('N', 'N', BATCH);
     gpb_gemm_args g = prepare(&q, 2 * tiles());
     unsigned grid = g.streamk_blocks;
     g.streamk_tiles = tiles();
