@@ -13,10 +13,14 @@ enum {
     ENOUGH = 6,                          /* workers that fill one direction of PCIe gen5 (crew.c) */
     MAX_FAILURES = 10
 };
+/* While there is a crowd all calls are measured, so it stays known for as long as calls copy now and then. */
+#define CROWD_STAYS_NS INT64_C(1000000000)
 
 static _Atomic int64_t high_until, limited_until, draining_until;      /* on gpb_clock_ns; 0: never */
 static atomic_int spare = ENOUGH;        /* cores that the host's threads leave free, until limited_until; at
                                             least ENOUGH */
+static _Atomic int64_t crowd_until;
+static atomic_int crowd_leaves;          /* cores, until crowd_until */
 static _Atomic int64_t missed_ns;
 static atomic_int failures;              /* attempts to let the host's threads go idle that were cut short,
                                             since one was not */
@@ -36,8 +40,25 @@ static void begin_limited(int left)
     atomic_store_explicit(&limited_until, gpb_clock_ns() + HOST_SPINS_NS, memory_order_relaxed);
 }
 
-/* Several threads may do this at once; each attempt to let the host's threads go idle ends once. Host threads
-   that leave enough cores do not end one, because the others are those that shall go idle. */
+bool gpb_contention_is_crowd(void) { return lasts(&crowd_until); }
+
+/* The crowd leaves too few cores. */
+static bool is_dense(void)
+{
+    return gpb_contention_is_crowd() && atomic_load_explicit(&crowd_leaves, memory_order_relaxed) < ENOUGH;
+}
+
+/* An attempt to let the host's threads go idle is over. Several threads may find this at once; it ends
+   once. */
+static void end_attempt(bool in_vain)
+{
+    if (!atomic_exchange(&draining_until, 0)) return;
+    if (!in_vain) atomic_store(&failures, 0);
+    else if (atomic_load(&failures) < MAX_FAILURES) atomic_fetch_add(&failures, 1);
+}
+
+/* Host threads that leave enough cores do not end an attempt, because the others are those that shall go
+   idle. */
 void gpb_contention_begin(int threads, int cores)
 {
     if (threads > 0 && cores - threads >= ENOUGH) {
@@ -45,27 +66,46 @@ void gpb_contention_begin(int threads, int cores)
         return;
     }
     const int64_t now = gpb_clock_ns(), draining = load(&draining_until);
-    if (draining && atomic_exchange(&draining_until, 0)) {
-        if (now >= draining) atomic_store(&failures, 0);
-        else if (atomic_load(&failures) < MAX_FAILURES) atomic_fetch_add(&failures, 1);
-    }
+    if (draining) end_attempt(now < draining);
     atomic_store_explicit(&high_until, now + HOST_SPINS_NS, memory_order_relaxed);
 }
 
-bool gpb_contention_is_high(void) { return lasts(&high_until); }
+/* Found only when the host's threads are idle. So if there is a crowd soon after an attempt, the attempt was
+   in vain. */
+void gpb_contention_crowd(int threads, int cores)
+{
+    const int64_t now = gpb_clock_ns(), draining = load(&draining_until);
+    atomic_store_explicit(&crowd_leaves, cores - threads, memory_order_relaxed);
+    atomic_store_explicit(&crowd_until, threads > 0 ? now + CROWD_STAYS_NS : 0, memory_order_relaxed);
+    if (draining && now - draining < 3 * HOST_SPINS_NS && is_dense()) end_attempt(true);
+}
+
+bool gpb_contention_is_high(void) { return lasts(&high_until) || is_dense(); }
 
 int gpb_contention_workers(void)
 {
-    if (!lasts(&limited_until)) return GPB_CONTENTION_ALL_WORKERS;
-    return atomic_load_explicit(&spare, memory_order_relaxed);
+    int workers = GPB_CONTENTION_ALL_WORKERS;
+    if (lasts(&limited_until)) workers = atomic_load_explicit(&spare, memory_order_relaxed);
+    if (!gpb_contention_is_crowd()) return workers;
+    const int left = atomic_load_explicit(&crowd_leaves, memory_order_relaxed);
+    return left >= ENOUGH && left < workers ? left : workers;
 }
 
 bool gpb_contention_is_draining(void) { return lasts(&draining_until); }
 
+/* MKL's threads may still look for work when they have stopped to count as contention. */
+bool gpb_contention_is_hosts(void)
+{
+    const int64_t high = load(&high_until), draining = load(&draining_until);
+    return (high || draining) && gpb_clock_ns() - (high > draining ? high : draining) < HOST_SPINS_NS;
+}
+
 /* Each failed attempt doubles the loss that must add up before the next one. So a program that always has
-   work for the host loses little by attempts. */
+   work for the host loses little by attempts. None begins beside a crowd, which stays when the host's threads
+   go idle. */
 bool gpb_contention_missed(double saved_s, double lost)
 {
+    if (is_dense()) return false;
     const int64_t missed = atomic_fetch_add(&missed_ns, (int64_t)(1e9 * saved_s));
     if ((double)missed < lost * (double)(HOST_SPINS_NS << atomic_load(&failures))) return false;
     atomic_store(&missed_ns, 0);

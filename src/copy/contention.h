@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the host BLAS's threads compete with ours for cores. After a call those threads look for more work
-   for a while, each on a core of its own, and our copying threads share these cores with them. That is high
-   contention. If the host's threads leave enough cores free, contention is not high, but fewer of our threads
-   copy. */
+/* Whether other threads compete with ours for cores: the host BLAS's, or a crowd of others. After a call the
+   host's threads look for more work for a while, each on a core of its own, and our copying threads share
+   these cores with them. That is high contention. If the others leave enough cores free, contention is not
+   high, but fewer of our threads copy. */
 #ifndef GPB_CONTENTION_H
 #define GPB_CONTENTION_H
 
@@ -11,8 +11,13 @@
 /* The host BLAS has computed with that many threads, its callers among them, in a process of that many cores.
    threads < 1: unknown, taken as all cores. */
 void gpb_contention_begin(int threads, int cores);
+/* That many other threads of the process were found to run while calls copied (crowd.h); 0: none. */
+void gpb_contention_crowd(int threads, int cores);
+bool gpb_contention_is_crowd(void);
+/* The host's threads may hold cores, or did until now. A crowd could not be told from them. */
+bool gpb_contention_is_hosts(void);
 bool gpb_contention_is_high(void);
-/* The number of the crew's workers that may be awake, so that none shares a core with the host's threads. At
+/* The number of the crew's workers that may be awake, so that none shares a core with those threads. At
    least 1. GPB_CONTENTION_ALL_WORKERS if those threads are idle, and also if they leave too few cores for
    that (gpb_contention_is_high). */
 enum { GPB_CONTENTION_ALL_WORKERS = 1 << 16 };

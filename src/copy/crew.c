@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/copy/contention.h"
+#include "src/copy/crowd.h"
 #include "src/service/clock.h"
 #include "src/service/cores.h"
 #include "src/service/option.h"
@@ -19,6 +20,7 @@
 
 enum {
     SEATS = 64,                      /* queues at once; 16 calls have 32 */
+    OF_A_CALL = 2,                   /* queues, one for each direction */
     WORKERS = 13,                    /* beside the calling thread. 6 fill one direction of PCIe gen5, and both
                                         are used. Two of 16 cores are left to others: with 13 workers, 16
                                         callers of 2048 got 0.91 of one caller's work done; with 15 workers,
@@ -174,10 +176,11 @@ static int64_t patience_ns(void)
 }
 
 /* Waits for a job, for ever if need be. */
-static gpb_crew_job *await_job(unsigned *turn)
+static gpb_crew_job *await_job(unsigned *turn, gpb_crowd_worker *self)
 {
     for (;; nap()) {
         const int64_t since = gpb_clock_ns();
+        gpb_crowd_worker_looks(self, since);
         do {
             for (int i = 0; i < LOOKS; i++) {
                 gpb_crew_job *job = take(turn);
@@ -191,6 +194,7 @@ static gpb_crew_job *await_job(unsigned *turn)
             if (too_many) break;
             sched_yield();
         } while (gpb_clock_ns() - since < patience_ns());
+        gpb_crowd_worker_sleeps(self);
     }
 }
 
@@ -219,12 +223,13 @@ static void *work(void *unused)
 {
     static atomic_uint arrivals;
     unsigned turn = atomic_fetch_add(&arrivals, 1);
+    gpb_crowd_worker self = { 0 };
     cpu_set_t set;
     if (gpb_cores_affinity(&set)) sched_setaffinity(0, sizeof set, &set);      /* its own is its creator's */
     pthread_setname_np(pthread_self(), "gpublas-copy");
     ask_for_slice();
     for (;;) {
-        gpb_crew_job *job = await_job(&turn);
+        gpb_crew_job *job = await_job(&turn, &self);
         atomic_fetch_sub(&watch, LOOKING);
         rouse(waiting(), FANOUT);
         do finish(job);
@@ -255,6 +260,7 @@ void gpb_crew_in_child(void)
     atomic_store(&tickets, 0);
     atomic_store(&size, 0);
     atomic_store(&phase, NONE);
+    gpb_crowd_in_child();
 }
 
 /* Creates the workers, or as many as the system allows. One thread does it. Others do not wait; they copy by
@@ -284,6 +290,8 @@ void gpb_crew_begin(gpb_crew_queue *queue)
     uint64_t before = atomic_load_explicit(&occupied, memory_order_relaxed), free;
     do free = ~before & (before + 1);                    /* the lowest zero bit; 0: there is none */
     while (free && !atomic_compare_exchange_weak(&occupied, &before, before | free));
+    if (!before) gpb_crowd_call_begins();
+    else if (__builtin_popcountll(before) >= OF_A_CALL) gpb_crowd_disturb();
     queue->posted = queue->reaped = 0;
     queue->seat = free ? &seats[__builtin_ctzll(free)] : NULL;
     if (!free) return;
@@ -326,6 +334,9 @@ void gpb_crew_end(gpb_crew_queue *queue)
 {
     while (queue->reaped != queue->posted)
         if (!gpb_crew_reap(queue) && !gpb_crew_help(queue)) sched_yield();
-    if (queue->seat) atomic_fetch_and(&occupied, ~(UINT64_C(1) << (queue->seat - seats)));
+    if (!queue->seat) return;
+    const uint64_t mine = UINT64_C(1) << (queue->seat - seats);
+    if (atomic_load(&occupied) == mine) gpb_crowd_call_ends();
+    atomic_fetch_and(&occupied, ~mine);
     queue->seat = NULL;
 }

@@ -16,6 +16,25 @@ static atomic_int allowed = GPB_CONTENTION_ALL_WORKERS;
 bool gpb_contention_is_high(void) { return false; }
 int gpb_contention_workers(void) { return atomic_load(&allowed); }
 
+/* What the crew tells of calls and of its workers. */
+static atomic_int begun, ended_calls, disturbed;
+static atomic_int looks, sleeps;
+void gpb_crowd_call_begins(void) { begun++; }
+void gpb_crowd_call_ends(void) { ended_calls++; }
+void gpb_crowd_disturb(void) { disturbed++; }
+void gpb_crowd_worker_looks(gpb_crowd_worker *worker, int64_t now)
+{
+    CHECK(now <= gpb_clock_ns());
+    worker->counts = true;
+    atomic_fetch_add(&looks, 1);
+}
+void gpb_crowd_worker_sleeps(gpb_crowd_worker *worker)
+{
+    CHECK(worker->counts);
+    atomic_fetch_add(&sleeps, 1);
+}
+void gpb_crowd_in_child(void) { }
+
 static int awake(void) { return atomic_load(&size) - (int)(atomic_load(&watch) / ASLEEP); }
 
 /* From here on so many may be awake. Returns once the others sleep. */
@@ -74,6 +93,40 @@ static void counts(void **state)
 {
     (void)state;
     in_child("14", counts_run);
+}
+
+/* A call has two queues. It is one while it is alone, and disturbed by the queues of others. */
+static void calls_run(void)
+{
+    static gpb_crew_queue up, down, other[2];
+    for (int round = 1; round <= 3; round++) {
+        gpb_crew_begin(&up);
+        gpb_crew_begin(&down);
+        CHECK(begun == round && ended_calls == round - 1);
+        gpb_crew_end(&down);
+        CHECK(ended_calls == round - 1);
+        gpb_crew_end(&up);
+        CHECK(ended_calls == round && disturbed == 0);
+    }
+    gpb_crew_begin(&up);
+    gpb_crew_begin(&down);
+    gpb_crew_begin(&other[0]);
+    gpb_crew_begin(&other[1]);
+    CHECK(begun == 4 && disturbed == 2);
+    gpb_crew_end(&up);
+    gpb_crew_end(&down);
+    gpb_crew_begin(&up);
+    CHECK(begun == 4 && ended_calls == 3 && disturbed == 3);
+    gpb_crew_end(&other[0]);
+    gpb_crew_end(&other[1]);
+    gpb_crew_end(&up);
+    CHECK(ended_calls == 4);
+}
+
+static void calls(void **state)
+{
+    (void)state;
+    in_child("1", calls_run);
 }
 
 /* ---- with threads */
@@ -165,6 +218,26 @@ static void too_many_run(void)
     free(l);
 }
 
+/* A worker tells whenever it finds no job, and when it falls asleep. */
+static void told_run(void)
+{
+    load *l = new_load();
+    start_workers();
+    allow(1);
+    CHECK(atomic_load(&sleeps) >= 7);
+    while (atomic_load(&looks) < 8) sched_yield();
+    gpb_crew_begin(&l->queue);
+    for (int before = atomic_load(&looks); atomic_load(&looks) < before + 10;) push(l, 1, 1, false);
+    gpb_crew_end(&l->queue);
+    free(l);
+}
+
+static void told(void **state)
+{
+    (void)state;
+    in_child("9", told_run);
+}
+
 static void too_many(void **state)
 {
     (void)state;
@@ -228,7 +301,8 @@ static void varied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(counts), cmocka_unit_test(never_more),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(counts), cmocka_unit_test(calls),
+                                        cmocka_unit_test(told), cmocka_unit_test(never_more),
                                         cmocka_unit_test(too_many), cmocka_unit_test(it_ends),
                                         cmocka_unit_test(varied) };
     return cmocka_run_group_tests_name("crew beside the host's threads", tests, NULL, NULL);
