@@ -69,7 +69,8 @@ static gpb_plan quicker_on_host(gpb_plan plan, const gpb_facts *facts)
     const double missed = missed_s(&plan, facts);
     const bool tries = !slower_on_gpu(&plan);
     plan = on_host(plan, tries ? "trying the host, to learn its speed"
-                         : missed > 0 ? "faster on the host (its threads are busy)" : "faster on the host");
+                         : missed > 0 ? "faster on the host (other threads hold the cores)"
+                         : "faster on the host");
     plan.tries = tries;
     plan.missed_s = missed;
     return plan;

@@ -43,7 +43,7 @@ typedef struct gpb_host {
 /* Measured / modelled seconds of calls like this one; 1: as modelled. */
 typedef struct gpb_learnt {
     double host_ratio, gpu_ratio;
-    bool contended;              /* the host BLAS's threads hold the cores (src/copy/contention.h), and
+    bool contended;              /* other threads hold the cores (src/copy/contention.h), and
                                     gpu_ratio is of calls under contention */
     double quiet_ratio;          /* gpu_ratio of other calls */
     bool try_host, try_gpu;      /* that side was never tried with this size, and the other side knows it

@@ -8,6 +8,7 @@
 
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
+#include "src/copy/crowd.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/hub/routing.h"
@@ -68,8 +69,10 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .gpu_seconds = failed ? 0 : seconds,
                                       .gpu_flops = failed ? 0 : gpb_trace_flops(call) });
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);  /* the check takes longer than the call */
+    /* A crowd that nobody knew of when the call was planned. */
+    const bool crowded = !facts->learnt.contended && gpb_crowd_is_suspected();
     /* It is not known where managed pages are. */
-    const bool telling = alone && !failed && !verified && !gpb_facts_managed(facts);
+    const bool telling = alone && !failed && !verified && !crowded && !gpb_facts_managed(facts);
     if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds))
         gpb_ready_save();
     if (gpb_option_number(GPB_OPTION_VERBOSE))

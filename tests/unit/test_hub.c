@@ -43,9 +43,11 @@ static product product_of(int n, double host_s, double gpu_s)
                         .x[GPB_B].ld = n, .x[GPB_C].ld = n, .alpha = 1, .batch = 1 }, host_s, gpu_s };
 }
 
+static bool crowd;                           /* Other threads of the program spin, too. */
+
 static double gpu_takes(const product *p)
 {
-    return p->gpu_s * (now_s < host_worked_s + 0.134 ? here.contended : 1);
+    return p->gpu_s * (crowd || now_s < host_worked_s + 0.134 ? here.contended : 1);
 }
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
@@ -105,6 +107,8 @@ void gpb_host_threads_take_core(void) { }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 int gpb_crew_size(void) { return 13; }
+static bool suspected;
+bool gpb_crowd_is_suspected(void) { return suspected; }
 int gpb_cores(void) { return 16; }
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 {
@@ -225,6 +229,46 @@ static void beside_few(void **state)
                 && !gpb_contention_is_draining());
 }
 
+/* A crowd makes the GPU slower than the host, so calls go to the host for as long as it is there. No call is
+   sacrificed to let the crowd sleep. */
+static void beside_a_crowd(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.33e-3, 0.13e-3);
+    forget(5.4, 16);
+    for (int i = 0; i < 100; i++) does(&p);
+    crowd = true;
+    double spent = 0;
+    for (int i = 0; i < 4000; i++) {
+        if (i % 100 == 0) gpb_contention_crowd(15, 16);
+        const double took = does(&p);
+        if (i >= 100) spent += took;
+        assert_true(!gpb_contention_is_draining());
+    }
+    assert_true(spent < 1.01 * 3900 * p.host_s);
+    crowd = false;
+    gpb_contention_crowd(0, 16);
+    const double begin_s = now_s;
+    double last = 0;
+    while (now_s < begin_s + 2) last = does(&p);
+    assert_true(fabs(last - p.gpu_s) < 1e-9);
+}
+
+/* Calls that a crowd slows down before it is known tell nothing of calls without one. */
+static void before_a_crowd_is_known(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.33e-3, 0.13e-3), slow = product_of(512, 0.33e-3, 1.5e-3);
+    forget(1, 16);
+    for (int i = 0; i < 100; i++) does(&p);
+    suspected = true;
+    for (int i = 0; i < 1000; i++) does(&slow);
+    suspected = false;
+    on_gpu = 0;
+    for (int i = 0; i < 100; i++) does(&p);
+    assert_int_equal(on_gpu, 100);
+}
+
 /* If the model is wrong about a size, either way, the other side is tried. */
 static void wrong_models(void **state)
 {
@@ -311,6 +355,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host),
                                         cmocka_unit_test(large_beside_the_host), cmocka_unit_test(beside_few),
+                                        cmocka_unit_test(beside_a_crowd),
+                                        cmocka_unit_test(before_a_crowd_is_known),
                                         cmocka_unit_test(wrong_models), cmocka_unit_test(remembers),
                                         cmocka_unit_test(forgets), cmocka_unit_test(not_remembered) };
     return cmocka_run_group_tests_name("hub", tests, NULL, NULL);

@@ -236,7 +236,7 @@ static void contended(void **state)
     assert_true(ask(facts).missed_s == 0);
     facts.learnt.quiet_ratio = facts.learnt.gpu_ratio / 5;
     const gpb_plan plan = ask(facts);
-    is(facts, false, false, "faster on the host (its threads are busy)");
+    is(facts, false, false, "faster on the host (other threads hold the cores)");
     assert_true(fabs(plan.missed_s - plan.host_s / 2) < 0.01 * plan.host_s);
     facts.learnt.gpu_ratio = facts.learnt.quiet_ratio;
     assert_true(ask(facts).gpu && ask(facts).missed_s == 0);
