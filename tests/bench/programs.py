@@ -302,7 +302,7 @@ def main():
             ("ends at the worst moment, first run", worst["first"], 0.2),
             ("ends at the worst moment, third run", worst["third"], 0.02),
         ):
-            csv.write(f"start,{what},1,{value:.4f},,,,{goal},\n")
+            csv.write(f"start,\"{what}\",1,{value:.4f},,,,{goal},\n")
             print(f"start: {what} {value:.3f} s, goal {goal}")
     csv.close()
     print(f"{time.monotonic() - begin:.0f} s, {bench.faults} faults")
