@@ -95,8 +95,8 @@ def programs(rows):
     top, low, step = HEIGHT + 40, HEIGHT + BARS - 50, (WIDTH - 2 * LEFT) / len(names)
     up = lambda ratio: low - (low - top) * min(ratio, 1.25) / 1.25
     lines = [
-        f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT + 18}" class="title">whole NumPy programs, of their time on the '
-        f'host alone: <tspan style="fill:{OURS_TOO}">first run ever</tspan>, '
+        f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT + 18}" class="title">whole NumPy programs, of their time '
+        f'on the host alone: <tspan style="fill:{OURS_TOO}">first run ever</tspan>, '
         f'<tspan style="fill:{OURS}">third run</tspan></text>'
     ]
     for ratio in (0, 0.5, 1):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Whole NumPy programs from start to exit, each a process of its own: by the host BLAS alone, and with the
-library preloaded, by turns. `first`: nothing is known of machine or program. `third`: the same command has run
-twice before. `always`, for comparison: every call waits for the GPU. Seconds are medians; ratio is to the host
-alone in the same run. The rows `start` have what the start costs, in seconds: the host's work lost while the
-GPU starts, the time from the beginning of the call that starts it to the beginning of the first on the GPU, and
-how much longer than on the host a program takes that ends at the worst moment.
+library preloaded, by turns. `first`: nothing is known of machine or program. `third`: the same command has
+run twice before. `always`, for comparison: every call waits for the GPU. Seconds are medians; ratio is to the
+host alone in the same run. The rows `start` have what the start costs, in seconds: the host's work lost while
+the GPU starts, the time from the beginning of the call that starts it to the beginning of the first on the
+GPU, and how much longer than on the host a program takes that ends at the worst moment.
 
 Usage: programs.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--only NAME,NAME] [--smoke]
 The programs themselves: programs.py --be NAME [--smoke]"""
@@ -221,8 +221,8 @@ class Bench:
         return seconds, on_gpu
 
     def stop(self, until):
-        """Programs that end beside the start: the most seconds that one of them takes longer than on the host,
-        as a first and as a third run. One that ends a call before is never started."""
+        """Programs that end beside the start: the most seconds that one of them takes longer than on the
+        host, as a first and as a third run. One that ends a call before is never started."""
         worst = dict.fromkeys(("first", "third"), -1.0)
         for calls in (9, 11, 13, 17, 23):
             seconds, _ = self.one(f"{calls} of 2048", 0)

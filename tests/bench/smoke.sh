@@ -41,7 +41,8 @@ for setting in 16,0 4,0 1,0 4,4 1,1; do rows never-slower 12 "^$setting,"; done
 mode processes 6 --largest 64 --seconds 1
 for program in one_2048 many_64 many_256 training no_sgemm true; do rows processes 1 "^$program,"; done
 
-if ! env LD_LIBRARY_PATH="$fake" "$python" -B "$here/../bench/programs.py" --library "$library" --smoke --csv programs.csv \
+if ! env LD_LIBRARY_PATH="$fake" "$python" -B "$here/../bench/programs.py" \
+    --library "$library" --smoke --csv programs.csv \
     --only "5 of 4096,layers,layers with CUDA,distances,k-means,threads,import" > programs.log 2>&1; then
     fail "programs: exit"; tail -20 programs.log
 fi

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A program with one thread that multiplies and sees when a library starts another thread. Usage: start
-   gpu|exit|fork|calls|devices [FILE]. calls: multiplies thirty times, or never if START_IDLE is set; devices:
-   multiplies thirty times after it has changed what CUDA reads of the environment; gpu: multiplies until a
-   product was computed on a GPU; exit: ends as soon as there is a second thread; fork: forks at that moment,
-   and lets the children multiply before it goes on as `gpu`. Exits with 0 if every product was right and what
-   it waited for came. FILE: ends when that has been replaced. */
+   gpu|exit|fork|calls|devices [FILE].
+   calls: multiplies thirty times, or rests for half a second if START_IDLE is set.
+   devices: multiplies thirty times after it has changed what CUDA reads of the environment.
+   gpu: multiplies until a product was computed on a GPU.
+   exit: ends as soon as there is a second thread.
+   fork: forks at that moment, and lets the children multiply before it goes on as `gpu`.
+   Exits with 0 if every product was right and what it waited for came. FILE: ends when that has been
+   replaced. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -95,7 +98,7 @@ int main(int count, char **arguments)
     const char *file = count > 2 ? arguments[2] : NULL;
     const struct timespec before = file ? written(file) : (struct timespec){ 0 };
     int forked = 0;
-    if (getenv("START_IDLE")) return 0;
+    if (getenv("START_IDLE")) return usleep(500000);
     if (strcmp(mode, "devices") == 0) setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     for (int calls = 0; calls < MOST; calls++) {
         if (!is_right(N)) {
