@@ -12,9 +12,10 @@
 /* The GPU must be predicted to be this much faster, because predictions err and the host is the safer
    choice. */
 #define MARGIN 0.9
-/* From this share of a start's price on, the host leaves a core free, and not only when the start begins. Its
-   idle thread looks for work for 134 ms (OpenBLAS: 2^28 cycles). The start would share a core with a thread
-   for which all others wait: behind products of 4096 that took 60 ms. A core less takes 1/16 of 50 ms. */
+/* From this share of a start's price on, the host leaves a core free, and not only when the start begins,
+   because its idle thread looks for work for 134 ms (OpenBLAS: 2^28 cycles). Beside 15 computing threads on
+   16 cores a start takes 0.2 s and they lose nothing; beside 16 it takes 0.43 s at the cost of one of them,
+   for which all others wait (an H200's host). A core less costs 1/16 of 40 ms. */
 #define SOON (1 / 3.)
 /* A side is not tried if it is predicted to take this many times as long as the other. The host's figure is
    larger because it is harder to predict: 1812 x 103 x 2 took it 30 us where 58 to 98 were predicted, and 80

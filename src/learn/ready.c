@@ -23,7 +23,7 @@ enum readiness { UNREADY, GETTING_READY, READY };      /* GETTING_READY: a threa
                                                           of the GPUs to the last measurement */
 
 #define CALIBRATION_S 0.02
-/* Until it is measured: a start beside a host BLAS that leaves it a core of 16 loses 35 ms of its work.
+/* Until it is measured: a start beside a host BLAS that leaves it a core of 16 loses 35 to 70 ms of its work.
    At the program's end the context takes 90 ms, whatever was freed before: 50 of them if there was only
    cuInit (tests/bench/results/nvidia-h200/evidence/program-ends.md). In a process with a context only modules
    and pinned memory are left to make (H200). */
