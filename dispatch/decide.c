@@ -117,7 +117,7 @@ static double sharers_of_host(const gpb_facts *facts)
 /* True if the user asked for another kernel than the plan's. */
 static bool is_other(const gpb_plan *plan, const gpb_policy *policy)
 {
-    return policy->kernel && plan->kernel != gpb_kernel_table_find(policy->kernel);
+    return policy->kernel && plan->kernel != gpb_kernel_table_find(policy->kernel, plan->kernel->type);
 }
 
 /* True if starting the GPU, or the rest of a start in progress, pays by this call alone. */
@@ -187,7 +187,8 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
                         && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
     if (plan->kernel->form == GPB_FORM_SLICED)
-        plan->slicer = gpb_kernel_table_slicer(facts->gpu.arch, plan->kc, gpb_plan_slices(plan->kernel));
+        plan->slicer = gpb_kernel_table_slicer(call->type, facts->gpu.arch, plan->kc,
+                                               gpb_plan_slices(plan->kernel));
     plan->crew = staged && up + c * batch >= (facts->learnt.contended ? CONTENDED_BYTES : CREW_BYTES);
     plan->past_caches = c >= PAST_BYTES;
     plan->load_bytes = (int64_t)clamp(c / 8, MIN_LOAD_BYTES, MAX_LOAD_BYTES);

@@ -24,7 +24,7 @@
 static const gpb_tuned tuned[] = {
 #define GPU(...)
 #define FALLBACK(...)
-#define TUNED(kernel, ...) GPB_TUNED(GPB_KERNEL_##kernel, __VA_ARGS__),
+#define TUNED(p, kernel, ...) GPB_TUNED(GPB_KERNEL_##p##_##kernel, __VA_ARGS__),
 #include "dispatch/tuned.def"
 #undef TUNED
 };
@@ -33,7 +33,7 @@ enum { TUNED_COUNT = sizeof tuned / sizeof *tuned };  /* in the order of generat
 static const enum gpb_kernel_row fallbacks[] = {
 #define TUNED(...)
 #undef FALLBACK
-#define FALLBACK(kernel) GPB_KERNEL_##kernel,
+#define FALLBACK(p, kernel) GPB_KERNEL_##p##_##kernel,
 #include "dispatch/tuned.def"
 #undef GPU
 #undef TUNED
@@ -139,9 +139,9 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
 static unsigned allowed(const gpb_policy *policy)
 {
     switch (policy->math) {
-    case GPB_POLICY_IEEE: return 1u << GPB_MATH_FFMA;
-    case GPB_POLICY_TF32: return 1u << GPB_MATH_FFMA | 1u << GPB_MATH_FP16X3 | 1u << GPB_MATH_TF32;
-    default: return 1u << GPB_MATH_FFMA | 1u << GPB_MATH_FP16X3;
+    case GPB_POLICY_IEEE: return 1u << GPB_MATH_FMA;
+    case GPB_POLICY_TF32: return 1u << GPB_MATH_FMA | 1u << GPB_MATH_FP16X3 | 1u << GPB_MATH_TF32;
+    default: return 1u << GPB_MATH_FMA | 1u << GPB_MATH_FP16X3;
     }
 }
 
@@ -201,7 +201,7 @@ static bool may_share(const gpb_policy *policy, bool no_workspace)
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                                 bool no_workspace)
 {
-    const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
+    const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, call->type) : NULL;
     const unsigned strided = 1u << GPB_FORM_STRIDED, sliced = 1u << GPB_FORM_SLICED,
         fp16x3 = 1u << GPB_MATH_FP16X3;
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
@@ -255,7 +255,7 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
         flags |= lies << (2 + 3 * x);
     }
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
-    const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel) : NULL;
+    const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
     const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->gpu.bytes);
     return mix(hash, row << 32 | (uint32_t)policy->splits);

@@ -12,28 +12,35 @@ const gpb_image_row gpb_image_rows[GPB_IMAGES] = {
 };
 
 const gpb_kernel gpb_kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)              \
-    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_IMAGE_##image,                                  \
-      (enum gpb_type)GPB_IMAGE_TYPE_##image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, stages,        \
-      threads, smem, GPB_CAP_##caps, idea },
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)              \
+    { step, #name, GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_IMAGE_##image, GPB_TYPE_##p, GPB_MATH_##math,   \
+      GPB_FORM_##form, bm, bn, bk, stages, threads, smem, GPB_CAP_##caps, idea },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
 
 const gpb_slicer gpb_slicers[GPB_SLICERS] = {
-#define SLICER(name, image, most, cluster)                                                                \
-    { GPB_STR(GPB_SLICER_SYMBOL(s, name)), GPB_IMAGE_##image, most, cluster },
+#define SLICER(p, name, image, most, cluster)                                                                \
+    { GPB_STR(GPB_SLICER_SYMBOL(p, name)), GPB_TYPE_##p, GPB_IMAGE_##image, most, cluster },
 #include "kernels/slicer.def"
 #undef SLICER
 };
 
 const int gpb_kernel_count = GPB_KERNELS;
 
-const gpb_kernel *gpb_kernel_table_find(const char *name)
+const gpb_kernel *gpb_kernel_table_find(const char *name, enum gpb_type type)
 {
     for (int i = 0; i < gpb_kernel_count; i++)
-        if (strcmp(gpb_kernels[i].name, name) == 0) return &gpb_kernels[i];
+        if (gpb_kernels[i].type == type && strcmp(gpb_kernels[i].name, name) == 0) return &gpb_kernels[i];
     return NULL;
+}
+
+bool gpb_kernel_table_knows(const char *name)
+{
+    bool knows = false;
+    for (int type = 0; type < GPB_TYPES; type++)
+        knows |= gpb_kernel_table_find(name, (enum gpb_type)type) != NULL;
+    return knows;
 }
 
 int gpb_kernel_table_runs(enum gpb_image image, int arch)
@@ -44,12 +51,11 @@ int gpb_kernel_table_runs(enum gpb_image image, int arch)
     return *text ? arch == least : arch >= least;
 }
 
-const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices)
+const gpb_slicer *gpb_kernel_table_slicer(enum gpb_type type, int arch, int64_t k, int slices)
 {
-    for (int i = 0; i < GPB_SLICERS - 1; i++) {
-        const gpb_slicer *slicer = &gpb_slicers[i];
+    const gpb_slicer *slicer = gpb_slicers;
+    for (;; slicer++) {                    /* the last row of a type takes any operand on any GPU */
         const bool takes = !slicer->max_k || (k <= slicer->max_k && slices <= 2);
-        if (takes && gpb_kernel_table_runs(slicer->image, arch)) return slicer;
+        if (slicer->type == type && takes && gpb_kernel_table_runs(slicer->image, arch)) return slicer;
     }
-    return &gpb_slicers[GPB_SLICERS - 1];      /* the last row takes any operand on any GPU */
 }

@@ -14,12 +14,6 @@ enum gpb_image {
     GPB_IMAGES
 };
 
-enum gpb_image_type {
-#define IMAGE(name, p, arch) GPB_IMAGE_TYPE_##name = GPB_TYPE_##p,
-#include "kernels/images.def"
-#undef IMAGE
-};
-
 typedef struct gpb_image_row {
     const char *name;
     enum gpb_type type;
@@ -31,7 +25,7 @@ typedef struct gpb_kernel {
     const char *name;     /* value of GPUBLAS_KERNEL */
     const char *symbol;   /* in the image: gpb_sgemm_naive */
     enum gpb_image image;
-    enum gpb_type type;   /* of its operands and of C; its image's */
+    enum gpb_type type;   /* of its operands and of C */
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, stages, threads, smem;
@@ -41,8 +35,8 @@ typedef struct gpb_kernel {
 
 /* The rows' indices in gpb_kernels. */
 enum gpb_kernel_row {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    GPB_KERNEL_##name,
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    GPB_KERNEL_##p##_##name,
 #include "kernels/gemm.def"
 #undef KERNEL
     GPB_KERNELS
@@ -51,13 +45,14 @@ enum gpb_kernel_row {
 /* The kernel that makes the slices for a SLICED kernel: a row of slicer.def. */
 typedef struct gpb_slicer {
     const char *symbol;   /* in the image */
+    enum gpb_type type;   /* of the operands */
     enum gpb_image image;
     int64_t max_k;        /* largest k of operands that it slices, into at most two slices; 0: any */
     int blocks;           /* blocks per strip */
 } gpb_slicer;
 
 enum gpb_slicer_row {
-#define SLICER(name, image, most, cluster) GPB_SLICER_##name,
+#define SLICER(p, name, image, most, cluster) GPB_SLICER_##p##_##name,
 #include "kernels/slicer.def"
 #undef SLICER
     GPB_SLICERS
@@ -79,10 +74,13 @@ static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap c
     return kernel->caps & cap;
 }
 
-/* The row of that name, or NULL. */
-const gpb_kernel *gpb_kernel_table_find(const char *name);
-/* The first row of slicer.def that runs there and cuts operands of depth k into that many slices. */
-const gpb_slicer *gpb_kernel_table_slicer(int arch, int64_t k, int slices);
+/* The row of that name for that type, or NULL. */
+const gpb_kernel *gpb_kernel_table_find(const char *name, enum gpb_type type);
+/* True if there is a row of that name, for any type. */
+bool gpb_kernel_table_knows(const char *name);
+/* The first row of slicer.def that runs there and cuts operands of that type and depth k into that many
+   slices. */
+const gpb_slicer *gpb_kernel_table_slicer(enum gpb_type type, int arch, int64_t k, int slices);
 /* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
 int gpb_kernel_table_runs(enum gpb_image image, int arch);
 

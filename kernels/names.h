@@ -14,15 +14,17 @@
 #define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
 #define GPB_SLICER_SYMBOL(p, name) gpb_##p##name       /* slicer.def */
 
-/* MATH: what a kernel promises numerically. */
+/* MATH: what a kernel promises numerically. u = 2^-24 for s and c, 2^-53 for d and z. Of complex types the
+   real and the imaginary part are each a real sum of 2k products, and the bounds hold with 2k. */
 enum gpb_math {
-    GPB_MATH_FFMA,    /* FP32 FMAs, one rounding each: |e| <= (k+4) u |alpha||A||B| + 2u|beta C|, u = 2^-24 */
+    GPB_MATH_FMA,     /* FMAs of the type's own precision, one rounding each: |e| <= (k+4) u |alpha||A||B| +
+                         2u|beta C| */
     GPB_MATH_TF32,  /* operands rounded to TF32's 11 bits, summed in FP32: |e| <= 2^-9 |alpha||A||B| + that */
     /* Each operand is two numbers of 11 bits (FP16; in STRIDED kernels TF32). Three products on tensor cores.
-       Sums are promoted to FP32 every 16 to 128 k. |e| as FFMA's for k >= 64. SLICED kernels leave blocks of
+       Sums are promoted to FP32 every 16 to 128 k. |e| as FMA's for k >= 64. SLICED kernels leave blocks of
        C for which this would not hold to other kernels (sliced.h); STRIDED ones compute them with FMAs. */
     GPB_MATH_FP16X3,
-    /* Each operand is three BF16 numbers, six products. |e| as FFMA's for k >= 64 and rows that reach over at
+    /* Each operand is three BF16 numbers, six products. |e| as FMA's for k >= 64 and rows that reach over at
        most 80 powers of two. */
     GPB_MATH_BF16X6
 };

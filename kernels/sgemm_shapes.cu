@@ -8,11 +8,11 @@
 #define GPB_SHAPES_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define GPB_SHAPES_BLOCKS(threads, smem) GPB_SHAPES_LESS(227000 / ((smem) + 1100), 512 / (threads))
 
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     GPB_ONLY(image)(                                                                         \
     extern "C" __global__ void __launch_bounds__(threads, GPB_SHAPES_BLOCKS(threads, smem))  \
-    GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                        \
-    { gpb_each_member<float, bm, bn, bk, gpb_##name<bm, bn, bk, stages, threads, smem>>(g); })
+    GPB_GEMM_SYMBOL(p, name)(const __grid_constant__ gpb_gemm_args g)                        \
+    { gpb_each_member<gpb_type_##p, bm, bn, bk, gpb_##name<bm, bn, bk, stages, threads, smem>>(g); })
 #include "kernels/gemm.def"
 #undef KERNEL
 #undef GPB_MINE_sgemm_shapes

@@ -7,19 +7,19 @@
 #define GPB_SLICES_FP16X3 2
 #define GPB_SLICES_TF32   1
 #define GPB_SLICES_BF16X6 3
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)            \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)            \
     GPB_ONLY(image)(                                                                                    \
     extern "C" __global__ void __cluster_dims__(GPB_SLICED_CLUSTER, 1, 1) __launch_bounds__(threads, 1) \
-    GPB_GEMM_SYMBOL(s, name)(const __grid_constant__ gpb_gemm_args g)                                   \
+    GPB_GEMM_SYMBOL(p, name)(const __grid_constant__ gpb_gemm_args g)                                   \
     { gpb_sliced_gemm<bm, bn, bk, stages, threads, smem, GPB_SLICES_##math>(g); })
 #include "kernels/gemm.def"
 #undef KERNEL
 
-#define SLICER(name, image, most, cluster)                                                                   \
+#define SLICER(p, name, image, most, cluster) \
     GPB_ONLY(image)(                                                                                         \
     extern "C" __global__ void __cluster_dims__(cluster, 1, 1)                                               \
     __launch_bounds__(GPB_SLICE_THREADS, GPB_SLICER_BLOCKS(most / cluster / GPB_SLICE_STEP))                 \
-    GPB_SLICER_SYMBOL(s, name)(const __grid_constant__ gpb_slice_args g)                                     \
+    GPB_SLICER_SYMBOL(p, name)(const __grid_constant__ gpb_slice_args g)                                     \
     {                                                                                                        \
         constexpr int octets = most / cluster / GPB_SLICE_STEP;                                              \
         gpb_each_strip(g, blockIdx.x / cluster, [&](const gpb_slice_operand &x, unsigned strip, int64_t l) { \

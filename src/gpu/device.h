@@ -10,13 +10,14 @@
 #include "dispatch/kernel_table.h"
 #include "src/service/driver.h"
 
-/* Functions of a device: the rows of gemm.def, then these (gpu/kernels.h). */
+/* What each type has one function for. */
+enum gpb_pass { GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE, GPB_PASSES };
+
+/* Functions of a device: the rows of gemm.def, the passes of each type, the rows of slicer.def
+   (gpu/kernels.h). */
 enum {
-    GPB_FUNCTION_PACK = GPB_KERNELS, GPB_FUNCTION_UNPACK, GPB_FUNCTION_REDUCE,
-#define SLICER(name, image, most, cluster) GPB_FUNCTION_##name,
-#include "kernels/slicer.def"
-#undef SLICER
-    GPB_FUNCTIONS
+    GPB_FUNCTION_PASSES = GPB_KERNELS, GPB_FUNCTION_SLICERS = GPB_FUNCTION_PASSES + GPB_TYPES * GPB_PASSES,
+    GPB_FUNCTIONS = GPB_FUNCTION_SLICERS + GPB_SLICERS
 };
 
 /* One GPU of GPUBLAS_DEVICES. */

@@ -23,24 +23,27 @@ typedef struct row {
     int threads, smem;
 } row;
 
+/* By type, then by pass. */
+static const row passes[GPB_TYPES * GPB_PASSES] = {
+#define TYPE(p, type, bytes, flops, kind)                                                      \
+    { GPB_IMAGE_##p##pack, GPB_STR(GPB_PACK_SYMBOL(p)), GPB_PACK_THREADS, 0 },                 \
+    { GPB_IMAGE_##p##pack, GPB_STR(GPB_UNPACK_SYMBOL(p)), GPB_PACK_THREADS, 0 },               \
+    { GPB_IMAGE_##p##pack, GPB_STR(GPB_REDUCE_SYMBOL(p)), GPB_REDUCE_THREADS, 0 },
+#include "dispatch/type.def"
+#undef TYPE
+};
+
 static row row_of(int which)
 {
     if (which < GPB_KERNELS) {
         const gpb_kernel *kernel = &gpb_kernels[which];
         return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem };
     }
-    switch (which) {
-    case GPB_FUNCTION_PACK:   return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_PACK_SYMBOL(s)),
-                                            GPB_PACK_THREADS, 0 };
-    case GPB_FUNCTION_UNPACK: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_UNPACK_SYMBOL(s)),
-                                            GPB_PACK_THREADS, 0 };
-    case GPB_FUNCTION_REDUCE: return (row){ GPB_PACK_IMAGE, GPB_STR(GPB_REDUCE_SYMBOL(s)),
-                                            GPB_REDUCE_THREADS, 0 };
-    default: {
-        const gpb_slicer *of = &gpb_slicers[which - (GPB_FUNCTIONS - GPB_SLICERS)];
+    if (which >= GPB_FUNCTION_SLICERS) {
+        const gpb_slicer *of = &gpb_slicers[which - GPB_FUNCTION_SLICERS];
         return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0 };
     }
-    }
+    return passes[which - GPB_FUNCTION_PASSES];
 }
 
 /* Under the lock. An image that cannot be loaded is not tried again, unless memory was short, because that

@@ -5,16 +5,19 @@
 
 #include "src/gpu/device.h"
 
-/* Where packing, unpacking and reducing are. */
-#define GPB_PACK_IMAGE GPB_IMAGE_spack
-
 /* The function number of a row of gemm.def. */
 static inline int gpb_kernels_number(const gpb_kernel *kernel) { return (int)(kernel - gpb_kernels); }
 
 /* The function number of a row of slicer.def. */
 static inline int gpb_kernels_slicer(const gpb_slicer *slicer)
 {
-    return GPB_FUNCTIONS - GPB_SLICERS + (int)(slicer - gpb_slicers);
+    return GPB_FUNCTION_SLICERS + (int)(slicer - gpb_slicers);
+}
+
+/* The function number of a type's pass. */
+static inline int gpb_kernels_pass(enum gpb_pass pass, enum gpb_type type)
+{
+    return GPB_FUNCTION_PASSES + (int)type * GPB_PASSES + (int)pass;
 }
 
 /* Function `which` on the device whose context is current. Loads its image at first use. */

@@ -48,7 +48,7 @@ __attribute__((constructor)) static void note_load(void)
 gpb_policy gpb_routing_policy(void)
 {
     const char *kernel = gpb_option_text(GPB_OPTION_KERNEL);
-    if (kernel && !gpb_kernel_table_find(kernel)) {
+    if (kernel && !gpb_kernel_table_knows(kernel)) {
         gpb_log_warn("GPUBLAS_KERNEL=%s: no kernel has that name; choosing by shape", kernel);
         kernel = NULL;
     }

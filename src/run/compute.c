@@ -47,15 +47,17 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
     const bool sliced = plan->kernel->form == GPB_FORM_SLICED;
+    const enum gpb_type type = plan->kernel->type;
     int which[8], count = 0;
     which[count++] = gpb_kernels_number(plan->kernel);
     if (sliced) {
         which[count++] = gpb_kernels_number(plan->fallback);
         which[count++] = gpb_kernels_slicer(plan->slicer);
     }
-    if (!sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs)) which[count++] = GPB_FUNCTION_PACK;
-    if (plan->panel[GPB_C].packs) which[count++] = GPB_FUNCTION_UNPACK;
-    if (plan->splits > 1) which[count++] = GPB_FUNCTION_REDUCE;
+    const bool packs = !sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs);
+    if (packs) which[count++] = gpb_kernels_pass(GPB_PASS_PACK, type);
+    if (plan->panel[GPB_C].packs) which[count++] = gpb_kernels_pass(GPB_PASS_UNPACK, type);
+    if (plan->splits > 1) which[count++] = gpb_kernels_pass(GPB_PASS_REDUCE, type);
     CUresult result = CUDA_SUCCESS;
     CUfunction function;
     for (int i = 0; i < count && !result; i++) result = gpb_kernels_find(device, which[i], &function);

@@ -48,7 +48,8 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_REDUCE, .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits),
+        .which = gpb_kernels_pass(GPB_PASS_REDUCE, kernel->type),
+        .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits),
         .members = args->batch, .args = &reduce, .early = true });
 }
 
@@ -160,7 +161,8 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
                              .uplo = r->call->x[GPB_C].uplo };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = GPB_FUNCTION_UNPACK, .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE),
+        .which = gpb_kernels_pass(GPB_PASS_UNPACK, r->call->type),
+        .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE),
         .members = t->members, .args = &args });
 }
 

@@ -151,7 +151,7 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
                            .member_stride = args.stride_dst };
     return gpb_kernels_launch(
         r->lane->device, r->stream,
-        &(gpb_launch){ .which = GPB_FUNCTION_PACK,
+        &(gpb_launch){ .which = gpb_kernels_pass(GPB_PASS_PACK, kernel->type),
                        .blocks = GPB_TILES(args.rows_padded, args.cols_padded, GPB_PACK_TILE, GPB_PACK_TILE),
                        .members = t->members,
                        .args = &args });

@@ -51,7 +51,8 @@ static gpb_slice_operand to_slice(const gpb_run *r, enum gpb_operand which, cons
 
 static CUresult launch_slicer(gpb_run *r, gpb_slice_args *args)
 {
-    const gpb_slicer *slicer = gpb_kernel_table_slicer(r->lane->device->arch, args->k, args->slices);
+    const gpb_slicer *slicer = gpb_kernel_table_slicer(r->call->type, r->lane->device->arch, args->k,
+                                                       args->slices);
     const int64_t strips = GPB_SLICE_STRIPS(args->a.rows) + GPB_SLICE_STRIPS(args->b.rows);
     args->counters = (uint32_t *)(uintptr_t)r->parts;
     args->flagged = r->lane->flagged;

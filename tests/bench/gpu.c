@@ -13,7 +13,7 @@ struct gpu_cublas cublas;
 struct gpu_ours ours;
 
 const gpu_kernel gpu_kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, step, #image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk },
 #include "kernels/gemm.def"
 #undef KERNEL

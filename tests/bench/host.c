@@ -236,7 +236,7 @@ double check_worst(const check *c, const gpb_call *g)
         const gpb_reference_element e = gpb_reference_scaled(g, sums, &c->old[x], 0);
         const float *got = (const float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
         if (isnan(*got)) return INFINITY;
-        worst = fmax(worst, gpb_reference_error(GPB_MATH_FFMA, g, e, got, 0));
+        worst = fmax(worst, gpb_reference_error(GPB_MATH_FMA, g, e, got, 0));
     }
     return worst;
 }

@@ -27,8 +27,8 @@ struct row {
     bool shares;                         /* k among blocks */
 };
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    GPB_ONLY(image)({ #name COMMA GPB_GEMM_SYMBOL(s, name) COMMA bm COMMA bn COMMA bk COMMA threads \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    GPB_ONLY(image)({ #name COMMA GPB_GEMM_SYMBOL(p, name) COMMA bm COMMA bn COMMA bk COMMA threads \
               COMMA !strcmp(#image, "sgemm_ffma") } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL

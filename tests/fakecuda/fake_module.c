@@ -19,16 +19,16 @@ static const char *const image_arch[IMAGES] = {
 };
 
 static const gpb_fake_kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)             \
-    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)             \
+    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, \
       bm, bn, bk, threads, smem, 0, 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
     { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
     { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
-#define SLICER(name, of, most, blocks)                                                             \
-    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(s, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, \
+#define SLICER(p, name, of, most, blocks)                                                             \
+    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(p, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, \
       .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
 #include "kernels/slicer.def"
 #undef SLICER

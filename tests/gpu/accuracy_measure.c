@@ -134,7 +134,7 @@ accuracy_error accuracy_measure(const accuracy_truth *t, const float *c, const b
             double u = off / t->product[at] * 0x1p24;
             const gpb_reference_element truly = { .value = t->value[at], .product = t->product[at] };
             e.max = fmax(e.max, u);
-            e.bound = fmax(e.bound, off / gpb_reference_bound(GPB_MATH_FFMA, &g, truly));
+            e.bound = fmax(e.bound, off / gpb_reference_bound(GPB_MATH_FMA, &g, truly));
             e.bound_tf32 = fmax(e.bound_tf32, off / gpb_reference_bound(GPB_MATH_TF32, &g, truly));
             squares += u * u;
             count++;

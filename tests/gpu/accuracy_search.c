@@ -90,7 +90,7 @@ typedef struct errors { double bound, rms; } errors;
 static errors errors_of(search *s, const char *kernel, const char *math, float *c)
 {
     errors e = { 0, 0 };
-    const enum gpb_math is = strcmp(math, "tf32") ? GPB_MATH_FFMA : GPB_MATH_TF32;
+    const enum gpb_math is = strcmp(math, "tf32") ? GPB_MATH_FMA : GPB_MATH_TF32;
     const gpb_call g = gpb_problem_call(&s->p.of, 1, 0, s->p.x[GPB_A].image, s->p.x[GPB_B].image, NULL);
     set_option("MATH", math);
     set_option("KERNEL", kernel);

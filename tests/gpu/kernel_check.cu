@@ -28,9 +28,9 @@ struct row {
 #define GPB_MINE_sgemm_tf32 ~, KEEP
 #define GPB_MINE_sgemm_ffma ~, KEEP
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)                \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     GPB_ONLY(image)                                                                                         \
-    ({ #name, #image, (const void *)GPB_GEMM_SYMBOL(s, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, \
+    ({ #name, #image, (const void *)GPB_GEMM_SYMBOL(p, name), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, \
        threads, smem } GPB_COMMA)
 #include "kernels/gemm.def"
 };

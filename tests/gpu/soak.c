@@ -211,7 +211,7 @@ static double judge(worker *w, task *t)
     const int64_t wanted = columns > LEAST ? columns : LEAST;
     const int64_t affordable = LEAST + PRODUCTS / g->k;
     return gpb_test_row_of(t->door->routine)
-        ->sample(GPB_MATH_FFMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
+        ->sample(GPB_MATH_FMA, g, t->before + CANARIES, (size_t)(t->count - CANARIES) * sizeof *at,
                  wanted < affordable ? wanted : affordable, &w->random);
 }
 

@@ -27,7 +27,7 @@ static const double ROUNDING_RMS = 0.6, ROUNDING_RATIO = 2, ROUNDING_FREE = 0.1;
 static const double CUBLAS_RMS = 1.2, CUBLAS_MAX = 1.5, CUBLAS_MEAN = 0.8;
 
 static const struct row { const char *name, *image; enum gpb_math math; enum gpb_form form; } rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
 #include "kernels/gemm.def"
 #undef KERNEL

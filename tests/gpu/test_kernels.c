@@ -16,7 +16,7 @@
 
 typedef struct kernel { const char *name, *image; enum gpb_math math; enum gpb_form form; } kernel;
 static const kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
 #include "kernels/gemm.def"
 #undef KERNEL
@@ -35,7 +35,7 @@ static const shape sliced[] = {
 /* One for each row of slicer.def, which only SLICED kernels know. Each has the longest k that it takes,
    misaligned or not. */
 static const shape strips[] = {
-#define SLICER(name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
+#define SLICER(p, name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
 #include "kernels/slicer.def"
 #undef SLICER
 };
@@ -124,7 +124,7 @@ static void test_kernel(void **state)
     set_option("KERNEL", kernel->name);
     set_option("MATH",
                kernel->math == GPB_MATH_TF32       ? "tf32"
-                   : kernel->math == GPB_MATH_FFMA ? "ieee"
+                   : kernel->math == GPB_MATH_FMA ? "ieee"
                                                    : "fp32");
     int faults = 0;
     for (int i = 0; i < problem_count; i++) {

@@ -33,7 +33,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 static void try_on_gpu(placed *p, float alpha, float beta)
 {
     int64_t before = gpu_calls();
-    assert_true(placed_try(p, alpha, beta, GPB_MATH_FFMA));
+    assert_true(placed_try(p, alpha, beta, GPB_MATH_FMA));
     assert_int_equal(gpu_calls(), before + 1);
 }
 
@@ -76,7 +76,7 @@ static void test_not_referenced(void **state)
         placed_fill_c(&p, beta);
         cblas_sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, p.of.m, p.of.n, p.of.k, alpha, NULL, p.of.ld[GPB_A],
                     NULL, p.of.ld[GPB_B], beta, p.x[GPB_C].address, p.of.ld[GPB_C]);
-        assert_true(placed_check(&p, alpha, beta, GPB_MATH_FFMA));
+        assert_true(placed_check(&p, alpha, beta, GPB_MATH_FMA));
         placed_free(&p);
     }
 }
@@ -95,7 +95,7 @@ static void test_fortran_letters(void **state)
             sgemm_(ta, tb, &p.of.m, &p.of.n, &p.of.k, &alpha, p.x[GPB_A].address, &p.of.ld[GPB_A],
                    p.x[GPB_B].address, &p.of.ld[GPB_B], &beta, p.x[GPB_C].address, &p.of.ld[GPB_C], 1, 1);
             assert_int_equal(gpu_calls(), before + 1);
-            assert_true(placed_check(&p, alpha, beta, GPB_MATH_FFMA));
+            assert_true(placed_check(&p, alpha, beta, GPB_MATH_FMA));
             placed_free(&p);
         }
 }
@@ -135,7 +135,7 @@ static void batch_check(batch *t)
     g.x[GPB_A].stride = t->stride_a;
     g.x[GPB_B].stride = t->stride_b;
     g.x[GPB_C].stride = t->stride_c;
-    assert_true(gpb_reference_check(GPB_MATH_FFMA, &g, before, 4 * (size_t)t->c.count) <= 1);
+    assert_true(gpb_reference_check(GPB_MATH_FMA, &g, before, 4 * (size_t)t->c.count) <= 1);
     free(after);
     operand_free(&t->a);
     operand_free(&t->b);
@@ -248,7 +248,7 @@ static void check_member(int x, bool rows)
                             .ld = { in.lda[g], in.ldb[g], in.ldc[g] } };
     const gpb_call call = gpb_problem_call(&p, (double)in.alpha[g], (double)in.beta[g], in.a[x], in.b[x],
                                            in.c[x]);
-    assert_true(gpb_reference_check(GPB_MATH_FFMA, &call, in.before[x], sizeof in.before[x]) <= 1);
+    assert_true(gpb_reference_check(GPB_MATH_FMA, &call, in.before[x], sizeof in.before[x]) <= 1);
 }
 
 static void test_batch_neighbours(void **state)

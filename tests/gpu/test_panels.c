@@ -22,7 +22,7 @@ static int64_t run(placed p, float alpha, float beta)
     gpublas_stats_t before, after;
     placed_make(&p);
     gpublas_stats(&before, sizeof before);
-    assert_true(placed_try(&p, alpha, beta, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, alpha, beta, GPB_MATH_FMA));
     gpublas_stats(&after, sizeof after);
     assert_int_equal(after.gpu_calls, before.gpu_calls + 1);
     placed_free(&p);
@@ -184,7 +184,7 @@ static void test_order(void **state)
     for (int i = 0; i < ENOUGH; i++) placed_call(&p, 1, 0);
     over = true;
     for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_true(placed_check(&p, 1, 0, GPB_MATH_FFMA));
+    assert_true(placed_check(&p, 1, 0, GPB_MATH_FMA));
     placed_free(&p);
 }
 

@@ -17,11 +17,11 @@
 enum { THREADS = 8 };
 typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, cut; } kernel;
 #define MATH(math) \
-    (GPB_MATH_##math == GPB_MATH_FFMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
+    (GPB_MATH_##math == GPB_MATH_FMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
 /* ladder: the simple steps, which are slow, so they get small shapes. cut: run once more with k in three
    parts. */
 static const kernel kernels[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SLICED },
 #include "kernels/gemm.def"
 #undef KERNEL

@@ -191,7 +191,7 @@ typedef struct mode { const char *kernel, *image, *math; int step; } mode;
    sign. */
 #define MATH(math, form)                                                               \
     (GPB_MATH_##math == GPB_MATH_TF32 || GPB_FORM_##form == GPB_FORM_PADDED_C ? NULL   \
-         : GPB_MATH_##math == GPB_MATH_FFMA                                   ? "ieee" \
+         : GPB_MATH_##math == GPB_MATH_FMA                                   ? "ieee" \
                                                                               : "fp32")
 
 static void test_mode(void **state)
@@ -250,7 +250,7 @@ int main(void)
 {
     static const mode all[] = {
         { NULL, NULL, "fp32", 0 }, { NULL, NULL, "ieee", 0 },
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { #name, #image, MATH(math, form), step },
 #include "kernels/gemm.def"
 #undef KERNEL

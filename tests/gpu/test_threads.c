@@ -38,7 +38,7 @@ static void *caller(void *number)
     q.x[GPB_C] = operand_make(PLACE_PAGEABLE, GPB_TYPE_s, shared.x[GPB_C].count, shared.x[GPB_C].offset);
     bool right = true;
     for (int i = 0; i < rounds() && right; i++)
-        right = placed_try(&p, 1, i & 1 ? 0.5f : 0, GPB_MATH_FFMA) && placed_try(&q, 1, 0, GPB_MATH_FFMA);
+        right = placed_try(&p, 1, i & 1 ? 0.5f : 0, GPB_MATH_FMA) && placed_try(&q, 1, 0, GPB_MATH_FMA);
     operand_free(&q.x[GPB_C]);
     placed_free(&p);
     return right ? NULL : number;
@@ -83,7 +83,7 @@ static void *large_or_small(void *number)
     };
     placed_make(&p);
     bool right = true;
-    for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = placed_try(&p, 1, 0, GPB_MATH_FFMA);
+    for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = placed_try(&p, 1, 0, GPB_MATH_FMA);
     placed_free(&p);
     return right ? NULL : number;
 }
@@ -102,13 +102,13 @@ static void test_fork(void **state)
     placed p = { .of = { .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 } };
     placed_make(&p);
     int64_t before = gpu_calls();
-    assert_true(placed_try(&p, 1, 0, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, 1, 0, GPB_MATH_FMA));
     assert_int_equal(gpu_calls(), before + 1);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         before = gpu_calls();
-        bool right = placed_try(&p, 1, 0, GPB_MATH_FFMA) && placed_try(&p, 0.5f, 2, GPB_MATH_FFMA);
+        bool right = placed_try(&p, 1, 0, GPB_MATH_FMA) && placed_try(&p, 0.5f, 2, GPB_MATH_FMA);
         _exit(!right ? 1 : gpu_calls() != before ? 2 : 0);
     }
     int status = -1;
@@ -116,7 +116,7 @@ static void test_fork(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);       /* 1: wrong answer, 2: the child used the GPU */
     before = gpu_calls();
-    assert_true(placed_try(&p, 1, 1, GPB_MATH_FFMA));
+    assert_true(placed_try(&p, 1, 1, GPB_MATH_FMA));
     assert_int_equal(gpu_calls(), before + 1);
     placed_free(&p);
 }

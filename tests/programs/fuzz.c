@@ -182,7 +182,7 @@ void xerbla_(const char *name, const int *info, size_t length)
 static const char *choose_options(void)
 {
     static const char *const kernels[] = {
-#define KERNEL(step, name, image, math, ...) GPB_MATH_##math == GPB_MATH_TF32 ? "" : #name,
+#define KERNEL(step, p, name, image, math, ...) GPB_MATH_##math == GPB_MATH_TF32 ? "" : #name,
 #include "kernels/gemm.def"
 #undef KERNEL
     };
@@ -202,7 +202,7 @@ static void explain(const gpb_call *g, const float *before)
                 const gpb_reference_element e = gpb_reference_at(g, before, i, j, l);
                 const int64_t at = i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
                 const float *found = (const float *)g->x[GPB_C].base + at;
-                if (gpb_reference_error(GPB_MATH_FFMA, g, e, found, 0) <= 1) continue;
+                if (gpb_reference_error(GPB_MATH_FMA, g, e, found, 0) <= 1) continue;
                 printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i,
                        (int)j, (int)l, (double)*found, e.value, e.product, e.old,
                        g->beta != 0 ? (double)before[at] : 0);
@@ -228,7 +228,7 @@ static double judge(const task *t, const float *before, size_t bytes)
     if (memcmp(before, c - CANARIES, CANARIES * sizeof *c)) return INFINITY;
     if (reported != t->illegal) return INFINITY;
     if (t->illegal) return memcmp(before + CANARIES, c, bytes) ? INFINITY : 0;
-    return gpb_test_row_of(t->door->routine)->check(GPB_MATH_FFMA, &t->call, before + CANARIES, bytes);
+    return gpb_test_row_of(t->door->routine)->check(GPB_MATH_FMA, &t->call, before + CANARIES, bytes);
 }
 
 static bool one(uint64_t seed, uint64_t index, bool aloud)

@@ -21,8 +21,8 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk, threads, smem },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -129,7 +129,7 @@ static int right_answer(void)
         EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
         /* The error of TF32 must show, so that a caller who asked for FP32 and got this kernel finds out. */
         EXPECT(current->math != GPB_MATH_TF32
-               || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+               || gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) > 1);
     }
     return GPB_CHILD_OK;
 }
@@ -149,7 +149,7 @@ static int never_read(void)
     q.beta = 0;
     memset(c_before, 0xFF, sizeof c_before);                  /* NaN */
     compute(strided, &q);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     gpb_gemm_args g = { .m = 1, .n = 2, .k = 0, .c = (void *)gpb_child_upload((float[]){ 1, 2 }, 8), .ldc = 1,
                         .alpha = { NAN }, .beta = { 3 },
                         .batch = 1 };
@@ -163,7 +163,7 @@ static int batches(void)
     gpb_child_start();
     const gpb_call q = call_of('T', 'N', BATCH);
     compute(strided, &q);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     gpb_gemm_item items[BATCH];
     CUdeviceptr da = gpb_child_upload(a, sizeof a), db = gpb_child_upload(b, sizeof b),
                 dc = gpb_child_upload(c_before, sizeof c_before);
@@ -175,7 +175,7 @@ static int batches(void)
                         .items = (void *)gpb_child_upload(items, sizeof items) };
     launch_all(strided, &g);
     EXPECT(cuMemcpyDtoH(c, dc, sizeof c) == CUDA_SUCCESS);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
 }
 
@@ -403,7 +403,7 @@ static void test_summary(void **state)
 static double sampled(const gpb_call *q)
 {
     uint64_t seed = 1;
-    return gpb_reference_sample(GPB_MATH_FFMA, q, c_before, sizeof c, 100 * M * N, &seed);
+    return gpb_reference_sample(GPB_MATH_FMA, q, c_before, sizeof c, 100 * M * N, &seed);
 }
 
 /* The reference finds errors: a value off by more than the bound, a changed byte of padding, a lost NaN. */
@@ -415,23 +415,23 @@ static void test_reference(void **state)
     for (int64_t j = 0; j < N; j++)
         for (int64_t i = 0; i < M; i++)
             c[i + j * LDC] = (float)gpb_reference_at(&q, c_before, i, j, 0).value;
-    assert_true(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    assert_true(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     assert_true(sampled(&q) <= 1);
     float right = c[5];
     gpb_reference_element e = gpb_reference_at(&q, c_before, 5, 0, 0);
-    c[5] = (float)(e.value + 1.1 * gpb_reference_bound(GPB_MATH_FFMA, &q, e));
-    assert_true(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+    c[5] = (float)(e.value + 1.1 * gpb_reference_bound(GPB_MATH_FMA, &q, e));
+    assert_true(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) > 1);
     assert_true(sampled(&q) > 1);
     c[5] = NAN;
-    assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
+    assert_true(isinf(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c)));
     assert_true(isinf(sampled(&q)));
     c[5] = right;
     c[M] += 1;                                                /* between the columns */
-    assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
+    assert_true(isinf(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c)));
     assert_true(isinf(sampled(&q)));
     c[M] = c_before[M];
     a[5] = NAN;                                               /* row 5 has to be NaN now, and is not */
-    assert_true(isinf(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c)));
+    assert_true(isinf(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c)));
 }
 
 int main(void)

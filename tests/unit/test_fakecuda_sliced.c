@@ -21,15 +21,15 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { GPB_STR(GPB_GEMM_SYMBOL(s, name)), GPB_MATH_##math, GPB_FORM_##form, threads, smem, bm * bn },
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_MATH_##math, GPB_FORM_##form, threads, smem, bm * bn },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
 static const struct slicer { const char *symbol; int most, cluster; } slicers[] = {
-#define SLICER(name, image, most, cluster) { GPB_STR(GPB_SLICER_SYMBOL(s, name)), most, cluster },
+#define SLICER(p, name, image, most, cluster) { GPB_STR(GPB_SLICER_SYMBOL(p, name)), most, cluster },
 #include "kernels/slicer.def"
 #undef SLICER
 };
@@ -176,7 +176,7 @@ static int right_answer(void)
         fetch(&s);
         EXPECT(gpb_reference_check(current->math, &q, c_before, sizeof c) <= 1);
         EXPECT(current->math != GPB_MATH_TF32
-               || gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) > 1);
+               || gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) > 1);
         EXPECT(*s.flagged == 0);
         /* Nothing is left for the fallback. */
         memcpy(c_before, c, sizeof c);
@@ -297,7 +297,7 @@ static int full(void)
     EXPECT(gpb_guard_full(words[1], 7) == unusual->full && !gpb_guard_full(words[0], 7)
            && gpb_guard_level(words[1], 7) == 0);
     EXPECT(words[2] != 7 && *s.flagged == 0);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
 }
 
@@ -334,7 +334,7 @@ static int kept_operand(void)
     EXPECT(launch_slicer(&again) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
     fetch(&s);
     gpb_reference_fill(a, AREA, 1);
-    EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+    EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
 }
 

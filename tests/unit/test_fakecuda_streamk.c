@@ -20,8 +20,8 @@ typedef struct row {
 #define GPB_MINE_sgemm_ffma ~, KEEP
 #define COMMA ,
 static const row rows[] = {
-#define KERNEL(step, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    GPB_ONLY(image)({ GPB_STR(GPB_GEMM_SYMBOL(s, name)) COMMA bm COMMA bn COMMA bk COMMA threads } COMMA)
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    GPB_ONLY(image)({ GPB_STR(GPB_GEMM_SYMBOL(p, name)) COMMA bm COMMA bn COMMA bk COMMA threads } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -64,7 +64,7 @@ static int right_answer(void)
             g.streamk_tiles = i < 4 ? tiles() : tiles() % many[i] + many[i];
             EXPECT(launch(&g, g.streamk_blocks + tiles() - g.streamk_tiles) == CUDA_SUCCESS);
             EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)g.c, sizeof c) == CUDA_SUCCESS);
-            EXPECT(gpb_reference_check(GPB_MATH_FFMA, &q, c_before, sizeof c) <= 1);
+            EXPECT(gpb_reference_check(GPB_MATH_FMA, &q, c_before, sizeof c) <= 1);
         }
     }
     return GPB_CHILD_OK;

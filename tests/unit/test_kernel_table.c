@@ -48,7 +48,7 @@ static void rows_hold(void **state)
         assert_true(q->type == GPB_TYPE_s && q->type == gpb_image_rows[q->image].type);
         assert_true(i == 0 || q->step > gpb_kernels[i - 1].step);
         /* Names are unique, because the first match is this row. */
-        assert_ptr_equal(gpb_kernel_table_find(q->name), q);
+        assert_ptr_equal(gpb_kernel_table_find(q->name, q->type), q);
         /* kernel_pick.c masks. */
         assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));
         assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);  /* panels.c cuts at 256 */
@@ -71,7 +71,7 @@ static void one_takes_all(void **state)
     (void)state;
     int count = 0;
     for (int i = 0; i < gpb_kernel_count; i++)
-        count += gpb_kernels[i].form == GPB_FORM_STRIDED && gpb_kernels[i].math == GPB_MATH_FFMA
+        count += gpb_kernels[i].form == GPB_FORM_STRIDED && gpb_kernels[i].math == GPB_MATH_FMA
                  && gpb_kernel_table_runs(gpb_kernels[i].image, 75);
     assert_true(count > 0);
 }
@@ -85,8 +85,8 @@ static void runs(void **state)
                  || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
     assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80)
                 && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
-    assert_null(gpb_kernel_table_find("no_such_row"));
-    assert_null(gpb_kernel_table_find(""));
+    assert_null(gpb_kernel_table_find("no_such_row", GPB_TYPE_s));
+    assert_null(gpb_kernel_table_find("", GPB_TYPE_s));
 }
 
 int main(int count, char **arguments)

@@ -335,7 +335,7 @@ static void check_fallback(const gpb_plan *p)
     const gpb_kernel *q = p->fallback;
     assert_true((p->kernel->form == GPB_FORM_SLICED) == (q != NULL));
     if (q)
-        assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FFMA && GPB_GUARD % q->bm == 0
+        assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FMA && GPB_GUARD % q->bm == 0
                     && GPB_GUARD % q->bn == 0);
 }
 
@@ -360,8 +360,8 @@ static void modes(void **state)
             gpb_plan fp32 = ask(gemm(n, n, k), facts, (gpb_policy){ 0 });
             gpb_plan ieee = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_IEEE });
             gpb_plan tf32 = ask(gemm(n, n, k), facts, (gpb_policy){ .math = GPB_POLICY_TF32 });
-            assert_true(ieee.kernel->math == GPB_MATH_FFMA);
-            assert_true(fp32.kernel->math == GPB_MATH_FFMA
+            assert_true(ieee.kernel->math == GPB_MATH_FMA);
+            assert_true(fp32.kernel->math == GPB_MATH_FMA
                         || (fp32.kernel->math == GPB_MATH_FP16X3 && k >= 64));
             assert_true((tf32.kernel->form != GPB_FORM_SLICED && tf32.kernel->math != GPB_MATH_FP16X3)
                         || k >= 64);
@@ -376,7 +376,7 @@ static void modes(void **state)
     for (int i = 0; i < COUNT(archs); i++) {
         facts.gpu.arch = archs[i];
         assert_int_equal(ask(gemm(8192, 8192, 8192), facts, (gpb_policy){ 0 }).kernel->math,
-                         archs[i] == 80 ? GPB_MATH_FP16X3 : GPB_MATH_FFMA);
+                         archs[i] == 80 ? GPB_MATH_FP16X3 : GPB_MATH_FMA);
     }
 }
 
@@ -428,7 +428,7 @@ static void forced_kernel(void **state)
                            (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
     assert_true(unknown.gpu && unknown.kernel->math != GPB_MATH_TF32
                 && strstr(unknown.why, "GPUBLAS_KERNEL"));
-    assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FFMA
+    assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FMA
                 && strstr(too_new.why, "GPUBLAS_KERNEL"));
 }
 

@@ -49,7 +49,7 @@ static gpb_call made(gpb_problem *p, gpb_scalar alpha, gpb_scalar beta)
 static double judge(const gpb_problem *p, const gpb_call *g)
 {
     const size_t bytes = (size_t)gpb_problem_span(p, GPB_C) * gpb_type_bytes(p->type);
-    return gpb_test_row_of(p->routine)->check(GPB_MATH_FFMA, g, first_of(p, x.before), bytes);
+    return gpb_test_row_of(p->routine)->check(GPB_MATH_FMA, g, first_of(p, x.before), bytes);
 }
 
 /* ---- what is right is right, and what is a little wrong is wrong */
@@ -63,7 +63,7 @@ static void check_wrong_ones(const gpb_problem *p, const gpb_call *g)
     memcpy(right, corner, gpb_call_element(g));
     for (int part = 0; part < (is_real(p->type) ? 1 : 2); part++) {
         const gpb_reference_element e = gpb_reference_part(g, first_of(p, x.before), i, j, 0, part);
-        nudge(p->type, corner, part, 2.1 * gpb_reference_bound(GPB_MATH_FFMA, g, e));
+        nudge(p->type, corner, part, 2.1 * gpb_reference_bound(GPB_MATH_FMA, g, e));
         assert_true(judge(p, g) > 1);
         memcpy(corner, right, gpb_call_element(g));
         nudge(p->type, corner, part, NAN);
@@ -128,11 +128,11 @@ static void test_sample(void **state)
         const size_t bytes = (size_t)gpb_problem_span(&p, GPB_C) * gpb_type_bytes(type);
         uint64_t seed = 1;
         char *c = gpb_call_member(&g, GPB_C, 0);
-        assert_true(isinf(gpb_reference_sample(GPB_MATH_FFMA, &g, x.before, bytes, N, &seed)));
+        assert_true(isinf(gpb_reference_sample(GPB_MATH_FMA, &g, x.before, bytes, N, &seed)));
         multiply(&g);
-        assert_true(gpb_reference_sample(GPB_MATH_FFMA, &g, x.before, bytes, 100, &seed) <= 1);
+        assert_true(gpb_reference_sample(GPB_MATH_FMA, &g, x.before, bytes, 100, &seed) <= 1);
         c[(M + 1) * gpb_call_element(&g)] ^= 1;
-        assert_true(isinf(gpb_reference_sample(GPB_MATH_FFMA, &g, x.before, bytes, 1, &seed)));
+        assert_true(isinf(gpb_reference_sample(GPB_MATH_FMA, &g, x.before, bytes, 1, &seed)));
     }
 }
 

@@ -31,7 +31,8 @@ static gpb_plan ask(int64_t n, int64_t k, const gpb_facts *facts, gpb_policy pol
 static void shared_out(void **state)
 {
     (void)state;
-    const gpb_kernel *ffma = gpb_kernel_table_find("ffma"), *other = gpb_kernel_table_find("ffma_paired");
+    const gpb_kernel *ffma = gpb_kernel_table_find("ffma", GPB_TYPE_s);
+    const gpb_kernel *other = gpb_kernel_table_find("ffma_paired", GPB_TYPE_s);
     const struct { int64_t tiles, k, streamk_tiles, streamk_blocks; } cases[] = {
                   { 1024, 4096, 264 + 232, 264 },
                   { 1089, 4097, 264 + 33, 264 },
@@ -57,7 +58,7 @@ static void shared_out(void **state)
     }
     int shared = 0;
     for (int round = 0; round < 10000; round++) {
-        const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_ffma + below(6)];
+        const gpb_kernel *kernel = &gpb_kernels[GPB_KERNEL_s_ffma + below(6)];
         const int64_t tiles = size(14), k = size(20), k_tiles = (k + kernel->bk - 1) / kernel->bk;
         const int sms = 1 + (int)below(160);
         const gpb_streamk streamk = gpb_streamk_choose(kernel, 80 + 10 * (int)below(3), sms, tiles, k);
@@ -80,7 +81,7 @@ static void room_to_share(void **state)
     gpb_facts facts = h200;
     const gpb_policy ieee = { .math = GPB_POLICY_IEEE, .kernel = "ffma" },
                      whole = { .kernel = "ffma", .splits = 1 };
-    const int64_t room = gpb_streamk_bytes(gpb_kernel_table_find("ffma"), facts.gpu.sms);
+    const int64_t room = gpb_streamk_bytes(gpb_kernel_table_find("ffma", GPB_TYPE_s), facts.gpu.sms);
     assert_int_equal(room, INT64_C(2) * 264 * 128 * 128 * 4);
     assert_int_equal(ask(4096, 4096, &facts, ieee).bytes_parts, room);
     assert_int_equal(ask(2048, 2048, &facts, ieee).bytes_parts, room);      /* its strips do */
@@ -157,7 +158,7 @@ static void last_round_predicted(void **state)
 {
     (void)state;
     const gpb_tuned tuned = { .blocks = 1, .per_share = 1, .tile_us = 2, .join_us = 6 };
-    gpb_kernel_cost cost = { .kernel = gpb_kernel_table_find("fp16x3"), .tuned = &tuned, .tiles = 96,
+    gpb_kernel_cost cost = { .kernel = &gpb_kernels[GPB_KERNEL_s_fp16x3], .tuned = &tuned, .tiles = 96,
                              .places = 132, .k_tiles = 384, .k_tile_s = 1e-6, .part_fixed_s = 6e-6 };
     const struct { double tiles, us; } cases[] = { { 96, 3 * 96 + 3 * 2 + 6 },
                   { 132, 384 + 2 },
@@ -169,10 +170,10 @@ static void last_round_predicted(void **state)
         assert_in_range((int)(gpb_cost_seconds(&cost, 1) * 1e7 + 0.5), (int)(cases[i].us * 10) - 1,
                         (int)(cases[i].us * 10) + 1);
     }
-    cost.kernel = gpb_kernel_table_find("fp16x3_mma");
+    cost.kernel = gpb_kernel_table_find("fp16x3_mma", GPB_TYPE_s);
     cost.tiles = 96;     /* cuts none */
     assert_in_range((int)(gpb_cost_seconds(&cost, 1) * 1e7 + 0.5), 3859, 3861);
-    cost.kernel = gpb_kernel_table_find("fp16x3");
+    cost.kernel = gpb_kernel_table_find("fp16x3", GPB_TYPE_s);
     cost.tiles = 1e300;      /* beyond all integers */
     assert_true(gpb_cost_seconds(&cost, 1) > 0);
 }
