@@ -91,36 +91,73 @@ static void add_complex(sum *s, number x, number y, int part)
     add_product(s, part ? x.part[1] : -x.part[1], y.part[1 - part]);
 }
 
-/* A row of op(A) times a column of op(B), both general matrices of floats: by far the most frequent, and so
-   without a look at each element's type and structure. */
-static sum dot_floats(const gpb_call *g, const float *a, const float *b, int64_t i, int64_t j)
+/* The same for numbers whose products are exact. */
+static void add_exact(sum *s, double x, double y)
 {
-    const bool is_a_down = gpb_call_k_down(g, GPB_A), is_b_down = gpb_call_k_down(g, GPB_B);
-    const int64_t lda = g->x[GPB_A].ld, ldb = g->x[GPB_B].ld;
-    const int64_t step_a = is_a_down ? 1 : lda, step_b = is_b_down ? 1 : ldb;
-    sum s = { 0, 0, 0 };
-    a += is_a_down ? i * lda : i;
-    b += is_b_down ? j * ldb : j;
-    for (int64_t p = 0; p < g->k; p++) {
-        const double product = (double)a[p * step_a] * (double)b[p * step_b];
-        s.head += product;
-        s.size += fabs(product);
-    }
-    return s;
+    const double product = x * y;
+    s->head += product;
+    s->size += fabs(product);
 }
 
-static sum dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, int part)
+/* A row of op(A) or a column of op(B), of general matrices: the first element, bytes from one to the next. */
+typedef struct line {
+    const char *at;
+    int64_t step;
+    double sign;                                                  /* of imaginary parts */
+} line;
+
+static line line_of(const gpb_call *g, enum gpb_operand which, int64_t which_line, int64_t l)
+{
+    const gpb_matrix *x = &g->x[which];
+    const int64_t bytes = (int64_t)gpb_call_element(g);
+    const bool is_down = gpb_call_k_down(g, which);
+    return (line){ (const char *)gpb_call_member(g, which, l) + which_line * bytes * (is_down ? x->ld : 1),
+                   is_down ? bytes : bytes * x->ld, (x->trans == 'C') != x->conj ? -1 : 1 };
+}
+
+/* Of general matrices, which are by far the most frequent: without a look at each element's type and
+   structure. */
+static inline __attribute__((always_inline)) void add_lines(sum of[2], int64_t k, line a, line b,
+                                                            bool single, bool complex)
+{
+    void (*const add)(sum *, double, double) = single ? add_exact : add_product;
+    for (int64_t p = 0; p < k; p++, a.at += a.step, b.at += b.step) {
+        const float *xs = (const float *)a.at, *ys = (const float *)b.at;
+        const double *xd = (const double *)a.at, *yd = (const double *)b.at;
+        const double x = single ? (double)xs[0] : xd[0], y = single ? (double)ys[0] : yd[0];
+        add(&of[0], x, y);
+        if (!complex) continue;
+        const double xi = a.sign * (single ? (double)xs[1] : xd[1]),
+                     yi = b.sign * (single ? (double)ys[1] : yd[1]);
+        add(&of[0], -xi, yi);
+        add(&of[1], x, yi);
+        add(&of[1], xi, y);
+    }
+}
+
+static void add_general(const gpb_call *g, int64_t i, int64_t j, int64_t l, sum of[2])
+{
+    const line a = line_of(g, GPB_A, i, l), b = line_of(g, GPB_B, j, l);
+    if (is_complex(g) && is_single(g)) add_lines(of, g->k, a, b, true, true);
+    else if (is_complex(g)) add_lines(of, g->k, a, b, false, true);
+    else if (is_single(g)) add_lines(of, g->k, a, b, true, false);
+    else add_lines(of, g->k, a, b, false, false);
+}
+
+/* Both parts of a row of op(A) times a column of op(B). */
+static void dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, sum of[2])
 {
     const void *a = gpb_call_member(g, GPB_A, l), *b = gpb_call_member(g, GPB_B, l);
-    const bool is_general = g->x[GPB_A].structure == GPB_GENERAL && g->x[GPB_B].structure == GPB_GENERAL;
-    if (g->type == GPB_TYPE_s && is_general) return dot_floats(g, a, b, i, j);
-    sum s = { 0, 0, 0 };
+    memset(of, 0, 2 * sizeof *of);
+    if (g->x[GPB_A].structure == GPB_GENERAL && g->x[GPB_B].structure == GPB_GENERAL)
+        return add_general(g, i, j, l, of);
     for (int64_t p = 0; p < g->k; p++) {
         const number x = operand(g, GPB_A, a, i, p), y = operand(g, GPB_B, b, p, j);
-        if (is_complex(g)) add_complex(&s, x, y, part);
-        else add_product(&s, x.part[0], y.part[0]);
+        for (int part = 0; part < parts_of(g); part++) {
+            if (is_complex(g)) add_complex(&of[part], x, y, part);
+            else add_product(&of[part], x.part[0], y.part[0]);
+        }
     }
-    return s;
 }
 
 static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_RE_IM(x) }; }
@@ -148,10 +185,9 @@ static gpb_reference_element element_of(const gpb_call *g, const sum *s)
 
 void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2])
 {
-    for (int part = 0; part < parts_of(g); part++) {
-        const sum s = dot(g, i, j, l, part);
-        sums[part] = element_of(g, &s);
-    }
+    sum of[2];
+    dot(g, i, j, l, of);
+    for (int part = 0; part < parts_of(g); part++) sums[part] = element_of(g, &of[part]);
 }
 
 gpb_reference_element gpb_reference_scaled(const gpb_call *g, const gpb_reference_element sums[2],
@@ -229,10 +265,13 @@ static gpb_matrix_rows rows_of(const gpb_call *g, int64_t j)
 static double error_at(enum gpb_math math, const gpb_call *g, const void *c_before, int64_t i, int64_t j,
                        int64_t l)
 {
-    const void *now = element(g, g->x[GPB_C].base, place_of(g, i, j, l));
+    const int64_t at = place_of(g, i, j, l);
+    const void *now = element(g, g->x[GPB_C].base, at), *before = c_before ? element(g, c_before, at) : NULL;
     double worst = 0;
+    gpb_reference_element sums[2];
+    if (gpb_call_multiplies(g)) gpb_reference_sums(g, i, j, l, sums);
     for (int part = 0; part < parts_of(g); part++) {
-        const gpb_reference_element e = gpb_reference_part(g, c_before, i, j, l, part);
+        const gpb_reference_element e = gpb_reference_scaled(g, sums, before, part);
         worst = fmax(worst, gpb_reference_error(math, g, e, now, part));
     }
     return worst;
