@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches (src/gpu/kernels.c) on a driver of the test's own: grids that are too large, and clusters that
-   fit nowhere. */
+/* Launches (src/gpu/kernels.c) on a driver of the test's own: grids that are too large, clusters that fit
+   nowhere, and what is launched for each type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,18 +14,25 @@
 
 static int launches, searches, held;
 static unsigned blocks;
-const void *const gpb_images[GPB_IMAGES];
+static const char *found;                /* the name, and in which image */
+static enum gpb_image where;
+
+/* An image is its row of images.def here, and so is a module. */
+const void *const gpb_images[GPB_IMAGES] = {
+#define IMAGE(name, p, arch) &gpb_image_rows[GPB_IMAGE_##name],
+#include "kernels/images.def"
+#undef IMAGE
+};
 
 static CUresult load(CUmodule *module, const void *image)
 {
-    (void)image;
-    *module = (CUmodule)1;
+    *module = (CUmodule)image;
     return CUDA_SUCCESS;
 }
 static CUresult find(CUfunction *function, CUmodule module, const char *name)
 {
-    (void)module;
-    (void)name;
+    where = (enum gpb_image)((const gpb_image_row *)(const void *)module - gpb_image_rows);
+    found = name;
     searches++;
     *function = (CUfunction)1;
     return CUDA_SUCCESS;
@@ -90,8 +98,34 @@ static void test_clusters(void **state)
     assert_int_equal(gpb_kernels_find(&none, of_form(GPB_FORM_STRIDED), &f), CUDA_SUCCESS);
 }
 
+/* Each type's kernels are its own, in images of that type. */
+static void test_types(void **state)
+{
+    static gpb_device device = { .arch = 90, .sms = 132 };
+    static const char *const names[GPB_PASSES] = { [GPB_PASS_PACK] = "pack", [GPB_PASS_UNPACK] = "unpack",
+                                                   [GPB_PASS_REDUCE] = "reduce" };
+    CUfunction f;
+    (void)state;
+    held = 60;
+    for (int type = 0; type < GPB_TYPES; type++)
+        for (int pass = 0; pass < GPB_PASSES; pass++) {
+            char name[32];
+            snprintf(name, sizeof name, "gpb_%c%s", gpb_type_of((enum gpb_type)type)->letter, names[pass]);
+            const int which = gpb_kernels_pass((enum gpb_pass)pass, (enum gpb_type)type);
+            assert_int_equal(gpb_kernels_find(&device, which, &f), CUDA_SUCCESS);
+            assert_string_equal(found, name);
+            assert_int_equal(gpb_image_rows[where].type, type);
+        }
+    for (int which = 0; which < GPB_KERNELS; which++) {
+        assert_int_equal(gpb_kernels_find(&device, which, &f), CUDA_SUCCESS);
+        assert_string_equal(found, gpb_kernels[which].symbol);
+        assert_int_equal(gpb_image_rows[where].type, gpb_kernels[which].type);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_grids), cmocka_unit_test(test_clusters) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_grids), cmocka_unit_test(test_clusters),
+                                        cmocka_unit_test(test_types) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
