@@ -20,16 +20,23 @@ static const char *const image_arch[IMAGES] = {
 
 static const gpb_fake_kernel kernels[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)             \
-    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_FAKE_GEMM, IMAGE_##image, GPB_MATH_##math, GPB_FORM_##form, \
-      bm, bn, bk, threads, smem, 0, 0 },
+    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_FAKE_GEMM, GPB_TYPE_##p, IMAGE_##image, GPB_MATH_##math,       \
+      GPB_FORM_##form, bm, bn, bk, threads, smem, 0, 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
-    { .symbol = GPB_STR(GPB_PACK_SYMBOL(s)), .role = GPB_FAKE_PACK, .threads = GPB_PACK_THREADS },
-    { .symbol = GPB_STR(GPB_UNPACK_SYMBOL(s)), .role = GPB_FAKE_UNPACK, .threads = GPB_PACK_THREADS },
-    { .symbol = GPB_STR(GPB_REDUCE_SYMBOL(s)), .role = GPB_FAKE_REDUCE, .threads = GPB_REDUCE_THREADS },
-#define SLICER(p, name, of, most, blocks)                                                             \
-    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(p, name)), .role = GPB_FAKE_SLICER, .image = IMAGE_##of, \
-      .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
+#define PASS(p, spelling, what, blocks)                                              \
+    { .symbol = GPB_STR(spelling(p)), .role = GPB_FAKE_##what, .type = GPB_TYPE_##p, \
+      .image = IMAGE_##p##pack, .threads = blocks },
+#define TYPE(p, type, bytes, flops, kind)                \
+    PASS(p, GPB_PACK_SYMBOL, PACK, GPB_PACK_THREADS)     \
+    PASS(p, GPB_UNPACK_SYMBOL, UNPACK, GPB_PACK_THREADS) \
+    PASS(p, GPB_REDUCE_SYMBOL, REDUCE, GPB_REDUCE_THREADS)
+#include "dispatch/type.def"
+#undef TYPE
+#undef PASS
+#define SLICER(p, name, of, most, blocks)                                                                  \
+    { .symbol = GPB_STR(GPB_SLICER_SYMBOL(p, name)), .role = GPB_FAKE_SLICER, .type = GPB_TYPE_##p,         \
+      .image = IMAGE_##of, .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
 #include "kernels/slicer.def"
 #undef SLICER
 };
@@ -224,10 +231,10 @@ static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64
 }
 
 /* A real type's kernel reads real parts alone. */
-static void check_scalars(const char *symbol, const double *alpha, const double *beta)
+static void check_scalars(const gpb_fake_kernel *row, const double *alpha, const double *beta)
 {
-    if (alpha[1] != 0 || beta[1] != 0)
-        gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", symbol, alpha[0], alpha[1], beta[0],
+    if (gpb_type_of(row->type)->kind == GPB_TYPE_REAL && (alpha[1] != 0 || beta[1] != 0))
+        gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", row->symbol, alpha[0], alpha[1], beta[0],
                      beta[1]);
 }
 
@@ -239,12 +246,12 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_SLICED) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
-        check_scalars(row->symbol, g->alpha, g->beta);
+        check_scalars(row, g->alpha, g->beta);
         right = shape_of(GPB_FAKE_CLUSTERS * GPB_SLICED_CLUSTER, 1, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
-        check_scalars(row->symbol, g->alpha, g->beta);
+        check_scalars(row, g->alpha, g->beta);
         int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn),
                 members = g->batch * (g->splits > 1 ? g->splits : 1);
         if (g->streamk_blocks) {
@@ -255,7 +262,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_REDUCE) {
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
-        check_scalars(row->symbol, g->alpha, g->beta);
+        check_scalars(row, g->alpha, g->beta);
         right = shape_of(GPB_REDUCE_BLOCKS(g->m, g->n, g->splits), g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_SLICER) {
         gpb_slice_args *g = memcpy(&l->arguments.slice, from, sizeof *g);
@@ -272,7 +279,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
     } else {
         gpb_unpack_args *g = memcpy(&l->arguments.unpack, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
-        check_scalars(row->symbol, g->beta, g->beta);
+        check_scalars(row, g->beta, g->beta);
         right = shape_of(GPB_TILES(g->m, g->n, GPB_PACK_TILE, GPB_PACK_TILE), g->batch, GPB_PACK_THREADS, 0);
     }
     check_shape(row->symbol, s, &right);
@@ -356,9 +363,9 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
         else
             gpb_fake_gemm(kernel, device, &l->arguments.gemm);
         break;
-    case GPB_FAKE_PACK: gpb_fake_pack(device, &l->arguments.pack); break;
-    case GPB_FAKE_UNPACK: gpb_fake_unpack(device, &l->arguments.unpack); break;
-    case GPB_FAKE_REDUCE: gpb_fake_reduce(device, &l->arguments.reduce); break;
+    case GPB_FAKE_PACK: gpb_fake_pack(kernel, device, &l->arguments.pack); break;
+    case GPB_FAKE_UNPACK: gpb_fake_unpack(kernel, device, &l->arguments.unpack); break;
+    case GPB_FAKE_REDUCE: gpb_fake_reduce(kernel, device, &l->arguments.reduce); break;
     case GPB_FAKE_SLICER: gpb_fake_slicer(kernel, device, &l->arguments.slice); break;
     }
     ran[kernel - kernels]++;

@@ -11,6 +11,18 @@
 
 enum { READY_LIMIT = 1024 };
 
+/* Changes one of the `floats` floats of a row, and the other half of the double that it may be half of. */
+static void spoil_number(char *row, uint64_t which, size_t floats)
+{
+    const size_t first = which & ~(uint64_t)1;
+    for (size_t i = first; i < first + 2 && i < floats; i++) {
+        float x;
+        memcpy(&x, row + i * sizeof x, sizeof x);
+        x = x > 0 ? -1e30f : 1e30f;
+        memcpy(row + i * sizeof x, &x, sizeof x);
+    }
+}
+
 /* A copy may name memory of any device, so the device is -1. */
 static void run_copy(const gpb_fake_copy *copy)
 {
@@ -30,12 +42,8 @@ static void run_copy(const gpb_fake_copy *copy)
     const bool home = gpb_fake_is_device_address((void *)copy->from)
                       && !gpb_fake_is_device_address((void *)copy->to);
     if (wrong && home && copy->width >= sizeof(float) && !gpb_fake_random((uint64_t)wrong)) {
-        char *at = to + gpb_fake_random(copy->height) * copy->to_pitch
-                   + gpb_fake_random(copy->width / sizeof(float)) * sizeof(float);
-        float x;
-        memcpy(&x, at, sizeof x);
-        x = x > 0 ? -1e30f : 1e30f;
-        memcpy(at, &x, sizeof x);
+        const size_t floats = copy->width / sizeof(float);
+        spoil_number(to + gpb_fake_random(copy->height) * copy->to_pitch, gpb_fake_random(floats), floats);
     }
 }
 

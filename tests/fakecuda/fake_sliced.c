@@ -178,7 +178,7 @@ static void slice_operand(const char *who, int device, const gpb_slice_args *g, 
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l]
                                : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
-        const float *from = gpb_fake_matrix_at(device, at, x->rows, g->k, x->rs, x->cs, who);
+        const float *from = gpb_fake_matrix_at(device, GPB_TYPE_s, at, x->rows, g->k, x->rs, x->cs, who);
         const sliced to = { x->rows, g->k, g->slices,
                             gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0,
                                                bytes, who) };
@@ -324,7 +324,7 @@ void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_g
                                      : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
         product x = { kernel, g, operand_at(kernel, device, g, true, l),
                       operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
-                      gpb_fake_matrix_at(device, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
+                      gpb_fake_matrix_at(device, GPB_TYPE_s, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
         x.of = (gpb_fake_slices){ kernel, device, g, l, &x.a, &x.b };
         gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);
         free(x.joined_a);

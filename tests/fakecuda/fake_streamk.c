@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FFMA launches with Stream-K (kernels/ffma/streamk.cuh): the same parts, at the same places of the
+/* Launches with Stream-K (kernels/ffma/streamk.cuh): the same parts, at the same places of the
    workspace, added up in the same order, so that the bits show how k was divided. As there, tiles are
    numbered down the columns, and the part of k beyond whole k-tiles comes first. */
 #include <string.h>
@@ -12,8 +12,10 @@ void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb
 {
     const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch,
                   k_tiles = ceil_div(g->k, kernel->bk);
-    const int64_t room = INT64_C(2) * g->streamk_blocks * kernel->bm * kernel->bn * 4;
-    if (g->splits > 1 || g->guard_a || g->k == 0 || g->alpha[0] == 0 || !g->streamk_tiles
+    const int64_t room = INT64_C(2) * g->streamk_blocks * kernel->bm * kernel->bn
+                         * (int64_t)gpb_type_bytes(kernel->type);
+    if (g->splits > 1 || g->guard_a || g->k == 0 || (g->alpha[0] == 0 && g->alpha[1] == 0)
+        || !g->streamk_tiles
         || g->streamk_tiles > tiles || g->streamk_tiles * k_tiles < g->streamk_blocks
         || g->streamk_blocks > GPB_MAX_STREAMK_BLOCKS)
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts "
@@ -30,10 +32,7 @@ void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb
             gpb_fake_die("BAD LAUNCH of %s: counter %u is not zero", kernel->symbol, i);
 }
 
-/* A rectangle of C, and a range of k. */
-typedef struct part {
-    int64_t i, rows, j, columns, p, depth;
-} part;
+typedef gpb_fake_range part;
 
 /* Sets k-tiles [from, to) of `k_tiles`. The first one is the part of k beyond whole k-tiles. */
 static void set_depth(part *t, int64_t k, int64_t bk, int64_t k_tiles, int64_t from, int64_t to)
@@ -43,55 +42,48 @@ static void set_depth(part *t, int64_t k, int64_t bk, int64_t k_tiles, int64_t f
     t->depth = first + (to - 1) * bk - t->p;
 }
 
-static void multiply(const gpb_fake_member *x, const part *t, const gpb_gemm_args *how, float *to)
-{
-    gpb_gemm_args g = *how;
-    gpb_fake_matrix a = x->a, b = x->b;
-    g.m = t->rows;
-    g.n = t->columns;
-    g.k = t->depth;
-    a.at += t->i * a.rs + t->p * a.cs;
-    b.at += t->j * b.cs + t->p * b.rs;
-    gpb_fake_multiply(&g, a, b, to, x->rounding);
-}
-
 /* Computes tile `number`, in as many parts as there are blocks that have k-tiles of it. */
-static void multiply_shared(const gpb_fake_kernel *kernel, float *partials, const gpb_fake_member *x, part t,
+static void multiply_shared(const gpb_fake_kernel *kernel, char *partials, const gpb_fake_member *x, part t,
                             int64_t number)
 {
-    const gpb_gemm_args *g = x->g, raw = { .alpha = { 1 }, .ldc = kernel->bm };
+    const gpb_gemm_args *g = x->g;
     const int64_t k_tiles = ceil_div(g->k, kernel->bk), all = g->streamk_tiles * k_tiles,
                   start = number * k_tiles;
-    const int64_t tile = (int64_t)kernel->bm * kernel->bn,
-                  first = ((start + 1) * g->streamk_blocks - 1) / all;
+    const int64_t tile = (int64_t)kernel->bm * kernel->bn, bytes = (int64_t)gpb_type_bytes(x->type),
+                  owner = ((start + 1) * g->streamk_blocks - 1) / all;
+    char *const first = partials + (2 * owner + 1) * tile * bytes, *const second = first + tile * bytes;
     int64_t count = 0;
     for (int64_t at = start, end; at < start + k_tiles; at = end, count++) {
-        end = min((first + count + 1) * all / g->streamk_blocks, start + k_tiles);
+        gpb_gemm_args raw;
+        end = min((owner + count + 1) * all / g->streamk_blocks, start + k_tiles);
         set_depth(&t, g->k, kernel->bk, k_tiles, at - start, end - start);
-        multiply(x, &t, &raw, partials + 2 * (first + count) * tile + (count ? 0 : tile));
+        gpb_fake_member y = gpb_fake_within(x, &t, &raw);
+        raw.beta[0] = raw.beta[1] = 0;
+        raw.ldc = kernel->bm;
+        y.raw = true;
+        y.c = count ? second + (count - 1) * 2 * tile * bytes : first;
+        gpb_fake_multiply_member(&y);
     }
-    for (int64_t j = 0; j < t.columns; j++)
-        for (int64_t i = 0; i < t.rows; i++) {
-            float sum = 0, *to = x->c + t.i + i + (t.j + j) * g->ldc;
-            for (int64_t y = 0; y < count; y++)
-                sum += partials[2 * (first + y) * tile + (y ? 0 : tile) + i + j * kernel->bm];
-            const double value = g->alpha[0] * (double)sum;
-            *to = (float)(g->beta[0] == 0 ? value : value + g->beta[0] * (double)*to);
-        }
+    const gpb_fake_parts parts = { first, second, count, 2 * tile, kernel->bm, t.rows, t.columns, g->alpha,
+                                   g->beta };
+    gpb_fake_element_of(x->type)->add_up(&parts, (char *)x->c + (t.i + t.j * g->ldc) * bytes, g->ldc);
 }
 
 void gpb_fake_streamk(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
     const int64_t down = ceil_div(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
-    float *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
+    char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
     for (int64_t number = 0; number < tiles; number++) {
         part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
         t.rows = min(kernel->bm, g->m - t.i);
         t.columns = min(kernel->bn, g->n - t.j);
-        if (l * tiles + number < g->streamk_tiles)
+        if (l * tiles + number < g->streamk_tiles) {
             multiply_shared(kernel, partials, x, t, l * tiles + number);
-        else
-            multiply(x, &t, g, x->c + t.i + t.j * g->ldc);
+        } else {
+            gpb_gemm_args whole;
+            const gpb_fake_member y = gpb_fake_within(x, &t, &whole);
+            gpb_fake_multiply_member(&y);
+        }
     }
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/type.h"
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
 #include "kernels/sliced.h"
@@ -39,12 +40,12 @@ enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };
                           the calls of all functions. After a sticky code (700, 719, ..., or any with ! after
                           it) every later call that needs a context returns it, too
    FAKECUDA_LEAVE=1       the end of the process unmaps large pinned memory, and dies if the GPU has work left
-   FAKECUDA_WRONG=0       N: one in N copies to the host has one wrong float
+   FAKECUDA_WRONG=0       N: one in N copies to the host has one wrong number
    FAKECUDA_NO_IMAGE=1    cuModuleLoadData returns CUDA_ERROR_NO_BINARY_FOR_GPU
    FAKECUDA_NO_CLUSTERS=1 no cluster of thread blocks fits anywhere
-   FAKECUDA_NETLIB=1      FP32 kernels round as netlib's SGEMM does, bit for bit; else each result is rounded
-                          once
-   FAKECUDA_TENSOR=0      1: SLICED and TF32X3 kernels add as tensor cores do (fake_tensor.c), FFMA kernels in
+   FAKECUDA_NETLIB=1      FMA kernels round as netlib's GEMM does, bit for bit; else each result of s and c is
+                          rounded once, and those of d and z are chains of FMAs
+   FAKECUDA_TENSOR=0      1: SLICED and TF32X3 kernels add as tensor cores do (fake_tensor.c), FMA kernels in
                           one chain of FMAs; 2, 4: the same, but sums leave the tensor cores every 2 or 4
                           chunks of 32 k, as where C is large
    FAKECUDA_LOG=file      appends a line "function thread=id result=code" for each call, and at exit a line
@@ -193,6 +194,7 @@ enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_RED
 typedef struct gpb_fake_kernel {
     const char *symbol;
     enum gpb_fake_role role;
+    enum gpb_type type;
     int image;                           /* its number in images.def */
     enum gpb_math math;
     enum gpb_form form;
@@ -209,33 +211,74 @@ void gpb_fake_kernels_summary(void (*line)(const char *format, ...));
 void gpb_fake_module_release(CUcontext context);
 void gpb_fake_module_reset(CUcontext context);
 
-/* fake_gemm.c: what kernels compute */
-typedef struct gpb_fake_matrix {
-    const float *at;
+/* fake_element.c: elements, by type */
+typedef struct gpb_fake_operand {        /* a matrix of any type */
+    const void *at;
     int64_t rs, cs;
-} gpb_fake_matrix;
+} gpb_fake_operand;
 enum gpb_fake_rounding {
-    GPB_FAKE_ONCE,                       /* sums in double, rounded once */
+    GPB_FAKE_ONCE,                       /* sums in double, rounded once; of d and z the same as FMA */
     GPB_FAKE_TF32,                       /* the same after rounding operands to TF32 */
     GPB_FAKE_CHUNKS,                     /* sums of GPB_SLICE_CHUNK products are rounded and added in FP32 */
     GPB_FAKE_NETLIB,                     /* as the reference BLAS rounds */
     GPB_FAKE_FMA,                        /* a chain of FMAs, in increasing k */
     GPB_FAKE_TF32X3                      /* as kernels/sliced/direct.cuh rounds */
 };
-/* C = alpha A B + beta C, with sizes and scalars from g. No address in g is used. a and b are read only if k
-   > 0. */
-void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c,
-                       enum gpb_fake_rounding rounding);
-/* Where a rows x columns matrix of floats with these strides really is. */
-float *gpb_fake_matrix_at(int device, CUdeviceptr at, int64_t rows, int64_t columns, int64_t rs, int64_t cs,
-                          const char *who);
-/* One member of a GEMM, with real addresses. */
+/* One member of a GEMM, with real addresses: no address in g is used. a and b are read only if k > 0. */
 typedef struct gpb_fake_member {
     const gpb_gemm_args *g;
-    gpb_fake_matrix a, b;
-    float *c;
+    enum gpb_type type;
+    gpb_fake_operand a, b;
+    void *c;
     enum gpb_fake_rounding rounding;
+    bool raw;                            /* C = A B, without alpha and beta */
 } gpb_fake_member;
+/* Panels for fake_tile.h: `width` real rows each, depth-major, the last filled up with zeros. A complex
+   product is a real one of twice as many rows of A and twice the k. */
+typedef struct gpb_fake_packing {
+    void *to;
+    int width;
+    bool is_left;                        /* A. Else B, transposed */
+    bool wide;                           /* to double */
+    bool round;                          /* to TF32 before */
+} gpb_fake_packing;
+/* Parts of C that are added up: the first one, and the others `stride` elements from one to the next. */
+typedef struct gpb_fake_parts {
+    const void *first, *second;
+    int64_t count, stride, ld, rows, columns;
+    const double *alpha, *beta;
+} gpb_fake_parts;
+typedef struct gpb_fake_element {
+    void (*netlib)(const gpb_fake_member *x);
+    void (*pack)(const gpb_fake_packing *how, gpb_fake_operand from, int rows, int depth);
+    /* sums: real numbers, ld of them to a column */
+    void (*store)(const gpb_fake_member *x, const void *sums, int64_t ld, bool wide);
+    void (*add_up)(const gpb_fake_parts *x, void *c, int64_t ldc);
+    void (*copy)(const gpb_pack_args *g, const void *from, void *to);
+    void (*unpack)(const gpb_unpack_args *g, const void *from, void *to);
+} gpb_fake_element;
+const gpb_fake_element *gpb_fake_element_of(enum gpb_type type);
+
+/* fake_multiply.c: products */
+void gpb_fake_multiply_member(const gpb_fake_member *x);
+/* A rectangle of C, and a range of k. */
+typedef struct gpb_fake_range {
+    int64_t i, rows, j, columns, p, depth;
+} gpb_fake_range;
+/* That part of x. *g becomes its arguments. */
+gpb_fake_member gpb_fake_within(const gpb_fake_member *x, const gpb_fake_range *range, gpb_gemm_args *g);
+typedef struct gpb_fake_matrix {         /* of floats */
+    const float *at;
+    int64_t rs, cs;
+} gpb_fake_matrix;
+/* C = alpha A B + beta C of floats, with sizes and scalars from g. */
+void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c,
+                       enum gpb_fake_rounding rounding);
+
+/* fake_gemm.c: kernels */
+/* Where a rows x columns matrix with these strides really is. */
+void *gpb_fake_matrix_at(int device, enum gpb_type type, CUdeviceptr at, int64_t rows, int64_t columns,
+                         int64_t rs, int64_t cs, const char *who);
 /* A batch's table of addresses, or NULL if it has none. */
 const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, const char *who);
 /* Calls block(context, i, rows, j, columns) for each GPB_GUARD x GPB_GUARD block of member l of C that this
@@ -244,9 +287,9 @@ typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
                          gpb_fake_block_do *block, void *context);
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
-void gpb_fake_pack(int device, const gpb_pack_args *g);
-void gpb_fake_unpack(int device, const gpb_unpack_args *g);
-void gpb_fake_reduce(int device, const gpb_reduce_args *g);
+void gpb_fake_pack(const gpb_fake_kernel *kernel, int device, const gpb_pack_args *g);
+void gpb_fake_unpack(const gpb_fake_kernel *kernel, int device, const gpb_unpack_args *g);
+void gpb_fake_reduce(const gpb_fake_kernel *kernel, int device, const gpb_reduce_args *g);
 
 /* fake_tensor.c: sums as tensor cores form them. The numbers of a chunk of k, each as mantissa *
    2^exponent. */

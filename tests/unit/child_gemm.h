@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* SGEMM for tests that launch kernels themselves: arrays, a call on them, and a kernel's arguments for that
+/* GEMM for tests that launch kernels themselves: arrays, a call on them, and a kernel's arguments for that
    call. Include it where M, N, K, LDA, LDC and BATCH are defined. */
 #ifndef GPB_CHILD_GEMM_H
 #define GPB_CHILD_GEMM_H
 
 #include "kernels/gemm_args.h"
 #include "tests/fakecuda/child.h"
+#include "tests/fill.h"
 #include "tests/reference.h"
 
-static float a[LDA * LDA * BATCH], b[LDA * LDA * BATCH], c_before[LDC * N * BATCH], c[LDC * N * BATCH];
+/* Elements of a or b, and of c. */
+enum { IN_A = LDA * LDA * BATCH, IN_C = LDC * N * BATCH };
+
+static enum gpb_type type;               /* of all elements */
+static gpb_element a[IN_A], b[IN_A], c_before[IN_C], c[IN_C];      /* with room for the largest type */
+
+static size_t bytes_of(size_t elements) { return elements * gpb_type_bytes(type); }
+
+/* x, and for a complex type x + factor x i. */
+static gpb_scalar number(double x, double factor)
+{
+    return __builtin_complex(x, gpb_type_of(type)->kind == GPB_TYPE_COMPLEX ? factor * x : 0);
+}
 
 static gpb_call call_of(char transa, char transb, int64_t batch)
 {
-    gpb_reference_fill(a, LDA * LDA * BATCH, 1);
-    gpb_reference_fill(b, LDA * LDA * BATCH, 2);
-    gpb_reference_fill(c_before, LDC * N * BATCH, 3);
-    return (gpb_call){ .type = GPB_TYPE_s, .m = M, .n = N, .k = K, .batch = batch,
-                       .alpha = 0.75, .beta = -1.5,
+    gpb_fill(GPB_FILL_uniform, type, a, IN_A, &(uint64_t){ 1 });
+    gpb_fill(GPB_FILL_uniform, type, b, IN_A, &(uint64_t){ 2 });
+    gpb_fill(GPB_FILL_uniform, type, c_before, IN_C, &(uint64_t){ 3 });
+    return (gpb_call){ .type = type, .m = M, .n = N, .k = K, .batch = batch,
+                       .alpha = number(0.75, 0.5), .beta = number(-1.5, -0.25),
                        .x = { { .base = a, .ld = LDA, .stride = LDA * LDA, .trans = transa },
                               { .base = b, .ld = LDA, .stride = LDA * LDA, .trans = transb },
                               { .base = c, .ld = LDC, .stride = LDC * N, .uplo = 'G' } } };
@@ -28,12 +41,21 @@ static gpb_gemm_args args_of(const gpb_call *q)
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
     return (gpb_gemm_args){
         .m = M, .n = N, .k = K, .batch = q->batch,
-        .a = (void *)gpb_child_upload(a, sizeof a), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
-        .b = (void *)gpb_child_upload(b, sizeof b), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
-        .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
+        .a = (void *)gpb_child_upload(a, bytes_of(IN_A)), .rsa = ta ? LDA : 1, .csa = ta ? 1 : LDA,
+        .b = (void *)gpb_child_upload(b, bytes_of(IN_A)), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
+        .c = (void *)gpb_child_upload(c_before, bytes_of(IN_C)), .ldc = LDC,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
         .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta)
     };
+}
+
+/* C as it is on the device. */
+static void download(CUdeviceptr from) { EXPECT(cuMemcpyDtoH(c, from, bytes_of(IN_C)) == CUDA_SUCCESS); }
+
+/* The worst error of c in units of the bound. */
+static double error_of(enum gpb_math math, const gpb_call *q)
+{
+    return gpb_reference_check(math, q, c_before, bytes_of(IN_C));
 }
 
 #endif

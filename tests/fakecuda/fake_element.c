@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What kernels do with elements, by type. */
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+#define LETTER s
+#define ELEMENT float
+#include "tests/fakecuda/fake_element.h"
+#define LETTER d
+#define ELEMENT double
+#include "tests/fakecuda/fake_element.h"
+#define LETTER c
+#define ELEMENT float _Complex
+#include "tests/fakecuda/fake_element.h"
+#define LETTER z
+#define ELEMENT double _Complex
+#include "tests/fakecuda/fake_element.h"
+
+const gpb_fake_element *gpb_fake_element_of(enum gpb_type type)
+{
+    static const gpb_fake_element of[GPB_TYPES] = {
+#define TYPE(p, type, bytes, flops, kind) \
+    { netlib_##p, pack_##p, store_##p, add_up_##p, copy_##p, unpack_##p },
+#include "dispatch/type.def"
+#undef TYPE
+    };
+    return &of[type];
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What kernels do with elements of one type: the body of four. fake_element.c includes it once for each type,
+   with LETTER and ELEMENT defined. Complex numbers are multiplied as in Fortran and in kernels/element.cuh,
+   with four products and two sums, because C's * would guess at infinities. */
+#define REAL __typeof__(__real__(ELEMENT)0)
+#define WIDE __typeof__((ELEMENT)0 * 1.0)                /* the same in double */
+#define REALS ((int)(sizeof(ELEMENT) / sizeof(REAL)))
+#define PASTE(x, letter) x##_##letter
+#define NAME_(x, letter) PASTE(x, letter)
+#define NAME(x) NAME_(x, LETTER)
+
+static WIDE NAME(scalar)(const double x[2]) { return (WIDE)__builtin_complex(x[0], x[1]); }
+
+static inline ELEMENT NAME(times)(ELEMENT x, ELEMENT y)
+{
+    return (ELEMENT)__builtin_complex(__real__ x * __real__ y - __imag__ x * __imag__ y,
+                                      __real__ x * __imag__ y + __imag__ x * __real__ y);
+}
+
+static inline WIDE NAME(times_wide)(WIDE x, WIDE y)
+{
+    return (WIDE)__builtin_complex(__real__ x * __real__ y - __imag__ x * __imag__ y,
+                                   __real__ x * __imag__ y + __imag__ x * __real__ y);
+}
+
+/* Rounds at every step, in the reference BLAS's own order, so that results are netlib's bit for bit. LAPACK's
+   suite has tests (STFSM) that fail with any other rounding, even a better one. (By the bound of names.h
+   netlib's is worse, because beta C is rounded k times.) A's unit stride tells which of the reference's two
+   loops it is. */
+static void NAME(netlib)(const gpb_fake_member *x)
+{
+    const gpb_gemm_args *g = x->g;
+    const ELEMENT alpha = (ELEMENT)NAME(scalar)(g->alpha), beta = (ELEMENT)NAME(scalar)(g->beta);
+    const ELEMENT *a = x->a.at, *b = x->b.at;
+    ELEMENT *c = x->c;
+    for (int64_t j = 0; j < g->n; j++, c += g->ldc) {
+        if (x->a.rs == 1) {
+            for (int64_t i = 0; i < g->m; i++)
+                c[i] = beta == 0 ? 0 : beta == 1 ? c[i] : NAME(times)(beta, c[i]);
+            for (int64_t p = 0; p < g->k; p++) {
+                const ELEMENT factor = b[p * x->b.rs + j * x->b.cs], *column = a + p * x->a.cs;
+                const ELEMENT scaled = x->raw ? factor : NAME(times)(alpha, factor);
+                for (int64_t i = 0; i < g->m; i++)
+                    c[i] += NAME(times)(scaled, column[i]);
+            }
+        } else {
+            for (int64_t i = 0; i < g->m; i++) {
+                ELEMENT sum = 0;
+                for (int64_t p = 0; p < g->k; p++)
+                    sum += NAME(times)(a[i * x->a.rs + p * x->a.cs], b[p * x->b.rs + j * x->b.cs]);
+                const ELEMENT y = x->raw ? sum : g->k ? NAME(times)(alpha, sum) : 0;
+                c[i] = beta == 0 ? y : y + NAME(times)(beta, c[i]);
+            }
+        }
+    }
+}
+
+/* Rounds to the 10 explicit mantissa bits of TF32: to nearest, ties away from zero (cvt.rna). */
+static REAL NAME(tf32)(REAL real)
+{
+    const float x = (float)real;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7f800000) == 0x7f800000)
+        return real;
+    bits = (bits + 0x1000) & 0xffffe000;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return (REAL)rounded;
+}
+
+/* A complex number as the 2 x 2 matrix (re -im; im re), whose first column, but for its sign, is also what a
+   factor to the right of it looks like. */
+static inline REAL NAME(entry)(ELEMENT x, int row, int column, bool is_square)
+{
+    const REAL y = row == column ? __real__ x : __imag__ x;
+    return is_square && row < column ? -y : y;
+}
+
+static inline __attribute__((always_inline)) void NAME(pack_as)(const gpb_fake_packing *how,
+                                                                gpb_fake_operand from, int rows, int depth,
+                                                                bool wide, int lines)
+{
+    const ELEMENT *at = from.at;
+    for (int i = 0, all = rows * lines, width = how->width; i < all; i += width) {
+        const size_t start = (size_t)i * (size_t)(depth * REALS);
+        double *as_double = (double *)how->to + start;
+        float *as_float = (float *)how->to + start;
+        const int filled = all - i < width ? all - i : width;
+        if (filled < width)
+            memset(wide ? (void *)as_double : as_float, 0,
+                   (wide ? sizeof(double) : sizeof(float)) * (size_t)(width * depth * REALS));
+        for (int p = 0; p < depth; p++)
+            for (int r = 0; r < filled; r++)
+                for (int q = 0; q < REALS; q++) {
+                    REAL x = NAME(entry)(at[(i + r) / lines * from.rs + p * from.cs], (i + r) % lines, q,
+                                         lines > 1);
+                    x = how->round ? NAME(tf32)(x) : x;
+                    if (wide)
+                        as_double[(p * REALS + q) * width + r] = (double)x;
+                    else
+                        as_float[(p * REALS + q) * width + r] = (float)x;
+                }
+    }
+}
+
+static void NAME(pack)(const gpb_fake_packing *how, gpb_fake_operand from, int rows, int depth)
+{
+    if (how->wide && how->is_left)
+        NAME(pack_as)(how, from, rows, depth, true, REALS);
+    else if (how->wide)
+        NAME(pack_as)(how, from, rows, depth, true, 1);
+    else if (how->is_left)
+        NAME(pack_as)(how, from, rows, depth, false, REALS);
+    else
+        NAME(pack_as)(how, from, rows, depth, false, 1);
+}
+
+/* alpha sum + beta C, rounded once if sums are in double. (For d and z, which have nothing wider, that is at
+   every step.) */
+static void NAME(store)(const gpb_fake_member *x, const void *sums, int64_t ld, bool wide)
+{
+    const gpb_gemm_args *g = x->g;
+    const WIDE alpha = NAME(scalar)(g->alpha), beta = NAME(scalar)(g->beta);
+    for (int64_t j = 0; j < g->n; j++)
+        for (int64_t i = 0; i < g->m; i++) {
+            ELEMENT *to = (ELEMENT *)x->c + i + j * g->ldc;
+            if (wide) {
+                WIDE sum;
+                memcpy(&sum, (const double *)sums + j * ld + i * REALS, sizeof sum);
+                const WIDE y = x->raw ? sum : g->k ? NAME(times_wide)(alpha, sum) : 0;
+                *to = (ELEMENT)(beta == 0 ? y : y + NAME(times_wide)(beta, (WIDE)*to));
+            } else {
+                ELEMENT sum;
+                memcpy(&sum, (const REAL *)sums + j * ld + i * REALS, sizeof sum);
+                const ELEMENT y = x->raw ? sum : g->k ? NAME(times)((ELEMENT)alpha, sum) : 0;
+                *to = beta == 0 ? y : y + NAME(times)((ELEMENT)beta, *to);
+            }
+        }
+}
+
+static void NAME(add_up)(const gpb_fake_parts *x, void *to, int64_t ldc)
+{
+    const WIDE alpha = NAME(scalar)(x->alpha), beta = NAME(scalar)(x->beta);
+    for (int64_t j = 0; j < x->columns; j++)
+        for (int64_t i = 0; i < x->rows; i++) {
+            ELEMENT *c = (ELEMENT *)to + i + j * ldc, sum = 0;
+            for (int64_t y = 0; y < x->count; y++) {
+                const ELEMENT *part = y ? (const ELEMENT *)x->second + (y - 1) * x->stride : x->first;
+                sum += part[i + j * x->ld];
+            }
+            const WIDE value = NAME(times_wide)(alpha, (WIDE)sum);
+            *c = (ELEMENT)(beta == 0 ? value : value + NAME(times_wide)(beta, (WIDE)*c));
+        }
+}
+
+static void NAME(copy)(const gpb_pack_args *g, const void *from, void *to)
+{
+    for (int64_t j = 0; j < g->cols_padded; j++)
+        for (int64_t i = 0; i < g->rows_padded; i++)
+            ((ELEMENT *)to)[i + j * g->ld] = i < g->rows && j < g->cols
+                                                 ? ((const ELEMENT *)from)[i * g->rs + j * g->cs]
+                                                 : 0;
+}
+
+static void NAME(unpack)(const gpb_unpack_args *g, const void *from, void *to)
+{
+    const WIDE beta = NAME(scalar)(g->beta);
+    for (int64_t j = 0; j < g->n; j++)
+        for (int64_t i = 0; i < g->m; i++) {
+            const int64_t row = i + g->row0, column = j + g->col0;
+            const ELEMENT w = ((const ELEMENT *)from)[i + j * g->ldw];
+            ELEMENT *c = (ELEMENT *)to + i + j * g->ldc;
+            if (g->uplo == 'G' || (g->uplo == 'U' ? row <= column : row >= column))
+                *c = beta == 0 ? w : (ELEMENT)((WIDE)w + NAME(times_wide)(beta, (WIDE)*c));
+        }
+}
+
+#undef REAL
+#undef WIDE
+#undef REALS
+#undef PASTE
+#undef NAME_
+#undef NAME
+#undef LETTER
+#undef ELEMENT
