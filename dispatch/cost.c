@@ -82,7 +82,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
                     .k = (double)gpb_call_depth(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms,
-                    .element = (double)gpb_call_element(call), .peak_s = 1e-9 / (gpu->fma_per_sm * gpu->ghz),
+                    .element = (double)gpb_call_element(call), .peak_s = gpb_generation_fma_s(gpu, call->type),
                     .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     for (int x = 0; x < GPB_OPERANDS; x++) {

@@ -46,7 +46,7 @@ typedef struct gpb_case {
     double m, n, k, batch, sms;
     double element;              /* bytes */
     double elements[GPB_OPERANDS];                  /* over all members */
-    double peak_s;               /* of one FMA of a multiprocessor */
+    double peak_s;               /* of one multiply-add of a multiprocessor */
     double byte_s, passed_s;     /* of one byte of memory; of one byte in a pass */
     double launch_s;             /* of one more kernel */
     bool misaligned[GPB_OPERANDS];                  /* on the device, and its columns do not begin at

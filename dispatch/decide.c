@@ -152,7 +152,6 @@ const char gpb_decide_too_small[] = "too small for the GPU";
 const char *gpb_decide_forbids(const gpb_call *call, enum gpb_offload_when when, bool c_on_host, bool gpu)
 {
     return when == GPB_OFFLOAD_NEVER ? "GPUBLAS_OFFLOAD=never"
-         : call->type != GPB_TYPE_s ? "no kernels for this precision"
          : !gpb_call_multiplies(call) && c_on_host ? "nothing to multiply" : !gpu ? "no GPU" : NULL;
 }
 

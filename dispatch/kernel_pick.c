@@ -161,7 +161,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
-        const bool may = (math >> kernel->math & 1) && (forms >> kernel->form & 1) && runs[kernel->image];
+        const bool may = kernel->type == call->type && (math >> kernel->math & 1) && (forms >> kernel->form & 1) && runs[kernel->image];
         least[end] = may ? gpb_cost_min(kernel, &tuned[end], &on) : INFINITY;
         if (may && (promising < 0 || least[end] < least[promising])) promising = end;
     }
@@ -174,13 +174,13 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     return best;
 }
 
-/* The kernel for what a SLICED kernel leaves. */
-static const gpb_kernel *fallback(int arch)
+/* The kernel for what a SLICED kernel of that type leaves. */
+static const gpb_kernel *fallback(enum gpb_type type, int arch)
 {
-    int i = 0;
+    const enum gpb_kernel_row *row = fallbacks;
     /* one of them runs: test_plan.c */
-    while (!gpb_kernel_table_runs(gpb_kernels[fallbacks[i]].image, arch)) i++;
-    return &gpb_kernels[fallbacks[i]];
+    while (gpb_kernels[*row].type != type || !gpb_kernel_table_runs(gpb_kernels[*row].image, arch)) row++;
+    return &gpb_kernels[*row];
 }
 
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
@@ -222,7 +222,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (!best.kernel) return best;
     if (policy->splits > 0 && !no_workspace) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
-    if (best.kernel->form == GPB_FORM_SLICED) best.fallback = fallback(facts->gpu.arch);
+    if (best.kernel->form == GPB_FORM_SLICED) best.fallback = fallback(call->type, facts->gpu.arch);
     /* Rounded as in the memo below, so that a plan does not depend on earlier calls. */
     best.seconds = (float)best.seconds;
     return best;
@@ -278,7 +278,7 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(arch) : NULL, splits, shares
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(kernel->type, arch) : NULL, splits, shares
                          && splits == 1, seconds };
 }
 

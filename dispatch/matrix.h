@@ -37,6 +37,9 @@ static inline void *gpb_matrix_member(const gpb_matrix *x, int64_t member, size_
 
 static inline bool gpb_matrix_transposed(const gpb_matrix *x) { return x->trans != 'N'; }
 
+/* True if op(X) is conjugated, which means nothing for real types. */
+static inline bool gpb_matrix_conjugated(const gpb_matrix *x) { return (x->trans == 'C') != x->conj; }
+
 /* Rows [first, last), counted from the block's first row. */
 typedef struct gpb_matrix_rows {
     int64_t first, last;

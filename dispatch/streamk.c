@@ -27,7 +27,8 @@
 static int blocks_of(const gpb_kernel *kernel)
 {
     return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K)
-           ? GPB_FFMA_BLOCKS(kernel->bm, kernel->bn, kernel->threads) : 0;
+           ? GPB_STREAMK_BLOCKS((int)gpb_type_bytes(kernel->type), kernel->bm, kernel->bn, kernel->threads)
+           : 0;
 }
 
 /* Blocks in one round. */
@@ -61,7 +62,7 @@ gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int6
                                 : places };
     const gpb_generation *generation = gpb_generation_of(arch);
     const double round_s = (double)kernel->bm * kernel->bn * kernel->bk * (double)k_tiles * blocks_of(kernel)
-                           / (1e9 * PEAK * generation->fma_per_sm * generation->ghz);
+                           * gpb_generation_fma_s(generation, kernel->type) / PEAK;
     const double whole = (double)(tiles / places) + round_of(kernel, rest, sms);
     const double even = (double)tiles / streamk.blocks * (few ? round_of(kernel, streamk.blocks, sms) : 1);
     const bool pays = (whole - even) * round_s > MARGIN * gpb_streamk_fixup_s(kernel, streamk);

@@ -15,6 +15,48 @@ using gpb_type_d = double;
 using gpb_type_c = float2;
 using gpb_type_z = double2;
 
+/* x, or -x if sign is 2^31. */
+static __device__ __forceinline__ double gpb_with_sign(double x, unsigned sign)
+{
+    return __hiloint2double(__double2hiint(x) ^ (int)sign, __double2loint(x));
+}
+static __device__ __forceinline__ float gpb_with_sign(float x, unsigned sign)
+{
+    return __uint_as_float(__float_as_uint(x) ^ sign);
+}
+
+/* A real number of the type, and what kernels of general/ sum up in: d and z as real numbers. */
+template <class T> struct gpb_real_of { using type = T; using sum = T; };
+template <> struct gpb_real_of<float2> { using type = float; using sum = float2; };
+template <> struct gpb_real_of<double2> { using type = double; using sum = double; };
+template <class T> using gpb_real = typename gpb_real_of<T>::type;
+template <class T> using gpb_sum_of = typename gpb_real_of<T>::sum;
+
+/* One element of memory that others own. A complex number may lie at any multiple of a real number's size,
+   so it is read and written in two. */
+static __device__ __forceinline__ float gpb_element_at(const float *x) { return *x; }
+static __device__ __forceinline__ double gpb_element_at(const double *x) { return *x; }
+static __device__ __forceinline__ float2 gpb_element_at(const float2 *x)
+{
+    return make_float2(((const float *)x)[0], ((const float *)x)[1]);
+}
+static __device__ __forceinline__ double2 gpb_element_at(const double2 *x)
+{
+    return make_double2(((const double *)x)[0], ((const double *)x)[1]);
+}
+static __device__ __forceinline__ void gpb_element_put(float *to, float x) { *to = x; }
+static __device__ __forceinline__ void gpb_element_put(double *to, double x) { *to = x; }
+static __device__ __forceinline__ void gpb_element_put(float2 *to, float2 x)
+{
+    ((float *)to)[0] = x.x;
+    ((float *)to)[1] = x.y;
+}
+static __device__ __forceinline__ void gpb_element_put(double2 *to, double2 x)
+{
+    ((double *)to)[0] = x.x;
+    ((double *)to)[1] = x.y;
+}
+
 /* What one load or store moves: 16 bytes of neighbouring elements. */
 template <class T> struct gpb_vector_of;
 template <> struct gpb_vector_of<float> { using type = float4; };
@@ -64,9 +106,13 @@ static __device__ __forceinline__ double2 gpb_vector_within(const double *x, int
 }
 static __device__ __forceinline__ float4 gpb_vector_within(const float2 *x, int count)
 {
-    return make_float4(x[0].x, x[0].y, count > 1 ? x[1].x : 0, count > 1 ? x[1].y : 0);
+    const float2 first = gpb_element_at(x), second = count > 1 ? gpb_element_at(x + 1) : float2();
+    return make_float4(first.x, first.y, second.x, second.y);
 }
-static __device__ __forceinline__ double2 gpb_vector_within(const double2 *x, int) { return x[0]; }
+static __device__ __forceinline__ double2 gpb_vector_within(const double2 *x, int)
+{
+    return gpb_element_at(x);
+}
 
 static __device__ __forceinline__ bool gpb_is_zero(float x) { return x == 0; }
 static __device__ __forceinline__ bool gpb_is_zero(double x) { return x == 0; }

@@ -37,7 +37,7 @@ static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_
 {
     if (i < to.m && j < to.n) {
         T *c = to.c + i + j * to.ldc;
-        *c = gpb_blend(to, acc, gpb_is_zero(to.beta) ? T() : *c);
+        gpb_element_put(c, gpb_blend(to, acc, gpb_is_zero(to.beta) ? T() : gpb_element_at(c)));
     }
 }
 
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to,
     gpb_vector_to(each, all);
 #pragma unroll
     for (int r = 0; r < GPB_VECTOR<T>; r++)
-        if (r < rows) c[r] = each[r];
+        if (r < rows) gpb_element_put(c + r, each[r]);
 }
 template <class T>
 static __device__ __forceinline__ void gpb_store_vector(const gpb_target<T> &to, T *c, int rows,

@@ -80,9 +80,13 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
 #define GPB_BLOCKS(bm, bn, threads) ((threads) <= 256 && (bm) * (bn) / (threads) <= 64 ? 2 : 1)
 /* The same for the kernels of sgemm_ffma. 128 or 64 results a thread need all registers there are; with
    fewer, sums move about and operand banks collide. With fewer results, three blocks of 128 threads are 5 to
-   8 % faster at 1024 than two, and eight groups need more than the usual 128 registers. The host counts on
-   this number for Stream-K (ffma/streamk.cuh). */
+   8 % faster at 1024 than two, and eight groups need more than the usual 128 registers. */
 #define GPB_FFMA_BLOCKS(bm, bn, threads) (65536 / ((bm) * (bn) / (threads) < 64 ? 168 : 256) / (threads))
+
+/* The same for kernels with Stream-K, of elements of so many bytes: the host counts on this number. 128 words
+   of sums a thread, or half as many if two groups of threads have them. */
+#define GPB_STREAMK_BLOCKS(bytes, bm, bn, threads) \
+    ((bytes) == 4 ? GPB_FFMA_BLOCKS(bm, bn, threads) : 256 / (threads))
 
 /* True for kernels of shapes/ whose threads have registers for a total, to which they add a sum every 64
    FMAs. */

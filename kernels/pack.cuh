@@ -27,7 +27,7 @@ template <class T> static __device__ __forceinline__ void gpb_pack(const gpb_pac
         for (int z = y; z < GPB_PACK_TILE; z += GPB_PACK_STEP) {
             const int row = across ? z : x, col = across ? x : z;
             const int64_t i = i0 + row, j = j0 + col;
-            tile[col][row] = i < g.rows && j < g.cols ? src[i * g.rs + j * g.cs] : T();
+            tile[col][row] = i < g.rows && j < g.cols ? gpb_element_at(src + i * g.rs + j * g.cs) : T();
         }
         __syncthreads();
 #pragma unroll
@@ -53,7 +53,8 @@ template <class T> static __device__ __forceinline__ void gpb_unpack(const gpb_u
             if (i < g.m && j < g.n && (g.uplo == 'G' || (g.uplo == 'U' ? below <= 0 : below >= 0))) {
                 const T result = w[i + j * g.ldw];
                 T *to = c + i + j * g.ldc;
-                *to = gpb_is_zero(beta) ? result : gpb_sum(result, gpb_product(beta, *to));
+                gpb_element_put(to, gpb_is_zero(beta)
+                                    ? result : gpb_sum(result, gpb_product(beta, gpb_element_at(to))));
             }
         }
     }

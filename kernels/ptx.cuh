@@ -27,6 +27,19 @@ template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
         asm volatile("" : "+f"(x[i]) :: "memory");
 }
 
+template <int N> static __device__ __forceinline__ void gpb_pin(double (&x)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+d"(x[i]) :: "memory");
+}
+template <int N> static __device__ __forceinline__ void gpb_pin(float2 (&x)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+f"(x[i].x), "+f"(x[i].y) :: "memory");
+}
+
 /* blockIdx.x, read again, so values computed from it are not kept in registers from an earlier reading. */
 static __device__ __forceinline__ unsigned gpb_block()
 {

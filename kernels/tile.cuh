@@ -145,7 +145,9 @@ template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_ti
     for (int x = threadIdx.x; x < BM * BN; x += blockDim.x) {
         int64_t i = t.i0 + x % BM, j = t.j0 + x / BM;
         if (i < to.m && j < to.n)
-            to.c[i + j * to.ldc] = gpb_is_zero(to.beta) ? T() : gpb_product(to.beta, to.c[i + j * to.ldc]);
+            gpb_element_put(&to.c[i + j * to.ldc],
+                            gpb_is_zero(to.beta)
+                                ? T() : gpb_product(to.beta, gpb_element_at(&to.c[i + j * to.ldc])));
     }
 }
 

@@ -141,7 +141,7 @@ static __device__ __forceinline__ void gpb_ffma_tile(const gpb_tile<float> &t, c
     if (layout::GROUPS > 1)
         gpb_gather_groups<layout::GROUPS, layout::MEMBERS>(acc, ring);
     __syncthreads();                       /* no thread reads the ring any more */
-    if (piece.parts > 1 && !gpb_join_parts<BM, BN, layout>(t.g, piece, acc)) return;
+    if (piece.parts > 1 && !gpb_join_parts<layout>(t.g, piece, acc)) return;
     if (layout::group() == 0)
         gpb_store_tile<BM, BN, layout>(t.g, piece, ring, acc);
 }

@@ -109,25 +109,46 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
     }
 }
 
-/* acc = a part, or acc += a part, as gpb_join_parts stores it. */
-template <bool FIRST, int MEMBERS, int TM, int TN>
-static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const float2 *from)
+/* Two sums side by side. */
+template <class R> struct gpb_pair_of;
+template <> struct gpb_pair_of<float> { using type = float2; };
+template <> struct gpb_pair_of<double> { using type = double2; };
+template <> struct gpb_pair_of<float2> { using type = float4; };
+static __device__ __forceinline__ float2 gpb_pair(float x, float y) { return make_float2(x, y); }
+static __device__ __forceinline__ double2 gpb_pair(double x, double y) { return make_double2(x, y); }
+static __device__ __forceinline__ float4 gpb_pair(float2 x, float2 y)
 {
-    constexpr int PAIRS = TM * TN / 2, FEW = 16;  /* in flight at once; there are no registers for more */
+    return make_float4(x.x, x.y, y.x, y.y);
+}
+static __device__ __forceinline__ float gpb_pair_first(float2 pair) { return pair.x; }
+static __device__ __forceinline__ float gpb_pair_second(float2 pair) { return pair.y; }
+static __device__ __forceinline__ double gpb_pair_first(double2 pair) { return pair.x; }
+static __device__ __forceinline__ double gpb_pair_second(double2 pair) { return pair.y; }
+static __device__ __forceinline__ float2 gpb_pair_first(float4 pair) { return make_float2(pair.x, pair.y); }
+static __device__ __forceinline__ float2 gpb_pair_second(float4 pair) { return make_float2(pair.z, pair.w); }
+
+/* acc = a part, or acc += a part, as gpb_join_parts stores it. */
+template <bool FIRST, int MEMBERS, class R, int TM, int TN>
+static __device__ __forceinline__ void gpb_read_part(R (&acc)[TN][TM],
+                                                     const typename gpb_pair_of<R>::type *from)
+{
+    /* in flight at once; there are no registers for more */
+    constexpr int PAIRS = TM * TN / 2, FEW = PAIRS < 64 / (int)sizeof(R) ? PAIRS : 64 / (int)sizeof(R);
+    static_assert(PAIRS % FEW == 0, "no rest");
 #pragma unroll
     for (int x0 = 0; x0 < PAIRS; x0 += FEW) {
-        float v[2 * FEW];
+        R v[2 * FEW];
 #pragma unroll
         for (int x = 0; x < FEW; x++) {
-            const float2 pair = __ldcg(from + (x0 + x) * MEMBERS);
-            v[2 * x] = pair.y;
-            v[2 * x + 1] = pair.x;
+            const typename gpb_pair_of<R>::type pair = __ldcg(from + (x0 + x) * MEMBERS);
+            v[2 * x] = gpb_pair_second(pair);
+            v[2 * x + 1] = gpb_pair_first(pair);
         }
         gpb_pin(v);
 #pragma unroll
         for (int x = 0; x < 2 * FEW; x++) {
-            float &sum = acc[(2 * x0 + x) / TM][(2 * x0 + x) % TM];
-            sum = FIRST ? v[x] : __fadd_rn(sum, v[x]);
+            R &sum = acc[(2 * x0 + x) / TM][(2 * x0 + x) % TM];
+            sum = FIRST ? v[x] : gpb_sum(sum, v[x]);
         }
     }
 }
@@ -137,21 +158,22 @@ static __device__ __forceinline__ void gpb_read_part(float (&acc)[TN][TM], const
    makes the compiler keep them in aligned pairs of registers all along, each in the bank that its factor out
    of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the compiler now and
    then puts all of them into the factor's bank, and the loop takes half as long again. */
-template <int BM, int BN, class layout>
+template <class layout, class R, int TM, int TN>
 static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p,
-                                                      float (&acc)[layout::TN][layout::TM])
+                                                      R (&acc)[TN][TM])
 {
-    constexpr int TM = layout::TM, PAIRS = layout::TN * TM / 2;
+    using pair = typename gpb_pair_of<R>::type;
+    constexpr int PAIRS = TN * TM / 2, TILE = PAIRS * layout::MEMBERS;
     /* A block has at most one part 0 of several parts, and one part of another number: places 2 * block + 1
        and 2 * block. */
-    float2 *const first = (float2 *)g.partials + (int64_t)p.first_block * (BM * BN) + layout::member();
-    auto place = [&](unsigned part) { return first + (int64_t)part * (BM * BN) + (part ? 0 : BM * BN / 2); };
+    pair *const first = (pair *)g.partials + (int64_t)p.first_block * (2 * TILE) + layout::member();
+    auto place = [&](unsigned part) { return first + (int64_t)part * (2 * TILE) + (part ? 0 : TILE); };
     if (layout::group() == 0) {
-        float2 *const mine = place(p.part);
+        pair *const mine = place(p.part);
 #pragma unroll
         for (int x = 0; x < PAIRS; x++)
             __stcg(mine + x * layout::MEMBERS,
-                   make_float2(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
+                   gpb_pair(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
     }
     __shared__ unsigned earlier;
     __threadfence();

@@ -3,7 +3,7 @@
 #ifndef GPB_FFMA_THREAD_LAYOUT_CUH
 #define GPB_FFMA_THREAD_LAYOUT_CUH
 
-#include "kernels/ptx.cuh"
+#include "kernels/element.cuh"
 
 /* A thread has TM x TN results in groups of 4 x 4. A warp has 8 x 4 threads, so its tile is one rectangle and
    its 32 threads read only WM + WN floats for each q. 8 x 16 results if the tile has so many, else 8 x 8,
@@ -74,13 +74,13 @@ static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (
 /* Adds the groups' sums into the first group's in a fixed order, halves onto halves. `room` holds GROUPS/2
    tiles. One float at a time, because with stores of four the compiler would keep sums in fours all along, in
    the banks that their factors lie in. */
-template <int GROUPS, int MEMBERS, int TM, int TN>
-static __device__ __forceinline__ void gpb_gather_groups(float (&acc)[TN][TM], float *room)
+template <int GROUPS, int MEMBERS, class R, int TM, int TN>
+static __device__ __forceinline__ void gpb_gather_groups(R (&acc)[TN][TM], R *room)
 {
     const int group = threadIdx.x / MEMBERS;
 #pragma unroll 1
     for (int half = GROUPS / 2; half; half /= 2) {
-        float *place = room + group % half * (TM * TN * MEMBERS) + threadIdx.x % MEMBERS;
+        R *place = room + group % half * (TM * TN * MEMBERS) + threadIdx.x % MEMBERS;
         __syncthreads();
         if (group >= half && group < 2 * half)
 #pragma unroll
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void gpb_gather_groups(float (&acc)[TN][TM], f
         if (group < half)
 #pragma unroll
             for (int x = 0; x < TM * TN; x++)
-                acc[x / TM][x % TM] += place[x * MEMBERS];
+                acc[x / TM][x % TM] = gpb_sum(acc[x / TM][x % TM], place[x * MEMBERS]);
     }
 }
 

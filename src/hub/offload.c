@@ -156,7 +156,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
         gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "was not computed");
         return true;
     }
-    if (call->type == GPB_TYPE_s && !gpb_call_multiplies(call)) {
+    if (!gpb_call_multiplies(call)) {
         scale(call);
         count_host(record);
         return true;

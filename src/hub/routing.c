@@ -88,6 +88,14 @@ static double multiplications(const gpb_call *g)
     return (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
+/* The same as SGEMM's, which take the host as long. */
+static double single_multiplications(const gpb_call *g)
+{
+    const double flops = gpb_type_of(g->type)->flops / (double)gpb_type_of(GPB_TYPE_s)->flops;
+    return multiplications(g) * flops * (double)gpb_type_real_bytes(g->type)
+           / (double)gpb_type_real_bytes(GPB_TYPE_s);
+}
+
 /* OpenBLAS uses several threads from 2^18 multiplications on. */
 void gpb_routing_enter_host(const gpb_call *g, bool leaves_core)
 {
@@ -127,7 +135,7 @@ static bool is_known_hosts(const gpb_call *g)
 {
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
     if (++calls % 256 == 0) return false;
-    if (multiplications(g) < gpb_machine_too_few()) return true;
+    if (single_multiplications(g) < gpb_machine_too_few()) return true;
     const uint64_t hash = hash_of(g);
     return atomic_load_explicit(&host_memo[hash % REMEMBERED], memory_order_relaxed) == hash;
 }
@@ -193,7 +201,7 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */
     const enum gpb_offload_when when = wanted_of_call();
-    *libcuda = gpb_watch_scan(now) && call->type == GPB_TYPE_s && when != GPB_OFFLOAD_NEVER;
+    *libcuda = gpb_watch_scan(now) && when != GPB_OFFLOAD_NEVER;
     if (gpb_linker_forking()) return "called inside a fork handler";
     const bool surely_host = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, surely_host, !surely_host || gpb_gpu_possible());

@@ -142,6 +142,8 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     const gpb_view a = gpb_operand_view(r, GPB_A, true, piece), b = gpb_operand_view(r, GPB_B, true, piece);
     const bool reads = move->reads;
     *c = gpb_operand_view_c(r, move, piece);
+    args->conj_a = gpb_matrix_conjugated(&r->call->x[GPB_A]);
+    args->conj_b = gpb_matrix_conjugated(&r->call->x[GPB_B]);
     args->m = piece->tile.rows;
     args->n = piece->tile.cols;
     args->batch = piece->tile.members * piece->count;

@@ -89,6 +89,25 @@ static inline float __uint_as_float(unsigned bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+static inline int __double2hiint(double x)
+{
+    int halves[2];
+    memcpy(halves, &x, sizeof x);
+    return halves[1];
+}
+static inline int __double2loint(double x)
+{
+    int halves[2];
+    memcpy(halves, &x, sizeof x);
+    return halves[0];
+}
+static inline double __hiloint2double(int high, int low)
+{
+    const int halves[2] = { low, high };
+    double x;
+    memcpy(&x, halves, sizeof x);
+    return x;
+}
 static inline int64_t min(int64_t a, long long b) { return a < b ? a : (int64_t)b; }
 
 /* Of all lanes of the warp. */

@@ -7,7 +7,7 @@
 
 static inline int64_t gpb_fresh(int64_t x) { return x; }
 static inline double gpb_fresh(double x) { return x; }
-template <int N> static inline void gpb_pin(float (&)[N]) {}
+template <class T, int N> static inline void gpb_pin(T (&)[N]) {}
 template <class T> static inline bool __isGlobal(T) { return true; }
 static inline void gpb_named_barrier(unsigned number, unsigned threads)
 {

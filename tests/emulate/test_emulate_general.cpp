@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of general/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z. Values are compared
+   with sums of twice the precision; nothing is read outside the operands or written outside C; operands lie at
+   any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and the bits are the
+   same for any order of threads and blocks and however late copies happen. */
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "kernels/cgemm_general.cu"
+#include "kernels/dgemm_general.cu"
+#include "kernels/zgemm_general.cu"
+
+struct row {
+    const char *name;
+    char type;
+    void (*kernel)(gpb_gemm_args);
+    int bm, bn, bk, threads;
+    bool shares;                         /* k among blocks */
+};
+#define COMMA ,
+#define GPB_MINE_dgemm_general ~, KEEP
+#define GPB_MINE_cgemm_general ~, KEEP
+#define GPB_MINE_zgemm_general ~, KEEP
+static const row rows[] = {
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)      \
+    GPB_ONLY(image)({ #name COMMA #p[0] COMMA GPB_GEMM_SYMBOL(p, name) COMMA bm COMMA bn COMMA bk COMMA \
+                      threads COMMA GPB_CAP_##caps == GPB_CAP_STREAM_K } COMMA)
+#include "kernels/gemm.def"
+#undef KERNEL
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static gpb_gemm_args launched;
+template <int ROW> static void thread_of() { rows[ROW].kernel(launched); }
+template <int... ROW> static void (*body_of(std::integer_sequence<int, ROW...>, int row))()
+{
+    static void (*const bodies[])() = { thread_of<ROW>... };
+    return bodies[row];
+}
+
+enum how { WHOLE, PARTS, SHARED, ITEMS, HOWS };
+static const char *const how_names[HOWS] = { "whole", "in parts", "shared", "by addresses" };
+
+struct problem {
+    int64_t m, n, k;
+    char ta, tb;
+    int odd;                             /* real numbers that bases and leading dimensions are off */
+    how by;
+    double alpha[2], beta[2];
+};
+
+static std::mt19937 numbers(7);
+using complex = std::complex<double>;
+
+/* Two matrices as op(X) of elements that are PARTS reals R. All else is NaN, and the last element is the last
+   of the memory. */
+template <class R, int PARTS> struct operand {
+    std::vector<R> room;
+    R *at;
+    int64_t rows, cols, rs, cs, stride;
+    bool conj;
+    operand(int64_t rows, int64_t cols, char trans, int odd, bool empty = false)
+        : rows(rows), cols(cols), conj(trans == 'C' && PARTS == 2)
+    {
+        const int64_t high = trans == 'N' ? rows : cols, ld = odd ? high + 3 : (high + 3) / 4 * 4;
+        rs = trans == 'N' ? 1 : ld;
+        cs = trans == 'N' ? ld : 1;
+        stride = ld * (trans == 'N' ? cols : rows);
+        room.assign((size_t)(count() + 64), NAN);
+        const int64_t off = odd % (16 / (int64_t)sizeof(R));
+        at = (R *)((uintptr_t)(room.data() + room.size() - count() - off) / 16 * 16) + off;
+        for (int64_t x = 0; x < 2 * rows * cols && !empty; x++)
+            for (int part = 0; part < PARTS; part++)
+                place(x / (rows * cols), x % rows, x / rows % cols)[part]
+                    = std::normal_distribution<R>()(numbers);
+    }
+    R *place(int64_t l, int64_t i, int64_t j) { return at + (l * stride + i * rs + j * cs) * PARTS; }
+    complex operator()(int64_t l, int64_t i, int64_t j)
+    {
+        R *x = place(l, i, j);
+        return { x[0], PARTS == 1 ? 0 : conj ? -x[1] : x[1] };
+    }
+    int64_t count() const { return (stride + (rows - 1) * rs + (cols - 1) * cs + 1) * PARTS; }
+    gpb_emulate_span span() const { return { (const char *)at, (const char *)(at + count()) }; }
+};
+
+static void share(const row &r, gpb_gemm_args &g)
+{
+    const int64_t units = GPB_TILES(g.m, g.n, r.bm, r.bn) * g.batch, k_tiles = (g.k + r.bk - 1) / r.bk;
+    const int64_t blocks = std::min(units * k_tiles, units * 3 + 1);
+    g.streamk_tiles = (unsigned)units;
+    g.streamk_blocks = (unsigned)blocks;
+}
+
+template <class R, int PARTS> struct trial {
+    const row &r;
+    const problem &p;
+    operand<R, PARTS> a, b, c;
+    std::vector<R> partials;
+    std::vector<uint32_t> counters;
+    std::vector<gpb_gemm_item> items;
+    gpb_gemm_args g;
+
+    trial(const row &r, const problem &p)
+        : r(r), p(p), a(p.m, p.k, p.ta, p.odd), b(p.k, p.n, p.tb, p.odd),
+          c(p.m, p.n, 'N', p.odd, p.beta[0] == 0 && p.beta[1] == 0), g()
+    {
+        g.m = p.m;
+        g.n = p.n;
+        g.k = p.k;
+        for (int x = 0; x < PARTS; x++) {
+            g.alpha[x] = p.alpha[x];
+            g.beta[x] = p.beta[x];
+        }
+        g.batch = 2;
+        g.rsa = a.rs;
+        g.csa = a.cs;
+        g.rsb = b.rs;
+        g.csb = b.cs;
+        g.ldc = c.cs;
+        g.stride_a = a.stride;
+        g.stride_b = b.stride;
+        g.stride_c = c.stride;
+        g.conj_a = a.conj;
+        g.conj_b = b.conj;
+        if (p.by == ::PARTS) g.splits = 2;
+        if (p.by == ITEMS) {
+            for (int64_t l = 0; l < 2; l++)
+                items.push_back({ a.place(l, 0, 0), b.place(l, 0, 0), c.place(l, 0, 0) });
+            g.items = items.data();
+        } else {
+            g.a = a.at;
+            g.b = b.at;
+            g.c = c.at;
+        }
+        if (p.by == SHARED && r.shares) share(r, g);
+        partials.assign((size_t)std::max<int64_t>(4 * p.m * p.n, 2 * g.streamk_blocks * r.bm * r.bn) * PARTS, NAN);
+        counters.assign(g.streamk_blocks + 1, 0);
+        g.partials = partials.data();
+        g.counters = counters.data();
+    }
+
+    complex got(int64_t l, int64_t i, int64_t j)
+    {
+        if (p.by != ::PARTS) return c(l, i, j);
+        complex sum;
+        for (int64_t s = 0; s < 2; s++) {
+            const R *x = &partials[(size_t)(((2 * l + s) * p.n + j) * p.m + i) * PARTS];
+            sum += complex(x[0], PARTS == 1 ? 0 : x[1]);
+        }
+        return sum;
+    }
+
+    /* What was wrong, or NULL. */
+    const char *judge(operand<R, PARTS> &before, int faults)
+    {
+        const double u = sizeof(R) == 4 ? 0x1p-24 : 0x1p-53;
+        const bool raw = p.by == ::PARTS;
+        const complex alpha = raw ? 1 : complex(g.alpha[0], g.alpha[1]),
+                      beta = raw ? 0 : complex(g.beta[0], g.beta[1]);
+        operand<R, PARTS> expected = before;
+        expected.at = expected.room.data() + (before.at - before.room.data());
+        double worst = 0;
+        for (int64_t l = 0; l < 2; l++)
+            for (int64_t j = 0; j < p.n; j++)
+                for (int64_t i = 0; i < p.m; i++) {
+                    std::complex<long double> sum;
+                    double weight = 0;
+                    for (int64_t q = 0; q < p.k; q++) {
+                        const complex x = a(l, i, q), y = b(l, q, j);
+                        sum += std::complex<long double>(x) * std::complex<long double>(y);
+                        weight += std::abs(x) * std::abs(y);
+                    }
+                    complex old = beta == 0. ? 0 : before(l, i, j);
+                    const std::complex<long double> truth = std::complex<long double>(alpha) * sum
+                                                            + std::complex<long double>(beta * old);
+                    const double bound = u * ((2 * p.k + 6) * std::abs(alpha) * weight
+                                              + 6 * std::abs(beta) * std::abs(old));
+                    const double off = (double)std::abs(std::complex<long double>(got(l, i, j)) - truth);
+                    worst = std::max(worst, off <= bound ? 0 : 1.0);
+                    for (int x = 0; x < PARTS && !raw; x++)
+                        expected.place(l, i, j)[x] = c.place(l, i, j)[x];
+                }
+        if (faults) return "as said above";
+        if (worst > 0) return "wrong values";
+        if (memcmp(expected.room.data(), c.room.data(), sizeof(R) * c.room.size()))
+            return "something beside C is spoilt";
+        for (uint32_t x : counters)
+            if (x) return "a counter is not zero";
+        return NULL;
+    }
+
+    /* Runs twice: with blocks in order and late copies, and in any order with copies at once. */
+    const char *run(int number)
+    {
+        const int64_t tiles = GPB_TILES(p.m, p.n, r.bm, r.bn);
+        const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(2 * (g.splits > 1 ? 2 : 1)) };
+        const gpb_emulate_dim shared = { (unsigned)(g.streamk_blocks + tiles * 2 - g.streamk_tiles), 1, 1 };
+        const std::vector<R> room = c.room;
+        operand<R, PARTS> old = c;
+        old.at = old.room.data() + (c.at - c.room.data());
+        std::vector<R> first, first_parts;
+        for (int turn = 0; turn < 2; turn++) {
+            c.room = room;
+            for (R &x : partials) x = NAN;
+            launched = g;
+            const int faults = gpb_emulate_run({ body_of(std::make_integer_sequence<int, ROWS>(), number),
+                                                 g.streamk_blocks ? shared : plain, (unsigned)r.threads,
+                                                 turn == 1, turn == 1, a.span(), b.span() });
+            if (const char *wrong = judge(old, faults)) return wrong;
+            if (turn && memcmp(first.data(), c.room.data(), sizeof(R) * first.size()))
+                return "the order of threads or blocks shows in the bits";
+            first = c.room;
+        }
+        return NULL;
+    }
+};
+
+template <class R, int PARTS> static const char *run(int number, const problem &p)
+{
+    trial<R, PARTS> t(rows[number], p);
+    return t.run(number);
+}
+
+/* Arguments: names of kernels, if not all. */
+int main(int argc, char **argv)
+{
+    static const int64_t sizes[][3] = { { 1, 1, 9 }, { 5, 3, 2 }, { 65, 131, 41 }, { 33, 17, 100 },
+                                        { 140, 9, 70 }, { 10, 130, 33 } };
+    static const char transs[] = "NTC";
+    int runs = 0, wrong = 0, shared = 0;
+    for (int number = 0; number < ROWS; number++)
+        for (size_t x = 0; x < sizeof sizes / sizeof *sizes; x++)
+            for (int by = 0; by < HOWS; by++)
+                for (int way = 0; way < 9; way++) {
+                    const row &r = rows[number];
+                    bool wanted = argc == 1;
+                    for (int a = 1; a < argc; a++) wanted |= !strcmp(argv[a], r.name);
+                    /* Some of all combinations, none of which is always left out. What a warp does together
+                       takes long here. */
+                    if (!wanted || (way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
+                    if (by == SHARED && !r.shares) continue;
+                    const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
+                                        transs[way / 3], (runs * 5 + runs / 4) % 4, (how)by, { 1.25, -0.5 },
+                                        { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 } };
+                    const char *what = r.type == 'd'   ? run<double, 1>(number, p)
+                                       : r.type == 'c' ? run<float, 2>(number, p)
+                                                       : run<double, 2>(number, p);
+                    runs++;
+                    shared += by == SHARED;
+                    if (!what) continue;
+                    wrong++;
+                    printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s: %s\n", r.type, r.name, (long)p.m,
+                           (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[by], what);
+                }
+    printf("%d launches emulated twice, %d of them with k shared out; %ld products of tensor cores; %d wrong\n",
+           runs, shared, gpb_emulate_products, wrong);
+    return wrong != 0 || (argc == 1 && (shared < 5 || gpb_emulate_products == 0));
+}
