@@ -24,7 +24,7 @@ typedef struct gpb_gemm_item {
    strides. beta == 0: C is written and never read. k == 0: C = beta C, and A and B are not read. Nothing
    outside the m x n block of C is touched. */
 typedef struct gpb_gemm_args {
-    int64_t m, n, k;
+    int64_t m, n, k;                       /* of SLICED kernels those of the real product (sliced.h) */
     const void *a;
     int64_t rsa, csa;
     const void *b;
@@ -33,8 +33,8 @@ typedef struct gpb_gemm_args {
     int64_t ldc;
     double alpha[2], beta[2];              /* real and imaginary part; the type's alpha and beta, exactly */
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
-    int64_t stride_a, stride_b, stride_c;  /* member l starts at a + l*stride_a and so on, unless items is
-                                              set */
+    /* Member l starts at a + l*stride_a and so on, unless items is set. Of slices in units of 4 bytes. */
+    int64_t stride_a, stride_b, stride_c;
     const gpb_gemm_item *items;            /* NULL, or on the device `batch` triples of addresses that replace
                                               a, b, c */
     /* splits > 1: k is cut into that many parts of whole k tiles (bk). Part s of member l is stored raw,
@@ -44,11 +44,11 @@ typedef struct gpb_gemm_args {
     int64_t splits;
     void *partials;
     uint32_t *counters;
-    /* Guard words: NULL, or one for each GPB_GUARD rows of op(A) and columns of op(B). Those of member l
-       begin l * stride_guard_x words after the first member's. They give the level of a block
+    /* Guard words: NULL, or one for each GPB_GUARD_ROWS rows of op(A) and GPB_GUARD columns of op(B). Those of
+       member l begin l * stride_guard_x words after the first member's. They give the level of a block
        (gpb_guard_level); a block of C has the higher level of its rows and its columns. A SLICED kernel
-       computes the blocks at `level`, any other kernel those at `level` or above (its bm and bn divide
-       GPB_GUARD). */
+       computes the blocks at `level`, any other kernel those at `level` or above (its bm divides
+       GPB_GUARD_ROWS, its bn GPB_GUARD). */
     const uint64_t *guard_a, *guard_b;
     int64_t stride_guard_a, stride_guard_b;
     /* Never 0. One for each operand, because an operand may have been sliced by an earlier launch. */
@@ -64,6 +64,8 @@ typedef struct gpb_gemm_args {
 } gpb_gemm_args;
 
 #define GPB_GUARD 128
+/* Rows of op(A) that share a guard word. A complex row is two rows of the slices (sliced.h). */
+#define GPB_GUARD_ROWS(is_complex) ((is_complex) ? GPB_GUARD / 2 : GPB_GUARD)
 #define GPB_MAX_STREAMK_BLOCKS 1024          /* the most counters that a launch may need */
 
 /* What a guard word says. Where several marks meet, the highest stays. Words are not cleared before they are

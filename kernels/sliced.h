@@ -13,7 +13,15 @@
    32.
 
    Behind the slices lie 2^e(i) as a float for each padded row, then a guard word for each GPB_GUARD rows,
-   then one word that is set if any of them is at level 1. A member of a batch takes gpb_sliced_bytes. */
+   then one word that is set if any of them is at level 1. A member of a batch takes gpb_sliced_bytes.
+
+   A complex product m x n x k is computed as a real one, 2m x n x 2k. Only slicing and storing C know it, so
+   every size here and in the arguments of SLICED kernels is of the real product (gpb_sliced_m, gpb_sliced_k).
+   Real and imaginary part alternate along k. op(B) transposed has one row for each complex row: X(j,2p) = re,
+   X(j,2p+1) = im. op(A) has two, for the real and for the imaginary part of C, each as a strip of 8 rows:
+   complex row i becomes row i/8*16 + i%8, X(.,2p) = re, X(.,2p+1) = -im, and row i/8*16 + 8 + i%8, X(.,2p) =
+   im, X(.,2p+1) = re. Both have the same magnitudes, so the same scale and the same marks. GPB_GUARD rows
+   are GPB_GUARD_ROWS (gemm_args.h) complex rows. */
 #ifndef GPB_SLICED_H
 #define GPB_SLICED_H
 
@@ -48,6 +56,15 @@
 #define GPB_BOTH static inline
 #endif
 
+/* Rows of op(A) and depth of the real product that a product is. op(B) keeps its columns. */
+GPB_BOTH int64_t gpb_sliced_m(int is_complex, int64_t m) { return is_complex ? 2 * m : m; }
+GPB_BOTH int64_t gpb_sliced_k(int is_complex, int64_t k) { return is_complex ? 2 * k : k; }
+/* The complex row of op(A) from which row i comes. Of rows beyond op(A), one beyond it. */
+GPB_BOTH int64_t gpb_sliced_complex_row(int64_t i)
+{
+    return i / (2 * GPB_SLICE_STRIP) * GPB_SLICE_STRIP + i % GPB_SLICE_STRIP;
+}
+
 GPB_BOTH int64_t gpb_sliced_rows(int64_t rows) { return (rows + 127) / 128 * 128; }
 GPB_BOTH int64_t gpb_sliced_chunks(int64_t k) { return (k + GPB_SLICE_CHUNK - 1) / GPB_SLICE_CHUNK; }
 GPB_BOTH int64_t gpb_sliced_guards(int64_t rows) { return (rows + GPB_GUARD - 1) / GPB_GUARD; }
@@ -72,7 +89,7 @@ GPB_BOTH int64_t gpb_sliced_bytes(int64_t rows, int64_t k, int slices)
 }
 
 /* Bytes for the partial sums of a kernel's last round on that many clusters, whatever gpb_sliced_tail_parts
-   says. */
+   says. tile: results of a tile of the real product, of a complex one 2 * bm * bn. */
 GPB_BOTH int64_t gpb_sliced_partial_bytes(int64_t clusters, int64_t tile)
 {
     return GPB_SLICED_MAX_ROUNDS * clusters * GPB_SLICED_CLUSTER * tile * 4;
@@ -143,7 +160,7 @@ GPB_BOTH uint32_t gpb_sliced_promotion_chunks(int64_t m, int64_t n, int64_t k)
 
 /* One operand: X(i,p) = src[i*rs + p*cs]. Member l is read from src + l*stride or src_items[l], and written
    to dst + l * gpb_sliced_bytes. rows == 0: the operand is sliced already, and its strips are not in the
-   grid. */
+   grid. Strides are in elements, of complex operands in complex ones; rows and k are the real product's. */
 typedef struct gpb_slice_operand {
     const void *src;
     int64_t rs, cs, rows, stride;
@@ -152,11 +169,12 @@ typedef struct gpb_slice_operand {
     uint64_t epoch;                        /* for the guard words of rows that need another kernel */
 } gpb_slice_operand;
 
-/* gpb_sslice: slices both operands in one launch. */
+/* gpb_sslice, gpb_cslice: slice both operands in one launch. */
 typedef struct gpb_slice_args {
     gpb_slice_operand a, b;                /* op(A): rows m; op(B) transposed: rows n */
     int64_t k, batch;
     int slices;  /* 2: FP16, high and low; 1: high alone (TF32's precision); 3: BF16 */
+    unsigned char conj_a, conj_b;          /* complex operands: 1 if the conjugate is meant */
     uint32_t *counters;                    /* GPB_SLICED_COUNTERS words, set to zero */
     uint32_t *flagged;                     /* in host memory, or NULL: set to 1 if any guard word is set */
     /* NULL, or the words of member 0 behind the guard words of both operands' FP16 slices, with their strides
