@@ -15,6 +15,11 @@ using gpb_type_d = double;
 using gpb_type_c = float2;
 using gpb_type_z = double2;
 
+template <class T> constexpr bool GPB_IS_COMPLEX = false;
+template <> constexpr bool GPB_IS_COMPLEX<float2> = true;
+template <> constexpr bool GPB_IS_COMPLEX<double2> = true;
+template <class T> constexpr int GPB_REALS = GPB_IS_COMPLEX<T> ? 2 : 1;
+
 /* x, or -x if sign is 2^31. */
 static __device__ __forceinline__ double gpb_with_sign(double x, unsigned sign)
 {

@@ -84,6 +84,24 @@ static __device__ __forceinline__ void gpb_store_within(int number, int count, f
                  :: "l"(to), "f"(x), "r"(number), "r"(count) : "memory");
 }
 
+/* The same of two numbers: the load at a multiple of 8 bytes, the store there if `aligned`, else anywhere. */
+static __device__ __forceinline__ float2 gpb_load_within(int number, int count, const float2 *from)
+{
+    float2 x;
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %3, %4; mov.f32 %0, 0f00000000; mov.f32 %1, 0f00000000; "
+                 "@p ld.global.v2.f32 {%0, %1}, [%2]; }"
+                 : "=&f"(x.x), "=&f"(x.y) : "l"(from), "r"(number), "r"(count) : "memory");
+    return x;
+}
+static __device__ __forceinline__ void gpb_store_within(int number, int count, float2 *to, float2 x,
+                                                        bool aligned)
+{
+    asm volatile("{ .reg .pred p, q, r; setp.lt.s32 p, %3, %4; setp.ne.and.b32 q, %5, 0, p; "
+                 "setp.eq.and.b32 r, %5, 0, p; @q st.global.v2.f32 [%0], {%1, %2}; "
+                 "@r st.global.f32 [%0], %1; @r st.global.f32 [%0 + 4], %2; }"
+                 :: "l"(to), "f"(x.x), "f"(x.y), "r"(number), "r"(count), "r"((int)aligned) : "memory");
+}
+
 /* A barrier with that number, for `threads` threads of the block. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {

@@ -7,13 +7,4 @@
 
 GPB_PACK_KERNELS(s)
 GPB_REDUCE_KERNEL(s)
-
-extern "C" __global__ void __launch_bounds__(GPB_SLICE_THREADS, 3)
-GPB_SLICER_SYMBOL(s, slice)(const __grid_constant__ gpb_slice_args g)
-{
-    gpb_each_strip(g, blockIdx.x, [&](const gpb_slice_operand &x, unsigned strip, int64_t l) {
-        if (g.slices == 1) gpb_slice_strip<1>(x, g.k, g.flagged, strip, l);
-        else if (g.slices == 2) gpb_slice_strip<2>(x, g.k, g.flagged, strip, l);
-        else gpb_slice_strip<3>(x, g.k, g.flagged, strip, l);
-    });
-}
+GPB_SLICE_KERNEL(s)

@@ -83,16 +83,18 @@ static __device__ __forceinline__ gpb_tile<T> gpb_tile_of(const gpb_gemm_args &g
 
 /* True if this kernel is to compute the tile there: always without guard words, with them if the tile is at
    g.level or above. */
+template <class T>
 static __device__ __forceinline__ bool gpb_wanted_at(const gpb_gemm_args &g, unsigned l, const gpb_origin &at)
 {
-    return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / GPB_GUARD], g.epoch_a) >= g.level
+    constexpr int ROWS = GPB_GUARD_ROWS(GPB_IS_COMPLEX<T>);
+    return gpb_guard_level(g.guard_a[l * g.stride_guard_a + at.i0 / ROWS], g.epoch_a) >= g.level
            || gpb_guard_level(g.guard_b[l * g.stride_guard_b + at.j0 / GPB_GUARD], g.epoch_b) >= g.level;
 }
 
-template <int BM, int BN>
+template <class T, int BM, int BN>
 static __device__ __forceinline__ bool gpb_wanted(const gpb_gemm_args &g, unsigned l)
 {
-    return !g.guard_a || gpb_wanted_at(g, l, gpb_origin_of<BM, BN>(g));
+    return !g.guard_a || gpb_wanted_at<T>(g, l, gpb_origin_of<BM, BN>(g));
 }
 
 /* The number of k tiles, BK deep. 32 bits suffice for any memory. */
@@ -158,7 +160,7 @@ static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {
     const unsigned splits = gpb_splits_of(g);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
-        if (!gpb_wanted<BM, BN>(g, z / splits))
+        if (!gpb_wanted<T, BM, BN>(g, z / splits))
             continue;
         const gpb_tile<T> t = gpb_tile_of<T, BM, BN, BK>(g, z);
         if (t.k == 0)

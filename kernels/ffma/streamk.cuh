@@ -97,7 +97,7 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
             gpb_next_piece<BM, BN, BK>(g, piece, before);
         __syncthreads();
         const gpb_origin at = gpb_origin_of<BM, BN>(g, piece);
-        if (!g.guard_a || gpb_wanted_at(g, piece.z / gpb_splits_of(g), at)) {
+        if (!g.guard_a || gpb_wanted_at<T>(g, piece.z / gpb_splits_of(g), at)) {
             const gpb_tile<T> t = gpb_tile_of<T, BK>(g, piece, at);
             if (t.k == 0)
                 gpb_tile_scale<BM, BN>(t);

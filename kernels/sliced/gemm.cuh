@@ -174,7 +174,7 @@ gpb_sum_chunks(gpb_stages<BM, BN, STAGES, SLICES> &ring, unsigned chunks, unsign
     }
 }
 
-template <int BM, int BN, int STAGES, int SLICES>
+template <class T, int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g,
                                                    gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
@@ -211,13 +211,16 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g,
             gpb_pin(sum);
         }
         if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum)))
-            gpb_store_strip<BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
+            gpb_store_strip<T, BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
     }
 }
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int SLICES>
+/* ROW_BM, BN, ROW_BK: as in gemm.def, in elements of T. Everything but the stores is of the real product
+   (sliced.h), whose tiles are twice as tall and as deep if T is complex. */
+template <class T, int ROW_BM, int BN, int ROW_BK, int STAGES, int THREADS, int SMEM, int SLICES>
 static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
 {
+    constexpr int BM = GPB_REALS<T> * ROW_BM, BK = GPB_REALS<T> * ROW_BK;
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     static_assert(BM == 64 * GPB_CONSUMERS && BK == GPB_SLICE_CHUNK
                       && THREADS == GPB_GROUP * (1 + GPB_CONSUMERS),
@@ -247,7 +250,7 @@ static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
         if (threadIdx.x == 0) gpb_produce(g, ring);
     } else {
         gpb_registers_more<224>();
-        gpb_consume(g, ring);
+        gpb_consume<T>(g, ring);
     }
     __syncwarp();
     gpb_cluster_sync();  /* the other block may still arrive at our barriers */

@@ -168,9 +168,11 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
     }
 };
 
-template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM>
+/* ROW_BM, ROW_BK: as of gpb_sliced_gemm. */
+template <class T, int ROW_BM, int BN, int ROW_BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
 {
+    constexpr int BM = GPB_REALS<T> * ROW_BM, BK = GPB_REALS<T> * ROW_BK;
     using ring_t = gpb_mma_ring<BM, BN, STAGES>;
     constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS,
                   COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
@@ -228,7 +230,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
         const int64_t i = t.i0 + place % DOWN * GPB_MMA_ROWS, j = t.j0 + place / DOWN * COLS;
 #pragma unroll
         for (int strip = 0; strip < GPB_MMA_STRIPS; strip++)
-            gpb_store_strip<COLS, 2>(g, t.l, i + strip * 16, j, sum[strip]);
+            gpb_store_strip<T, COLS, 2>(g, t.l, i + strip * 16, j, sum[strip]);
     }
 }
 

@@ -28,8 +28,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "kernels/element.cuh"
 #include "kernels/names.h"
-#include "kernels/ptx.cuh"
 #include "kernels/sliced.h"
 
 /* Octets of k that a block covers at once. */
@@ -52,6 +52,20 @@ struct gpb_octet {
 #pragma unroll
         for (int q = 0; q < 8; q++)
             x[q] = q < left ? gpb_load_around(from + q * step) : 0;
+    }
+    /* The same for four complex numbers. `step` is in complex numbers, `left` in real ones. They may begin at
+       any multiple of 4 bytes, and an imaginary part comes from the level-1 cache. */
+    __device__ __forceinline__ void load(const float2 *from, int64_t step)
+    {
+#pragma unroll
+        for (int q = 0; q < 8; q++) x[q] = gpb_load_around((const float *)(from + q / 2 * step) + q % 2);
+    }
+    __device__ __forceinline__ void load(const float2 *from, int64_t step, int64_t left)
+    {
+        if (left >= 8) return load(from, step);
+#pragma unroll
+        for (int q = 0; q < 8; q++)
+            x[q] = q < left ? gpb_load_around((const float *)(from + q / 2 * step) + q % 2) : 0;
     }
     /* The same for neighbours in memory. `from` is a multiple of 16 bytes. */
     __device__ __forceinline__ void load_aligned(const float *from, int64_t left)
@@ -262,18 +276,27 @@ static __device__ __forceinline__ unsigned gpb_count(const gpb_octet &o, float l
     return many;
 }
 
-/* One thread's place in a strip of one member of an operand: its row, its first octet, their source and
-   destination. */
-template <int SLICES> struct gpb_strip {
+/* How an operand is read: op(A), whose complex rows become two real ones each, or op(B); its conjugate. */
+struct gpb_side {
+    bool is_a, conj;
+};
+
+/* One thread's place in a strip of one member of an operand of type T: its row, its first octet, their source
+   and destination. */
+template <class T, int SLICES> struct gpb_strip {
     int row, octet;
     int64_t i, k, chunks, rows;
-    const float *src;
+    const T *src;
     char *dst;
+    /* Of complex numbers: what changes the sign of an imaginary part; the imaginary part comes first. */
+    unsigned sign;
+    bool swaps;
     /* How rows are loaded, the same for all threads. MN_MAJOR: rows are neighbours in memory. Else k is
        contiguous, and neighbouring threads walk along k. */
     enum { MN_MAJOR, K_ALIGNED, K_SHIFTED } layout;
 
-    __device__ __forceinline__ gpb_strip(const gpb_slice_operand &x, int64_t depth, unsigned strip, int64_t l)
+    __device__ __forceinline__ gpb_strip(const gpb_slice_operand &x, gpb_side side, int64_t depth,
+                                         unsigned strip, int64_t l)
     {
         const bool k_major = x.cs == 1 && x.rs != 1;
         row = k_major ? threadIdx.x / GPB_SLICE_OCTETS : threadIdx.x % GPB_SLICE_STRIP;
@@ -281,17 +304,35 @@ template <int SLICES> struct gpb_strip {
         i = (int64_t)strip * GPB_SLICE_STRIP + row;
         rows = gpb_sliced_rows(x.rows);
         chunks = gpb_sliced_chunks(depth);
-        k = i < x.rows ? depth : 0;  /* rows beyond the operand are zeros */
-        src = x.src_items ? (const float *)x.src_items[l] : (const float *)x.src + l * x.stride;
-        layout = !k_major ? MN_MAJOR : (uintptr_t)src % 16 == 0 && x.rs % 4 == 0 ? K_ALIGNED : K_SHIFTED;
-        src += i < x.rows ? i * x.rs : 0;
+        const bool two = GPB_IS_COMPLEX<T> && side.is_a;
+        const int64_t from = two ? gpb_sliced_complex_row(i) : i, end = two ? x.rows / 2 : x.rows;
+        swaps = two && strip % 2;
+        sign = side.conj != (two && !swaps) ? 0x80000000 : 0;
+        k = from < end ? depth : 0;  /* rows beyond the operand are zeros */
+        src = x.src_items ? (const T *)x.src_items[l] : (const T *)x.src + l * x.stride;
+        layout = !k_major                                                ? MN_MAJOR
+                 : (uintptr_t)src % 16 == 0 && x.rs % GPB_VECTOR<T> == 0 ? K_ALIGNED
+                                                                         : K_SHIFTED;
+        src += from < end ? from * x.rs : 0;
         dst = (char *)x.dst + l * gpb_sliced_bytes(x.rows, depth, SLICES);
     }
     __device__ __forceinline__ void load(gpb_octet &o, const gpb_slice_operand &x, int64_t p) const
     {
-        if (layout == K_ALIGNED) o.load_aligned(src + p, k - p);
-        else if (layout == K_SHIFTED) o.load_shifted(src + p, p, k - p);
-        else o.load(src + p * x.cs, x.cs, k - p);
+        if (layout == K_ALIGNED) o.load_aligned((const float *)src + p, k - p);
+        else if (layout == K_SHIFTED) o.load_shifted((const float *)src + p, p, k - p);
+        else o.load(src + p / GPB_REALS<T> * x.cs, x.cs, k - p);
+        turn(o);
+    }
+    /* Makes the row's numbers of complex ones as they lie in memory. */
+    __device__ __forceinline__ void turn(gpb_octet &o) const
+    {
+        if constexpr (GPB_IS_COMPLEX<T>)
+#pragma unroll
+        for (int q = 0; q < 8; q += 2) {
+            const float re = o.x[q], im = __uint_as_float(__float_as_uint(o.x[q + 1]) ^ sign);
+            o.x[q] = swaps ? im : re;
+            o.x[q + 1] = swaps ? re : im;
+        }
     }
     /* Where the high slice of the octet at p goes. Octets a multiple of 32 k further on lie chunk_bytes()
        further for each 32 k. */
@@ -304,8 +345,8 @@ template <int SLICES> struct gpb_strip {
 };
 
 /* 2^-e of a row. Writes 2^e behind the slices. */
-template <int SLICES>
-static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<SLICES> &s,
+template <class T, int SLICES>
+static __device__ __forceinline__ float gpb_scale(const gpb_slice_operand &x, const gpb_strip<T, SLICES> &s,
                                                   int64_t k, unsigned largest, bool writes)
 {
     constexpr int TOP = SLICES == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
@@ -335,8 +376,8 @@ template <int SLICES> static __device__ __forceinline__ float gpb_tolerance(int6
 /* Sets the guard word of the strip's block to the highest mark that any thread found. For all threads of the
    thread block. Strips of the same 128 rows share the word: the higher mark stays, whatever was there
    before. */
-template <int SLICES>
-static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<SLICES> &s,
+template <class T, int SLICES>
+static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, const gpb_strip<T, SLICES> &s,
                                                 int64_t k, uint32_t *flagged, gpb_row_stats &stats, int mark)
 {
     if (mark) atomicMax(&stats.mark, mark);
@@ -351,12 +392,12 @@ static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, cons
     if (mark >= GPB_MARK_WIDE && flagged) *(volatile uint32_t *)flagged = 1;
 }
 
-template <int SLICES>
-static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &x, int64_t k,
+template <class T, int SLICES>
+static __device__ __forceinline__ void gpb_slice_strip(const gpb_slice_operand &x, gpb_side side, int64_t k,
                                                        uint32_t *flagged, unsigned strip, int64_t l)
 {
     __shared__ gpb_row_stats stats;
-    const gpb_strip<SLICES> s(x, k, strip, l);
+    const gpb_strip<T, SLICES> s(x, side, k, strip, l);
     stats.clear();
     __syncthreads();
     unsigned largest = 0, many = 0, bits = 0;
@@ -406,9 +447,26 @@ static __device__ __forceinline__ void gpb_each_strip(const gpb_slice_args &g, u
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
         if (g.if_a && g.if_a[l * g.stride_if_a] != g.epoch_if_a && g.if_b[l * g.stride_if_b] != g.epoch_if_b)
             continue;
-        slice(strip < strips_a ? g.a : g.b, strip < strips_a ? strip : strip - strips_a, l);
+        const bool is_a = strip < strips_a;
+        slice(is_a ? g.a : g.b, gpb_side{ is_a, (is_a ? g.conj_a : g.conj_b) != 0 },
+              is_a ? strip : strip - strips_a, l);
         __syncthreads();  /* before the next member's stats */
     }
 }
+
+template <class T> static __device__ __forceinline__ void gpb_slice(const gpb_slice_args &g)
+{
+    gpb_each_strip(g, blockIdx.x, [&](const gpb_slice_operand &x, gpb_side side, unsigned strip, int64_t l) {
+        if (g.slices == 1) gpb_slice_strip<T, 1>(x, side, g.k, g.flagged, strip, l);
+        else if (g.slices == 2) gpb_slice_strip<T, 2>(x, side, g.k, g.flagged, strip, l);
+        else gpb_slice_strip<T, 3>(x, side, g.k, g.flagged, strip, l);
+    });
+}
+
+/* gpb_<p>slice. */
+#define GPB_SLICE_KERNEL(p)                                                     \
+    extern "C" __global__ void __launch_bounds__(GPB_SLICE_THREADS, 3)          \
+    GPB_SLICER_SYMBOL(p, slice)(const __grid_constant__ gpb_slice_args g)       \
+    { gpb_slice<gpb_type_##p>(g); }
 
 #endif

@@ -80,36 +80,35 @@ static __device__ __forceinline__ unsigned gpb_bits_or_rest(const gpb_octet (&o)
 
 /* Loads the octets that a thread holds, from `begin` on and STRIDE apart, because the blocks of a cluster
    alternate along k. */
-template <int SLICES, int OCTETS, int STRIDE>
+template <class T, int SLICES, int OCTETS, int STRIDE>
 static __device__ __forceinline__ void gpb_load_held(gpb_octet (&o)[OCTETS], const gpb_slice_operand &x,
-                                                     const gpb_strip<SLICES> &s, int begin)
+                                                     const gpb_strip<T, SLICES> &s, int begin)
 {
     if (s.layout != s.MN_MAJOR) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_around(s.src, begin - shift + y * STRIDE, (int)s.k);
-        gpb_shift_in<OCTETS, STRIDE>(o, s.src, begin - s.octet * 8, shift, (int)s.k);
+        for (int y = 0; y < OCTETS; y++) o[y].load_around((const float *)s.src, begin - shift + y * STRIDE, (int)s.k);
+        gpb_shift_in<OCTETS, STRIDE>(o, (const float *)s.src, begin - s.octet * 8, shift, (int)s.k);
         return;
     }
-    const float *from = s.src + begin * x.cs;
+    const T *from = s.src + begin / GPB_REALS<T> * x.cs;
     if (s.k - begin >= (OCTETS - 1) * STRIDE + 8) {
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs) o[y].load(from, x.cs);
+        for (int y = 0; y < OCTETS; y++, from += STRIDE / GPB_REALS<T> * x.cs) o[y].load(from, x.cs);
     } else {
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++, from += STRIDE * x.cs)
-            o[y].load(from, x.cs, s.k - begin - y * STRIDE);
+        for (int y = 0; y < OCTETS; y++, from += STRIDE / GPB_REALS<T> * x.cs) o[y].load(from, x.cs, s.k - begin - y * STRIDE);
     }
 }
 
 /* OCTETS: how many a thread holds. The blocks of a cluster alternate along k. */
-template <int SLICES, int OCTETS, int BLOCKS>
-static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, int64_t k,
+template <class T, int SLICES, int OCTETS, int BLOCKS>
+static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x, gpb_side side, int64_t k,
                                                       uint32_t *flagged, unsigned strip, int64_t l)
 {
     __shared__ gpb_row_stats here;
     __shared__ gpb_cluster_stats<BLOCKS> all;
-    const gpb_strip<SLICES> s(x, k, strip, l);
+    const gpb_strip<T, SLICES> s(x, side, k, strip, l);
     const int rank = BLOCKS > 1 ? gpb_cluster_rank() : 0, begin = rank * GPB_SLICE_STEP + s.octet * 8;
     here.clear();
     /* All have read the last member's cluster_stats. */
@@ -118,7 +117,9 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
     gpb_octet o[OCTETS];
     unsigned largest = 0, smallest = ~0u, many = 0;
     constexpr int STRIDE = BLOCKS * GPB_SLICE_STEP;
-    gpb_load_held<SLICES, OCTETS, STRIDE>(o, x, s, begin);
+    gpb_load_held<T, SLICES, OCTETS, STRIDE>(o, x, s, begin);
+#pragma unroll
+    for (int y = 0; y < OCTETS; y++) s.turn(o[y]);
 #pragma unroll
     for (int y = 0; y < OCTETS; y++) {
         const int left = (int)s.k - begin - y * STRIDE;
@@ -169,6 +170,17 @@ static __device__ __forceinline__ void gpb_slice_held(const gpb_slice_operand &x
         mark = max(max(mark, missed ? GPB_MARK_WIDE : 0), gpb_mark_of<SLICES>(nearest, scale, t));
     }
     gpb_mark(x, s, k, flagged, here, mark);
+}
+
+/* The body of the slicers that read a strip once. */
+template <class T, int OCTETS, int BLOCKS>
+static __device__ __forceinline__ void gpb_slice_once(const gpb_slice_args &g)
+{
+    gpb_each_strip(g, blockIdx.x / BLOCKS,
+                   [&](const gpb_slice_operand &x, gpb_side side, unsigned strip, int64_t l) {
+        if (g.slices == 1) gpb_slice_held<T, 1, OCTETS, BLOCKS>(x, side, g.k, g.flagged, strip, l);
+        else gpb_slice_held<T, 2, OCTETS, BLOCKS>(x, side, g.k, g.flagged, strip, l);
+    });
 }
 
 #endif

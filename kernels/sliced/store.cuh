@@ -7,6 +7,9 @@
 #include "kernels/sliced.h"
 #include "kernels/tile.cuh"
 
+/* So that one expression asks both types. (gpb_is_zero would move the instructions of the float kernels.) */
+static __device__ __forceinline__ bool operator==(float2 x, float2 y) { return x.x == y.x && x.y == y.y; }
+
 /* Exchanges sums so that each thread has one row. mma and wgmma lay out a 16 x BN strip as sum[4x..]: of the
    eight columns from 8x on, columns 2q and 2q+1 (q = lane % 4) of row lane / 4, then of the row 8 below.
    Afterwards a thread has four columns of those eight in one row. A store of a warp then covers 16 rows of
@@ -43,6 +46,33 @@ static __device__ __forceinline__ void gpb_store_row(const gpb_target<float> &to
                          BETA ? __fadd_rn(sum[x], __fmul_rn(to.beta, old[x])) : sum[x]);
 }
 
+/* The same for a complex row: two of every eight columns, the real parts in sum[4x] and sum[4x + 1], the
+   imaginary parts behind them. Complex numbers may lie at any multiple of 4 bytes. */
+template <int BN, bool BETA>
+static __device__ __forceinline__ void gpb_store_row(const gpb_target<float2> &to, float2 *c, int cols,
+                                                     const float (&sum)[BN / 2])
+{
+    const bool aligned = (uintptr_t)c % 8 == 0;
+    float2 old[BN / 4];
+    const float2 *from = (const float2 *)gpb_fresh((int64_t)c);
+    if (BETA && aligned) {
+#pragma unroll
+        for (int x = 0; x < BN / 4; x++, from += x % 2 ? to.ldc : 7 * to.ldc)
+            old[x] = gpb_load_within(x / 2 * 8 + x % 2, cols, from);
+    } else if (BETA) {
+#pragma unroll
+        for (int x = 0; x < BN / 4; x++, from += x % 2 ? to.ldc : 7 * to.ldc)
+            old[x] = { gpb_load_within(x / 2 * 8 + x % 2, cols, &from->x),
+                       gpb_load_within(x / 2 * 8 + x % 2, cols, &from->y) };
+    }
+#pragma unroll
+    for (int x = 0; x < BN / 4; x++, c += x % 2 ? to.ldc : 7 * to.ldc) {
+        const float2 product = make_float2(sum[x / 2 * 4 + x % 2], sum[x / 2 * 4 + x % 2 + 2]);
+        gpb_store_within(x / 2 * 8 + x % 2, cols, c,
+                         BETA ? gpb_sum(product, gpb_product(to.beta, old[x])) : product, aligned);
+    }
+}
+
 /* A sum scaled back by 2^e of its row and of its column. With three slices either reaches over 2^-90..2^30,
    so the larger is applied first. Otherwise a product could leave FP32's range although the other scale
    brings it back. */
@@ -52,13 +82,47 @@ static __device__ __forceinline__ float gpb_scale_back(float sum, float row, flo
     return SLICES < 3 ? sum * row * column : sum * fmaxf(row, column) * fminf(row, column);
 }
 
-/* Stores the strip of member l that begins at row i0 and column j0, by one warp. */
+/* Multiplies sums by 2^e of their row (upper and, 8 below, lower) and column, and by alpha. */
 template <int BN, int SLICES>
+static __device__ __forceinline__ void gpb_scale_strip(float alpha, float upper, float lower,
+                                                       const float *across, float (&sum)[BN / 2])
+{
+#pragma unroll
+    for (int x = 0; x < BN / 8; x++) {
+        const float2 e = __ldg((const float2 *)(across + 8 * x));
+#pragma unroll
+        for (int y = 4 * x; y < 4 * x + 4; y++)
+            sum[y] = alpha * gpb_scale_back<SLICES>(sum[y], y % 4 < 2 ? upper : lower, y % 2 ? e.y : e.x);
+    }
+}
+
+/* The same where the row 8 below has the imaginary parts. */
+template <int BN, int SLICES>
+static __device__ __forceinline__ void gpb_scale_strip(float2 alpha, float upper, float lower,
+                                                       const float *across, float (&sum)[BN / 2])
+{
+#pragma unroll
+    for (int x = 0; x < BN / 8; x++) {
+        const float2 e = __ldg((const float2 *)(across + 8 * x));
+#pragma unroll
+        for (int y = 4 * x; y < 4 * x + 2; y++) {
+            const float column = y % 2 ? e.y : e.x;
+            const float2 product =
+                gpb_product(alpha, make_float2(gpb_scale_back<SLICES>(sum[y], upper, column),
+                                               gpb_scale_back<SLICES>(sum[y + 2], lower, column)));
+            sum[y] = product.x;
+            sum[y + 2] = product.y;
+        }
+    }
+}
+
+/* Stores the strip of member l that begins at row i0 and column j0, by one warp. C is of type T. */
+template <class T, int BN, int SLICES>
 static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0,
                                                        int64_t j0, float (&sum)[BN / 2])
 {
-    const gpb_tile<float> t = { g, l, 0, 0, 0, NULL, NULL };
-    const gpb_target<float> to = gpb_target_of(t);
+    const gpb_tile<T> t = { g, l, 0, 0, 0, NULL, NULL };
+    const gpb_target<T> to = gpb_target_of(t);
     const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a
                                       + gpb_sliced_scales(g.m, g.k, SLICES));
     const float *across = (const float *)((const char *)g.b + 4 * (int64_t)l * g.stride_b
@@ -67,19 +131,15 @@ static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, u
     up += i0 + threadIdx.x % 32 / 4;
     across += j0 + 2 * q;
     const float upper = __ldg(up), lower = __ldg(up + 8);
-#pragma unroll
-    for (int x = 0; x < BN / 8; x++) {
-        const float2 e = __ldg((const float2 *)(across + 8 * x));
-#pragma unroll
-        for (int y = 4 * x; y < 4 * x + 4; y++)
-            sum[y] = to.alpha * gpb_scale_back<SLICES>(sum[y], y % 4 < 2 ? upper : lower, y % 2 ? e.y : e.x);
-    }
-    gpb_one_row(sum);
+    gpb_scale_strip<BN, SLICES>(to.alpha, upper, lower, across, sum);
+    if (!GPB_IS_COMPLEX<T>) gpb_one_row(sum);
     gpb_pin(sum);
-    const int64_t i = i0 + threadIdx.x % 32 / 4 + q % 2 * 8, j = j0 + q / 2 * 4;
-    const int cols = i < to.m ? (int)min(to.n - j, (int64_t)BN) : 0;
-    float *c = to.c + i + j * to.ldc;
-    if (to.beta == 0) gpb_store_row<BN, false>(to, c, cols, sum);
+    const int64_t i = GPB_IS_COMPLEX<T> ? gpb_sliced_complex_row(i0 + threadIdx.x % 32 / 4)
+                                        : i0 + threadIdx.x % 32 / 4 + q % 2 * 8;
+    const int64_t j = j0 + (GPB_IS_COMPLEX<T> ? 2 * q : q / 2 * 4);
+    const int cols = i < to.m / GPB_REALS<T> ? (int)min(to.n - j, (int64_t)BN) : 0;
+    T *c = to.c + i + j * to.ldc;
+    if (to.beta == T()) gpb_store_row<BN, false>(to, c, cols, sum);
     else gpb_store_row<BN, true>(to, c, cols, sum);
 }
 
