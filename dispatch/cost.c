@@ -144,8 +144,10 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SLICED kernel computes tiles in pairs, one above the other: kernels/sliced/work.cuh. */
     const double rows = sliced ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
-    /* Bytes that it reads of an element: two slices of two bytes, or one slice. */
-    const double element = sliced && kernel->math == GPB_MATH_TF32 ? 2 : on->element;
+    /* Bytes that it reads of an element: two slices of two bytes of each real number, or one slice. op(A) of a
+       complex product has each twice. */
+    const double slices = sliced && kernel->math == GPB_MATH_TF32 ? on->element / 2 : on->element;
+    const double element = sliced && gpb_type_is_complex(kernel->type) ? 1.5 * slices : slices;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
     const double places = on->sms * tuned->blocks, per_place = 1 / places;
     const double tiles = rows * along(call->n, shift_n) * on->batch;

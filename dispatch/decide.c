@@ -186,7 +186,8 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
                         && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
     if (plan->kernel->form == GPB_FORM_SLICED)
-        plan->slicer = gpb_kernel_table_slicer(call->type, facts->gpu.arch, plan->kc,
+        plan->slicer = gpb_kernel_table_slicer(call->type, facts->gpu.arch,
+                                               gpb_plan_sliced_k(plan->kernel, plan->kc),
                                                gpb_plan_slices(plan->kernel));
     plan->crew = staged && up + c * batch >= (facts->learnt.contended ? CONTENDED_BYTES : CREW_BYTES);
     plan->past_caches = c >= PAST_BYTES;

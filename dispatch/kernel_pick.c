@@ -10,7 +10,9 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/learn.h"
+#include "dispatch/numbers.h"
 #include "dispatch/packing.h"
+#include "kernels/sliced.h"
 
 /* With a smaller k, slices are not accurate enough: the fallback or FMAs would compute all of C. */
 #define MIN_SLICED_K 64
@@ -198,6 +200,17 @@ static bool may_share(const gpb_policy *policy, bool no_workspace)
     return !no_workspace && policy->splits == 0;
 }
 
+/* True if a complex operand on the device lies at an odd multiple of a real number's size. The slicers read
+   whole elements. */
+static bool halved(const gpb_call *call, const gpb_facts *facts)
+{
+    bool odd = false;
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        odd |= !call->x[x].array && gpb_where_is(facts, x, GPB_PLACE_DEVICE)
+               && (uintptr_t)call->x[x].base % min(gpb_call_element(call), 8) != 0;
+    return odd;
+}
+
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                                 bool no_workspace)
 {
@@ -213,7 +226,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     } else {
         /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = no_workspace || k == 0 ? strided : ~0u;
-        if (k < MIN_SLICED_K) {
+        if (gpb_sliced_k(gpb_type_is_complex(call->type), k) < MIN_SLICED_K || halved(call, facts)) {
             math &= ~fp16x3;
             forms &= ~sliced;
         }

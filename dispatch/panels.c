@@ -42,11 +42,18 @@ static int64_t area(int64_t rows, int64_t cols, int64_t group, size_t element)
 }
 
 /* Bytes of `group` operands of rows x k after slicing. */
-static int64_t sliced_area(const gpb_kernel *kernel, int64_t rows, int64_t k, int64_t group)
+static int64_t sliced_area(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows, int64_t k,
+                           int64_t group)
 {
     /* gpb_sliced_bytes itself would overflow, far beyond any memory. */
     const bool beyond = area(rows, k, 1, gpb_type_bytes(kernel->type)) >= SATURATED / 16;
-    return beyond ? SATURATED : product(gpb_sliced_bytes(rows, k, gpb_plan_slices(kernel)), group);
+    return beyond ? SATURATED : product(gpb_plan_sliced_bytes(kernel, x, rows, k), group);
+}
+
+/* Sums of real numbers in a tile of that kernel, NULL: none. */
+static int64_t tile_sums(const gpb_kernel *kernel)
+{
+    return kernel ? (int64_t)kernel->bm * kernel->bn * (gpb_type_is_complex(kernel->type) ? 2 : 1) : 0;
 }
 
 /* Sets a panel of that extent, in one strip. */
@@ -85,9 +92,9 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t e
                     element);
     if (kernel->form != GPB_FORM_SLICED)
         return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
-    const int64_t tile = kernel->bm * kernel->bn, wide = plan->wide ? plan->wide->bm * plan->wide->bn : 0;
     const int64_t clusters = (facts->gpu.sms + 1) / GPB_SLICED_CLUSTER;
-    const int64_t tiles = gpb_sliced_partial_bytes(clusters, max(tile, wide));
+    const int64_t tiles = gpb_sliced_partial_bytes(clusters, max(tile_sums(kernel),
+                                                                 tile_sums(plan->wide)));
     const int64_t counters = GPB_SLICED_COUNTERS * (int64_t)sizeof(uint32_t);
     return rounded_up(tiles + counters, GPB_PLAN_ALIGNED) + GPB_PLAN_ALIGNED;
 }
@@ -105,7 +112,7 @@ static int64_t strips_sliced(const gpb_plan *plan, enum gpb_operand x)
 {
     const gpb_panels *p = &plan->panel[x];
     return product(ceil_div(p->extent, p->strip),
-                   sliced_area(plan->kernel, min(p->extent, p->strip), plan->kc, plan->group));
+                   sliced_area(plan->kernel, x, min(p->extent, p->strip), plan->kc, plan->group));
 }
 
 /* Two buffers if more than one panel comes: one arrives while the other is in use. */
@@ -133,7 +140,8 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t 
                                p->buffers) : 0;
     p->bytes_packed = !p->packs ? 0 : sliced ? strips_sliced(plan, x)
                       : area(extent, depth, plan->group, element);
-    p->bytes_wide = plan->wide ? sliced_area(plan->wide, min(p->extent, p->strip), plan->kc, plan->group) : 0;
+    p->bytes_wide = plan->wide
+                    ? sliced_area(plan->wide, x, min(p->extent, p->strip), plan->kc, plan->group) : 0;
 }
 
 /* Sets the bytes of C, whose blocks are A's extent by B's. */
@@ -243,7 +251,8 @@ static const gpb_kernel *wide_beside(const gpb_kernel *kernel, const gpb_call *c
     if (kernel->math != GPB_MATH_FP16X3 || kernel->form != GPB_FORM_SLICED || !gpb_call_multiplies(call))
         return NULL;
     for (int i = 0; i < gpb_kernel_count; i++)
-        if (gpb_kernels[i].math == GPB_MATH_BF16X6 && gpb_kernels[i].form == GPB_FORM_SLICED
+        if (gpb_kernels[i].type == kernel->type && gpb_kernels[i].math == GPB_MATH_BF16X6
+            && gpb_kernels[i].form == GPB_FORM_SLICED
             && gpb_kernel_table_runs(gpb_kernels[i].image, facts->gpu.arch))
             return &gpb_kernels[i];
     return NULL;

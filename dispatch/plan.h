@@ -5,6 +5,7 @@
 
 #include "dispatch/kernel_table.h"
 #include "dispatch/matrix.h"
+#include "kernels/sliced.h"
 
 /* The most bytes in a column of a C that goes home to host memory. A column goes home in one chunk, so that
    it is committed at once. */
@@ -90,6 +91,24 @@ static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
 static inline int gpb_plan_slices(const gpb_kernel *kernel)
 {
     return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
+}
+
+/* What slices see of an operand: its rows and depth in the real product that a complex one is (sliced.h). */
+static inline int64_t gpb_plan_sliced_rows(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows)
+{
+    return gpb_sliced_m(x == GPB_A && gpb_type_is_complex(kernel->type), rows);
+}
+static inline int64_t gpb_plan_sliced_k(const gpb_kernel *kernel, int64_t k)
+{
+    return gpb_sliced_k(gpb_type_is_complex(kernel->type), k);
+}
+
+/* Bytes of one member of an operand after slicing for that kernel. */
+static inline int64_t gpb_plan_sliced_bytes(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows,
+                                            int64_t k)
+{
+    return gpb_sliced_bytes(gpb_plan_sliced_rows(kernel, x, rows), gpb_plan_sliced_k(kernel, k),
+                            gpb_plan_slices(kernel));
 }
 
 /* Bytes from one strip of a panel to the next in the arena, as strips come from the host: `group` members of

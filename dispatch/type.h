@@ -41,6 +41,11 @@ static inline size_t gpb_type_real_bytes(enum gpb_type type)
     return row->kind == GPB_TYPE_COMPLEX ? row->bytes / 2 : row->bytes;
 }
 
+static inline int gpb_type_is_complex(enum gpb_type type)
+{
+    return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX;
+}
+
 /* alpha or beta of any type, exactly. */
 typedef double _Complex gpb_scalar;
 

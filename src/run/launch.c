@@ -55,38 +55,41 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
 
 /* ---- kernels on slices */
 
-static const uint64_t *guard_words(const gpb_view *slices, int64_t rows, int64_t k, int count)
+static const uint64_t *guard_words(const gpb_kernel *kernel, enum gpb_operand x, const gpb_view *slices,
+                                   int64_t rows, int64_t k)
 {
-    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)gpb_sliced_guard(rows, k, count));
+    const int64_t at = gpb_sliced_guard(gpb_plan_sliced_rows(kernel, x, rows), gpb_plan_sliced_k(kernel, k),
+                                        gpb_plan_slices(kernel));
+    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)at);
 }
 
 /* Where the guard words of both operands lie, and which epoch flags a block. */
 static void point_to_guards(const gpb_run *r, const gpb_view *a, const gpb_view *b, gpb_gemm_args *args)
 {
-    const int slices = gpb_plan_slices(r->plan->kernel);
-    args->guard_a = guard_words(a, args->m, args->k, slices);
-    args->guard_b = guard_words(b, args->n, args->k, slices);
-    /* In units of 8 bytes instead of 4. */
-    args->stride_guard_a = a->member_stride / 2;
-    args->stride_guard_b = b->member_stride / 2;
+    args->guard_a = guard_words(r->plan->kernel, GPB_A, a, args->m, args->k);
+    args->guard_b = guard_words(r->plan->kernel, GPB_B, b, args->n, args->k);
+    args->stride_guard_a = a->member_stride * GPB_SLICE_UNIT / (int64_t)sizeof *args->guard_a;
+    args->stride_guard_b = b->member_stride * GPB_SLICE_UNIT / (int64_t)sizeof *args->guard_b;
     args->epoch_a = r->x[GPB_A].epoch;
     args->epoch_b = r->x[GPB_B].epoch;
 }
 
-/* Computes the blocks at args->level, with as many clusters as the device holds. */
-static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
+/* Computes the blocks at args.level, with as many clusters as the device holds. */
+static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args args)
 {
     gpb_device *device = r->lane->device;
     const int which = gpb_kernels_number(kernel);
     CUfunction function;
-    args->counters = (uint32_t *)(uintptr_t)r->parts;
-    args->partials = (void *)(uintptr_t)(r->parts + GPB_SLICED_COUNTERS * sizeof *args->counters);
+    args.m = gpb_plan_sliced_rows(kernel, GPB_A, args.m);
+    args.k = gpb_plan_sliced_k(kernel, args.k);
+    args.counters = (uint32_t *)(uintptr_t)r->parts;
+    args.partials = (void *)(uintptr_t)(r->parts + GPB_SLICED_COUNTERS * sizeof *args.counters);
     /* This also finds out how many clusters fit. */
     CUresult result = gpb_kernels_find(device, which, &function);
     if (result) return result;
     return gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SLICED_CLUSTER, .members = 1,
-        .args = args, .early = true });
+        .args = &args, .early = true });
 }
 
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
@@ -95,7 +98,7 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
     CUresult result = gpb_slice_wide(r, piece, &args, &a, &b);
     args.level = 1;
     if (!result) result = gpb_address_bind_args(r, &piece->tile, &a, &b, c, &args);
-    return result ? result : launch_clusters(r, r->plan->wide, &args);
+    return result ? result : launch_clusters(r, r->plan->wide, args);
 }
 
 /* Computes the blocks of C for which FP16 slices are not accurate enough: blocks at level 1 by the wide
@@ -211,7 +214,7 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     if (result) return result;
     if (!slices || !move->reads)
         return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
-    result = launch_clusters(r, r->plan->kernel, &args);
+    result = launch_clusters(r, r->plan->kernel, args);
     return result || !with_fallback ? result : fallback_each(r, piece, args, &c);
 }
 

@@ -169,8 +169,8 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         x->unsliced = GPB_OPERAND_NO_STRIP;
         x->depth = move->depth;
         x->epoch = slices ? gpb_slice_epoch() : 0;
-        x->ready_strip = slices ? gpb_sliced_bytes(x->strip, move->depth, gpb_plan_slices(r->plan->kernel))
-                                : 0;
+        x->ready_strip = slices
+                         ? gpb_plan_sliced_bytes(r->plan->kernel, x->which, x->strip, move->depth) : 0;
         CUresult result = view(r, x, move);
         if (result) return result;
     }
@@ -193,9 +193,9 @@ gpb_view gpb_operand_view(const gpb_run *r, enum gpb_operand which, bool ready, 
     if (!ready || !x->packed) return source_view(r, x, piece);
     if (r->plan->kernel->form != GPB_FORM_SLICED) return x->ready;
     const CUdeviceptr at = x->packed + (CUdeviceptr)(piece->strip[which] * x->ready_strip);
-    gpb_view v = gpb_slice_view(r->plan->kernel, at, piece->tile.size[which], x->depth);
+    gpb_view v = gpb_slice_view(r->plan->kernel, which, at, piece->tile.size[which], x->depth);
     if (piece->count > 1)
-        v.member_stride = piece->along == which ? x->ready_strip / (int64_t)r->element : 0;
+        v.member_stride = piece->along == which ? x->ready_strip / GPB_SLICE_UNIT : 0;
     return v;
 }
 

@@ -70,15 +70,18 @@ static void columns(const member *x, const gpb_region *t, int64_t from)
     }
 }
 
+static int64_t guard_rows(const gpb_call *call) { return GPB_GUARD_ROWS(gpb_type_is_complex(call->type)); }
+
 /* Computes the flagged blocks, which are all that C lacks of the panel. */
 static void blocks(const member *x, const gpb_region *t, const bool *flagged)
 {
-    const int64_t rows = gpb_sliced_guards(t->rows), cols = gpb_sliced_guards(t->cols);
+    const int64_t high = guard_rows(x->call), rows = ceil_div(t->rows, high);
+    const int64_t cols = gpb_sliced_guards(t->cols);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
             if (flagged[i] || flagged[rows + j])
-                rectangle(x, t->i + i * GPB_GUARD, min(GPB_GUARD, t->rows - i * GPB_GUARD),
-                          t->j + j * GPB_GUARD, min(GPB_GUARD, t->cols - j * GPB_GUARD));
+                rectangle(x, t->i + i * high, min(high, t->rows - i * high), t->j + j * GPB_GUARD,
+                          min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
 /* Sets p and k to what is left once the move's panel is in C: the part of k after it or, in every other
@@ -131,7 +134,7 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         const member rest = x;
         x.p = begun->next.p;
         x.k = begun->next.depth;
-        const int64_t guards = gpb_sliced_guards(t->rows) + gpb_sliced_guards(t->cols);
+        const int64_t guards = ceil_div(t->rows, guard_rows(call)) + gpb_sliced_guards(t->cols);
         blocks(&x, t, begun->done->flagged_blocks + l * guards);
         x = rest;
         leave(&x, &begun->next);

@@ -276,7 +276,8 @@ static CUresult fetch_flags(const gpb_region *t, int level, const uint64_t *guar
 static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
-    const int64_t rows = gpb_sliced_guards(args->m), cols = gpb_sliced_guards(args->n);
+    const int64_t rows = gpb_sliced_guards(gpb_plan_sliced_rows(r->plan->kernel, GPB_A, args->m)),
+                  cols = gpb_sliced_guards(args->n);
     bool *flagged = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *flagged);
     if (flagged
         && !fetch_flags(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, flagged,

@@ -42,15 +42,20 @@ static gpb_slice_operand to_slice(const gpb_run *r, enum gpb_operand which, cons
                                   CUdeviceptr to, uint64_t epoch)
 {
     const gpb_view raw = gpb_operand_view(r, which, false, piece);
+    const int64_t rows = gpb_plan_sliced_rows(r->plan->kernel, which, piece->tile.size[which]);
     gpb_slice_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs,
-                            .rows = piece->tile.size[which], .stride = raw.member_stride,
+                            .rows = rows, .stride = raw.member_stride,
                             .dst = (void *)(uintptr_t)to, .epoch = epoch };
     if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, which);
     return s;
 }
 
+/* args: all but what is the same in every launch. k is the operands' own. */
 static CUresult launch_slicer(gpb_run *r, gpb_slice_args *args)
 {
+    args->k = gpb_plan_sliced_k(r->plan->kernel, args->k);
+    args->conj_a = gpb_matrix_conjugated(&r->call->x[GPB_A]);
+    args->conj_b = gpb_matrix_conjugated(&r->call->x[GPB_B]);
     const gpb_slicer *slicer = gpb_kernel_table_slicer(r->call->type, r->lane->device->arch, args->k,
                                                        args->slices);
     const int64_t strips = GPB_SLICE_STRIPS(args->a.rows) + GPB_SLICE_STRIPS(args->b.rows);
@@ -84,11 +89,11 @@ CUresult gpb_slice_strips(gpb_run *r, const gpb_move *move)
     return launch_slicer(r, &args);
 }
 
-gpb_view gpb_slice_view(const gpb_kernel *kernel, CUdeviceptr at, int64_t rows, int64_t k)
+gpb_view gpb_slice_view(const gpb_kernel *kernel, enum gpb_operand which, CUdeviceptr at, int64_t rows,
+                        int64_t k)
 {
-    const int64_t bytes = gpb_sliced_bytes(rows, k, gpb_plan_slices(kernel));
     return (gpb_view){ .at = at, .rs = 1, .cs = 1,
-                       .member_stride = bytes / (int64_t)gpb_type_bytes(kernel->type) };
+                       .member_stride = gpb_plan_sliced_bytes(kernel, which, rows, k) / GPB_SLICE_UNIT };
 }
 
 CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_args *of, gpb_view *a,
@@ -96,14 +101,15 @@ CUresult gpb_slice_wide(gpb_run *r, const gpb_launch_set *piece, const gpb_gemm_
 {
     const uint64_t epoch = gpb_slice_epoch();
     const gpb_region *t = &piece->tile;
+    const int64_t rows = gpb_plan_sliced_rows(r->plan->wide, GPB_A, t->rows);
     gpb_slice_args args = { .k = of->k, .batch = t->members, .slices = gpb_plan_slices(r->plan->wide),
-                            .if_a = of->guard_a + gpb_sliced_guards(t->rows),
+                            .if_a = of->guard_a + gpb_sliced_guards(rows),
                             .if_b = of->guard_b + gpb_sliced_guards(t->cols),
                             .stride_if_a = of->stride_guard_a, .stride_if_b = of->stride_guard_b,
                             .epoch_if_a = of->epoch_a, .epoch_if_b = of->epoch_b };
     args.a = to_slice(r, GPB_A, piece, r->x[GPB_A].wide, epoch);
     args.b = to_slice(r, GPB_B, piece, r->x[GPB_B].wide, epoch);
-    *a = gpb_slice_view(r->plan->wide, r->x[GPB_A].wide, t->rows, of->k);
-    *b = gpb_slice_view(r->plan->wide, r->x[GPB_B].wide, t->cols, of->k);
+    *a = gpb_slice_view(r->plan->wide, GPB_A, r->x[GPB_A].wide, t->rows, of->k);
+    *b = gpb_slice_view(r->plan->wide, GPB_B, r->x[GPB_B].wide, t->cols, of->k);
     return launch_slicer(r, &args);
 }

@@ -6,6 +6,8 @@
 
 #include "src/run/operand.h"
 
+enum { GPB_SLICE_UNIT = 4 };
+
 /* A number that no other launch of the slicing kernel in this process has, and no stale memory: see the guard
    words in gemm_args.h. */
 uint64_t gpb_slice_epoch(void);
@@ -16,8 +18,9 @@ CUresult gpb_slice_strips(gpb_run *run, const gpb_move *move);
    before it) say that it is needed. */
 CUresult gpb_slice_wide(gpb_run *run, const gpb_launch_set *piece, const gpb_gemm_args *args, gpb_view *a,
                         gpb_view *b);
-/* Slices for that kernel, of `rows` rows of depth k, one member after another. The stride counts elements of
-   the kernel's type, like all strides of gpb_gemm_args, although a slice is smaller. */
-gpb_view gpb_slice_view(const gpb_kernel *kernel, CUdeviceptr at, int64_t rows, int64_t k);
+/* Slices of A or B for that kernel, of `rows` rows of depth k, one member after another. The stride counts
+   units of GPB_SLICE_UNIT bytes (gemm_args.h). */
+gpb_view gpb_slice_view(const gpb_kernel *kernel, enum gpb_operand which, CUdeviceptr at, int64_t rows,
+                        int64_t k);
 
 #endif
