@@ -4,11 +4,12 @@
 
 #include "include/gpublas.h"
 
-#include <ctype.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const enum gpb_fill placed_fills[PLACED_FILLS] = { GPB_FILL_uniform, GPB_FILL_wide, GPB_FILL_integer,
                                                    GPB_FILL_special, GPB_FILL_subnormal };
@@ -32,31 +33,112 @@ static const char *element(const operand *o, const void *allocation, int64_t at)
     return (const char *)allocation + (o->offset + at) * (int64_t)gpb_type_bytes(o->type);
 }
 
-/* The problem as the doors see it, operands by their images. */
-static gpb_call canonical(const placed *p, float alpha, float beta)
+/* The problem as the doors see it, operands by their images, the scalars as its type holds them. */
+static gpb_call canonical(const placed *p, gpb_scalar alpha, gpb_scalar beta)
 {
     const operand *a = &p->x[GPB_A], *b = &p->x[GPB_B];
-    return gpb_problem_call(&p->of, (double)alpha, (double)beta, element(a, a->image, 0),
-                            element(b, b->image, 0), NULL);
+    gpb_call g = gpb_problem_call(&p->of, call_rounded(p->of.type, alpha), call_rounded(p->of.type, beta),
+                                  element(a, a->image, 0), element(b, b->image, 0), NULL);
+    const int first = p->of.row_major ? GPB_B : GPB_A;                /* row-major, B is the first operand */
+    g.x[GPB_A].stride = p->stride[first];
+    g.x[GPB_B].stride = p->stride[GPB_B - first];
+    g.x[GPB_C].stride = p->stride[GPB_C];
+    return g;
 }
 
-bool placed_is_large(const placed *p)
+static double work_of(const placed *p)
 {
-    return gpb_test_row_of(p->of.routine)->fmas(p->of.m, p->of.n, p->of.k) > WHOLE;
+    return gpb_test_row_of(p->of.routine)->fmas(p->of.m, p->of.n, p->of.k) * (p->of.batch ? p->of.batch : 1);
 }
 
-/* Which entries of C are checked, and what A B is there. */
-static void choose_entries(placed *p)
+bool placed_is_large(const placed *p) { return work_of(p) > WHOLE; }
+
+/* The place of an entry of C: the member, and row and column in it. */
+typedef struct place_in_c { int64_t i, j, l; } place_in_c;
+
+static place_in_c place_of(const gpb_call *g, int64_t entry)
 {
-    const gpb_call g = canonical(p, 1, 0);
-    const int64_t all = g.m * g.n, sample = (int64_t)SAMPLE * g.k < WORK ? SAMPLE : WORK / g.k;
-    p->entries = placed_is_large(p) ? sample : all;
-    p->entry = allocated((size_t)p->entries, sizeof *p->entry);
-    p->sums = allocated((size_t)p->entries, sizeof *p->sums);
-    for (int64_t x = 0; x < p->entries; x++) {
-        p->entry[x] = placed_is_large(p) ? (int64_t)((uint64_t)x * 0x9e3779b97f4a7c15u % (uint64_t)all) : x;
-        gpb_reference_sums(&g, p->entry[x] % g.m, p->entry[x] / g.m, 0, p->sums[x]);
+    return (place_in_c){ entry % g->m, entry / g->m % g->n, entry / g->m / g->n };
+}
+
+/* True if the call writes it. */
+static bool is_written(const gpb_call *g, int64_t i, int64_t j)
+{
+    const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);
+    return i >= rows.first && i < rows.last;
+}
+
+/* Which entries of C are checked. */
+static void choose_entries(placed *p, const gpb_call *g)
+{
+    const int64_t all = g->m * g->n * g->batch, sample = (int64_t)SAMPLE * g->k < WORK ? SAMPLE : WORK / g->k;
+    const int64_t wanted = placed_is_large(p) ? sample : all;
+    p->entry = allocated((size_t)wanted, sizeof *p->entry);
+    p->entries = 0;
+    for (int64_t x = 0; x < wanted; x++) {
+        const int64_t entry = placed_is_large(p) ? (int64_t)((uint64_t)x * 0x9e3779b97f4a7c15u % (uint64_t)all) : x;
+        const place_in_c at = place_of(g, entry);
+        if (is_written(g, at.i, at.j)) p->entry[p->entries++] = entry;
     }
+}
+
+/* A share of the entries, for one thread. */
+typedef struct share {
+    const placed *p;
+    const gpb_call *g;
+    int64_t from, to;
+} share;
+
+static void *sum_share(void *of)
+{
+    const share *s = of;
+    for (int64_t x = s->from; x < s->to; x++) {
+        const place_in_c at = place_of(s->g, s->p->entry[x]);
+        gpb_reference_sums(s->g, at.i, at.j, at.l, s->p->sums[x]);
+    }
+    return NULL;
+}
+
+/* What A B is in those entries. The reference is slow, so large problems take as many threads as there are
+   cores. */
+static void sum_entries(placed *p, const gpb_call *g)
+{
+    enum { MOST = 16, WORTH_A_THREAD = 1 << 20 };
+    const int64_t worth = p->entries * g->k / WORTH_A_THREAD, cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t most = cores < MOST ? cores : MOST, count = worth < 1 ? 1 : worth < most ? worth : most;
+    share shares[MOST];
+    pthread_t threads[MOST];
+    bool started[MOST] = { false };
+    p->sums = allocated((size_t)p->entries, sizeof *p->sums);
+    for (int64_t t = 0; t < count; t++) {
+        shares[t] = (share){ p, g, p->entries * t / count, p->entries * (t + 1) / count };
+        started[t] = t > 0 && !pthread_create(&threads[t], NULL, sum_share, &shares[t]);
+    }
+    for (int64_t t = 0; t < count; t++)
+        if (!started[t]) sum_share(&shares[t]);
+    for (int64_t t = 0; t < count; t++)
+        if (started[t]) pthread_join(threads[t], NULL);
+}
+
+/* Members of a batch lie `pad` elements apart, and at addresses of every alignment if the first is odd. */
+static void place_members(placed *p, enum gpb_operand x)
+{
+    const int64_t span = gpb_problem_span(&p->of, x);
+    p->stride[x] = span + p->of.pad + p->of.offset % 2;
+}
+
+static int64_t members_of(const placed *p) { return p->of.batch ? p->of.batch : 1; }
+
+/* Fills each member's elements. Between them lies poison. */
+static void fill_members(const placed *p, enum gpb_operand x, void *image, uint64_t seed)
+{
+    const int64_t lead = gpb_problem_lead(&p->of, x), span = gpb_problem_span(&p->of, x);
+    const size_t each = gpb_type_bytes(p->of.type);
+    gpb_poison(p->of.type, image, p->x[x].offset + p->x[x].count);
+    for (int64_t l = 0; l < members_of(p); l++)
+        for (int64_t at = 0; at < span; at += p->of.ld[x])
+            gpb_test_row_of(p->of.routine)->fill(p->of.fill, p->of.type,
+                (char *)image + (size_t)(p->of.offset + l * p->stride[x] + at) * each, lead, &seed);
 }
 
 void placed_make(placed *p)
@@ -64,13 +146,18 @@ void placed_make(placed *p)
     const uint64_t seed = (uint64_t)p->of.m * 73856093u ^ (uint64_t)p->of.n * 19349663u
         ^ (uint64_t)p->of.k * 83492791u;
     gpb_problem_lay_out(&p->of);
-    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++)
-        p->x[x] = operand_make(p->at[x], p->of.type, gpb_problem_span(&p->of, x), p->of.offset);
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
+        place_members(p, x);
+        const int64_t span = gpb_problem_span(&p->of, x);
+        p->x[x] = operand_make(p->at[x], p->of.type, (members_of(p) - 1) * p->stride[x] + span, p->of.offset);
+    }
     for (enum gpb_operand x = GPB_A; x < GPB_C; x++) {
-        gpb_problem_fill(&p->of, x, p->x[x].image, seed + (x == GPB_B));
+        fill_members(p, x, p->x[x].image, seed + (x == GPB_B));
         operand_put(&p->x[x]);
     }
-    choose_entries(p);
+    const gpb_call g = canonical(p, 1, 0);
+    choose_entries(p, &g);
+    sum_entries(p, &g);
 }
 
 void placed_free(placed *p)
@@ -80,50 +167,64 @@ void placed_free(placed *p)
     free(p->sums);
 }
 
-void placed_fill_c(placed *p, float beta)
+void placed_fill_c(placed *p, gpb_scalar beta)
 {
-    gpb_problem_fill_c(&p->of, (double)beta, p->x[GPB_C].image);
+    placed like = *p;
+    if (p->of.fill == GPB_FILL_subnormal) like.of.fill = GPB_FILL_subnormal_c;
+    if (call_rounded(p->of.type, beta) == 0)
+        gpb_poison(p->of.type, p->x[GPB_C].image, p->x[GPB_C].offset + p->x[GPB_C].count);
+    else fill_members(&like, GPB_C, p->x[GPB_C].image, 7);
     operand_put(&p->x[GPB_C]);
 }
 
-static int cblas_trans(char trans)
+void placed_call(const placed *p, gpb_scalar alpha, gpb_scalar beta)
 {
-    return toupper(trans) == 'N' ? NO_TRANS : toupper(trans) == 'T' ? TRANS : CONJ_TRANS;
+    void *const at[GPB_OPERANDS] = { p->x[GPB_A].address, p->x[GPB_B].address, p->x[GPB_C].address };
+    call_through_cblas(&p->of, alpha, beta, at, p->stride);
 }
 
-void placed_call(const placed *p, float alpha, float beta)
+static bool fault(const placed *p, const char *what, place_in_c at, double got, double wanted)
 {
     const gpb_problem *of = &p->of;
-    cblas_sgemm(of->row_major ? ROW_MAJOR : COLUMN_MAJOR, cblas_trans(of->transa), cblas_trans(of->transb),
-                of->m, of->n, of->k, alpha, p->x[GPB_A].address, of->ld[GPB_A], p->x[GPB_B].address,
-                of->ld[GPB_B], beta, p->x[GPB_C].address, of->ld[GPB_C]);
-}
-
-static bool fault(const placed *p, const char *what, int64_t i, int64_t j, double got, double wanted)
-{
-    const gpb_problem *of = &p->of;
-    fprintf(stderr, "%s (%lld,%lld): %.9g instead of %.17g\n", what, (long long)i, (long long)j, got, wanted);
-    fprintf(stderr, "  m %d n %d k %d trans %c%c by %s, lda %d ldb %d ldc %d offset %d, %s, A %s B %s C %s\n",
-            of->m, of->n, of->k, of->transa, of->transb, of->row_major ? "rows" : "columns", of->ld[GPB_A],
-            of->ld[GPB_B], of->ld[GPB_C], of->offset, gpb_fill_names[of->fill], place_names[p->at[GPB_A]],
+    fprintf(stderr, "%s (%lld,%lld) of member %lld: %.17g instead of %.17g\n", what, (long long)at.i,
+            (long long)at.j, (long long)at.l, got, wanted);
+    fprintf(stderr, "  %c%s m %d n %d k %d trans %c%c uplo %c batch %d by %s, lda %d ldb %d ldc %d offset %d, ",
+            gpb_type_of(of->type)->letter, gpb_test_row_of(of->routine)->name, of->m, of->n, of->k, of->transa,
+            of->transb, of->uplo ? of->uplo : 'G', of->batch, of->row_major ? "rows" : "columns",
+            of->ld[GPB_A], of->ld[GPB_B], of->ld[GPB_C], of->offset);
+    fprintf(stderr, "%s, A %s B %s C %s\n", gpb_fill_names[of->fill], place_names[p->at[GPB_A]],
             place_names[p->at[GPB_B]], place_names[p->at[GPB_C]]);
     return false;
 }
 
 static int parts_of(const placed *p) { return gpb_type_of(p->of.type)->kind == GPB_TYPE_COMPLEX ? 2 : 1; }
+static bool is_whole_number(gpb_scalar x) { return __real__ x == rint(__real__ x) && __imag__ x == rint(__imag__ x); }
+
+/* Of a complex type, beta = 1 may leave C as it is, or multiply it by 1 + 0 i. netlib does the one for op(A)
+   = A and the other for its transpose, and so an infinite part of C becomes NaN or not. */
+static bool is_left_right(const gpb_call *g, enum gpb_math math, const gpb_reference_element sums[2],
+                          const char *before, const char *after, int part)
+{
+    if (g->beta != 1) return false;
+    gpb_call product = *g;
+    product.beta = 0;
+    gpb_reference_element e = gpb_reference_scaled(&product, sums, NULL, part);
+    const double old = gpb_reference_value(g, before, part);
+    e.value += old;
+    e.old = fabs(old);
+    return gpb_reference_error(math, g, e, after, part) <= 1;
+}
 
 /* Integers have to be exact. What is finite has to stay so. */
 static bool is_right(const placed *p, const gpb_call *g, enum gpb_math math,
-                     const gpb_reference_element sums[2], const char *before, const char *after)
+                     const gpb_reference_element sums[2], const char *before, const char *after, int part)
 {
-    const bool exact = p->of.fill == GPB_FILL_integer && g->alpha == rint((double)g->alpha)
-                       && g->beta == rint((double)g->beta);
-    for (int part = 0; part < parts_of(p); part++) {
-        const gpb_reference_element wanted = gpb_reference_scaled(g, sums, before, part);
-        if (!(gpb_reference_error(math, g, wanted, after, part) <= !exact)) return false;
-        if (isfinite(wanted.value) && !isfinite(gpb_reference_value(g, after, part))) return false;
-    }
-    return true;
+    const bool exact = p->of.fill == GPB_FILL_integer && is_whole_number(g->alpha) && is_whole_number(g->beta);
+    const gpb_reference_element wanted = gpb_reference_scaled(g, sums, before, part);
+    if (isfinite(wanted.value) && !isfinite(gpb_reference_value(g, after, part))) return false;
+    if (gpb_reference_error(math, g, wanted, after, part) <= !exact) return true;
+    return p->of.fill == GPB_FILL_special && parts_of(p) == 2
+        && is_left_right(g, math, sums, before, after, part);
 }
 
 /* Outside its block C is byte for byte as it was. With beta == 0 and finite data no poison is left inside. */
@@ -131,15 +232,17 @@ static bool is_whole(const placed *p, const gpb_call *g, const char *after)
 {
     const operand *c = &p->x[GPB_C];
     const size_t each = gpb_type_bytes(c->type);
+    const int64_t ld = g->x[GPB_C].ld, stride = g->batch > 1 ? p->stride[GPB_C] : c->count + 1;
     for (int64_t at = -c->offset; at < c->count; at++) {
-        const bool mine = gpb_problem_owns(&p->of, GPB_C, at + c->offset);
+        const place_in_c x = { at % stride % ld, at % stride / ld, at / stride };
+        const bool mine = at >= 0 && x.i < g->m && x.j < g->n && is_written(g, x.i, x.j);
         const char *now = element(c, after, at), *before = element(c, c->image, at);
-        const int64_t i = at % g->x[GPB_C].ld, j = at / g->x[GPB_C].ld;
         const double got = gpb_reference_value(g, now, 0);
-        if (mine && g->beta == 0 && p->of.fill != GPB_FILL_special && isnan(got))
-            return fault(p, "not written", i, j, got, 0);
+        const bool is_nan = isnan(got) || (parts_of(p) == 2 && isnan(gpb_reference_value(g, now, 1)));
+        if (mine && g->beta == 0 && p->of.fill != GPB_FILL_special && is_nan)
+            return fault(p, "not written", x, got, 0);
         if (!mine && memcmp(now, before, each))
-            return fault(p, "outside C", i, j, got, gpb_reference_value(g, before, 0));
+            return fault(p, "outside C", x, got, gpb_reference_value(g, before, 0));
     }
     return true;
 }
@@ -151,29 +254,39 @@ static bool is_untouched(const placed *p, enum gpb_operand x)
     operand_get(o, now);
     const bool same = !memcmp(now, o->image, bytes_of(o));
     free(now);
-    return same || fault(p, x == GPB_A ? "A was written" : "B was written", 0, 0, 0, 0);
+    return same || fault(p, x == GPB_A ? "A was written" : "B was written", (place_in_c){ 0, 0, 0 }, 0, 0);
 }
 
-bool placed_check(const placed *p, float alpha, float beta, enum gpb_math math)
+/* One entry, by its number. */
+static bool check_entry(const placed *p, const gpb_call *g, enum gpb_math math, const char *after, int64_t x)
+{
+    const operand *c = &p->x[GPB_C];
+    const place_in_c in = place_of(g, p->entry[x]);
+    const int64_t at = in.i + in.j * g->x[GPB_C].ld + in.l * p->stride[GPB_C];
+    const char *now = element(c, after, at), *before = element(c, c->image, at);
+    for (int part = 0; part < parts_of(p); part++)
+        if (!is_right(p, g, math, p->sums[x], before, now, part))
+            return fault(p, part ? "imaginary part of C" : "C", in, gpb_reference_value(g, now, part),
+                         gpb_reference_scaled(g, p->sums[x], before, part).value);
+    return true;
+}
+
+bool placed_check(const placed *p, gpb_scalar alpha, gpb_scalar beta, enum gpb_math math)
 {
     const operand *c = &p->x[GPB_C];
     char *after = allocated(bytes_of(c), 1);
     operand_get(c, after);
     const gpb_call g = canonical(p, alpha, beta);
     bool right = is_whole(p, &g, after) && is_untouched(p, GPB_A) && is_untouched(p, GPB_B);
-    for (int64_t x = 0; x < p->entries && right; x++) {
-        const int64_t i = p->entry[x] % g.m, j = p->entry[x] / g.m, at = i + j * g.x[GPB_C].ld;
-        right = is_right(p, &g, math, p->sums[x], element(c, c->image, at), element(c, after, at));
-        if (!right)
-            fault(p, "C, before beta C is added,", i, j, gpb_reference_value(&g, element(c, after, at), 0),
-                  (double)g.alpha * p->sums[x][0].value);
-    }
-    if (!right) fprintf(stderr, "  alpha %g beta %g\n", (double)alpha, (double)beta);
+    for (int64_t x = 0; x < p->entries && right; x++) right = check_entry(p, &g, math, after, x);
+    if (!right)
+        fprintf(stderr, "  alpha %g %+g i beta %g %+g i\n", __real__ g.alpha, __imag__ g.alpha,
+                __real__ g.beta, __imag__ g.beta);
     free(after);
     return right;
 }
 
-bool placed_try(placed *p, float alpha, float beta, enum gpb_math math)
+bool placed_try(placed *p, gpb_scalar alpha, gpb_scalar beta, enum gpb_math math)
 {
     placed_fill_c(p, beta);
     placed_call(p, alpha, beta);
@@ -200,6 +313,19 @@ bool kernel_runs(const char *image)
         long least = strtol(images[i].arch, &letter, 10);      /* with a letter: exactly that one */
         return *letter ? gpu_arch() == least : gpu_arch() >= least;
     }
+    return false;
+}
+
+bool type_runs(enum gpb_type type)
+{
+    static const struct { enum gpb_type type; const char *image; } kernels[] = {
+#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
+    { GPB_TYPE_##p, #image },
+#include "kernels/gemm.def"
+#undef KERNEL
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].type == type && kernel_runs(kernels[i].image)) return true;
     return false;
 }
 

@@ -1,23 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel of the table, forced by name, on device operands used in place: a grid of shapes,
-   transpositions, paddings, misaligned bases, alpha and beta, and hard data, with k whole, with Stream-K and
-   with split-K. GPB_TEST_LARGE=1 adds large shapes. GPB_TEST_FEW=1 leaves a few small ones, for
-   compute-sanitizer. Arguments: names of kernels, to run only these. */
+/* Every kernel of the table in its type, forced by name, and the library's own choice in each type, on device
+   operands used in place: a grid of shapes, transpositions, conjugations, paddings, misaligned bases, alpha and
+   beta, triangles, batches, and hard data, with k whole, with Stream-K and with split-K. GPB_TEST_LARGE=1 adds
+   large shapes. GPB_TEST_FEW=1 leaves a few small ones, for compute-sanitizer. GPB_TEST_TYPES=dcz: these types
+   alone, each of which must have a kernel here. Arguments: names of kernels, to run only these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <complex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/gpu/placed.h"
 
-typedef struct kernel { const char *name, *image; enum gpb_math math; enum gpb_form form; } kernel;
+/* name NULL: the library's choice. */
+typedef struct kernel {
+    const char *name, *image;
+    enum gpb_type type;
+    enum gpb_math math;
+    enum gpb_form form;
+    unsigned caps;
+} kernel;
 static const kernel kernels[] = {
+#define TYPE(letter, type, bytes, flops, kind)                                             \
+    { NULL, NULL, GPB_TYPE_##letter, GPB_MATH_FP16X3, GPB_FORM_STRIDED, GPB_CAP_NONE },     \
+    { NULL, NULL, GPB_TYPE_##letter, GPB_MATH_FMA, GPB_FORM_STRIDED, GPB_CAP_NONE },
+#include "dispatch/type.def"
+#undef TYPE
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
+    { #name, #image, GPB_TYPE_##p, GPB_MATH_##math, GPB_FORM_##form, GPB_CAP_##caps },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -34,11 +48,14 @@ static const shape sliced[] = {
 };   /* k enough for slices cut on their way, ring and image filled more than once */
 /* One for each row of slicer.def, which only SLICED kernels know. Each has the longest k that it takes,
    misaligned or not. */
-static const shape strips[] = {
-#define SLICER(p, name, image, most, cluster) { 35, 20, most ? most - 3 : 16400 },
+static const struct { enum gpb_type type; shape of; } strips[] = {
+#define SLICER(p, name, image, most, cluster) { GPB_TYPE_##p, { 35, 20, most ? most - 3 : 16400 } },
 #include "kernels/slicer.def"
 #undef SLICER
 };
+/* Members of a batch: many small ones, and a few. */
+static const struct { shape of; int batch; } batches[] = { { { 33, 17, 9 }, 37 }, { { 70, 130, 40 }, 3 } };
+static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 200, 200, 17 } };
 static const shape deep[] = { { 66, 9, 2061 } };      /* k that FFMA kernels share out */
 static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 384, 100 }, { 1000, 50, 777 },
                                 { 3, 1030, 515 },  { 1022, 1022, 64 }, { 65, 64, 4099 } };
@@ -48,37 +65,79 @@ static const shape large[] = { { 4097, 2050, 515 }, { 2050, 5132, 1000 }, { 1220
 
 static placed problems[MAX_PROBLEMS];
 static int problem_count, first_strip;     /* strips come last */
+static enum gpb_type type;                 /* of all problems */
 
-static void add(shape s, const char *trans, int variant, enum gpb_fill fill)
+static bool is_complex(void) { return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX; }
+
+static gpb_problem *add(shape s, const char *trans, int variant, enum gpb_fill fill)
 {
     if (problem_count == MAX_PROBLEMS) abort();
-    problems[problem_count++] = (placed){ .of = { .m = s.m,
-                                                  .n = s.n,
-                                                  .k = s.k,
-                                                  .transa = trans[0],
-                                                  .transb = trans[1],
-                                                  .row_major = variant & 1,
-                                                  .fill = fill,
-                                                  .pad = variant % 5 * (variant % 3),
-                                                  .offset = variant % 4 },
-                                          .at = { PLACE_DEVICE, PLACE_DEVICE, PLACE_DEVICE } };
+    problems[problem_count] = (placed){ .of = { .type = type,
+                                                .m = s.m,
+                                                .n = s.n,
+                                                .k = s.k,
+                                                .transa = trans[0],
+                                                .transb = trans[1],
+                                                .row_major = variant & 1,
+                                                .fill = fill,
+                                                .pad = variant % 5 * (variant % 3),
+                                                .offset = variant % 4 },
+                                        .at = { PLACE_DEVICE, PLACE_DEVICE, PLACE_DEVICE } };
+    return &problems[problem_count++].of;
+}
+
+/* Of a real type C is T. Of a complex one each operand is to be conjugated as often as transposed. */
+static const char *pair(int x)
+{
+    static const char *const plain[] = { "NN", "TN", "NT", "TT", "CN", "nt" };
+    static const char *const conjugated[] = { "NN", "CN", "NC", "TC", "CC", "nt", "CT", "tt" };
+    return is_complex() ? conjugated[x % 8] : plain[x % 6];
 }
 
 /* Each shape with `each` of the transpositions; which, order, padding and alignment vary from one to the
    next, so that all combinations occur. */
+static int variant;
 static void add_all(const shape *shapes, size_t count, int each, enum gpb_fill fill)
 {
-    static const char *const trans[] = { "NN", "TN", "NT", "TT", "CN", "nt" };
-    static int variant;
     for (size_t s = 0; s < count; s++)
-        for (int t = 0; t < each; t++)
-            add(shapes[s], trans[each < 4 ? (2 * t + (int)s) % 6 : t], variant++, fill);
+        for (int t = 0; t < each; t++) add(shapes[s], pair((each < 4 ? 2 * t : t) + (int)s), variant++, fill);
 }
 #define ADD(shapes, each, fill) add_all(shapes, sizeof(shapes) / sizeof(shape), each, fill)
 
-static int make_problems(void **state)
+/* By fixed distances and by addresses, and triangles of both sides. */
+static void add_other_routines(void)
 {
-    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (int t = 0; t < 4; t++) {
+            gpb_problem *p = add(batches[i].of, pair(3 * t + (int)i), variant++, GPB_FILL_uniform);
+            p->routine = t % 2 ? GPB_TEST_gemm_batch : GPB_TEST_gemm_batch_strided;
+            p->batch = batches[i].batch;
+        }
+    for (size_t i = 0; i < sizeof triangles / sizeof *triangles; i++)
+        for (int t = 0; t < 4; t++) {
+            gpb_problem *p = add(triangles[i], pair(3 * t + (int)i), variant++, GPB_FILL_uniform);
+            p->routine = GPB_TEST_gemmtr;
+            p->uplo = "UL"[t / 2];
+        }
+}
+
+static void add_large(void)
+{
+    ADD(medium, 3, GPB_FILL_uniform);
+    add(large[0], pair(2), 7, GPB_FILL_uniform);
+    add(large[1], pair(1), 0, GPB_FILL_uniform);
+    add(large[2], "NN", 3, GPB_FILL_uniform);
+}
+
+static void add_strips(void)
+{
+    for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
+        if (strips[i].type == type) add_all(&strips[i].of, 1, 4, GPB_FILL_uniform);
+}
+
+static void make_problems(void)
+{
+    problem_count = first_strip = 0;
     if (getenv("GPB_TEST_FEW")) {
         ADD(few, 6, GPB_FILL_uniform);
         ADD(sliced, 4, GPB_FILL_uniform);
@@ -87,82 +146,115 @@ static int make_problems(void **state)
         ADD(small, 6, GPB_FILL_uniform);
         ADD(deep, 3, GPB_FILL_uniform);
         for (int i = 1; i < PLACED_FILLS; i++) ADD(few, 4, placed_fills[i]);
-        if (getenv("GPB_TEST_LARGE")) {
-            ADD(medium, 3, GPB_FILL_uniform);
-            add(large[0], "NT", 7, GPB_FILL_uniform);
-            add(large[1], "TN", 0, GPB_FILL_uniform);
-            add(large[2], "NN", 3, GPB_FILL_uniform);
-        }
+        add_other_routines();
+        if (getenv("GPB_TEST_LARGE")) add_large();
         first_strip = problem_count;
-        ADD(strips, 4, GPB_FILL_uniform);
+        add_strips();
     }
     for (int i = 0; i < problem_count; i++) placed_make(&problems[i]);
-    return 0;
-}
-
-static int free_problems(void **state)
-{
-    (void)state;
-    for (int i = 0; i < problem_count; i++) placed_free(&problems[i]);
-    return 0;
 }
 
 /* Under compute-sanitizer deep shapes are run only by the kernels that they test. */
 static bool is_spared(const kernel *kernel, const placed *p)
 {
-    const char *image = p->of.k > 2048 ? "sgemm_ffma" : p->of.k > 128 ? "sgemm_direct" : NULL;
-    return getenv("GPB_TEST_FEW") && image && strcmp(kernel->image, image);
+    if (!getenv("GPB_TEST_FEW") || p->of.k <= 128) return false;
+    if (!kernel->image) return true;
+    if (p->of.k > 2048) return strcmp(kernel->image, "sgemm_ffma") && !(kernel->caps & GPB_CAP_STREAM_K);
+    return type == GPB_TYPE_s && strcmp(kernel->image, "sgemm_direct");
 }
 
-static void test_kernel(void **state)
+/* TF32 promises nothing below 2^-126. */
+static bool is_for(const kernel *kernel, int problem)
 {
-    const kernel *kernel = *state;
-    static const struct {
-        float alpha, beta;
-    } scalars[] = { { -0.7f, 1.3f }, { 1, 0 }, { 2, 1 }, { 0, 0 }, { 0, -0.5f } };
-    static const char *const splits[] = { NULL, "3", NULL, "1" }; /* parts of k; NULL: the library's choice */
+    const placed *p = &problems[problem];
+    if (kernel->math == GPB_MATH_TF32 && p->of.fill == GPB_FILL_subnormal) return false;
+    if (first_strip && problem >= first_strip && kernel->form != GPB_FORM_SLICED) return false;
+    return !is_spared(kernel, p);
+}
+
+static void set_kernel(const kernel *kernel)
+{
     set_option("KERNEL", kernel->name);
     set_option("MATH",
                kernel->math == GPB_MATH_TF32       ? "tf32"
                    : kernel->math == GPB_MATH_FMA ? "ieee"
                                                    : "fp32");
-    int faults = 0;
+}
+
+static void test_kernel(void **state)
+{
+    const kernel *kernel = *state;
+    /* no single-precision number has these */
+    static const gpb_scalar scalars[][2] = { { CMPLX(-0.7, 0.4), CMPLX(1.3, -0.2) },
+                                             { CMPLX(1, 0), CMPLX(0, 0) },
+                                             { CMPLX(2, -1), CMPLX(1, 0) },
+                                             { CMPLX(0, 0), CMPLX(0, 0) },
+                                             { CMPLX(0, 0), CMPLX(-0.5, 0.25) } };
+    static const char *const splits[] = { NULL, "3", NULL, "1" }; /* parts of k; NULL: the library's choice */
+    set_kernel(kernel);
+    int faults = 0, calls = 0;
     for (int i = 0; i < problem_count; i++) {
         placed *p = &problems[i];
-        if (is_spared(kernel, p) || (first_strip && i >= first_strip && kernel->form != GPB_FORM_SLICED))
-            continue;
+        if (!is_for(kernel, i)) continue;
         set_option("SPLITS", splits[i % 4]);
-        if (kernel->math == GPB_MATH_TF32 && p->of.fill == GPB_FILL_subnormal)
-            continue; /* TF32 promises nothing below 2^-126 */
         const int count = placed_is_large(p) ? 1 : (int64_t)p->of.m * p->of.n > 100000 ? 2 : 5;
-        for (int s = 0; s < count && faults < 5; s++) {
+        for (int s = 0; s < count && faults < 5; s++, calls++) {
             const int x = count == 1 ? i % 2 : s;
             int64_t before = gpu_calls();
-            faults += !placed_try(p, scalars[x].alpha, scalars[x].beta, kernel->math);
-            if (scalars[x].alpha != 0 && p->of.k) assert_int_equal(gpu_calls(), before + 1);
+            faults += !placed_try(p, scalars[x][0], scalars[x][1], kernel->math);
+            if (scalars[x][0] != 0 && p->of.k) assert_int_equal(gpu_calls(), before + 1);
         }
     }
     assert_int_equal(faults, 0);
+    assert_true(calls > 0);
+}
+
+static bool listed(const char *name, int count, char **names)
+{
+    for (int i = 0; i < count; i++)
+        if (name && !strcmp(names[i], name)) return true;
+    return count == 0;
 }
 
 static bool wanted(const kernel *kernel, int count, char **names)
 {
-    if (!kernel_runs(kernel->image)) return false;
-    for (int i = 0; i < count; i++)
-        if (!strcmp(names[i], kernel->name)) return true;
-    return count == 0;
+    const char *types = getenv("GPB_TEST_TYPES");
+    if (types && !strchr(types, gpb_type_of(kernel->type)->letter)) return false;
+    if (!listed(kernel->name, count, names)) return false;
+    return kernel->image ? kernel_runs(kernel->image) : type_runs(kernel->type);
+}
+
+/* The tests of one type. How many there are; adds up failures. */
+static size_t run_type(int *failures, int count, char **names)
+{
+    static char title[KERNELS][40];
+    struct CMUnitTest tests[KERNELS] = { 0 };
+    size_t made = 0;
+    for (int i = 0; i < KERNELS; i++) {
+        if (kernels[i].type != type || !wanted(&kernels[i], count, names)) continue;
+        snprintf(title[i], sizeof title[i], "%c %s", gpb_type_of(type)->letter,
+                 kernels[i].name ? kernels[i].name : kernels[i].math == GPB_MATH_FMA ? "ieee" : "fp32");
+        tests[made++] = (struct CMUnitTest){ title[i], test_kernel, NULL, NULL, (void *)&kernels[i] };
+    }
+    if (!made) return 0;
+    make_problems();
+    *failures += _cmocka_run_group_tests("kernels", tests, made, NULL, NULL);
+    for (int i = 0; i < problem_count; i++) placed_free(&problems[i]);
+    return made;
 }
 
 int main(int argc, char **argv)
 {
+    const char *types = getenv("GPB_TEST_TYPES");
+    int failures = 0;
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    struct CMUnitTest tests[KERNELS] = { 0 };
-    size_t count = 0;
-    for (int i = 0; i < KERNELS; i++)
-        if (wanted(&kernels[i], argc - 1, argv + 1))
-            tests[count++] = (struct CMUnitTest){ kernels[i].name, test_kernel, NULL, NULL,
-                                                  (void *)&kernels[i] };
-        else fprintf(stderr, "not run on this GPU or not asked for: %s\n", kernels[i].name);
-    return _cmocka_run_group_tests("kernels", tests, count, make_problems, free_problems);
+    for (type = 0; type < GPB_TYPES; type++) {
+        const char letter = gpb_type_of(type)->letter;
+        const size_t made = run_type(&failures, argc - 1, argv + 1);
+        if (made || (types && !strchr(types, letter))) continue;
+        fprintf(stderr, "no kernel of type %c is run here\n", letter);
+        failures += types != NULL;
+    }
+    return failures != 0;
 }

@@ -16,15 +16,6 @@
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
             const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
             const float *beta, float *c, const int *ldc, size_t, size_t);
-void cblas_sgemm_batch_strided(int layout, int transa, int transb, int m, int n, int k, float alpha,
-                               const float *a, int lda, int stridea, const float *b, int ldb, int strideb,
-                               float beta, float *c, int ldc, int stridec, int batch);
-void cblas_sgemm_batch(int layout, const int *transa, const int *transb, const int *m, const int *n,
-                       const int *k, const float *alpha, const float **a, const int *lda, const float **b,
-                       const int *ldb, const float *beta, float **c, const int *ldc, int groups,
-                       const int *group_size);
-void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a,
-                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 /* One kernel of each form. */
 static const char *const kernels[] = { "tile_2d", "padded", "warp_tile" };
@@ -195,7 +186,7 @@ static void test_batch_pointers(void **state)
         const int none[] = { NO_TRANS, NO_TRANS, NO_TRANS };
         const float alpha[] = { 0.75f, 0.75f, 0.75f }, beta[] = { -0.5f, -0.5f, -0.5f };
         int64_t before = gpu_calls();
-        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, c, m, GROUPS, size);
+        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, (float *const *)c, m, GROUPS, size);
         assert_true(gpu_calls() > before);
         for (int g = 0; g < GROUPS; g++) batch_check(&group[g]);
     }

@@ -76,9 +76,6 @@ static void test_data(void **state)
     }
 }
 
-void cblas_sgemm_batch_strided(int, int, int, int, int, int, float, const float *, int, int, const float *,
-                               int, int, float, float *, int, int, int);
-
 /* A batch in more groups than C has buffers, each of more loads than are on their way at once. No group may
    be computed before the last group in its buffer is home. A and B, on the device, delay none. The numbers
    are integers, so each sum is exact. */
@@ -114,9 +111,6 @@ static void test_groups(void **state)
     operand_free(&a);
     operand_free(&b);
 }
-
-void cblas_sgemmtr(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float *a,
-                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 /* Triangles in panels. The diagonal crosses some of these, and some lie beyond it. The numbers are integers,
    so each sum is exact. */
