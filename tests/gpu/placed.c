@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,42 +83,50 @@ static void choose_entries(placed *p, const gpb_call *g)
     }
 }
 
-/* A share of the entries, for one thread. */
+/* ---- shared among the host's cores, because the reference is slow */
+
 typedef struct share {
-    const placed *p;
-    const gpb_call *g;
+    void (*what)(void *, int64_t);
+    void *of;
     int64_t from, to;
 } share;
 
-static void *sum_share(void *of)
+static void *do_share(void *of)
 {
     const share *s = of;
-    for (int64_t x = s->from; x < s->to; x++) {
-        const place_in_c at = place_of(s->g, s->p->entry[x]);
-        gpb_reference_sums(s->g, at.i, at.j, at.l, s->p->sums[x]);
-    }
+    for (int64_t x = s->from; x < s->to; x++) s->what(s->of, x);
     return NULL;
 }
 
-/* What A B is in those entries. The reference is slow, so large problems take as many threads as there are
-   cores. */
-static void sum_entries(placed *p, const gpb_call *g)
+/* what(of, x) for each x below count, `steps` of work each. */
+static void for_each(int64_t count, int64_t steps, void (*what)(void *, int64_t), void *of)
 {
     enum { MOST = 16, WORTH_A_THREAD = 1 << 20 };
-    const int64_t worth = p->entries * g->k / WORTH_A_THREAD, cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t most = cores < MOST ? cores : MOST, count = worth < 1 ? 1 : worth < most ? worth : most;
+    const int64_t worth = count * steps / WORTH_A_THREAD, cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t most = cores < MOST ? cores : MOST, shared = worth < 1 ? 1 : worth < most ? worth : most;
     share shares[MOST];
     pthread_t threads[MOST];
     bool started[MOST] = { false };
-    p->sums = allocated((size_t)p->entries, sizeof *p->sums);
-    for (int64_t t = 0; t < count; t++) {
-        shares[t] = (share){ p, g, p->entries * t / count, p->entries * (t + 1) / count };
-        started[t] = t > 0 && !pthread_create(&threads[t], NULL, sum_share, &shares[t]);
+    for (int64_t t = 0; t < shared; t++) {
+        shares[t] = (share){ what, of, count * t / shared, count * (t + 1) / shared };
+        started[t] = t > 0 && !pthread_create(&threads[t], NULL, do_share, &shares[t]);
     }
-    for (int64_t t = 0; t < count; t++)
-        if (!started[t]) sum_share(&shares[t]);
-    for (int64_t t = 0; t < count; t++)
+    for (int64_t t = 0; t < shared; t++)
+        if (!started[t]) do_share(&shares[t]);
+    for (int64_t t = 0; t < shared; t++)
         if (started[t]) pthread_join(threads[t], NULL);
+}
+
+typedef struct sums_of {
+    const placed *p;
+    const gpb_call *g;
+} sums_of;
+
+static void sum_entry(void *of, int64_t x)
+{
+    const sums_of *s = of;
+    const place_in_c at = place_of(s->g, s->p->entry[x]);
+    gpb_reference_sums(s->g, at.i, at.j, at.l, s->p->sums[x]);
 }
 
 /* Members of a batch lie `pad` elements apart, and at addresses of every alignment if the first is odd. */
@@ -157,7 +166,8 @@ void placed_make(placed *p)
     }
     const gpb_call g = canonical(p, 1, 0);
     choose_entries(p, &g);
-    sum_entries(p, &g);
+    p->sums = allocated((size_t)p->entries, sizeof *p->sums);
+    for_each(p->entries, g.k, sum_entry, &(sums_of){ p, &g });
 }
 
 void placed_free(placed *p)
@@ -227,24 +237,56 @@ static bool is_right(const placed *p, const gpb_call *g, enum gpb_math math,
         && is_left_right(g, math, sums, before, after, part);
 }
 
-/* Outside its block C is byte for byte as it was. With beta == 0 and finite data no poison is left inside. */
-static bool is_whole(const placed *p, const gpb_call *g, const char *after)
+/* A result that is looked at, and the first place of each kind of fault. */
+typedef struct answer {
+    const placed *p;
+    const gpb_call *g;
+    enum gpb_math math;
+    const char *after;
+    _Atomic int64_t unwritten, outside, wrong;
+} answer;
+
+static void found(_Atomic int64_t *first, int64_t at)
 {
-    const operand *c = &p->x[GPB_C];
-    const size_t each = gpb_type_bytes(c->type);
-    const int64_t ld = g->x[GPB_C].ld, stride = g->batch > 1 ? p->stride[GPB_C] : c->count + 1;
-    for (int64_t at = -c->offset; at < c->count; at++) {
-        const place_in_c x = { at % stride % ld, at % stride / ld, at / stride };
-        const bool mine = at >= 0 && x.i < g->m && x.j < g->n && is_written(g, x.i, x.j);
-        const char *now = element(c, after, at), *before = element(c, c->image, at);
-        const double got = gpb_reference_value(g, now, 0);
-        const bool is_nan = isnan(got) || (parts_of(p) == 2 && isnan(gpb_reference_value(g, now, 1)));
-        if (mine && g->beta == 0 && p->of.fill != GPB_FILL_special && is_nan)
-            return fault(p, "not written", x, got, 0);
-        if (!mine && memcmp(now, before, each))
-            return fault(p, "outside C", x, got, gpb_reference_value(g, before, 0));
-    }
-    return true;
+    int64_t before = atomic_load(first);
+    while (at < before && !atomic_compare_exchange_weak(first, &before, at)) continue;
+}
+
+/* Counted from the first element of C. */
+static place_in_c place_in_memory(const answer *x, int64_t at)
+{
+    const int64_t ld = x->g->x[GPB_C].ld;
+    const int64_t stride = x->g->batch > 1 ? x->p->stride[GPB_C] : x->p->x[GPB_C].count + 1;
+    return (place_in_c){ at % stride % ld, at % stride / ld, at / stride };
+}
+
+/* Outside its block C is byte for byte as it was. With beta == 0 and finite data no poison is left inside.
+   `from`: counted from the beginning of the allocation. */
+static void look_around(void *of, int64_t from)
+{
+    answer *x = of;
+    const operand *c = &x->p->x[GPB_C];
+    const int64_t at = from - c->offset;
+    const place_in_c in = place_in_memory(x, at);
+    const bool mine = at >= 0 && in.i < x->g->m && in.j < x->g->n && is_written(x->g, in.i, in.j);
+    const char *now = element(c, x->after, at);
+    if (!mine) {
+        if (memcmp(now, element(c, c->image, at), gpb_type_bytes(c->type))) found(&x->outside, at);
+    } else if (x->g->beta == 0 && x->p->of.fill != GPB_FILL_special)
+        for (int part = 0; part < parts_of(x->p); part++)
+            if (isnan(gpb_reference_value(x->g, now, part))) found(&x->unwritten, at);
+}
+
+static bool is_whole(answer *x)
+{
+    const operand *c = &x->p->x[GPB_C];
+    const int64_t none = INT64_MAX;
+    for_each(c->offset + c->count, 20, look_around, x);
+    if (x->unwritten < none) return fault(x->p, "not written", place_in_memory(x, x->unwritten), NAN, 0);
+    if (x->outside == none) return true;
+    const char *now = element(c, x->after, x->outside), *before = element(c, c->image, x->outside);
+    return fault(x->p, "outside C", place_in_memory(x, x->outside), gpb_reference_value(x->g, now, 0),
+                 gpb_reference_value(x->g, before, 0));
 }
 
 static bool is_untouched(const placed *p, enum gpb_operand x)
@@ -257,18 +299,39 @@ static bool is_untouched(const placed *p, enum gpb_operand x)
     return same || fault(p, x == GPB_A ? "A was written" : "B was written", (place_in_c){ 0, 0, 0 }, 0, 0);
 }
 
-/* One entry, by its number. */
-static bool check_entry(const placed *p, const gpb_call *g, enum gpb_math math, const char *after, int64_t x)
+/* Where an entry is in C. */
+static int64_t element_of(const answer *x, int64_t entry)
 {
-    const operand *c = &p->x[GPB_C];
-    const place_in_c in = place_of(g, p->entry[x]);
-    const int64_t at = in.i + in.j * g->x[GPB_C].ld + in.l * p->stride[GPB_C];
-    const char *now = element(c, after, at), *before = element(c, c->image, at);
-    for (int part = 0; part < parts_of(p); part++)
-        if (!is_right(p, g, math, p->sums[x], before, now, part))
-            return fault(p, part ? "imaginary part of C" : "C", in, gpb_reference_value(g, now, part),
-                         gpb_reference_scaled(g, p->sums[x], before, part).value);
-    return true;
+    const place_in_c in = place_of(x->g, x->p->entry[entry]);
+    return in.i + in.j * x->g->x[GPB_C].ld + in.l * x->p->stride[GPB_C];
+}
+
+static bool is_part_right(const answer *x, int64_t entry, int part)
+{
+    const operand *c = &x->p->x[GPB_C];
+    const int64_t at = element_of(x, entry);
+    return is_right(x->p, x->g, x->math, x->p->sums[entry], element(c, c->image, at), element(c, x->after, at),
+                    part);
+}
+
+static void look_at(void *of, int64_t entry)
+{
+    answer *x = of;
+    for (int part = 0; part < parts_of(x->p); part++)
+        if (!is_part_right(x, entry, part)) found(&x->wrong, entry);
+}
+
+static bool are_entries_right(answer *x)
+{
+    const operand *c = &x->p->x[GPB_C];
+    for_each(x->p->entries, 60, look_at, x);
+    const int64_t entry = x->wrong;
+    if (entry == INT64_MAX) return true;
+    const int part = is_part_right(x, entry, 0);
+    const int64_t at = element_of(x, entry);
+    return fault(x->p, part ? "imaginary part of C" : "C", place_of(x->g, x->p->entry[entry]),
+                 gpb_reference_value(x->g, element(c, x->after, at), part),
+                 gpb_reference_scaled(x->g, x->p->sums[entry], element(c, c->image, at), part).value);
 }
 
 bool placed_check(const placed *p, gpb_scalar alpha, gpb_scalar beta, enum gpb_math math)
@@ -277,8 +340,9 @@ bool placed_check(const placed *p, gpb_scalar alpha, gpb_scalar beta, enum gpb_m
     char *after = allocated(bytes_of(c), 1);
     operand_get(c, after);
     const gpb_call g = canonical(p, alpha, beta);
-    bool right = is_whole(p, &g, after) && is_untouched(p, GPB_A) && is_untouched(p, GPB_B);
-    for (int64_t x = 0; x < p->entries && right; x++) right = check_entry(p, &g, math, after, x);
+    answer x = { p, &g, math, after, INT64_MAX, INT64_MAX, INT64_MAX };
+    const bool right = is_whole(&x) && is_untouched(p, GPB_A) && is_untouched(p, GPB_B)
+        && are_entries_right(&x);
     if (!right)
         fprintf(stderr, "  alpha %g %+g i beta %g %+g i\n", __real__ g.alpha, __imag__ g.alpha,
                 __real__ g.beta, __imag__ g.beta);
