@@ -56,6 +56,19 @@ void *bench_symbol(void *library, const char *name)
     exit(1);
 }
 
+bool bench_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
+    return !list;
+}
+
+bool bench_has_type(const bench_options *options, enum gpb_type type)
+{
+    return bench_listed(options->types, (char[2]){ gpb_type_of(type)->letter, 0 });
+}
+
 FILE *bench_csv(const char *path, const char *columns)
 {
     if (!path) return NULL;
@@ -104,7 +117,7 @@ double sgemm_flops(int m, int n, int k)
 
 enum {
     DEVICE = 1000, END_TO_END, OUT_OF_CORE, NEVER_SLOWER, PROCESSES, CALLERS, OVERHEAD, FIT, SUITES, MODES,
-    SHAPES, SEED, SUSTAINED, LEAST, PLAIN_BLAS, WORKER, CONTENDER, PROGRAM
+    SHAPES, SEED, TYPES, PAIRS, SUSTAINED, LEAST, PLAIN_BLAS, WORKER, CONTENDER, PROGRAM
 };
 
 static const struct argp_option arguments[] = {
@@ -135,6 +148,8 @@ static const struct argp_option arguments[] = {
     { "modes", MODES, "LIST", 0,
       "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and "
       "on end: fp32)", 0 },
+    { "types", TYPES, "LIST", 0, "Device, fit: some of s,d,c,z (default: s)", 0 },
+    { "pairs", PAIRS, "LIST", 0, "Device: these transpositions alone, such as NN,TN (default: all)", 0 },
     { "sustained", SUSTAINED, "S", 0, "Device: seconds on end for each contender on a square (default: 2)",
       0 },
     { "least", LEAST, "N", 0, "Device: calls of each contender at least, however long they take (default: 7)",
@@ -158,6 +173,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case FIT: c->run = bench_fit; return 0;
     case SUITES: c->options.suites = text; return 0;
     case MODES: c->options.modes = text; return 0;
+    case TYPES: c->options.types = text; return 0;
+    case PAIRS: c->options.pairs = text; return 0;
     case SUSTAINED: c->options.sustained = atof(text); return 0;
     case LEAST: c->options.least = atoi(text); return 0;
     case SHAPES: c->options.shapes = atoi(text); return 0;
@@ -197,7 +214,8 @@ int main(int argc, char **argv)
     static const struct argp argp = { arguments, parse, NULL, about, NULL, NULL, NULL };
     command c = { .run = bench_ladder };
     c.options = (bench_options){ .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0",
-                                 .plain_blas = "libopenblas.so.0", .seconds = 120, .sustained = 2, .least = 7,
+                                 .plain_blas = "libopenblas.so.0", .seconds = 120, .types = "s", .sustained = 2,
+                                 .least = 7,
                                  .seed = 1, .largest = 1 << 20 };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);

@@ -19,6 +19,8 @@ typedef struct bench_options {
     const char *only;           /* ladder: this kernel alone, or NULL */
     const char *suites, *modes; /* device: names with commas between them, NULL: all; fit: of suites, NULL:
                                    random shapes */
+    const char *types;          /* device, fit, host memory: letters with commas between them */
+    const char *pairs;          /* device: transpositions, such as NN,TN; NULL: all */
     int least;                  /* device: calls of each contender at least, however long they take */
     double sustained;           /* device: seconds on end for each contender on a square */
     double seconds;             /* ladder: once they have passed, every kernel is timed once per shape; the
@@ -52,6 +54,9 @@ void must(int result, const char *what);
 void *bench_memory(size_t bytes);                      /* or exits */
 /* dlsym, or exits. */
 void *bench_symbol(void *library, const char *name);
+/* True if the name is one of the list's, which has commas between them, or if there is no list. */
+bool bench_listed(const char *list, const char *name);
+bool bench_has_type(const bench_options *options, enum gpb_type type);
 /* "# ..." lines of the environment variable GPB_BENCH_HEADER, then the columns. NULL if path is NULL. */
 FILE *bench_csv(const char *path, const char *columns);
 

@@ -27,12 +27,14 @@ static gpu_address device_room(buffer *b, size_t bytes)
     return b->at;
 }
 
-typedef struct block { void *host; int64_t ld, rows, cols; } block;
+typedef struct block { void *host; int64_t ld, rows, cols; size_t each; } block;
+
+static size_t bytes_of(block b) { return b.each * (size_t)(b.rows * b.cols); }
 
 /* Packed on the device, whatever it is on the host. */
 static void copy(gpu_address device, block b, bool up)
 {
-    const size_t width = 4 * (size_t)b.rows, height = (size_t)b.cols;
+    const size_t width = b.each * (size_t)b.rows, height = (size_t)b.cols;
     if (b.ld == b.rows) {
         if (up) MUST(cuMemcpyHtoD_v2(device, b.host, width * height));
         else MUST(cuMemcpyDtoH_v2(b.host, device, width * height));
@@ -42,7 +44,7 @@ static void copy(gpu_address device, block b, bool up)
     if (up) {
         copy.srcMemoryType = CU_MEMORYTYPE_HOST;
         copy.srcHost = b.host;
-        copy.srcPitch = 4 * (size_t)b.ld;
+        copy.srcPitch = b.each * (size_t)b.ld;
         copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
         copy.dstDevice = device;
         copy.dstPitch = width;
@@ -52,31 +54,37 @@ static void copy(gpu_address device, block b, bool up)
         copy.srcPitch = width;
         copy.dstMemoryType = CU_MEMORYTYPE_HOST;
         copy.dstHost = b.host;
-        copy.dstPitch = 4 * (size_t)b.ld;
+        copy.dstPitch = b.each * (size_t)b.ld;
     }
     MUST(cuMemcpy2DAsync_v2(&copy, NULL));
     MUST(cuStreamSynchronize(NULL));
 }
 
+static int cublas_trans(const gpb_call *g, enum gpb_operand x)
+{
+    return g->x[x].trans == 'N' ? 0 : g->x[x].trans == 'T' ? 1 : 2;
+}
+
 void copy_call(const gpb_call *g)
 {
     static buffer buffers[3];
+    const size_t each = gpb_call_element(g);
     const block a = { (void *)(uintptr_t)g->x[GPB_A].base, g->x[GPB_A].ld, gpb_call_rows(g, GPB_A),
-                      gpb_call_cols(g, GPB_A) };
+                      gpb_call_cols(g, GPB_A), each };
     const block b = { (void *)(uintptr_t)g->x[GPB_B].base, g->x[GPB_B].ld, gpb_call_rows(g, GPB_B),
-                      gpb_call_cols(g, GPB_B) };
-    const block c = { gpb_call_member(g, GPB_C, 0), g->x[GPB_C].ld, g->m, g->n };
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    gpu_address at_a = device_room(&buffers[0], 4 * (size_t)(a.rows * a.cols));
-    gpu_address at_b = device_room(&buffers[1], 4 * (size_t)(b.rows * b.cols));
-    gpu_address at_c = device_room(&buffers[2], 4 * (size_t)(c.rows * c.cols));
+                      gpb_call_cols(g, GPB_B), each };
+    const block c = { gpb_call_member(g, GPB_C, 0), g->x[GPB_C].ld, g->m, g->n, each };
+    const gpb_element alpha = gpb_element_of(g->type, g->alpha), beta = gpb_element_of(g->type, g->beta);
+    gpu_address at_a = device_room(&buffers[0], bytes_of(a));
+    gpu_address at_b = device_room(&buffers[1], bytes_of(b));
+    gpu_address at_c = device_room(&buffers[2], bytes_of(c));
     copy(at_a, a, true);
     copy(at_b, b, true);
     if (g->beta != 0) copy(at_c, c, true);
-    must(cublas.sgemm(cublas.handle, g->x[GPB_A].trans != 'N', g->x[GPB_B].trans != 'N', (int)g->m, (int)g->n,
-                      (int)g->k, &alpha, (const float *)(uintptr_t)at_a, (int)a.rows,
-                      (const float *)(uintptr_t)at_b, (int)b.rows, &beta, (float *)(uintptr_t)at_c,
-                      (int)c.rows),
-         "cublasSgemm");
+    must(cublas.gemm[g->type].one(cublas.handle, cublas_trans(g, GPB_A), cublas_trans(g, GPB_B), (int)g->m,
+                                  (int)g->n, (int)g->k, &alpha, (void *)(uintptr_t)at_a, (int)a.rows,
+                                  (void *)(uintptr_t)at_b, (int)b.rows, &beta, (void *)(uintptr_t)at_c,
+                                  (int)c.rows),
+         "cublas?gemm");
     copy(at_c, c, false);
 }

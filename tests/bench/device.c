@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROBLEMS = 1024, MAX_CALLS = 201, RUN = 5, LONG = 512, MAX_ON_END = 1 << 17 };
+enum { MAX_PROBLEMS = 2048, MAX_CALLS = 201, RUN = 5, LONG = 512, MAX_ON_END = 1 << 17 };
 #define SHORT 1e-3                                            /* seconds */
 /* Of a row's time: calls by turns, cuBLAS by itself, and by events. The rest goes into errors, the kernel's
    name and first calls. */
@@ -21,6 +21,9 @@ enum { MAX_PROBLEMS = 1024, MAX_CALLS = 201, RUN = 5, LONG = 512, MAX_ON_END = 1
 
 static gpu_problem problems[MAX_PROBLEMS];
 static int count;
+static enum gpb_type type;                                    /* of the problems that are being added */
+
+static bool is_complex(void) { return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX; }
 
 /* NULL: not with these options. */
 static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair,
@@ -28,10 +31,11 @@ static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair
 {
     const bool odd = !strcmp(suite, "odd");
     if (m > options->largest || n > options->largest || count == MAX_PROBLEMS) return NULL;
+    if (!bench_listed(options->pairs, pair)) return NULL;
     if (!strcmp(suite, "squares") && options->largest < k) return NULL;
     gpu_problem *p = &problems[count++];
     *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
-    p->of = (gpb_problem){ .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1],
+    p->of = (gpb_problem){ .type = type, .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1],
                            .offset = odd };
     gpb_problem_lay_out(&p->of);
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS && odd; x++) p->of.ld[x] |= 1;
@@ -40,14 +44,17 @@ static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair
 
 static void add_pairs(const char *suite, int m, int n, int k, const bench_options *options)
 {
-    static const char *const pairs[] = { "NN", "NT", "TN", "TT" };
-    for (int i = 0; i < 4; i++) add(suite, m, n, k, pairs[i], options);
+    static const char *const plain[] = { "NN", "NT", "TN", "TT" };
+    static const char *const conjugated[] = { "NN", "NT", "TN", "CC" };
+    for (int i = 0; i < 4; i++) add(suite, m, n, k, is_complex() ? conjugated[i] : plain[i], options);
 }
 
 static void squares(const bench_options *options)
 {
-    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2)
-        add_pairs("squares", n, n, n, options);
+    for (int n = options->largest < 512 ? options->largest : 512; n <= 16384; n *= 2) {
+        if (is_complex() && n == 16384) add("squares", n, n, n, "NN", options);       /* seconds each */
+        else add_pairs("squares", n, n, n, options);
+    }
 }
 
 static void odd(const bench_options *options)
@@ -100,7 +107,7 @@ static void beta(const bench_options *options)
 
 static void add_data(const data_kind *kind, int n, int k, const bench_options *options)
 {
-    gpu_problem *p = add("data", n, n, k, "NN", options);
+    gpu_problem *p = type == GPB_TYPE_s ? add("data", n, n, k, "NN", options) : NULL;
     if (p) p->data = kind;
 }
 
@@ -128,7 +135,8 @@ static const struct { const char *name; void (*make)(const bench_options *); } s
     { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
     { "beta", beta }, { "data", data }, { "sustained", sustained },
 };
-/* suites: the only ones, unless the command line names modes; "thin" is among the shapes. */
+/* suites: the only ones, unless the command line names modes; "thin" is among the shapes. Other types than s
+   are then run in the first mode alone. */
 static const struct {
     const char *name;
     int cublas;
@@ -141,18 +149,10 @@ static const struct {
 };
 enum { MODES = sizeof modes / sizeof *modes };
 
-static bool listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; at && (at = strstr(at, name)); at += length)
-        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
-    return !list;
-}
-
 static bool wanted(const bench_options *options, size_t mode, const gpu_problem *p)
 {
-    return listed(options->modes, modes[mode].name)
-        && (options->modes || listed(modes[mode].suites, p->suite));
+    const bool by_default = p->of.type == GPB_TYPE_s ? bench_listed(modes[mode].suites, p->suite) : mode == 0;
+    return bench_listed(options->modes, modes[mode].name) && (options->modes || by_default);
 }
 
 typedef struct result {
@@ -246,7 +246,7 @@ static void judge(result *r, const gpu_problem *p)
 {
     gpu_truth(p);
     r->entries = gpu_truth_entries();
-    r->chain = gpu_truth_chain();
+    r->chain = gpu_truth_chain(p);
     r->error = gpu_judged(GPU_OURS, p);
     r->cublas_error = cublas.handle ? gpu_judged(GPU_CUBLAS, p) : (gpu_error){ NAN, NAN };
 }
@@ -277,14 +277,14 @@ static result measured(const gpu_problem *p, int math, double seconds, double su
 /* What we are compared with. */
 static double rival(const result *r) { return fmin(r->cublas.median, r->alone); }
 
-/* A chain of FP32 FMAs has an error on the same entries. The modes with FP32's accuracy may not exceed it.
+/* A chain of the type's FMAs has an error on the same entries. All modes but TF32's may not exceed it.
    FP16X3 kernels have a third of it or less on dense normal numbers, if their sums leave the tensor cores as
    often as they should. The rest is chance: two samples of so many entries may differ by that. */
 static bool is_right(const result *r, const gpu_problem *p, double slack)
 {
     const bool in_slices = !p->data && p->of.k >= LONG && !strncmp(r->kernel, "fp16x3", 6);
-    const double chance = 1.1 + 3 / sqrt(2.0 * r->entries), share = in_slices ? 0.45 : 1;
-    return r->error.worst <= p->of.k + 4 + slack
+    const double chance = 1.1 + 3 / sqrt(2.0 * r->entries * gpu_parts(p)), share = in_slices ? 0.45 : 1;
+    return r->error.worst <= gpu_parts(p) * (double)p->of.k + 4 + slack
         && (slack > 0 || r->error.rms <= fmax(chance * share * r->chain.rms, 0.05));
 }
 
@@ -295,7 +295,7 @@ static const char *how_name(const gpu_problem *p)
 }
 
 #define COLUMNS                                                                                  \
-    "gpu,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,"    \
+    "gpu,type,suite,mode,m,n,k,ta,tb,batch,how,calls,ms_median,ms_least,ms_most,cublas_ms_median,"    \
     "cublas_ms_least,cublas_ms_most,cublas_events_ms,ratio,tflops,cublas_tflops,kernel,error_u," \
     "cublas_error_u,data,cublas_alone_ms,rms_u,cublas_rms_u,chain_rms_u,entries,sm_mhz,watts,"   \
     "celsius,held,cublas_sm_mhz,cublas_watts"
@@ -303,7 +303,7 @@ static const char *how_name(const gpu_problem *p)
 static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_problem *p, const result *r)
 {
     double flops = gpu_flops(p);
-    fprintf(csv, "%s,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, p->suite, mode, p->of.m, p->of.n, p->of.k,
+    fprintf(csv, "%s,%c,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, gpb_type_of(p->of.type)->letter, p->suite, mode, p->of.m, p->of.n, p->of.k,
             p->of.transa, p->of.transb, p->of.batch, how_name(p), r->ours.count);
     fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least,
             1e3 * r->ours.most, 1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most,
@@ -319,10 +319,10 @@ static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_pr
 
 static void print_row(const char *mode, const gpu_problem *p, const result *r, bool right)
 {
-    printf("%-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f "
+    printf("%c %-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f "
            "%5.0f %s%s%s\n",
-           p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb,
-           p->data ? p->data->name : how_name(p), 1e3 * r->ours.median, 1e-12 * gpu_flops(p) / r->ours.median,
+           gpb_type_of(p->of.type)->letter, p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa,
+           p->of.transb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median, 1e-12 * gpu_flops(p) / r->ours.median,
            1e-12 * gpu_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel, r->error.worst,
            r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
            right ? "" : " WRONG", r->on_gpu ? "" : " NOT ON THE GPU");
@@ -330,17 +330,18 @@ static void print_row(const char *mode, const gpu_problem *p, const result *r, b
 
 /* Geometric mean and least of ours/cuBLAS, a line for each suite and mode. */
 static struct summary {
+    enum gpb_type type;
     const char *suite, *mode;
     double logs, least;
     const gpu_problem *at;
     int cases, below;
-} sums[24];
+} sums[96];
 
 static void sum_up(const char *mode, const gpu_problem *p, double ratio)
 {
     struct summary *s = sums;
-    while (s->suite && (strcmp(s->suite, p->suite) || s->mode != mode)) s++;
-    if (!s->suite) *s = (struct summary){ p->suite, mode, 0, INFINITY, p, 0, 0 };
+    while (s->suite && (strcmp(s->suite, p->suite) || s->mode != mode || s->type != p->of.type)) s++;
+    if (!s->suite) *s = (struct summary){ p->of.type, p->suite, mode, 0, INFINITY, p, 0, 0 };
     s->logs += log(ratio);
     s->cases++;
     s->below += ratio < 1;
@@ -352,11 +353,11 @@ static void sum_up(const char *mode, const gpu_problem *p, double ratio)
 
 static void summary(void)
 {
-    printf("\n%-9s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
+    printf("\n  %-9s %-5s %5s %9s %7s %6s   at\n", "suite", "mode", "cases", "geo mean", "least", "below");
     for (struct summary *s = sums; s->suite; s++)
-        printf("%-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", s->suite, s->mode, s->cases,
-               exp(s->logs / s->cases), s->least, s->below, s->at->of.m, s->at->of.n, s->at->of.k,
-               s->at->of.transa, s->at->of.transb);
+        printf("%c %-9s %-5s %5d %8.3fx %6.3fx %6d   %d x %d x %d %c%c\n", gpb_type_of(s->type)->letter,
+               s->suite, s->mode, s->cases, exp(s->logs / s->cases), s->least, s->below, s->at->of.m,
+               s->at->of.n, s->at->of.k, s->at->of.transa, s->at->of.transb);
 }
 
 /* For the picture: what the arithmetic units could do at the highest clock. */
@@ -372,8 +373,9 @@ static void write_peaks(FILE *csv)
 
 const gpu_problem *device_problems(const bench_options *options, int *made)
 {
-    for (size_t s = 0; s < sizeof suites / sizeof *suites; s++)
-        if (listed(options->suites, suites[s].name)) suites[s].make(options);
+    for (type = 0; type < GPB_TYPES; type++)
+        for (size_t s = 0; s < sizeof suites / sizeof *suites && bench_has_type(options, type); s++)
+            if (bench_listed(options->suites, suites[s].name)) suites[s].make(options);
     *made = count;
     return problems;
 }
@@ -438,10 +440,10 @@ int bench_device(const bench_options *options)
     const double start = seconds_now();
     count_rows(options);
     printf("%s: median ms, TFLOP/s, those of cuBLAS's better figure, ratio, kernel/splits, max |e|/(|A||B|) "
-           "in 2^-24: ours, cuBLAS's; rms: ours, a chain of FMAs; SM MHz, watts, what held the clock\n",
+           "in u: ours, cuBLAS's; rms: ours, a chain of FMAs; SM MHz, watts, what held the clock\n",
            gpu);
     for (size_t x = 0; x < MODES; x++)
-        if (listed(options->modes, modes[x].name)) faults += run_mode(options, x, gpu, csv);
+        if (bench_listed(options->modes, modes[x].name)) faults += run_mode(options, x, gpu, csv);
     summary();
     printf("%.0f s, %d faults\n", seconds_now() - start, faults);
     if (csv) fclose(csv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* --fit: every kernel, with k cut into various numbers of parts, on random shapes. tests/bench/fit.py fits
-   the cost model to these times and judges it by them. The calls go through the exported cblas_sgemm on
+   the cost model to these times and judges it by them. The calls go through the exported CBLAS on
    device operands, so all that a user pays is in them. Kernel "chosen:<mode>" is what the library does by
    itself. cuBLAS is there, too. */
 #include "tests/bench/bench.h"
@@ -37,8 +37,9 @@ static double uniform(void) { return (double)random() / 2147483648.0; }
 
 /* Log-uniform in 1 .. largest; a quarter of the shapes of round numbers, as people have them; half
    aligned. */
-static void draw(gpu_problem *p, int largest)
+static void draw(gpu_problem *p, enum gpb_type type, int largest)
 {
+    const double as_s = gpb_type_of(type)->flops / 2.0;
     int size[3];
     bool rounded = uniform() < 0.25, aligned = uniform() < 0.5;
     do {
@@ -46,9 +47,10 @@ static void draw(gpu_problem *p, int largest)
             size[x] = (int)pow(largest + 1, uniform());
             if (rounded && size[x] > 32) size[x] = (size[x] + 32) / 64 * 64;
         }
-    } while (sgemm_flops(size[0], size[1], size[2]) > MAX_FLOPS);
+    } while (as_s * sgemm_flops(size[0], size[1], size[2]) > MAX_FLOPS);
     *p = (gpu_problem){ .suite = "fit" };
-    p->of = (gpb_problem){ .m = size[0], .n = size[1], .k = size[2], .batch = 1, .offset = !aligned };
+    p->of = (gpb_problem){ .type = type, .m = size[0], .n = size[1], .k = size[2], .batch = 1,
+                           .offset = !aligned };
     p->of.transa = uniform() < 0.5 ? 'N' : 'T';
     p->of.transb = uniform() < 0.5 ? 'N' : 'T';
     gpb_problem_lay_out(&p->of);
@@ -69,7 +71,7 @@ static bool worthwhile(const gpu_problem *p, const gpu_kernel *q, int splits)
     const int part = q->math == GPB_MATH_FP16X3 ? 128 : 2 * q->bk;
     return q->form != GPB_FORM_SLICED && q->form != GPB_FORM_PADDED_C && (int64_t)splits * part <= p->of.k
         && tiles(p, q) * splits <= 6 * cuda.sms
-        && 4 * (int64_t)p->of.m * p->of.n * p->of.batch * splits <= MAX_PARTS_BYTES;
+        && (int64_t)gpb_type_bytes(p->of.type) * p->of.m * p->of.n * p->of.batch * splits <= MAX_PARTS_BYTES;
 }
 
 /* The next number of three significant bits: what dispatch/kernel_pick.c chooses among. */
@@ -86,7 +88,7 @@ static int add_trials(const gpu_problem *p, const bench_options *options, trial 
     int count = 0;
     for (int i = 0; i < gpu_kernel_count; i++) {
         const gpu_kernel *q = &gpu_kernels[i];
-        if (!gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites)
+        if (q->type != p->of.type || !gpu_runs(q) || (hopeless[i] >= HOPELESS && !options->suites)
             || (options->only && !strstr(options->only, q->name)))
             continue;
         for (int parts = 1; parts <= MAX_PARTS && count < MAX_TRIALS - 4; parts = next(parts))
@@ -172,8 +174,8 @@ static void report(FILE *csv, const gpu_problem *p, trial *trials, int count, co
         const char *name = trials[i].kernel ? trials[i].kernel->name
             : trials[i].is_cublas           ? "-"
                                             : chosen[i - first];
-        fprintf(csv, "%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n", p->of.m, p->of.n, p->of.k,
-                p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C], p->of.offset,
+        fprintf(csv, "%c,%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n",
+                gpb_type_of(p->of.type)->letter, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C], p->of.offset,
                 p->of.batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
     }
     fflush(csv);
@@ -204,8 +206,11 @@ static int make_shapes(const bench_options *options)
             if (made[i].of.routine != GPB_TEST_gemm_batch && made[i].beta == 0 && !made[i].data)
                 shapes[count++] = made[i];
     } else {
-        for (int i = 0; i < count; i++)
-            draw(&shapes[i], options->largest < LARGEST ? options->largest : LARGEST);
+        enum gpb_type type = GPB_TYPE_s;                      /* of those asked for, in turn */
+        for (int i = 0; i < count; i++, type = (type + 1) % GPB_TYPES) {
+            while (!bench_has_type(options, type)) type = (type + 1) % GPB_TYPES;
+            draw(&shapes[i], type, options->largest < LARGEST ? options->largest : LARGEST);
+        }
     }
     return count;
 }
@@ -221,7 +226,7 @@ int bench_fit(const bench_options *options)
     const int wanted = make_shapes(options);
     gpu_operands(shapes, wanted);
     FILE *csv = bench_csv(options->csv ? options->csv : "/dev/null",
-                          "m,n,k,ta,tb,lda,ldb,ldc,shift,batch,mode,kernel,splits,calls,us_median,us_least");
+                          "type,m,n,k,ta,tb,lda,ldb,ldc,shift,batch,mode,kernel,splits,calls,us_median,us_least");
     fprintf(csv, "# %s, arch %d, %d SMs, seed %d\n", gpu, cuda.arch, cuda.sms, options->seed);
     double start = seconds_now(), logs = 0;
     int done = 0, judged = 0;

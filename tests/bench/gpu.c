@@ -2,6 +2,7 @@
 /* The driver, cuBLAS and our library, opened by name; see gpu.h. */
 #include "tests/bench/gpu.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct gpu_ours ours;
 
 const gpu_kernel gpu_kernels[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { #name, step, #image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk },
+    { #name, GPB_TYPE_##p, step, #image, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -61,6 +62,20 @@ bool gpu_open(char *name, int size)
     return true;
 }
 
+/* Their names have the type as a capital. */
+static void open_cublas_gemm(void *library, enum gpb_type type)
+{
+    const char letter = (char)toupper(gpb_type_of(type)->letter);
+    gpu_cublas_gemm *to = &cublas.gemm[type];
+    char name[64];
+#define FROM_CUBLAS_GEMM(f, format)               \
+    snprintf(name, sizeof name, format, letter);   \
+    to->f = (__typeof__(to->f))bench_symbol(library, name)
+    FROM_CUBLAS_GEMM(one, "cublas%cgemm_v2");
+    FROM_CUBLAS_GEMM(strided, "cublas%cgemmStridedBatched");
+    FROM_CUBLAS_GEMM(batched, "cublas%cgemmBatched");
+}
+
 void gpu_open_cublas(void)
 {
     void *library = dlopen("libcublas.so.13", RTLD_NOW);
@@ -72,9 +87,7 @@ void gpu_open_cublas(void)
 #define FROM_CUBLAS(f, name) cublas.f = (__typeof__(cublas.f))bench_symbol(library, name)
     FROM_CUBLAS(create, "cublasCreate_v2");
     FROM_CUBLAS(set_math, "cublasSetMathMode");
-    FROM_CUBLAS(sgemm, "cublasSgemm_v2");
-    FROM_CUBLAS(strided, "cublasSgemmStridedBatched");
-    FROM_CUBLAS(batched, "cublasSgemmBatched");
+    for (enum gpb_type t = 0; t < GPB_TYPES; t++) open_cublas_gemm(library, t);
     int error = cublas.create(&cublas.handle);
     if (error) fprintf(stderr, "bench: cuBLAS is left out: cublasCreate: error %d\n", error);
     if (error) cublas.handle = NULL;
@@ -85,9 +98,12 @@ void gpu_open_ours(const char *path)
     void *library = dlopen(path, RTLD_NOW);
     if (!library) must(-1, dlerror());
 #define FROM_OURS(f, name) ours.f = (__typeof__(ours.f))bench_symbol(library, name)
-    FROM_OURS(sgemm, "cblas_sgemm");
-    FROM_OURS(strided, "cblas_sgemm_batch_strided");
-    FROM_OURS(batched, "cblas_sgemm_batch");
+#define TYPE(letter, type, bytes, flops, kind)                                     \
+    FROM_OURS(letter##gemm, "cblas_" #letter "gemm");                               \
+    FROM_OURS(letter##gemm_batch, "cblas_" #letter "gemm_batch");                   \
+    FROM_OURS(letter##gemm_batch_strided, "cblas_" #letter "gemm_batch_strided");
+#include "dispatch/type.def"
+#undef TYPE
     FROM_OURS(set_option, "gpublas_set_option");
     FROM_OURS(stats, "gpublas_stats");
     gpu_option("OFFLOAD", "always");

@@ -11,6 +11,7 @@
 
 #include "include/gpublas.h"
 #include "kernels/names.h"
+#include "tests/cblas.h"
 #include "tests/problem.h"
 
 typedef unsigned long long gpu_address;
@@ -37,27 +38,32 @@ extern struct gpu_driver {
     int arch, sms, l2;                                        /* of the device: 90, multiprocessors, bytes */
 } cuda;
 
-/* op: 0 N, 1 T. math: 0 default, 3 TF32. handle: NULL without cuBLAS. */
+/* cuBLAS's GEMMs of one type. op: 0 N, 1 T, 2 C. alpha and beta are on the host. */
+typedef struct gpu_cublas_gemm {
+    int (*one)(void *, int, int, int, int, int, const void *, const void *, int, const void *, int,
+               const void *, void *, int);
+    int (*strided)(void *, int, int, int, int, int, const void *, const void *, int, long long, const void *,
+                   int, long long, const void *, void *, int, long long, int);
+    int (*batched)(void *, int, int, int, int, int, const void *, const void *const *, int,
+                   const void *const *, int, const void *, void *const *, int, int);
+} gpu_cublas_gemm;
+
+/* math: 0 default, 3 TF32. handle: NULL without cuBLAS. */
 extern struct gpu_cublas {
     void *handle;
     int (*create)(void **);
     int (*set_math)(void *, int);
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
-                 const float *, float *, int);
-    int (*strided)(void *, int, int, int, int, int, const float *, const float *, int, long long,
-                   const float *, int, long long, const float *, float *, int, long long, int);
-    int (*batched)(void *, int, int, int, int, int, const float *, const float *const *, int,
-                   const float *const *, int, const float *, float *const *, int, int);
+    gpu_cublas_gemm gemm[GPB_TYPES];
 } cublas;
 
+/* sgemm, sgemm_batch, sgemm_batch_strided and so on. */
 extern struct gpu_ours {
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                  int);
-    void (*strided)(int, int, int, int, int, int, float, const float *, int, int, const float *, int, int,
-                    float, float *, int, int, int);
-    void (*batched)(int, const int *, const int *, const int *, const int *, const int *, const float *,
-                    const float **, const int *, const float **, const int *, const float *, float **,
-                    const int *, int, const int *);
+#define TYPE(letter, type, bytes, flops, kind)                         \
+    void (*letter##gemm)(CBLAS_GEMM(type, kind));                      \
+    void (*letter##gemm_batch)(CBLAS_GEMM_BATCH(type, kind));          \
+    void (*letter##gemm_batch_strided)(CBLAS_GEMM_BATCH_STRIDED(type, kind));
+#include "dispatch/type.def"
+#undef TYPE
     int (*set_option)(const char *, const char *);
     int (*stats)(gpublas_stats_t *, size_t);
 } ours;
@@ -77,6 +83,7 @@ uint64_t gpu_calls(void);                                     /* of our library,
 /* The rows of the kernel table, with what a bench needs of them. */
 typedef struct gpu_kernel {
     const char *name;
+    enum gpb_type type;
     int step;
     const char *image;
     enum gpb_math math;
@@ -92,7 +99,7 @@ typedef struct gpu_problem {
     const char *suite;
     gpb_problem of;
     bool shuffled;                                            /* a batch by arrays of pointers, in no order */
-    float beta;
+    double beta;
     const struct data_kind *data;                             /* what A and B hold; NULL: the pattern */
 } gpu_problem;
 
@@ -104,7 +111,7 @@ typedef struct data_kind {
 extern const data_kind data_kinds[];
 extern const int data_kind_count;
 const char *data_name(const data_kind *kind);                 /* "normal": the pattern */
-void data_fill(const gpu_problem *p, bool is_b, float *to); /* all of op(A) or op(B) as it lies in memory */
+void data_fill(const gpu_problem *p, bool is_b, float *to);   /* all of op(A) or op(B) as it lies in memory */
 
 double gpu_flops(const gpu_problem *p);
 /* Sets of operands to go round: more than three times what the level-2 cache holds. */
@@ -116,9 +123,12 @@ const gpu_problem *device_problems(const struct bench_options *options, int *cou
 void gpu_operands(const gpu_problem *all, int count);
 /* To be called before a problem's first call. If its data are not the pattern, they are put there. */
 void gpu_prepare(const gpu_problem *p);
-/* Of the first set of operands: elements of op(A) and op(B) of a member, and where a column of C begins. */
-float gpu_element_a(const gpu_problem *p, int member, int i, int q);
-float gpu_element_b(const gpu_problem *p, int member, int q, int j);
+/* Real numbers in an element: 1, or 2 of complex types. */
+int gpu_parts(const gpu_problem *p);
+/* Of the first set of operands: elements of op(A) and op(B) of a member, part by part, and where a column of C
+   begins. */
+void gpu_element_a(const gpu_problem *p, int member, int i, int q, double to[2]);
+void gpu_element_b(const gpu_problem *p, int member, int q, int j, double to[2]);
 gpu_address gpu_place_c(const gpu_problem *p, int member, int column);
 
 enum gpu_who { GPU_OURS, GPU_CUBLAS };
@@ -126,13 +136,13 @@ enum gpu_who { GPU_OURS, GPU_CUBLAS };
 void gpu_multiply(enum gpu_who who, const gpu_problem *p, size_t set);
 /* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
 double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events);
-/* |e| / (|A||B|) in units of 2^-24 over some entries: the largest, and root mean square. NaN: wrong
-   altogether. */
+/* |e| / (|A||B|) in units of 2^-24, or 2^-53 of d and z, over some entries, a complex one part by part: the
+   largest, and root mean square. NaN: wrong altogether. */
 typedef struct gpu_error { double worst, rms; } gpu_error;
 /* Chooses entries of C and finds what they should be. The next functions use them. */
 void gpu_truth(const gpu_problem *p);
 int gpu_truth_entries(void);
-gpu_error gpu_truth_chain(void);                              /* of one chain of FP32 FMAs */
+gpu_error gpu_truth_chain(const gpu_problem *p);              /* of one chain of the type's FMAs */
 gpu_error gpu_judged(enum gpu_who who,
                      const gpu_problem *p); /* of one call; the entries are poisoned before */
 /* What our library says in its trace about one call: the kernel, and "/splits" if it cut k. */

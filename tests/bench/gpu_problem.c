@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Problems on the device: their operands, one call, its time, its error, its kernel. See gpu.h. A and B hold
-   one pattern of normal random numbers again and again, so the host knows every element without a copy of
-   them all. The pattern's length is a prime, so no column looks like its neighbour. */
+   one pattern of normal random numbers again and again, of either precision, so the host knows every element
+   without a copy of them all. The pattern's length is a prime, so no column looks like its neighbour. A complex
+   element is two numbers of the pattern. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,35 +15,45 @@
 
 enum { PATTERN = 16777213, MAX_SETS = 64 };
 
+/* Real numbers: number x is pattern[(first + x) % PATTERN] of their precision. */
 typedef struct stretch {
     gpu_address device;
-    size_t floats, first;
-} stretch;      /* element x is pattern[(first + x) % PATTERN] */
-static stretch filled[2], others[2], c;                       /* A and B of the pattern, and of other data */
+    size_t first;
+} stretch;
+enum precision { SINGLE, DOUBLE, PRECISIONS };
+static stretch filled[PRECISIONS][2], others[2], c;           /* A and B of the pattern, and of other data */
 static struct {
     float *image;
     gpu_problem of;
 } kept[2]; /* one set of the other data, and the problem that it was made for */
-static float *pattern;
-static struct { const float **a, **b; float **c; gpu_address device; size_t entries; } pointers;
+static void *pattern[PRECISIONS];
+static struct { const void **a, **b; void **c; gpu_address device; size_t entries; } pointers;
+
+static const size_t real_bytes[PRECISIONS] = { sizeof(float), sizeof(double) };
+static enum precision precision_of(const gpu_problem *p)
+{
+    return gpb_type_real_bytes(p->of.type) == sizeof(double) ? DOUBLE : SINGLE;
+}
+static size_t bytes_of(const gpu_problem *p) { return gpb_type_bytes(p->of.type); }
+int gpu_parts(const gpu_problem *p) { return gpb_type_of(p->of.type)->kind == GPB_TYPE_COMPLEX ? 2 : 1; }
 
 double gpu_flops(const gpu_problem *p)
 {
-    const gpb_call g = gpb_problem_call(&p->of, 1, (double)p->beta, NULL, NULL, NULL);
+    const gpb_call g = gpb_problem_call(&p->of, 1, p->beta, NULL, NULL, NULL);
     return gpb_test_flops(p->of.routine, &g);
 }
 
-/* Floats from one member of a batch to the next, one set of operands to the next. */
+/* Elements from one member of a batch to the next, one set of operands to the next. */
 static size_t stride_of(const gpu_problem *p, enum gpb_operand x)
 {
-    const size_t floats = (size_t)p->of.ld[x] * (size_t)gpb_problem_lines(&p->of, x);
-    return p->of.batch > 1 ? floats : (floats + 127) / 64 * 64;
+    const size_t elements = (size_t)p->of.ld[x] * (size_t)gpb_problem_lines(&p->of, x);
+    return p->of.batch > 1 ? elements : (elements + 127) / 64 * 64;
 }
 
 size_t gpu_sets(const gpu_problem *p)
 {
-    const size_t floats = stride_of(p, GPB_A) + stride_of(p, GPB_B) + stride_of(p, GPB_C);
-    const size_t count = 3 * (size_t)cuda.l2 / (4 * floats * (size_t)p->of.batch) + 3;
+    const size_t elements = stride_of(p, GPB_A) + stride_of(p, GPB_B) + stride_of(p, GPB_C);
+    const size_t count = 3 * (size_t)cuda.l2 / (bytes_of(p) * elements * (size_t)p->of.batch) + 3;
     return count < MAX_SETS ? count : MAX_SETS;
 }
 
@@ -52,24 +63,39 @@ static enum gpb_test_members members_of(const gpu_problem *p)
 }
 static bool is_by_arrays(const gpu_problem *p) { return members_of(p) == GPB_MEMBERS_ARRAYS; }
 
+/* Normal numbers from two uniform ones, by Box and Muller. */
 static void make_pattern(void)
 {
-    pattern = bench_memory(4 * (PATTERN + 1));
-    gpb_reference_fill(pattern, PATTERN + 1, 1);
-    for (size_t i = 0; i < PATTERN; i += 2) {                 /* Box and Muller */
-        float radius = sqrtf(-2 * logf(fabsf(pattern[i]) + 0x1p-24f)), angle = 3.14159265f * pattern[i + 1];
-        pattern[i] = radius * cosf(angle);
-        pattern[i + 1] = radius * sinf(angle);
+    float *single = pattern[SINGLE] = bench_memory(sizeof *single * (PATTERN + 1));
+    double *wide = pattern[DOUBLE] = bench_memory(sizeof *wide * (PATTERN + 1));
+    uint64_t state = 2;
+    gpb_reference_fill(single, PATTERN + 1, 1);
+    gpb_fill(GPB_FILL_uniform, GPB_TYPE_d, wide, PATTERN + 1, &state);
+    for (size_t i = 0; i < PATTERN; i += 2) {
+        const float radius = sqrtf(-2 * logf(fabsf(single[i]) + 0x1p-24f)), angle = 3.14159265f * single[i + 1];
+        single[i] = radius * cosf(angle);
+        single[i + 1] = radius * sinf(angle);
+        const double far = sqrt(-2 * log(fabs(wide[i]) + 0x1p-53)), turn = 3.141592653589793 * wide[i + 1];
+        wide[i] = far * cos(turn);
+        wide[i + 1] = far * sin(turn);
     }
 }
 
-static stretch stretch_make(size_t floats, size_t first, bool filled)
+/* Uninitialized, or full of the pattern. */
+static stretch stretch_make(size_t bytes, size_t first)
 {
-    stretch s = { 0, floats, first };
-    MUST(cuMemAlloc_v2(&s.device, 4 * floats));
-    for (size_t x = 0; filled && x < floats;) {
-        size_t at = (first + x) % PATTERN, count = PATTERN - at < floats - x ? PATTERN - at : floats - x;
-        MUST(cuMemcpyHtoD_v2(s.device + 4 * x, pattern + at, 4 * count));
+    stretch s = { 0, first };
+    MUST(cuMemAlloc_v2(&s.device, bytes));
+    return s;
+}
+
+static stretch stretch_filled(size_t bytes, size_t first, enum precision precision)
+{
+    const size_t each = real_bytes[precision], reals = bytes / each;
+    const stretch s = stretch_make(bytes, first);
+    for (size_t x = 0; x < reals;) {
+        size_t at = (first + x) % PATTERN, count = PATTERN - at < reals - x ? PATTERN - at : reals - x;
+        MUST(cuMemcpyHtoD_v2(s.device + each * x, (char *)pattern[precision] + each * at, each * count));
         x += count;
     }
     return s;
@@ -82,20 +108,23 @@ static void raise_to(size_t *most, size_t value)
 
 void gpu_operands(const gpu_problem *all, int count)
 {
-    size_t most[2][2] = { { 0 } }, max_c = 0, entries = 0;   /* of A and B: of the pattern, of other data */
+    enum { MARGIN = 4096, OTHER = PRECISIONS };              /* bytes; of the pattern, of other data */
+    size_t most[PRECISIONS + 1][2] = { { 0 } }, max_c = 0, entries = 0;
     for (int i = 0; i < count; i++) {
-        size_t members = gpu_sets(&all[i]) * (size_t)all[i].of.batch;
-        raise_to(&most[0][all[i].data != NULL], members * stride_of(&all[i], GPB_A));
-        raise_to(&most[1][all[i].data != NULL], members * stride_of(&all[i], GPB_B));
-        raise_to(&max_c, members * stride_of(&all[i], GPB_C));
+        const size_t members = gpu_sets(&all[i]) * (size_t)all[i].of.batch, each = bytes_of(&all[i]);
+        size_t *of = most[all[i].data ? OTHER : precision_of(&all[i])];
+        raise_to(&of[0], each * members * stride_of(&all[i], GPB_A));
+        raise_to(&of[1], each * members * stride_of(&all[i], GPB_B));
+        raise_to(&max_c, each * members * stride_of(&all[i], GPB_C));
         if (is_by_arrays(&all[i])) raise_to(&entries, members);
     }
-    if (!pattern) make_pattern();
+    if (!pattern[SINGLE]) make_pattern();
     for (int x = 0; x < 2; x++) {
-        filled[x] = stretch_make(most[x][0] + 256, x ? PATTERN / 3 : 0, true);
-        others[x] = stretch_make(most[x][1] + 256, 0, false);
+        for (enum precision y = SINGLE; y < PRECISIONS; y++)
+            filled[y][x] = stretch_filled(most[y][x] + MARGIN, x ? PATTERN / 3 : 0, y);
+        others[x] = stretch_make(most[OTHER][x] + MARGIN, 0);
     }
-    c = stretch_make(max_c + 256, 0, false);
+    c = stretch_make(max_c + MARGIN, 0);
     pointers.a = bench_memory(8 * entries + 8);
     pointers.b = bench_memory(8 * entries + 8);
     pointers.c = bench_memory(8 * entries + 8);
@@ -103,14 +132,17 @@ void gpu_operands(const gpu_problem *all, int count)
     if (entries) MUST(cuMemAlloc_v2(&pointers.device, 3 * 8 * entries));
 }
 
-/* Where a set's operand begins, in floats. */
+/* Where a set's operand begins, in elements. */
 static size_t begins(const gpu_problem *p, size_t set, size_t each)
 {
     return set * (size_t)p->of.batch * each + (size_t)p->of.offset;
 }
 
-static float *address(stretch s, size_t x) { return (float *)(uintptr_t)(s.device + 4 * x); }
-static stretch operand(const gpu_problem *p, bool is_b) { return p->data ? others[is_b] : filled[is_b]; }
+static void *address(const gpu_problem *p, stretch s, size_t x)
+{
+    return (void *)(uintptr_t)(s.device + bytes_of(p) * x);
+}
+static stretch operand(const gpu_problem *p, bool is_b) { return p->data ? others[is_b] : filled[precision_of(p)][is_b]; }
 
 /* Have they the same A, or the same B? */
 static bool same(const gpu_problem *x, const gpu_problem *y, bool is_b)
@@ -149,9 +181,9 @@ static void make_pointers(const gpu_problem *p)
     const size_t step = p->shuffled ? 7 : 1;                  /* no multiple of 7 among the batches */
     for (size_t at = 0; at < count; at++) {
         const size_t x = at / batch * batch + at % batch * step % batch;
-        pointers.a[at] = address(filled[0], x * stride_of(p, GPB_A) + (size_t)p->of.offset);
-        pointers.b[at] = address(filled[1], x * stride_of(p, GPB_B) + (size_t)p->of.offset);
-        pointers.c[at] = address(c, x * stride_of(p, GPB_C) + (size_t)p->of.offset);
+        pointers.a[at] = address(p, operand(p, false), x * stride_of(p, GPB_A) + (size_t)p->of.offset);
+        pointers.b[at] = address(p, operand(p, true), x * stride_of(p, GPB_B) + (size_t)p->of.offset);
+        pointers.c[at] = address(p, c, x * stride_of(p, GPB_C) + (size_t)p->of.offset);
     }
     MUST(cuMemcpyHtoD_v2(pointers.device, pointers.a, 8 * count));
     MUST(cuMemcpyHtoD_v2(pointers.device + 8 * pointers.entries, pointers.b, 8 * count));
@@ -160,74 +192,122 @@ static void make_pointers(const gpu_problem *p)
 
 /* What a call gets of a set of operands. */
 typedef struct arguments {
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
     size_t first;                                             /* of a batch by arrays: its place in these */
+    gpb_element one, beta;
 } arguments;
 
 static arguments arguments_of(const gpu_problem *p, size_t set)
 {
-    return (arguments){ address(operand(p, false), begins(p, set, stride_of(p, GPB_A))),
-                        address(operand(p, true), begins(p, set, stride_of(p, GPB_B))),
-                        address(c, begins(p, set, stride_of(p, GPB_C))), set * (size_t)p->of.batch };
+    return (arguments){ address(p, operand(p, false), begins(p, set, stride_of(p, GPB_A))),
+                        address(p, operand(p, true), begins(p, set, stride_of(p, GPB_B))),
+                        address(p, c, begins(p, set, stride_of(p, GPB_C))), set * (size_t)p->of.batch,
+                        gpb_element_of(p->of.type, 1), gpb_element_of(p->of.type, p->beta) };
+}
+
+static int cblas_trans(char letter) { return letter == 'N' ? NO_TRANS : letter == 'T' ? TRANS : CONJ_TRANS; }
+static int cublas_trans(char letter) { return letter == 'N' ? 0 : letter == 'T' ? 1 : 2; }
+
+static void ours_one(const gpb_problem *of, const arguments *at)
+{
+    const int *ld = of->ld, ta = cblas_trans(of->transa), tb = cblas_trans(of->transb);
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                              \
+    case GPB_TYPE_##letter:                                                                                 \
+        ours.letter##gemm(COLUMN_MAJOR, ta, tb, of->m, of->n, of->k, CBLAS_PASS_##kind(at->one.letter),     \
+                          at->a, ld[GPB_A], at->b, ld[GPB_B], CBLAS_PASS_##kind(at->beta.letter), at->c,    \
+                          ld[GPB_C]);                                                                       \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: must(-1, "a type");
+    }
+}
+
+static void ours_strided(const gpu_problem *p, const arguments *at)
+{
+    const gpb_problem *of = &p->of;
+    const int *ld = of->ld, ta = cblas_trans(of->transa), tb = cblas_trans(of->transb);
+    const int sa = (int)stride_of(p, GPB_A), sb = (int)stride_of(p, GPB_B), sc = (int)stride_of(p, GPB_C);
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                              \
+    case GPB_TYPE_##letter:                                                                                 \
+        ours.letter##gemm_batch_strided(COLUMN_MAJOR, ta, tb, of->m, of->n, of->k,                          \
+                                        CBLAS_PASS_##kind(at->one.letter), at->a, ld[GPB_A], sa, at->b,     \
+                                        ld[GPB_B], sb, CBLAS_PASS_##kind(at->beta.letter), at->c, ld[GPB_C], \
+                                        sc, of->batch);                                                     \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: must(-1, "a type");
+    }
+}
+
+static void ours_batched(const gpb_problem *of, const arguments *at)
+{
+    const int *ld = of->ld, ta = cblas_trans(of->transa), tb = cblas_trans(of->transb);
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                           \
+    case GPB_TYPE_##letter:                                                                              \
+        ours.letter##gemm_batch(COLUMN_MAJOR, &ta, &tb, &of->m, &of->n, &of->k, &at->one.letter,         \
+                                (const CBLAS_ELEMENT_##kind(type) *const *)(pointers.a + at->first),     \
+                                &ld[GPB_A],                                                              \
+                                (const CBLAS_ELEMENT_##kind(type) *const *)(pointers.b + at->first),     \
+                                &ld[GPB_B], &at->beta.letter,                                            \
+                                (CBLAS_ELEMENT_##kind(type) *const *)(pointers.c + at->first),           \
+                                &ld[GPB_C], 1, &of->batch);                                              \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: must(-1, "a type");
+    }
 }
 
 static void by_ours(const gpu_problem *p, size_t set)
 {
-    static const float one = 1;
-    const gpb_problem *of = &p->of;
     const arguments at = arguments_of(p, set);
-    const int ta = of->transa == 'N' ? 111 : 112, tb = of->transb == 'N' ? 111 : 112;
-    const int lda = of->ld[GPB_A], ldb = of->ld[GPB_B], ldc = of->ld[GPB_C];
     switch (members_of(p)) {
-    case GPB_MEMBERS_ARRAYS:
-        ours.batched(102, &ta, &tb, &of->m, &of->n, &of->k, &one, pointers.a + at.first, &lda,
-                     pointers.b + at.first, &ldb, &p->beta, pointers.c + at.first, &ldc, 1, &of->batch);
-        break;
-    case GPB_MEMBERS_STRIDED:
-        ours.strided(102, ta, tb, of->m, of->n, of->k, 1, at.a, lda, (int)stride_of(p, GPB_A), at.b, ldb,
-                     (int)stride_of(p, GPB_B), p->beta, at.c, ldc, (int)stride_of(p, GPB_C), of->batch);
-        break;
-    default: ours.sgemm(102, ta, tb, of->m, of->n, of->k, 1, at.a, lda, at.b, ldb, p->beta, at.c, ldc);
+    case GPB_MEMBERS_ARRAYS: ours_batched(&p->of, &at); break;
+    case GPB_MEMBERS_STRIDED: ours_strided(p, &at); break;
+    default: ours_one(&p->of, &at);
     }
+}
+
+static int cublas_one(const gpb_problem *of, const arguments *at, int ta, int tb)
+{
+    return cublas.gemm[of->type].one(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
+                                     of->ld[GPB_A], at->b, of->ld[GPB_B], &at->beta, at->c, of->ld[GPB_C]);
 }
 
 static int cublas_strided(const gpu_problem *p, const arguments *at, int ta, int tb)
 {
-    static const float one = 1;
     const gpb_problem *of = &p->of;
     const long long stride_a = (long long)stride_of(p, GPB_A), stride_b = (long long)stride_of(p, GPB_B);
-    return cublas.strided(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at->a, of->ld[GPB_A], stride_a,
-                          at->b, of->ld[GPB_B], stride_b, &p->beta, at->c, of->ld[GPB_C],
-                          (long long)stride_of(p, GPB_C), of->batch);
+    return cublas.gemm[of->type].strided(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
+                                         of->ld[GPB_A], stride_a, at->b, of->ld[GPB_B], stride_b, &at->beta,
+                                         at->c, of->ld[GPB_C], (long long)stride_of(p, GPB_C), of->batch);
 }
 
-static int cublas_batched(const gpu_problem *p, const arguments *at, int ta, int tb)
+static int cublas_batched(const gpb_problem *of, const arguments *at, int ta, int tb)
 {
-    static const float one = 1;
-    const gpb_problem *of = &p->of;
     const gpu_address a = pointers.device + 8 * at->first;
     const gpu_address b = a + 8 * pointers.entries;
     const gpu_address to = b + 8 * pointers.entries;
-    return cublas.batched(cublas.handle, ta, tb, of->m, of->n, of->k, &one,
-                          (const float *const *)(uintptr_t)a, of->ld[GPB_A],
-                          (const float *const *)(uintptr_t)b, of->ld[GPB_B], &p->beta,
-                          (float *const *)(uintptr_t)to, of->ld[GPB_C], of->batch);
+    return cublas.gemm[of->type].batched(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one,
+                                         (const void *const *)(uintptr_t)a, of->ld[GPB_A],
+                                         (const void *const *)(uintptr_t)b, of->ld[GPB_B], &at->beta,
+                                         (void *const *)(uintptr_t)to, of->ld[GPB_C], of->batch);
 }
 
 static void by_cublas(const gpu_problem *p, size_t set)
 {
-    static const float one = 1;
-    const gpb_problem *of = &p->of;
     const arguments at = arguments_of(p, set);
-    const int ta = of->transa != 'N', tb = of->transb != 'N';
+    const int ta = cublas_trans(p->of.transa), tb = cublas_trans(p->of.transb);
     switch (members_of(p)) {
-    case GPB_MEMBERS_ARRAYS: must(cublas_batched(p, &at, ta, tb), "cublasSgemmBatched"); break;
-    case GPB_MEMBERS_STRIDED: must(cublas_strided(p, &at, ta, tb), "cublasSgemmStridedBatched"); break;
-    default:
-        must(cublas.sgemm(cublas.handle, ta, tb, of->m, of->n, of->k, &one, at.a, of->ld[GPB_A], at.b,
-                          of->ld[GPB_B], &p->beta, at.c, of->ld[GPB_C]),
-             "cublasSgemm");
+    case GPB_MEMBERS_ARRAYS: must(cublas_batched(&p->of, &at, ta, tb), "cublas?gemmBatched"); break;
+    case GPB_MEMBERS_STRIDED: must(cublas_strided(p, &at, ta, tb), "cublas?gemmStridedBatched"); break;
+    default: must(cublas_one(&p->of, &at, ta, tb), "cublas?gemm");
     }
 }
 
@@ -263,29 +343,41 @@ double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events
 }
 
 /* Element x of an operand as the first set has it. */
-static float element(const gpu_problem *p, bool is_b, size_t x)
+static void element(const gpu_problem *p, bool is_b, size_t x, bool conjugated, double to[2])
 {
-    return p->data ? kept[is_b].image[x] : pattern[(filled[is_b].first + x + (size_t)p->of.offset) % PATTERN];
+    const int parts = gpu_parts(p);
+    const enum precision y = precision_of(p);
+    to[0] = to[1] = 0;
+    if (p->data) {
+        to[0] = (double)kept[is_b].image[x];
+        return;
+    }
+    const size_t first = filled[y][is_b].first + (x + (size_t)p->of.offset) * (size_t)parts;
+    for (int part = 0; part < parts; part++) {
+        const size_t at = (first + (size_t)part) % PATTERN;
+        to[part] = y == DOUBLE ? ((double *)pattern[y])[at] : (double)((float *)pattern[y])[at];
+    }
+    if (conjugated) to[1] = -to[1];
 }
 
-float gpu_element_a(const gpu_problem *p, int member, int i, int q)
+void gpu_element_a(const gpu_problem *p, int member, int i, int q, double to[2])
 {
     const size_t ld = (size_t)p->of.ld[GPB_A], row = (size_t)i, col = (size_t)q;
     const size_t x = p->of.transa == 'N' ? row + col * ld : col + row * ld;
-    return element(p, false, x + (size_t)member * stride_of(p, GPB_A));
+    element(p, false, x + (size_t)member * stride_of(p, GPB_A), p->of.transa == 'C', to);
 }
 
-float gpu_element_b(const gpu_problem *p, int member, int q, int j)
+void gpu_element_b(const gpu_problem *p, int member, int q, int j, double to[2])
 {
     const size_t ld = (size_t)p->of.ld[GPB_B], row = (size_t)q, col = (size_t)j;
     const size_t x = p->of.transb == 'N' ? row + col * ld : col + row * ld;
-    return element(p, true, x + (size_t)member * stride_of(p, GPB_B));
+    element(p, true, x + (size_t)member * stride_of(p, GPB_B), p->of.transb == 'C', to);
 }
 
 gpu_address gpu_place_c(const gpu_problem *p, int member, int column)
 {
     const size_t first = (size_t)member * stride_of(p, GPB_C) + (size_t)p->of.offset;
-    return c.device + 4 * (first + (size_t)column * (size_t)p->of.ld[GPB_C]);
+    return c.device + bytes_of(p) * (first + (size_t)column * (size_t)p->of.ld[GPB_C]);
 }
 
 const char *gpu_choice(const gpu_problem *p, char *text, size_t size)

@@ -67,7 +67,8 @@ static void call(const gpu_kernel *who, shape s, size_t set)
     float *pa = at(a, set, s.m, s.k), *pb = at(b, set, s.k, s.n), *pc = at(c, set, s.m, s.n);
     if (who->step) ours.sgemm(102, 111, 111, s.m, s.n, s.k, 1, pa, s.m, pb, s.k, 0, pc, s.m);
     else
-        must(cublas.sgemm(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m),
+        must(cublas.gemm[GPB_TYPE_s].one(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc,
+                                         s.m),
              "cublasSgemm");
 }
 
@@ -131,7 +132,7 @@ static sample_error accuracy(const gpu_kernel *who, shape s, sample *sample)
 static bool runs(const gpu_kernel *who, const char *only)
 {
     if (!who->step) return cublas.handle && (!by_events(who) || cuda.cuEventElapsedTime);
-    return gpu_runs(who) && (!only || !strcmp(only, who->name));
+    return who->type == GPB_TYPE_s && gpu_runs(who) && (!only || !strcmp(only, who->name));
 }
 
 static void force(const gpu_kernel *who)

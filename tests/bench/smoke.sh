@@ -83,7 +83,7 @@ env LD_LIBRARY_PATH="$fake" FAKECUDA_TENSOR=8 "$bench" --device --library "$libr
     --largest 1024 --suites sustained --modes fp32 --least 1 --sustained 0.1 --csv seldom > seldom.log 2>&1
 expect 'device: lost promotions are noticed: exit' 1 $?
 expect 'device: lost promotions are noticed: far within k + 4' 1 \
-    "$(awk -F, '$4 == 1024 && $23 < 10' seldom | grep -c fp16x3)"
+    "$(awk -F, '$5 == 1024 && $24 < 10' seldom | grep -c fp16x3)"
 expect 'device: lost promotions are noticed: told' 1 "$(grep -c '1024 .* WRONG' seldom.log)"
 if env LD_LIBRARY_PATH="$fake:$standin" "$bench" --fit --library "$library" --host-blas "$host" \
     --plain-blas "$host" --seed 3 --shapes 3 --largest 48 --seconds 1 --csv regret \

@@ -39,8 +39,8 @@ static void gemm(const call *x)
 #define TYPE(letter, type, bytes, flops, kind)                                                        \
     case GPB_TYPE_##letter:                                                                           \
         cblas_##letter##gemm(x->order, x->ta, x->tb, of->m, of->n, of->k,                             \
-                             CALL_PASS_##kind(x->alpha.letter), x->at[GPB_A], ld[GPB_A], x->at[GPB_B], \
-                             ld[GPB_B], CALL_PASS_##kind(x->beta.letter), x->at[GPB_C], ld[GPB_C]);   \
+                             CBLAS_PASS_##kind(x->alpha.letter), x->at[GPB_A], ld[GPB_A], x->at[GPB_B], \
+                             ld[GPB_B], CBLAS_PASS_##kind(x->beta.letter), x->at[GPB_C], ld[GPB_C]);   \
         break;
 #include "dispatch/type.def"
 #undef TYPE
@@ -56,8 +56,8 @@ static void gemmtr(const call *x)
 #define TYPE(letter, type, bytes, flops, kind)                                                          \
     case GPB_TYPE_##letter:                                                                             \
         cblas_##letter##gemmtr(x->order, uplo, x->ta, x->tb, of->n, of->k,                              \
-                               CALL_PASS_##kind(x->alpha.letter), x->at[GPB_A], ld[GPB_A], x->at[GPB_B], \
-                               ld[GPB_B], CALL_PASS_##kind(x->beta.letter), x->at[GPB_C], ld[GPB_C]);   \
+                               CBLAS_PASS_##kind(x->alpha.letter), x->at[GPB_A], ld[GPB_A], x->at[GPB_B], \
+                               ld[GPB_B], CBLAS_PASS_##kind(x->beta.letter), x->at[GPB_C], ld[GPB_C]);   \
         break;
 #include "dispatch/type.def"
 #undef TYPE
@@ -73,8 +73,8 @@ static void gemm_batch_strided(const call *x)
 #define TYPE(letter, type, bytes, flops, kind)                                                          \
     case GPB_TYPE_##letter:                                                                             \
         cblas_##letter##gemm_batch_strided(                                                             \
-            x->order, x->ta, x->tb, of->m, of->n, of->k, CALL_PASS_##kind(x->alpha.letter),             \
-            x->at[GPB_A], ld[GPB_A], sa, x->at[GPB_B], ld[GPB_B], sb, CALL_PASS_##kind(x->beta.letter), \
+            x->order, x->ta, x->tb, of->m, of->n, of->k, CBLAS_PASS_##kind(x->alpha.letter),             \
+            x->at[GPB_A], ld[GPB_A], sa, x->at[GPB_B], ld[GPB_B], sb, CBLAS_PASS_##kind(x->beta.letter), \
             x->at[GPB_C], ld[GPB_C], sc, of->batch);                                                    \
         break;
 #include "dispatch/type.def"
@@ -101,9 +101,9 @@ static void gemm_batch(const call *x)
 #define TYPE(letter, type, bytes, flops, kind)                                                             \
     case GPB_TYPE_##letter:                                                                                \
         cblas_##letter##gemm_batch(x->order, &x->ta, &x->tb, &of->m, &of->n, &of->k, &x->alpha.letter,     \
-                                   (const CALL_ELEMENT_##kind(type) *const *)a, &of->ld[GPB_A],            \
-                                   (const CALL_ELEMENT_##kind(type) *const *)b, &of->ld[GPB_B],            \
-                                   &x->beta.letter, (CALL_ELEMENT_##kind(type) *const *)c, &of->ld[GPB_C], \
+                                   (const CBLAS_ELEMENT_##kind(type) *const *)a, &of->ld[GPB_A],            \
+                                   (const CBLAS_ELEMENT_##kind(type) *const *)b, &of->ld[GPB_B],            \
+                                   &x->beta.letter, (CBLAS_ELEMENT_##kind(type) *const *)c, &of->ld[GPB_C], \
                                    1, &of->batch);                                                         \
         break;
 #include "dispatch/type.def"

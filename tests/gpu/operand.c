@@ -148,12 +148,20 @@ void crash_at_once(void)
 static size_t bytes_of(const operand *o) { return (size_t)(o->offset + o->count) * gpb_type_bytes(o->type); }
 
 /* An empty operand has room for one element. */
-static size_t room_of(const operand *o) { return bytes_of(o) ? bytes_of(o) : gpb_type_bytes(o->type); }
+static size_t room_of(const operand *o)
+{
+    return (bytes_of(o) ? bytes_of(o) : gpb_type_bytes(o->type)) + (size_t)o->shift;
+}
 
 operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_t offset)
 {
+    return operand_make_shifted(place, type, count, offset, 0);
+}
+
+operand operand_make_shifted(enum place place, enum gpb_type type, int64_t count, int64_t offset, int shift)
+{
     crash_at_once();
-    operand o = { .place = place, .type = type, .offset = offset, .count = count };
+    operand o = { .place = place, .type = type, .offset = offset, .count = count, .shift = shift };
     const size_t bytes = room_of(&o);
     address at = 0;
     switch (place) {
@@ -163,6 +171,7 @@ operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_
     default: MUST(cuMemAllocManaged(&at, bytes, 1)); break;
     }
     if (at) o.base = (void *)(uintptr_t)at;
+    o.base = (char *)o.base + shift;
     o.address = (char *)o.base + offset * (int64_t)gpb_type_bytes(type);
     o.image = malloc(bytes);
     if (!o.image) must(-1, "malloc");
@@ -201,9 +210,10 @@ void operand_get(const operand *o, void *whole)
 
 void operand_free(operand *o)
 {
+    void *allocation = (char *)o->base - o->shift;
     free(o->image);
-    if (o->place == PLACE_PAGEABLE) unguard(o->base, room_of(o));
-    else if (o->place == PLACE_PINNED) MUST(cuMemFreeHost(o->base));
-    else MUST(cuMemFree_v2((uintptr_t)o->base));
+    if (o->place == PLACE_PAGEABLE) unguard(allocation, room_of(o));
+    else if (o->place == PLACE_PINNED) MUST(cuMemFreeHost(allocation));
+    else MUST(cuMemFree_v2((uintptr_t)allocation));
     *o = (operand){ 0 };
 }

@@ -20,7 +20,8 @@ typedef struct operand {
     void *address;       /* the address for the BLAS call: `offset` elements into the allocation */
     void *image;         /* host copy of the whole allocation, offset + count elements */
     int64_t offset, count;
-    void *base;          /* the allocation itself */
+    int shift;           /* bytes by which all of it is off its alignment */
+    void *base;          /* where the first element of the image is */
 } operand;
 
 /* Loads libcuda and makes device 0's primary context current. If there is none, prints that and returns
@@ -48,6 +49,8 @@ void crash_at_once(void);
 /* count elements, the first of them `offset` elements into the allocation. The contents are undefined. Aborts
    the test if there is no memory. */
 operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_t offset);
+/* The same, `shift` bytes into its allocation. */
+operand operand_make_shifted(enum place place, enum gpb_type type, int64_t count, int64_t offset, int shift);
 void operand_put(operand *o);                          /* image -> memory */
 void operand_get(const operand *o, void *whole);       /* memory -> whole[offset + count] */
 void operand_free(operand *o);

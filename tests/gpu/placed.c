@@ -158,7 +158,8 @@ void placed_make(placed *p)
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
         place_members(p, x);
         const int64_t span = gpb_problem_span(&p->of, x);
-        p->x[x] = operand_make(p->at[x], p->of.type, (members_of(p) - 1) * p->stride[x] + span, p->of.offset);
+        p->x[x] = operand_make_shifted(p->at[x], p->of.type, (members_of(p) - 1) * p->stride[x] + span,
+                                       p->of.offset, p->shift);
     }
     for (enum gpb_operand x = GPB_A; x < GPB_C; x++) {
         fill_members(p, x, p->x[x].image, seed + (x == GPB_B));

@@ -11,6 +11,7 @@
 typedef struct placed {
     gpb_problem of;
     enum place at[GPB_OPERANDS];
+    int shift;                           /* bytes by which operands are off an element's alignment */
     /* set by placed_make */
     operand x[GPB_OPERANDS];
     int64_t stride[GPB_OPERANDS];        /* elements from a member of a batch to the next */

@@ -8,38 +8,49 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static float *fetched(const float *device, size_t floats)
+/* The types of cuBLAS: their letter, C's type, that of sums. */
+#define TYPES(DO)              \
+    DO(S, float, double)       \
+    DO(D, double, long double) \
+    DO(C, float _Complex, double _Complex) DO(Z, double _Complex, long double _Complex)
+
+static void *fetched(const void *device, size_t bytes)
 {
-    float *host = malloc(4 * floats + 1);
-    if (!host || cuMemcpyDtoH(host, (CUdeviceptr)(uintptr_t)device, 4 * floats)) abort();
+    void *host = malloc(bytes + 1);
+    if (!host || cuMemcpyDtoH(host, (CUdeviceptr)(uintptr_t)device, bytes)) abort();
     return host;
 }
 
+/* An element of op(A) or op(B), which is conjugated if op is 2. */
+#define ELEMENT(x, op) ((op) == 2 ? __real__(x) - __imag__(x) * 1.0i : (x))
+
 /* C is fetched and sent home even if beta is 0: what lies between its columns is to stay. */
-EXPORT int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
-                          const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
-                          int ldc)
-{
-    const size_t floats_c = (size_t)ldc * (size_t)(n - 1) + (size_t)m;
-    float *x = fetched(a, (size_t)lda * (size_t)((ta ? m : k) - 1) + (size_t)(ta ? k : m));
-    float *y = fetched(b, (size_t)ldb * (size_t)((tb ? k : n) - 1) + (size_t)(tb ? n : k));
-    float *z = fetched(c, floats_c);
-    (void)handle;
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < m; i++) {
-            double sum = 0;
-            float *to = &z[i + (size_t)j * (size_t)ldc];
-            for (int p = 0; p < k; p++)
-                sum += (double)x[ta ? p + (size_t)i * (size_t)lda : i + (size_t)p * (size_t)lda]
-                    * (double)y[tb ? j + (size_t)p * (size_t)ldb : p + (size_t)j * (size_t)ldb];
-            *to = (float)((double)*alpha * sum + (*beta == 0 ? 0 : (double)*beta * (double)*to));
-        }
-    int error = (int)cuMemcpyHtoD((CUdeviceptr)(uintptr_t)c, z, 4 * floats_c);
-    free(x);
-    free(y);
-    free(z);
-    return error;
-}
+#define GEMM(letter, type, wide)                                                                                \
+    EXPORT int cublas##letter##gemm_v2(void *handle, int ta, int tb, int m, int n, int k, const type *alpha,    \
+                                       const type *a, int lda, const type *b, int ldb, const type *beta,        \
+                                       type *c, int ldc)                                                        \
+    {                                                                                                           \
+        const size_t bytes_c = sizeof(type) * ((size_t)ldc * (size_t)(n - 1) + (size_t)m);                      \
+        type *x = fetched(a, sizeof(type) * ((size_t)lda * (size_t)((ta ? m : k) - 1) + (size_t)(ta ? k : m))); \
+        type *y = fetched(b, sizeof(type) * ((size_t)ldb * (size_t)((tb ? k : n) - 1) + (size_t)(tb ? n : k))); \
+        type *z = fetched(c, bytes_c);                                                                          \
+        (void)handle;                                                                                           \
+        for (int j = 0; j < n; j++)                                                                             \
+            for (int i = 0; i < m; i++) {                                                                       \
+                wide sum = 0;                                                                                   \
+                type *to = &z[i + (size_t)j * (size_t)ldc];                                                     \
+                for (int p = 0; p < k; p++)                                                                     \
+                    sum += (wide)ELEMENT(x[ta ? p + (size_t)i * (size_t)lda : i + (size_t)p * (size_t)lda], ta) \
+                        * (wide)ELEMENT(y[tb ? j + (size_t)p * (size_t)ldb : p + (size_t)j * (size_t)ldb], tb); \
+                *to = (type)(*alpha * sum + (*beta == 0 ? 0 : *beta * (wide)*to));                              \
+            }                                                                                                   \
+        int error = (int)cuMemcpyHtoD((CUdeviceptr)(uintptr_t)c, z, bytes_c);                                   \
+        free(x);                                                                                                \
+        free(y);                                                                                                \
+        free(z);                                                                                                \
+        return error;                                                                                           \
+    }
+TYPES(GEMM)
 
 EXPORT int cublasCreate_v2(void **handle)
 {
@@ -53,32 +64,37 @@ EXPORT int cublasSetMathMode(void *handle, int mode)
     return 0;
 }
 
-EXPORT int cublasSgemmStridedBatched(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
-                                     const float *a, int lda, long long stride_a, const float *b, int ldb,
-                                     long long stride_b, const float *beta, float *c, int ldc,
-                                     long long stride_c, int batch)
-{
-    for (long long l = 0; l < batch; l++) {
-        int error = cublasSgemm_v2(handle, ta, tb, m, n, k, alpha, a + l * stride_a, lda, b + l * stride_b,
-                                   ldb, beta, c + l * stride_c, ldc);
-        if (error) return error;
+#define STRIDED(letter, type, wide)                                                                         \
+    EXPORT int cublas##letter##gemmStridedBatched(                                                          \
+        void *handle, int ta, int tb, int m, int n, int k, const type *alpha, const type *a, int lda,       \
+        long long stride_a, const type *b, int ldb, long long stride_b, const type *beta, type *c, int ldc, \
+        long long stride_c, int batch)                                                                      \
+    {                                                                                                       \
+        for (long long l = 0; l < batch; l++) {                                                             \
+            int error = cublas##letter##gemm_v2(handle, ta, tb, m, n, k, alpha, a + l * stride_a, lda,      \
+                                                b + l * stride_b, ldb, beta, c + l * stride_c, ldc);        \
+            if (error) return error;                                                                        \
+        }                                                                                                   \
+        return 0;                                                                                           \
     }
-    return 0;
-}
+TYPES(STRIDED)
 
-EXPORT int cublasSgemmBatched(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
-                              const float *const *a, int lda, const float *const *b, int ldb,
-                              const float *beta, float *const *c, int ldc, int batch)
-{
-    const size_t bytes = sizeof(float *) * (size_t)batch;
-    float **lists = malloc(3 * bytes);
-    const void *const tables[3] = { a, b, c };
-    int error = lists ? 0 : 1;
-    for (int x = 0; x < 3 && !error; x++)
-        error = (int)cuMemcpyDtoH(lists + x * batch, (CUdeviceptr)(uintptr_t)tables[x], bytes);
-    for (int l = 0; l < batch && !error; l++)
-        error = cublasSgemm_v2(handle, ta, tb, m, n, k, alpha, lists[l], lda, lists[batch + l], ldb, beta,
-                               lists[2 * batch + l], ldc);
-    free(lists);
-    return error;
-}
+#define BATCHED(letter, type, wide)                                                                  \
+    EXPORT int cublas##letter##gemmBatched(void *handle, int ta, int tb, int m, int n, int k,        \
+                                           const type *alpha, const type *const *a, int lda,         \
+                                           const type *const *b, int ldb, const type *beta,          \
+                                           type *const *c, int ldc, int batch)                       \
+    {                                                                                                \
+        const size_t bytes = sizeof(type *) * (size_t)batch;                                         \
+        type **lists = malloc(3 * bytes);                                                            \
+        const void *const tables[3] = { a, b, c };                                                   \
+        int error = lists ? 0 : 1;                                                                   \
+        for (int x = 0; x < 3 && !error; x++)                                                        \
+            error = (int)cuMemcpyDtoH(lists + x * batch, (CUdeviceptr)(uintptr_t)tables[x], bytes);  \
+        for (int l = 0; l < batch && !error; l++)                                                    \
+            error = cublas##letter##gemm_v2(handle, ta, tb, m, n, k, alpha, lists[l], lda,           \
+                                            lists[batch + l], ldb, beta, lists[2 * batch + l], ldc); \
+        free(lists);                                                                                 \
+        return error;                                                                                \
+    }
+TYPES(BATCHED)

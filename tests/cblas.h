@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* CBLAS's names of the GEMM family in all types. */
+#ifndef GPB_TEST_CBLAS_H
+#define GPB_TEST_CBLAS_H
+
+#include "dispatch/type.h"
+#include "src/host/gemm_abi.h"
+
+/* How CBLAS declares and takes elements and alpha, by the last column of dispatch/type.def. */
+#define CBLAS_ELEMENT_REAL(type) type
+#define CBLAS_ELEMENT_COMPLEX(type) void
+#define CBLAS_SCALAR_REAL(type) type
+#define CBLAS_SCALAR_COMPLEX(type) const void *
+#define CBLAS_PASS_REAL(x) x
+#define CBLAS_PASS_COMPLEX(x) &x
+
+/* The parameters of a type's routine. */
+#define CBLAS_GEMM(type, kind) GPB_CBLAS_GEMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_GEMMTR(type, kind) \
+    GPB_CBLAS_GEMMTR_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
+#define CBLAS_GEMM_BATCH_STRIDED(type, kind) \
+    GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+
+/* cblas_sgemm and so on. */
+#define TYPE(letter, type, bytes, flops, kind)                              \
+    void cblas_##letter##gemm(CBLAS_GEMM(type, kind));                      \
+    void cblas_##letter##gemmtr(CBLAS_GEMMTR(type, kind));                  \
+    void cblas_##letter##gemm_batch(CBLAS_GEMM_BATCH(type, kind));          \
+    void cblas_##letter##gemm_batch_strided(CBLAS_GEMM_BATCH_STRIDED(type, kind));
+#include "dispatch/type.def"
+#undef TYPE
+
+enum {
+    ROW_MAJOR = 101,
+    COLUMN_MAJOR = 102,
+    NO_TRANS = 111,
+    TRANS = 112,
+    CONJ_TRANS = 113,
+    UPPER = 121,
+    LOWER = 122
+};
+
+#endif
