@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fits the cost model of dispatch/ to the CSV of `bench --fit`, and says how good its choices are.
+"""Fits the cost model of dispatch/ to the CSV of `bench --fit`, and says how good its choices are. Each type
+of elements in the CSV is fitted by itself; the rows of others stay as they are.
 
 Usage: fit.py fit.csv...            the regret of the model as it is: its choices against the best measured
        fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured,
                                     others that nobody measured by analogy
-       fit.py --only NAME,... fit.csv...  fits these kernels alone, and writes their rows beside the others of
+       fit.py --only NAME,... fit.csv...  fits these kernels alone (dgemm's are d:NAME, sgemm's NAME), and writes their rows beside the others of
                                     that GPU's generation
        --worst                      lists the worst choices too
 Needs only a C compiler. The model itself is dispatch/cost.c, compiled and loaded. Here are only a search and
@@ -25,6 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TUNED = os.path.join(ROOT, "dispatch", "tuned.def")
 SOURCES = ["tests/bench/fit/model.c"] + ["dispatch/" + name for name in (
     "cost.c", "generation.c", "kernel_pick.c", "kernel_table.c", "learn.c", "packing.c", "streamk.c")]
+TYPES = "sdcz"
 STRIDED, SLICED = 0, 3
 FFMA, TF32, FP16X3 = 0, 1, 2
 MODES = {"fp32": 0, "ieee": 1, "tf32": 2}
@@ -74,9 +76,9 @@ def model():
     library = ctypes.CDLL(path)
     library.fit_predict.restype = library.fit_loss.restype = ctypes.c_double
     library.fit_kernel.restype = ctypes.c_char_p
-    names = []
+    names = []                                                     # (type, name)
     while library.fit_kernel(len(names)):
-        names.append(library.fit_kernel(len(names)).decode())
+        names.append((chr(library.fit_type(len(names))), library.fit_kernel(len(names)).decode()))
     return library, names
 
 
@@ -96,12 +98,14 @@ def read(library, paths, names):
             if found:
                 gpu = (found[1], int(found[2]), int(found[3]))
         for r in csv.DictReader(x for x in lines if not x.startswith("#")):
-            shape = (path,) + tuple(r.get(x, "1") for x in "m n k ta tb lda ldb ldc shift batch".split())
+            type_ = r.get("type") or "s"
+            shape = (path, type_) + tuple(
+                r.get(x, "1") for x in "m n k ta tb lda ldb ldc shift batch".split())
             us = float(r["us_median"]) if int(r["calls"]) > 1 else float(r["us_least"])
             if r["mode"] != "forced":
                 others.setdefault(shape, {})[r["mode"]] = (r["kernel"], us * 1e-6)
-            elif r["kernel"] in names:
-                kernel = names.index(r["kernel"])
+            elif (type_, r["kernel"]) in names:
+                kernel = names.index((type_, r["kernel"]))
                 if slices(library, kernel) and int(r["k"]) < LEAST_SLICED_K:
                     continue
                 row = Row(
@@ -153,16 +157,25 @@ def fit_kernel(library, rows, gpu, form, before):
     return best
 
 
-def fit(library, names, shapes, found):
-    name, arch, sms = found
-    text = open(TUNED).read()
-    fma_per_sm, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
+def rows_of(shapes):
     rows = {}
     for trials in shapes.values():
         for (kernel, _), row in trials.items():
             rows.setdefault(kernel, []).append(row)
-    shortest = min(r.seconds for x in rows.values() for r in x)
-    gpu = Gpu(arch, sms, int(fma_per_sm), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), 0.85e6 * shortest)
+    return rows
+
+
+def call_us(rows):
+    return 0.85e6 * min(r.seconds for x in rows.values() for r in x)
+
+
+def fit(library, shapes, found):
+    """The kernels of single precision and the constants of the GPU, by turns."""
+    name, arch, sms = found
+    text = open(TUNED).read()
+    fma_per_sm, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
+    rows = rows_of(shapes)
+    gpu = Gpu(arch, sms, int(fma_per_sm), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), call_us(rows))
     kernels = {}
     for turn in range(3):
         for kernel, mine in rows.items():
@@ -177,7 +190,19 @@ def fit(library, names, shapes, found):
             12,
         )
         print(f"turn {turn}: loss {total:.2f}", file=sys.stderr)
-    return gpu, kernels, rows
+    return gpu, kernels
+
+
+def fit_beside(library, shapes, found):
+    """The kernels of another type, with the constants of the GPU as tuned.def has them."""
+    rows = rows_of(shapes)
+    gpu = gpu_of(open(TUNED).read(), found, rows)
+    return {k: fit_kernel(library, mine, gpu, library.fit_form(k), None) for k, mine in rows.items()}
+
+
+def gpu_of(text, found, rows):
+    constants = re.search(r"GPU\( *%d, *([^)]*)\)" % found[1], text)[1].split(",")
+    return Gpu(found[1], found[2], *map(float, constants), call_us(rows))
 
 
 def worth(library, shapes, factors, arch):
@@ -230,82 +255,105 @@ PREDICTED = {
 
 def tuned_line(name, arch, c, note=""):
     return (
-        f"TUNED( {name + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, "
+        f"TUNED( {name[0]}, {name[1] + ',':15} {arch}, {int(c.blocks)}, {c.share:7.4f}, {c.alone:7.4f}, "
         f"{c.tile_us:5.2f}, {c.fixed_us:5.2f}, "
         f"{c.join_us:6.2f}, {c.load:.3f}, {c.store:.3f}, {c.ta:.3f}, {c.tb:.3f}, "
         f"{c.misaligned:.3f}, {c.misaligned_c:.3f} ){note}"
     )
 
 
-def section(text, arch, word, lines):
-    """The section of a generation, replaced or (in the order of generations) added."""
+def name_of(line):
+    return re.match(r"TUNED\( *(\w), *(\w+)", line).groups()
+
+
+def order(line):
+    """Type by type, the fastest first."""
+    return TYPES.index(name_of(line)[0]), -float(line.split(",")[4])
+
+
+def section(text, arch):
+    """Where a generation's section begins and ends: from its heading to the end of the last line."""
     end = f"/* ---- end of {arch} ---- */\n"
-    block = f"/* ---- {arch}, {word} ---- */\n" + "\n".join(lines) + "\n" + end
-    found = re.search(rf"/\* ---- {arch}, ", text)
-    if found:
-        return text[:found.start()] + block + text[text.index(end) + len(end):]
-    later = [m.start() for m in re.finditer(r"/\* ---- (\d+), ", text) if int(m[1]) > arch]
-    at = later[0] if later else len(text)
-    return text[:at] + block + "\n" + text[at:]
+    begin = text.index(f"/* ---- {arch}, ")
+    return begin, text.index(end, begin) + len(end)
 
 
-def write(library, names, gpu, kernels, rows, shapes, found, paths):
+def replaced(text, arch, types, lines, word=None, gpu=None):
+    """The text with those types' rows of a generation replaced by these lines. word: what its heading says
+    from now on; gpu: its row GPU."""
+    begin, end = section(text, arch)
+    heading, *old, last = text[begin:end].splitlines()
+    kept = [x for x in old if x.startswith("TUNED(") and name_of(x)[0] not in types]
+    other = [x for x in old if not x.startswith("TUNED(")]
+    if gpu:
+        other = [gpu if x.startswith("GPU(") else x for x in other]
+    if word:
+        heading = f"/* ---- {arch}, {word} ---- */"
+    body = [heading] + other + sorted(kept + lines, key=order) + [last]
+    return text[:begin] + "\n".join(body) + "\n" + text[end:]
+
+
+def measured_lines(library, names, kernels, shapes, arch):
+    rows = rows_of(shapes)
+    for k in worth(library, shapes, {math_: 1 for math_ in range(4)}, arch):
+        off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
+        yield tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */")
+
+
+def write_single(library, names, shapes, found, said):
+    """All of a generation's constants for single precision, and what follows from them for others."""
+    gpu, kernels = fit(library, shapes, found)
     arch, text = found[1], open(TUNED).read()
-    kept = worth(library, shapes, {math_: 1 for math_ in range(4)}, arch)
-    order = sorted(kept, key=lambda k: -kernels[k][1].share)
-    lines = [
+    row = (
         f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, "
         f"{gpu.launch_us:.2f}, {gpu.pass_:.3f} )"
-    ]
-    for k in order:
-        off = math.sqrt(kernels[k][0] / sum(r.weight for r in rows[k]))
-        lines.append(tuned_line(names[k], arch, kernels[k][1], f"  /* off by {100 * off:.0f} % */"))
-    sources = ", ".join(os.path.basename(p) for p in paths)
-    said = f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}"
-    text = section(text, arch, said, lines)
+    )
+    lines = list(measured_lines(library, names, kernels, shapes, arch))
+    text = replaced(text, arch, "s", lines, said, row)
     for other, factors in PREDICTED.items():
         if re.search(rf"/\* ---- {other}, measured", text):
             continue
-        lines = [re.search(rf"GPU\( *{other},.*", text)[0]]
-        kept = worth(library, shapes, factors, other)
-        for k in sorted(kept, key=lambda k: -kernels[k][1].share * factors[library.fit_math(k)]):
+        lines = []
+        for k in worth(library, shapes, factors, other):
             factor, c = factors[library.fit_math(k)], kernels[k][1]
             like = Constants(
                 c.blocks, c.share * factor, c.alone * factor, *(getattr(c, x) for x in Constants.NAMES[3:])
             )
             lines.append(tuned_line(names[k], other, like))
-        text = section(text, other, f"predicted from {arch}, not measured", lines)
-    with open(TUNED, "w") as file:
-        file.write(text)
+        text = replaced(text, other, "s", lines, f"predicted from {arch}, not measured")
+    return text
+
+
+def write(library, names, shapes, found, paths):
+    sources = ", ".join(os.path.basename(p) for p in paths)
+    said = f"measured on one {found[0]}; written by tests/bench/fit.py from {sources}"
+    for type_ in TYPES:
+        mine = {shape: trials for shape, trials in shapes.items() if shape[1] == type_}
+        if not mine:
+            continue
+        if type_ == "s":
+            text = write_single(library, names, mine, found, said)
+        else:
+            kernels = fit_beside(library, mine, found)
+            lines = list(measured_lines(library, names, kernels, mine, found[1]))
+            text = replaced(open(TUNED).read(), found[1], type_, lines)
+        with open(TUNED, "w") as file:
+            file.write(text)
 
 
 def write_only(library, names, shapes, found, wanted):
     arch, text = found[1], open(TUNED).read()
-    begin = text.index(f"/* ---- {arch}, measured")
-    end = text.index(f"/* ---- end of {arch} ---- */")
-    fma_per_sm, ghz, memory, launch, pass_ = map(
-        float, re.search(r"GPU\( *%d, *([^)]*)\)" % arch, text)[1].split(",")
-    )
-    rows = {}
-    for trials in shapes.values():
-        for (kernel, _), row in trials.items():
-            rows.setdefault(kernel, []).append(row)
-    shortest = min(r.seconds for x in rows.values() for r in x)
-    gpu = Gpu(arch, found[2], fma_per_sm, ghz, memory, launch, pass_, 0.85e6 * shortest)
-    lines = {
-        re.search(r"TUNED\( *(\w+)", line)[1]: line
-        for line in text[begin:end].splitlines()
-        if line.startswith("TUNED(")
-    }
+    begin, end = section(text, arch)
+    lines = {name_of(x): x for x in text[begin:end].splitlines() if x.startswith("TUNED(")}
+    rows = rows_of(shapes)
+    gpu = gpu_of(text, found, rows)
     for name in wanted:
         kernel = names.index(name)
         loss, c = fit_kernel(library, rows[kernel], gpu, library.fit_form(kernel), None)
         off = math.sqrt(loss / sum(r.weight for r in rows[kernel]))
         lines[name] = tuned_line(name, arch, c, f"  /* off by {100 * off:.0f} %; by itself, later */")
-    share = lambda line: -float(line.split(",")[3])
-    head = [line for line in text[begin:end].splitlines() if not line.startswith("TUNED(")]
     with open(TUNED, "w") as file:
-        file.write(text[:begin] + "\n".join(head + sorted(lines.values(), key=share)) + "\n" + text[end:])
+        file.write(replaced(text, arch, TYPES, list(lines.values())))
 
 
 def percent(regrets, share):
@@ -313,8 +361,13 @@ def percent(regrets, share):
 
 
 def regret(library, names, shapes, others, found, verbose):
+    """Of one type's shapes; but for single precision only in modes that allow other kernels than the last."""
     gpu = Gpu(found[1], found[2], *[0] * 5, 10)
+    type_, maths, before = next(iter(shapes))[1], {library.fit_math(k) for k in rows_of(shapes)}, None
     for mode, math_ in MODES.items():
+        if type_ != "s" and maths & set(ALLOWED[mode]) == before:
+            continue
+        before = maths & set(ALLOWED[mode])
         regrets, worst, against, unmeasured = [], [], [], 0
         for shape, trials in shapes.items():
             one, splits = next(iter(trials.values())), ctypes.c_int()
@@ -343,7 +396,7 @@ def regret(library, names, shapes, others, found, verbose):
             continue
         mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
         said = (
-            f"{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
+            f"{type_ + ' ' if type_ != 's' else ''}{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
             f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, "
             f"worst {percent(regrets, 1):.1f} %"
         )
@@ -354,26 +407,29 @@ def regret(library, names, shapes, others, found, verbose):
         print(said)
         for times, shape, chosen, best, seconds in sorted(worst, reverse=True)[:verbose]:
             print(
-                f"    {100 * times - 100:6.1f} %  {' '.join(shape)}: {names[chosen[0]]}/{chosen[1]}, "
-                f"best {names[best[0]]}/{best[1]} {1e6 * seconds:.1f} us"
+                f"    {100 * times - 100:6.1f} %  {' '.join(shape)}: {names[chosen[0]][1]}/{chosen[1]}, "
+                f"best {names[best[0]][1]}/{best[1]} {1e6 * seconds:.1f} us"
             )
 
 
 def main(arguments):
     only = arguments[1].split(",") if arguments and arguments[0] == "--only" and len(arguments) > 1 else []
+    only = [tuple(x.split(":")) if ":" in x else ("s", x) for x in only]
     paths = [x for x in arguments[2 if only else 0:] if not x.startswith("-")]
     if not paths:
         sys.exit(__doc__)
     library, names = model()
     shapes, others, found = read(library, paths, names)
     if "--write" in arguments:
-        gpu, kernels, rows = fit(library, names, shapes, found)
-        write(library, names, gpu, kernels, rows, shapes, found, paths)
+        write(library, names, shapes, found, paths)
         library, names = model()
     elif only:
         write_only(library, names, shapes, found, only)
         library, names = model()
-    regret(library, names, shapes, others, found, 10 if "--worst" in arguments else 0)
+    for type_ in TYPES:
+        mine = {shape: trials for shape, trials in shapes.items() if shape[1] == type_}
+        if mine:
+            regret(library, names, mine, others, found, 10 if "--worst" in arguments else 0)
 
 
 if __name__ == "__main__":

@@ -68,14 +68,16 @@ def accuracy(rows):
 
 
 def regret(rows):
-    math_of = table_of("kernels/gemm.def", r"^KERNEL\( *\d+, *(\w+), *\w+, *(\w+)")
+    math_of = table_of("kernels/gemm.def", r"^KERNEL\( *\d+, *(\w, *\w+), *\w+, *(\w+)")
+    math_of = {tuple(re.split(", *", kernel)): math_ for kernel, math_ in math_of.items()}
     best, chosen = {}, {}
     for r in rows:
-        shape = tuple(r[x] for x in "m n k ta tb lda ldb ldc shift batch".split())
+        type_ = r.get("type", "s")
+        shape = (type_,) + tuple(r[x] for x in "m n k ta tb lda ldb ldc shift batch".split())
         us = float(r["us_median" if int(r["calls"]) > 1 else "us_least"])
         if (
             r["mode"] == "forced"
-            and math_of.get(r["kernel"]) not in (None, "TF32")
+            and math_of.get((type_, r["kernel"])) not in (None, "TF32")
             and us < best.get(shape, (us + 1,))[0]
         ):
             best[shape] = us, r

@@ -21,8 +21,9 @@ typedef struct fit_gpu { double arch, sms, fma_per_sm, ghz, memory_gbs, launch_u
 
 static gpb_call call_of(const fit_row *r)
 {
-    void *base = (void *)(256 + 4 * r->shift);
-    return (gpb_call){ .symbol = "fit", .type = GPB_TYPE_s, .m = r->m, .n = r->n, .k = r->k, .alpha = 1,
+    const enum gpb_type type = gpb_kernels[r->kernel].type;
+    void *base = (void *)(256 + gpb_type_bytes(type) * (size_t)r->shift);
+    return (gpb_call){ .symbol = "fit", .type = type, .m = r->m, .n = r->n, .k = r->k, .alpha = 1,
                        .batch = r->batch,
                        .x = { { base, NULL, r->lda * (r->ta == 'N' ? r->k : r->m), r->lda,
                                 .trans = (char)r->ta },
@@ -85,6 +86,8 @@ int fit_choose(const fit_row *r, const fit_gpu *g, int math, int *splits)
     return best.kernel ? (int)(best.kernel - gpb_kernels) : -1;
 }
 
+/* The letter of its type. */
+int fit_type(int i) { return gpb_type_of(gpb_kernels[i].type)->letter; }
 const char *fit_kernel(int i) { return i < gpb_kernel_count ? gpb_kernels[i].name : NULL; }
 int fit_math(int i) { return (int)gpb_kernels[i].math; }
 int fit_form(int i) { return (int)gpb_kernels[i].form; }
