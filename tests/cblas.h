@@ -15,7 +15,8 @@
 #define CBLAS_PASS_COMPLEX(x) &x
 
 /* The parameters of a type's routine. */
-#define CBLAS_GEMM(type, kind) GPB_CBLAS_GEMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_GEMM(type, kind) \
+    GPB_CBLAS_GEMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMMTR(type, kind) \
     GPB_CBLAS_GEMMTR_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)

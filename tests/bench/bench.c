@@ -214,8 +214,8 @@ int main(int argc, char **argv)
     static const struct argp argp = { arguments, parse, NULL, about, NULL, NULL, NULL };
     command c = { .run = bench_ladder };
     c.options = (bench_options){ .library = GPB_LIBRARY, .host_blas = "libopenblas.so.0",
-                                 .plain_blas = "libopenblas.so.0", .seconds = 120, .types = "s", .sustained = 2,
-                                 .least = 7,
+                                 .plain_blas = "libopenblas.so.0", .seconds = 120, .types = "s",
+                                 .sustained = 2, .least = 7,
                                  .seed = 1, .largest = 1 << 20 };
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     return c.run(&c.options);

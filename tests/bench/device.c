@@ -35,8 +35,8 @@ static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair
     if (!strcmp(suite, "squares") && options->largest < k) return NULL;
     gpu_problem *p = &problems[count++];
     *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
-    p->of = (gpb_problem){ .type = type, .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0], .transb = pair[1],
-                           .offset = odd };
+    p->of = (gpb_problem){ .type = type, .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0],
+                           .transb = pair[1], .offset = odd };
     gpb_problem_lay_out(&p->of);
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS && odd; x++) p->of.ld[x] |= 1;
     return p;
@@ -303,8 +303,9 @@ static const char *how_name(const gpu_problem *p)
 static void write_csv(FILE *csv, const char *gpu, const char *mode, const gpu_problem *p, const result *r)
 {
     double flops = gpu_flops(p);
-    fprintf(csv, "%s,%c,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, gpb_type_of(p->of.type)->letter, p->suite, mode, p->of.m, p->of.n, p->of.k,
-            p->of.transa, p->of.transb, p->of.batch, how_name(p), r->ours.count);
+    fprintf(csv, "%s,%c,%s,%s,%d,%d,%d,%c,%c,%d,%s,%d,", gpu, gpb_type_of(p->of.type)->letter, p->suite,
+            mode, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.batch, how_name(p),
+            r->ours.count);
     fprintf(csv, "%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,", 1e3 * r->ours.median, 1e3 * r->ours.least,
             1e3 * r->ours.most, 1e3 * r->cublas.median, 1e3 * r->cublas.least, 1e3 * r->cublas.most,
             1e3 * r->events);
@@ -322,7 +323,8 @@ static void print_row(const char *mode, const gpu_problem *p, const result *r, b
     printf("%c %-9s %s %5d %5d %7d %c%c %-12s %9.4f %7.2f %7.2f %6.3fx %-14s %5.1f %5.1f %6.3f %6.3f %5.0f "
            "%5.0f %s%s%s\n",
            gpb_type_of(p->of.type)->letter, p->suite, mode, p->of.m, p->of.n, p->of.k, p->of.transa,
-           p->of.transb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median, 1e-12 * gpu_flops(p) / r->ours.median,
+           p->of.transb, p->data ? p->data->name : how_name(p), 1e3 * r->ours.median,
+           1e-12 * gpu_flops(p) / r->ours.median,
            1e-12 * gpu_flops(p) / rival(r), rival(r) / r->ours.median, r->kernel, r->error.worst,
            r->cublas_error.worst, r->error.rms, r->chain.rms, r->now.sm_mhz, r->now.watts, r->now.held,
            right ? "" : " WRONG", r->on_gpu ? "" : " NOT ON THE GPU");

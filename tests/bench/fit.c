@@ -175,7 +175,8 @@ static void report(FILE *csv, const gpu_problem *p, trial *trials, int count, co
             : trials[i].is_cublas           ? "-"
                                             : chosen[i - first];
         fprintf(csv, "%c,%d,%d,%d,%c,%c,%d,%d,%d,%d,%d,%s,%s,%d,%d,%.3f,%.3f\n",
-                gpb_type_of(p->of.type)->letter, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb, p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C], p->of.offset,
+                gpb_type_of(p->of.type)->letter, p->of.m, p->of.n, p->of.k, p->of.transa, p->of.transb,
+                p->of.ld[GPB_A], p->of.ld[GPB_B], p->of.ld[GPB_C], p->of.offset,
                 p->of.batch, trials[i].mode, name, trials[i].splits, s.count, 1e6 * s.median, 1e6 * s.least);
     }
     fflush(csv);
@@ -226,7 +227,8 @@ int bench_fit(const bench_options *options)
     const int wanted = make_shapes(options);
     gpu_operands(shapes, wanted);
     FILE *csv = bench_csv(options->csv ? options->csv : "/dev/null",
-                          "type,m,n,k,ta,tb,lda,ldb,ldc,shift,batch,mode,kernel,splits,calls,us_median,us_least");
+                          "type,m,n,k,ta,tb,lda,ldb,ldc,shift,batch,mode,kernel,splits,calls,us_median,"
+                          "us_least");
     fprintf(csv, "# %s, arch %d, %d SMs, seed %d\n", gpu, cuda.arch, cuda.sms, options->seed);
     double start = seconds_now(), logs = 0;
     int done = 0, judged = 0;

@@ -6,8 +6,8 @@ of elements in the CSV is fitted by itself; the rows of others stay as they are.
 Usage: fit.py fit.csv...            the regret of the model as it is: its choices against the best measured
        fit.py --write fit.csv...    fits, and writes dispatch/tuned.def: that GPU's generation as measured,
                                     others that nobody measured by analogy
-       fit.py --only NAME,... fit.csv...  fits these kernels alone (dgemm's are d:NAME, sgemm's NAME), and writes their rows beside the others of
-                                    that GPU's generation
+       fit.py --only NAME,... fit.csv...  fits these kernels alone (d:NAME of another type than s),
+                                    and writes their rows beside the others of that GPU's generation
        --worst                      lists the worst choices too
 Needs only a C compiler. The model itself is dispatch/cost.c, compiled and loaded. Here are only a search and
 averages.
@@ -396,7 +396,8 @@ def regret(library, names, shapes, others, found, verbose):
             continue
         mean = lambda values: math.exp(sum(map(math.log, values)) / len(values))
         said = (
-            f"{type_ + ' ' if type_ != 's' else ''}{mode}: {len(regrets)} shapes, regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
+            f"{type_ + ' ' if type_ != 's' else ''}{mode}: {len(regrets)} shapes, "
+            f"regret: geometric mean {100 * mean(regrets) - 100:.2f} %, "
             f"median {percent(regrets, 0.5):.1f} %, 95th percentile {percent(regrets, 0.95):.1f} %, "
             f"worst {percent(regrets, 1):.1f} %"
         )

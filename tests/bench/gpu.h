@@ -125,8 +125,8 @@ void gpu_operands(const gpu_problem *all, int count);
 void gpu_prepare(const gpu_problem *p);
 /* Real numbers in an element: 1, or 2 of complex types. */
 int gpu_parts(const gpu_problem *p);
-/* Of the first set of operands: elements of op(A) and op(B) of a member, part by part, and where a column of C
-   begins. */
+/* Of the first set of operands: elements of op(A) and op(B) of a member, part by part, and where a column of
+   C begins. */
 void gpu_element_a(const gpu_problem *p, int member, int i, int q, double to[2]);
 void gpu_element_b(const gpu_problem *p, int member, int q, int j, double to[2]);
 gpu_address gpu_place_c(const gpu_problem *p, int member, int column);

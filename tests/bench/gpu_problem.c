@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Problems on the device: their operands, one call, its time, its error, its kernel. See gpu.h. A and B hold
    one pattern of normal random numbers again and again, of either precision, so the host knows every element
-   without a copy of them all. The pattern's length is a prime, so no column looks like its neighbour. A complex
-   element is two numbers of the pattern. */
+   without a copy of them all. The pattern's length is a prime, so no column looks like its neighbour. A
+   complex element is two numbers of the pattern. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +72,8 @@ static void make_pattern(void)
     gpb_reference_fill(single, PATTERN + 1, 1);
     gpb_fill(GPB_FILL_uniform, GPB_TYPE_d, wide, PATTERN + 1, &state);
     for (size_t i = 0; i < PATTERN; i += 2) {
-        const float radius = sqrtf(-2 * logf(fabsf(single[i]) + 0x1p-24f)), angle = 3.14159265f * single[i + 1];
+        const float radius = sqrtf(-2 * logf(fabsf(single[i]) + 0x1p-24f));
+        const float angle = 3.14159265f * single[i + 1];
         single[i] = radius * cosf(angle);
         single[i + 1] = radius * sinf(angle);
         const double far = sqrt(-2 * log(fabs(wide[i]) + 0x1p-53)), turn = 3.141592653589793 * wide[i + 1];
@@ -142,7 +143,10 @@ static void *address(const gpu_problem *p, stretch s, size_t x)
 {
     return (void *)(uintptr_t)(s.device + bytes_of(p) * x);
 }
-static stretch operand(const gpu_problem *p, bool is_b) { return p->data ? others[is_b] : filled[precision_of(p)][is_b]; }
+static stretch operand(const gpu_problem *p, bool is_b)
+{
+    return p->data ? others[is_b] : filled[precision_of(p)][is_b];
+}
 
 /* Have they the same A, or the same B? */
 static bool same(const gpu_problem *x, const gpu_problem *y, bool is_b)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Is C right? Some columns of it, among them the last, and some rows of these are compared with sums of twice
-   the precision, and with what one chain of the type's FMAs makes of the same numbers. A kernel that lost a promotion of its sums, or
-   a slice, is within any bound that grows with k. Compared with that chain it is seen. */
+   the precision, and with what one chain of the type's FMAs makes of the same numbers. A kernel that lost a
+   promotion of its sums, or a slice, is within any bound that grows with k. Compared with that chain it is
+   seen. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static void compute_single(struct entry *to, const double *x, const double *y, i
             chain[j] = (double)(float)(chain[j] + term);
         }
     for (int j = 0; j < column_count; j++)
-        to[2 * j] = (struct entry){ value[j], 0, product[j], (double)(float)(chain[j] + beta) - beta - value[j] };
+        to[2 * j] = (struct entry){ value[j], 0, product[j],
+                                    (double)(float)(chain[j] + beta) - beta - value[j] };
 }
 
 /* Products and sums keep what they round off (tests/reference.c). */
@@ -77,7 +79,8 @@ static void compute_double(struct entry *to, const double *x, const double *y, i
             chain[j] = fma(x[q], other, chain[j]);
         }
     for (int j = 0; j < column_count; j++)
-        to[2 * j] = (struct entry){ value[j], rest[j], product[j], chain[j] + beta - beta - value[j] - rest[j] };
+        to[2 * j] = (struct entry){ value[j], rest[j], product[j],
+                                    chain[j] + beta - beta - value[j] - rest[j] };
 }
 
 /* The columns' elements of a member. */

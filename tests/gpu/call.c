@@ -68,7 +68,8 @@ static void gemmtr(const call *x)
 static void gemm_batch_strided(const call *x)
 {
     const gpb_problem *of = x->of;
-    const int *ld = of->ld, sa = (int)x->stride[GPB_A], sb = (int)x->stride[GPB_B], sc = (int)x->stride[GPB_C];
+    const int *ld = of->ld;
+    const int sa = (int)x->stride[GPB_A], sb = (int)x->stride[GPB_B], sc = (int)x->stride[GPB_C];
     switch (of->type) {
 #define TYPE(letter, type, bytes, flops, kind)                                                          \
     case GPB_TYPE_##letter:                                                                             \

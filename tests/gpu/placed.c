@@ -77,7 +77,8 @@ static void choose_entries(placed *p, const gpb_call *g)
     p->entry = allocated((size_t)wanted, sizeof *p->entry);
     p->entries = 0;
     for (int64_t x = 0; x < wanted; x++) {
-        const int64_t entry = placed_is_large(p) ? (int64_t)((uint64_t)x * 0x9e3779b97f4a7c15u % (uint64_t)all) : x;
+        const uint64_t hash = (uint64_t)x * 0x9e3779b97f4a7c15u;
+        const int64_t entry = placed_is_large(p) ? (int64_t)(hash % (uint64_t)all) : x;
         const place_in_c at = place_of(g, entry);
         if (is_written(g, at.i, at.j)) p->entry[p->entries++] = entry;
     }
@@ -199,17 +200,21 @@ static bool fault(const placed *p, const char *what, place_in_c at, double got, 
     const gpb_problem *of = &p->of;
     fprintf(stderr, "%s (%lld,%lld) of member %lld: %.17g instead of %.17g\n", what, (long long)at.i,
             (long long)at.j, (long long)at.l, got, wanted);
-    fprintf(stderr, "  %c%s m %d n %d k %d trans %c%c uplo %c batch %d by %s, lda %d ldb %d ldc %d offset %d, ",
-            gpb_type_of(of->type)->letter, gpb_test_row_of(of->routine)->name, of->m, of->n, of->k, of->transa,
-            of->transb, of->uplo ? of->uplo : 'G', of->batch, of->row_major ? "rows" : "columns",
-            of->ld[GPB_A], of->ld[GPB_B], of->ld[GPB_C], of->offset);
+    fprintf(stderr, "  %c%s m %d n %d k %d trans %c%c uplo %c batch %d by %s, ",
+            gpb_type_of(of->type)->letter, gpb_test_row_of(of->routine)->name, of->m, of->n, of->k,
+            of->transa, of->transb, of->uplo ? of->uplo : 'G', of->batch, of->row_major ? "rows" : "columns");
+    fprintf(stderr, "lda %d ldb %d ldc %d offset %d, ", of->ld[GPB_A], of->ld[GPB_B], of->ld[GPB_C],
+            of->offset);
     fprintf(stderr, "%s, A %s B %s C %s\n", gpb_fill_names[of->fill], place_names[p->at[GPB_A]],
             place_names[p->at[GPB_B]], place_names[p->at[GPB_C]]);
     return false;
 }
 
 static int parts_of(const placed *p) { return gpb_type_of(p->of.type)->kind == GPB_TYPE_COMPLEX ? 2 : 1; }
-static bool is_whole_number(gpb_scalar x) { return __real__ x == rint(__real__ x) && __imag__ x == rint(__imag__ x); }
+static bool is_whole_number(gpb_scalar x)
+{
+    return __real__ x == rint(__real__ x) && __imag__ x == rint(__imag__ x);
+}
 
 /* Of a complex type, beta = 1 may leave C as it is, or multiply it by 1 + 0 i. netlib does the one for op(A)
    = A and the other for its transpose, and so an infinite part of C becomes NaN or not. */
@@ -230,7 +235,8 @@ static bool is_left_right(const gpb_call *g, enum gpb_math math, const gpb_refer
 static bool is_right(const placed *p, const gpb_call *g, enum gpb_math math,
                      const gpb_reference_element sums[2], const char *before, const char *after, int part)
 {
-    const bool exact = p->of.fill == GPB_FILL_integer && is_whole_number(g->alpha) && is_whole_number(g->beta);
+    const bool are_whole = is_whole_number(g->alpha) && is_whole_number(g->beta);
+    const bool exact = p->of.fill == GPB_FILL_integer && are_whole;
     const gpb_reference_element wanted = gpb_reference_scaled(g, sums, before, part);
     if (isfinite(wanted.value) && !isfinite(gpb_reference_value(g, after, part))) return false;
     if (gpb_reference_error(math, g, wanted, after, part) <= !exact) return true;
@@ -311,8 +317,8 @@ static bool is_part_right(const answer *x, int64_t entry, int part)
 {
     const operand *c = &x->p->x[GPB_C];
     const int64_t at = element_of(x, entry);
-    return is_right(x->p, x->g, x->math, x->p->sums[entry], element(c, c->image, at), element(c, x->after, at),
-                    part);
+    return is_right(x->p, x->g, x->math, x->p->sums[entry], element(c, c->image, at),
+                    element(c, x->after, at), part);
 }
 
 static void look_at(void *of, int64_t entry)

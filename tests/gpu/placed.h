@@ -15,8 +15,8 @@ typedef struct placed {
     /* set by placed_make */
     operand x[GPB_OPERANDS];
     int64_t stride[GPB_OPERANDS];        /* elements from a member of a batch to the next */
-    int64_t entries;                     /* number of entries of C that are checked: all that are written, or a
-                                            sample if the problem is large */
+    int64_t entries;                     /* number of entries of C that are checked: all that are written, or
+                                            a sample if the problem is large */
     int64_t *entry;                      /* i + (j + l*n)*m of each, in column-major order */
     gpb_reference_element (*sums)[2];    /* both parts of op(A) op(B) there */
 } placed;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Every kernel of the table in its type, forced by name, and the library's own choice in each type, on device
-   operands used in place: a grid of shapes, transpositions, conjugations, paddings, misaligned bases, alpha and
-   beta, triangles, batches, and hard data, with k whole, with Stream-K and with split-K. GPB_TEST_LARGE=1 adds
-   large shapes. GPB_TEST_FEW=1 leaves a few small ones, for compute-sanitizer. GPB_TEST_HALVES=1: a few, whose
-   complex operands are aligned as real ones are (BLAS wants no more). GPB_TEST_TYPES=dcz: these types
+   operands used in place: a grid of shapes, transpositions, conjugations, paddings, misaligned bases, alpha
+   and beta, triangles, batches, and hard data, with k whole, with Stream-K and with split-K. GPB_TEST_LARGE=1
+   adds large shapes. GPB_TEST_FEW=1 leaves a few small ones, for compute-sanitizer. GPB_TEST_HALVES=1: a few,
+   whose complex operands are aligned as real ones are (BLAS wants no more). GPB_TEST_TYPES=dcz: these types
    alone, each of which must have a kernel here. Arguments: names of kernels, to run only these. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -186,7 +186,8 @@ static void test_batch_pointers(void **state)
         const int none[] = { NO_TRANS, NO_TRANS, NO_TRANS };
         const float alpha[] = { 0.75f, 0.75f, 0.75f }, beta[] = { -0.5f, -0.5f, -0.5f };
         int64_t before = gpu_calls();
-        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, (float *const *)c, m, GROUPS, size);
+        cblas_sgemm_batch(COLUMN_MAJOR, none, none, m, n, k, alpha, a, m, b, k, beta, (float *const *)c, m,
+                          GROUPS, size);
         assert_true(gpu_calls() > before);
         for (int g = 0; g < GROUPS; g++) batch_check(&group[g]);
     }

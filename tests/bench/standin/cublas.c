@@ -25,30 +25,31 @@ static void *fetched(const void *device, size_t bytes)
 #define ELEMENT(x, op) ((op) == 2 ? __real__(x) - __imag__(x) * 1.0i : (x))
 
 /* C is fetched and sent home even if beta is 0: what lies between its columns is to stay. */
-#define GEMM(letter, type, wide)                                                                                \
-    EXPORT int cublas##letter##gemm_v2(void *handle, int ta, int tb, int m, int n, int k, const type *alpha,    \
-                                       const type *a, int lda, const type *b, int ldb, const type *beta,        \
-                                       type *c, int ldc)                                                        \
-    {                                                                                                           \
-        const size_t bytes_c = sizeof(type) * ((size_t)ldc * (size_t)(n - 1) + (size_t)m);                      \
-        type *x = fetched(a, sizeof(type) * ((size_t)lda * (size_t)((ta ? m : k) - 1) + (size_t)(ta ? k : m))); \
-        type *y = fetched(b, sizeof(type) * ((size_t)ldb * (size_t)((tb ? k : n) - 1) + (size_t)(tb ? n : k))); \
-        type *z = fetched(c, bytes_c);                                                                          \
-        (void)handle;                                                                                           \
-        for (int j = 0; j < n; j++)                                                                             \
-            for (int i = 0; i < m; i++) {                                                                       \
-                wide sum = 0;                                                                                   \
-                type *to = &z[i + (size_t)j * (size_t)ldc];                                                     \
-                for (int p = 0; p < k; p++)                                                                     \
-                    sum += (wide)ELEMENT(x[ta ? p + (size_t)i * (size_t)lda : i + (size_t)p * (size_t)lda], ta) \
-                        * (wide)ELEMENT(y[tb ? j + (size_t)p * (size_t)ldb : p + (size_t)j * (size_t)ldb], tb); \
-                *to = (type)(*alpha * sum + (*beta == 0 ? 0 : *beta * (wide)*to));                              \
-            }                                                                                                   \
-        int error = (int)cuMemcpyHtoD((CUdeviceptr)(uintptr_t)c, z, bytes_c);                                   \
-        free(x);                                                                                                \
-        free(y);                                                                                                \
-        free(z);                                                                                                \
-        return error;                                                                                           \
+#define GEMM(letter, type, wide)                                                                             \
+    EXPORT int cublas##letter##gemm_v2(void *handle, int ta, int tb, int m, int n, int k, const type *alpha, \
+                                       const type *a, int lda, const type *b, int ldb, const type *beta,     \
+                                       type *c, int ldc)                                                     \
+    {                                                                                                        \
+        const size_t bytes_c = sizeof(type) * ((size_t)ldc * (size_t)(n - 1) + (size_t)m);                   \
+        const size_t steps_a = (size_t)((ta ? m : k) - 1), steps_b = (size_t)((tb ? k : n) - 1);             \
+        type *x = fetched(a, sizeof(type) * ((size_t)lda * steps_a + (size_t)(ta ? k : m)));                 \
+        type *y = fetched(b, sizeof(type) * ((size_t)ldb * steps_b + (size_t)(tb ? n : k)));                 \
+        type *z = fetched(c, bytes_c);                                                                       \
+        (void)handle;                                                                                        \
+        for (size_t j = 0; j < (size_t)n; j++)                                                               \
+            for (size_t i = 0; i < (size_t)m; i++) {                                                         \
+                wide sum = 0;                                                                                \
+                type *to = &z[i + j * (size_t)ldc];                                                          \
+                for (size_t p = 0; p < (size_t)k; p++)                                                       \
+                    sum += (wide)ELEMENT(x[ta ? p + i * (size_t)lda : i + p * (size_t)lda], ta)              \
+                        * (wide)ELEMENT(y[tb ? j + p * (size_t)ldb : p + j * (size_t)ldb], tb);              \
+                *to = (type)(*alpha * sum + (*beta == 0 ? 0 : *beta * (wide)*to));                           \
+            }                                                                                                \
+        int error = (int)cuMemcpyHtoD((CUdeviceptr)(uintptr_t)c, z, bytes_c);                                \
+        free(x);                                                                                             \
+        free(y);                                                                                             \
+        free(z);                                                                                             \
+        return error;                                                                                        \
     }
 TYPES(GEMM)
 
