@@ -173,7 +173,7 @@ def fit(library, shapes, found):
     """The kernels of single precision and the constants of the GPU, by turns."""
     name, arch, sms = found
     text = open(TUNED).read()
-    fma_per_sm, ghz = re.search(r"GPU\( *%d, *(\d+), *([\d.]+)" % arch, text).groups()
+    fma_per_sm, ghz = gpu_row(text, arch)[:2]
     rows = rows_of(shapes)
     gpu = Gpu(arch, sms, int(fma_per_sm), float(ghz), *(GLOBAL[x][0] for x in GLOBAL), call_us(rows))
     kernels = {}
@@ -201,8 +201,13 @@ def fit_beside(library, shapes, found):
 
 
 def gpu_of(text, found, rows):
-    constants = re.search(r"GPU\( *%d, *([^)]*)\)" % found[1], text)[1].split(",")
+    constants = gpu_row(text, found[1])[:5]
     return Gpu(found[1], found[2], *map(float, constants), call_us(rows))
+
+
+def gpu_row(text, arch):
+    """The columns of a row GPU after the first."""
+    return [x.strip() for x in re.search(r"^GPU\( *%d, *([^)]*)\)" % arch, text, re.M)[1].split(",")]
 
 
 def worth(library, shapes, factors, arch):
@@ -304,10 +309,9 @@ def write_single(library, names, shapes, found, said):
     """All of a generation's constants for single precision, and what follows from them for others."""
     gpu, kernels = fit(library, shapes, found)
     arch, text = found[1], open(TUNED).read()
-    row = (
-        f"GPU( {arch}, {int(gpu.fma_per_sm)}, {gpu.ghz:.2f}, {gpu.memory_gbs:.0f}, "
-        f"{gpu.launch_us:.2f}, {gpu.pass_:.3f} )"
-    )
+    columns = gpu_row(text, arch)
+    columns[2:5] = f"{gpu.memory_gbs:.0f}", f"{gpu.launch_us:.2f}", f"{gpu.pass_:.3f}"
+    row = f"GPU( {arch}, {', '.join(columns)} )"
     lines = list(measured_lines(library, names, kernels, shapes, arch))
     text = replaced(text, arch, "s", lines, said, row)
     for other, factors in PREDICTED.items():

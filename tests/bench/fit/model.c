@@ -53,8 +53,12 @@ double fit_predict(const fit_row *r, const fit_constants *c, const fit_gpu *g)
 {
     const gpb_call call = call_of(r);
     const gpb_facts facts = facts_of(g);
-    const gpb_generation gpu = { (int)g->arch, (int)g->fma_per_sm, g->ghz, g->memory_gbs, g->launch_us,
-                                 g->pass };
+    gpb_generation gpu = *gpb_generation_of((int)g->arch);
+    gpu.fma_per_sm = (int)g->fma_per_sm;
+    gpu.ghz = g->ghz;
+    gpu.memory_gbs = g->memory_gbs;
+    gpu.launch_us = g->launch_us;
+    gpu.pass = g->pass;
     const gpb_tuned tuned = GPB_TUNED((enum gpb_kernel_row)r->kernel, (int)g->arch, (int)c->blocks, c->share,
                                       c->alone, c->tile_us, c->fixed_us, c->join_us, c->load, c->store, c->ta,
                                       c->tb, c->misaligned, c->misaligned_c);
