@@ -5,12 +5,12 @@
 #include "include/gpublas.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "tests/gpu/cores.h"
 
 const enum gpb_fill placed_fills[PLACED_FILLS] = { GPB_FILL_uniform, GPB_FILL_wide, GPB_FILL_integer,
                                                    GPB_FILL_special, GPB_FILL_subnormal };
@@ -84,40 +84,6 @@ static void choose_entries(placed *p, const gpb_call *g)
     }
 }
 
-/* ---- shared among the host's cores, because the reference is slow */
-
-typedef struct share {
-    void (*what)(void *, int64_t);
-    void *of;
-    int64_t from, to;
-} share;
-
-static void *do_share(void *of)
-{
-    const share *s = of;
-    for (int64_t x = s->from; x < s->to; x++) s->what(s->of, x);
-    return NULL;
-}
-
-/* what(of, x) for each x below count, `steps` of work each. */
-static void for_each(int64_t count, int64_t steps, void (*what)(void *, int64_t), void *of)
-{
-    enum { MOST = 16, WORTH_A_THREAD = 1 << 20 };
-    const int64_t worth = count * steps / WORTH_A_THREAD, cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t most = cores < MOST ? cores : MOST, shared = worth < 1 ? 1 : worth < most ? worth : most;
-    share shares[MOST];
-    pthread_t threads[MOST];
-    bool started[MOST] = { false };
-    for (int64_t t = 0; t < shared; t++) {
-        shares[t] = (share){ what, of, count * t / shared, count * (t + 1) / shared };
-        started[t] = t > 0 && !pthread_create(&threads[t], NULL, do_share, &shares[t]);
-    }
-    for (int64_t t = 0; t < shared; t++)
-        if (!started[t]) do_share(&shares[t]);
-    for (int64_t t = 0; t < shared; t++)
-        if (started[t]) pthread_join(threads[t], NULL);
-}
-
 typedef struct sums_of {
     const placed *p;
     const gpb_call *g;
@@ -169,7 +135,7 @@ void placed_make(placed *p)
     const gpb_call g = canonical(p, 1, 0);
     choose_entries(p, &g);
     p->sums = allocated((size_t)p->entries, sizeof *p->sums);
-    for_each(p->entries, g.k, sum_entry, &(sums_of){ p, &g });
+    cores_each(p->entries, g.k, sum_entry, &(sums_of){ p, &g });
 }
 
 void placed_free(placed *p)
@@ -288,7 +254,7 @@ static bool is_whole(answer *x)
 {
     const operand *c = &x->p->x[GPB_C];
     const int64_t none = INT64_MAX;
-    for_each(c->offset + c->count, 20, look_around, x);
+    cores_each(c->offset + c->count, 20, look_around, x);
     if (x->unwritten < none) return fault(x->p, "not written", place_in_memory(x, x->unwritten), NAN, 0);
     if (x->outside == none) return true;
     const char *now = element(c, x->after, x->outside), *before = element(c, c->image, x->outside);
@@ -331,7 +297,7 @@ static void look_at(void *of, int64_t entry)
 static bool are_entries_right(answer *x)
 {
     const operand *c = &x->p->x[GPB_C];
-    for_each(x->p->entries, 60, look_at, x);
+    cores_each(x->p->entries, 60, look_at, x);
     const int64_t entry = x->wrong;
     if (entry == INT64_MAX) return true;
     const int part = is_part_right(x, entry, 0);
