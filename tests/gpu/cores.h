@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* what(of, x) for each x below count, about `steps` nanoseconds each: in this thread alone if that is little. */
+/* what(of, x) for each x below count, about `steps` nanoseconds each: in this thread alone if that is
+   little. */
 void cores_each(int64_t count, int64_t steps, void (*what)(void *, int64_t), void *of);
 
 #endif
