@@ -44,8 +44,8 @@ typedef struct gpb_gemm_args {
     int64_t splits;
     void *partials;
     uint32_t *counters;
-    /* Guard words: NULL, or one for each GPB_GUARD_ROWS rows of op(A) and GPB_GUARD columns of op(B). Those of
-       member l begin l * stride_guard_x words after the first member's. They give the level of a block
+    /* Guard words: NULL, or one for each GPB_GUARD_ROWS rows of op(A) and GPB_GUARD columns of op(B). Those
+       of member l begin l * stride_guard_x words after the first member's. They give the level of a block
        (gpb_guard_level); a block of C has the higher level of its rows and its columns. A SLICED kernel
        computes the blocks at `level`, any other kernel those at `level` or above (its bm divides
        GPB_GUARD_ROWS, its bn GPB_GUARD). */

@@ -87,7 +87,8 @@ static __device__ __forceinline__ void gpb_load_held(gpb_octet (&o)[OCTETS], con
     if (s.layout != s.MN_MAJOR) {
         const int shift = (int)((uintptr_t)s.src / 4 % 4);
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++) o[y].load_around((const float *)s.src, begin - shift + y * STRIDE, (int)s.k);
+        for (int y = 0; y < OCTETS; y++)
+            o[y].load_around((const float *)s.src, begin - shift + y * STRIDE, (int)s.k);
         gpb_shift_in<OCTETS, STRIDE>(o, (const float *)s.src, begin - s.octet * 8, shift, (int)s.k);
         return;
     }
@@ -97,7 +98,8 @@ static __device__ __forceinline__ void gpb_load_held(gpb_octet (&o)[OCTETS], con
         for (int y = 0; y < OCTETS; y++, from += STRIDE / GPB_REALS<T> * x.cs) o[y].load(from, x.cs);
     } else {
 #pragma unroll
-        for (int y = 0; y < OCTETS; y++, from += STRIDE / GPB_REALS<T> * x.cs) o[y].load(from, x.cs, s.k - begin - y * STRIDE);
+        for (int y = 0; y < OCTETS; y++, from += STRIDE / GPB_REALS<T> * x.cs)
+            o[y].load(from, x.cs, s.k - begin - y * STRIDE);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, sliced/direct.cuh and
-   sliced/work.cuh use. There is one thread block at a time; what its threads share is static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, and of sliced/ direct.cuh,
+   work.cuh, store.cuh and the slicers use. There is one thread block at a time; what its threads share is
+   static. */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
@@ -26,6 +27,7 @@
 #define gridDim   gpb_emulate_at.grid
 
 struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) double2 { double x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
@@ -62,6 +64,19 @@ static inline unsigned atomicMax(unsigned *at, unsigned x)
 {
     const unsigned before = *at;
     if (x > before) *at = x;
+    return before;
+}
+static inline int atomicMax(int *at, int x)
+{
+    const int before = *at;
+    if (x > before) *at = x;
+    return before;
+}
+static inline uint64_t atomicCAS(unsigned long long *at, uint64_t old, uint64_t x)
+{
+    uint64_t before;
+    memcpy(&before, at, sizeof before);
+    if (before == old) memcpy(at, &x, sizeof x);
     return before;
 }
 static inline unsigned atomicOr(unsigned *at, unsigned x)
@@ -127,6 +142,19 @@ static inline float __shfl_xor_sync(unsigned, float x, int lanes)
     float there;
     memcpy(&there, all + (threadIdx.x % 32 ^ (unsigned)lanes) * GPB_EMULATE_SHOWN, sizeof there);
     return there;
+}
+
+/* Of that lane, and of the lane so many further on (of the last ones, their own). */
+static inline float __shfl_sync(unsigned, float x, int lane, int)
+{
+    const char *all = gpb_emulate_show(&x, sizeof x, "shfl");
+    memcpy(&x, all + lane * GPB_EMULATE_SHOWN, sizeof x);
+    return x;
+}
+static inline float __shfl_down_sync(unsigned mask, float x, unsigned lanes, int width)
+{
+    const unsigned lane = threadIdx.x % 32;
+    return __shfl_sync(mask, x, lane + lanes < 32 ? lane + lanes : lane, width);
 }
 
 #define GPB_PLACE_(file, line) file ":" #line

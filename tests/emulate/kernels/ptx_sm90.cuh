@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh uses it. Products are formed when they are
-   asked for. A warp forms 16 of the 64 rows. */
+/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh and the slicers use it. Products are formed
+   when they are asked for. A warp forms 16 of the 64 rows. */
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH
 
 #include <cmath>
 
 #include "kernels/ptx.cuh"
+
+/* The whole grid is a cluster. Its blocks run one after the other and have their shared memory in one place,
+   so what a block sends to others is there when the cluster runs once more. */
+static inline unsigned gpb_cluster_rank() { return blockIdx.x; }
+static inline void gpb_cluster_sync() { __syncthreads(); }
+static inline unsigned gpb_shared(const void *p) { return gpb_emulate_shared_address((const float *)p); }
+static inline void gpb_cluster_store(unsigned at, unsigned, unsigned x)
+{
+    memcpy((void *)gpb_emulate_shared(at), &x, sizeof x);
+}
 
 static inline void gpb_wgmma_publish() {}
 static inline void gpb_wgmma_fence() {}
