@@ -74,6 +74,12 @@ float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
     return x->slices == 3 ? float_of_brief(bits) : float_of(bits);
 }
 
+/* False for a row that fills up. */
+static bool has_row(const sliced *x, int64_t i)
+{
+    return x->two ? gpb_sliced_complex_row(i) < x->rows / 2 : i < x->rows;
+}
+
 static float *scales_of(const sliced *x)
 {
     return (float *)(x->at + gpb_sliced_scales(x->rows, x->k, x->slices));
@@ -168,27 +174,75 @@ static bool is_wanted(const char *who, int device, const gpb_slice_args *g, int6
     return *a == g->epoch_if_a || *b == g->epoch_if_b;
 }
 
-static void slice_operand(const char *who, int device, const gpb_slice_args *g, const gpb_slice_operand *x)
+/* What slice_operand slices, and how. row: room for a row. */
+typedef struct slicing {
+    const gpb_fake_kernel *kernel;
+    const gpb_slice_args *g;
+    const gpb_slice_operand *x;
+    bool is_a;
+    float *row;
+} slicing;
+
+/* The real row i of an operand, in *step's steps; NULL if it is filling. A complex row is spelt out first. */
+static const float *row_of(const slicing *s, const sliced *to, const float *from, int64_t i, int64_t *step)
 {
+    const gpb_slice_operand *x = s->x;
+    *step = x->cs;
+    if (!has_row(to, i))
+        return NULL;
+    if (!gpb_fake_is_complex(s->kernel))
+        return from + i * x->rs;
+    const bool conj = s->is_a ? s->g->conj_a : s->g->conj_b, imaginary = to->two && i / 8 % 2;
+    for (int64_t p = 0; p < to->k; p += 2) {
+        const float *at = from + 2 * ((to->two ? gpb_sliced_complex_row(i) : i) * x->rs + p / 2 * x->cs);
+        const float im = conj ? -at[1] : at[1];
+        s->row[p] = imaginary ? im : at[0];
+        s->row[p + 1] = imaginary ? at[0] : to->two ? -im : im;
+    }
+    *step = 1;
+    return s->row;
+}
+
+static void slice_member(const slicing *s, int device, const float *from, const sliced *to)
+{
+    for (int64_t i = 0; i < gpb_sliced_rows(to->rows); i++) {
+        int64_t step;
+        const float *row = row_of(s, to, from, i, &step);
+        const int mark = slice_row(to, i, row, step);
+        set_mark(to, i, mark, s->x->epoch);
+        if (mark >= GPB_MARK_WIDE && s->g->flagged)
+            *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)s->g->flagged, 0, 4, s->kernel->symbol) = 1;
+    }
+}
+
+static void slice_operand(const gpb_fake_kernel *kernel, int device, const gpb_slice_args *g, bool is_a)
+{
+    const gpb_slice_operand *x = is_a ? &g->a : &g->b;
+    const char *who = kernel->symbol;
+    const bool is_complex = gpb_fake_is_complex(kernel), two = is_complex && is_a;
     const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items,
                                                  who);
     const int64_t bytes = gpb_sliced_bytes(x->rows, g->k, g->slices);
-    if (!x->epoch || (CUdeviceptr)x->dst % 1024)
-        gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p", who, (unsigned long long)x->epoch, x->dst);
+    if (!x->epoch || (CUdeviceptr)x->dst % 1024 || (is_complex && g->k % 2) || (two && x->rows % 2)
+        || (!is_complex && (g->conj_a || g->conj_b)))
+        gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p, %lld rows, k=%lld", who,
+                     (unsigned long long)x->epoch, x->dst, (long long)x->rows, (long long)g->k);
+    const slicing s = { kernel, g, x, is_a, malloc(sizeof(float) * (size_t)g->k) };
+    if (!s.row)
+        gpb_fake_die("no memory");
     for (int64_t l = 0; l < g->batch; l++) {
         CUdeviceptr at = items ? (CUdeviceptr)items[l]
-                               : (CUdeviceptr)x->src + (CUdeviceptr)(l * x->stride * 4);
-        const float *from = gpb_fake_matrix_at(device, GPB_TYPE_s, at, x->rows, g->k, x->rs, x->cs, who);
-        const sliced to = { x->rows, g->k, g->slices,
+                               : (CUdeviceptr)x->src
+                                     + (CUdeviceptr)(l * x->stride) * gpb_type_bytes(kernel->type);
+        const float *from = gpb_fake_matrix_at(device, kernel->type, at, two ? x->rows / 2 : x->rows,
+                                               is_complex ? g->k / 2 : g->k, x->rs, x->cs, who);
+        const sliced to = { x->rows, g->k, two, g->slices,
                             gpb_fake_translate(device, (CUdeviceptr)x->dst + (CUdeviceptr)(l * bytes), 0,
                                                bytes, who) };
-        for (int64_t i = 0; i < gpb_sliced_rows(x->rows) && is_wanted(who, device, g, l); i++) {
-            const int mark = slice_row(&to, i, i < x->rows ? from + i * x->rs : NULL, x->cs);
-            set_mark(&to, i, mark, x->epoch);
-            if (mark >= GPB_MARK_WIDE && g->flagged)
-                *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)g->flagged, 0, 4, who) = 1;
-        }
+        if (is_wanted(who, device, g, l))
+            slice_member(&s, device, from, &to);
     }
+    free(s.row);
 }
 
 void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_args *g)
@@ -198,9 +252,9 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
     memset(gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4, kernel->symbol),
            0, GPB_SLICED_COUNTERS * 4);
     if (g->a.rows)
-        slice_operand(kernel->symbol, device, g, &g->a);
+        slice_operand(kernel, device, g, true);
     if (g->b.rows)
-        slice_operand(kernel->symbol, device, g, &g->b);
+        slice_operand(kernel, device, g, false);
 }
 
 /* ---- the GEMM */
@@ -209,7 +263,7 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 static float *join(const char *who, const sliced *x)
 {
     const int64_t rows = gpb_sliced_rows(x->rows), k = gpb_sliced_chunks(x->k) * GPB_SLICE_CHUNK;
-    float *joined = calloc((size_t)(x->rows * x->k), sizeof *joined);
+    float *joined = calloc((size_t)(rows * x->k), sizeof *joined);
     if (!joined)
         gpb_fake_die("no memory");
     for (int64_t i = 0; i < rows; i++)
@@ -219,7 +273,7 @@ static float *join(const char *who, const sliced *x)
                 const float slice = gpb_fake_slice(x, i, p, s);
                 value += x->slices == 2 && s ? slice * 0x1p-11f : slice;
             }
-            if (i < x->rows && p < x->k)
+            if (has_row(x, i) && p < x->k)
                 joined[i * x->k + p] = value;
             else if (value != 0)
                 gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i,
@@ -233,7 +287,7 @@ static sliced operand_at(const gpb_fake_kernel *kernel, int device, const gpb_ge
                          int64_t l)
 {
     const int slices = kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
-    sliced x = { is_a ? g->m : g->n, g->k, slices, NULL };
+    sliced x = { is_a ? g->m : g->n, g->k, is_a && gpb_fake_is_complex(kernel), slices, NULL };
     const CUdeviceptr at = (CUdeviceptr)(is_a ? g->a : g->b),
                       guard = (CUdeviceptr)(is_a ? g->guard_a : g->guard_b);
     const int64_t stride = is_a ? g->stride_a : g->stride_b,
@@ -257,7 +311,7 @@ typedef struct product {
     gpb_fake_slices of;
     float *joined_a, *joined_b;          /* NULL until a block is computed, because slices that nothing needs
                                             may be missing */
-    float *c;
+    void *c;
 } product;
 
 /* The sums of a block's scaled operands. */
@@ -279,6 +333,13 @@ static void sum_block(product *x, int64_t i0, int rows, int64_t j0, int columns,
             sums[i][j] = exact[i + j * rows];
 }
 
+/* The sum of row i and column j, scaled back. */
+static float scale_back(const product *x, float sum, int64_t i, int64_t j)
+{
+    const float up = scales_of(&x->a)[i], across = scales_of(&x->b)[j];
+    return x->a.slices < 3 ? sum * up * across : sum * fmaxf(up, across) * fminf(up, across);
+}
+
 /* Computes a block of C: the sums of scaled operands, scaled back, then one FP32 rounding at each step, as in
    kernels/sliced/store.cuh. */
 static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
@@ -288,19 +349,48 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
     sum_block(x, i0, (int)rows, j0, (int)columns, sums);
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
-            float *to = x->c + i0 + i + (j0 + j) * x->g->ldc;
-            const float up = scales_of(&x->a)[i0 + i], across = scales_of(&x->b)[j0 + j],
-                        first = x->a.slices < 3 ? up : fmaxf(up, across);
-            const float sum = (float)x->g->alpha[0]
-                              * (sums[i][j] * first * (x->a.slices < 3 ? across : fminf(up, across)));
+            float *to = (float *)x->c + i0 + i + (j0 + j) * x->g->ldc;
+            const float sum = (float)x->g->alpha[0] * scale_back(x, sums[i][j], i0 + i, j0 + j);
             *to = x->g->beta[0] == 0 ? sum : sum + (float)x->g->beta[0] * *to;
+        }
+}
+
+/* (x[0], x[1]) *= y, as Fortran multiplies. */
+static void multiply_complex(float x[2], const double y[2])
+{
+    const float re = x[0], im = x[1], by_re = (float)y[0], by_im = (float)y[1];
+    x[0] = by_re * re - by_im * im;
+    x[1] = by_re * im + by_im * re;
+}
+
+/* The same for complex C. The rows that end a block are followed by filling, up to a multiple of 16. */
+static void multiply_complex_block(void *context, int64_t i0, int64_t rows, int64_t j0, int64_t columns)
+{
+    product *x = context;
+    static gpb_fake_sums sums;
+    const gpb_gemm_args *g = x->g;
+    sum_block(x, i0, (int)((rows + 15) / 16 * 16), j0, (int)columns, sums);
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t i = 0; i < rows / 2; i++) {
+            const int64_t re = i / 8 * 16 + i % 8, im = re + 8;
+            float *to = (float *)x->c + 2 * (i0 / 2 + i + (j0 + j) * g->ldc);
+            float sum[2] = { scale_back(x, sums[re][j], i0 + re, j0 + j),
+                             scale_back(x, sums[im][j], i0 + im, j0 + j) };
+            multiply_complex(sum, g->alpha);
+            if (g->beta[0] != 0 || g->beta[1] != 0) {
+                multiply_complex(to, g->beta);
+                sum[0] += to[0];
+                sum[1] += to[1];
+            }
+            memcpy(to, sum, sizeof sum);
         }
 }
 
 /* Checks that there is room for the tiles whose k is cut and that the counters are zero. Then spoils both. */
 static void use_workspace(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t room = gpb_sliced_partial_bytes(GPB_FAKE_CLUSTERS, kernel->bm * kernel->bn);
+    const int64_t room = gpb_sliced_partial_bytes(GPB_FAKE_CLUSTERS,
+                                                  gpb_fake_sliced_bm(kernel) * kernel->bn);
     char *parts = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, room, kernel->symbol);
     uint32_t *counters = gpb_fake_translate(device, (CUdeviceptr)g->counters, 0, GPB_SLICED_COUNTERS * 4,
                                             kernel->symbol);
@@ -316,17 +406,21 @@ void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_g
 {
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items,
                                                    kernel->symbol);
-    if (g->splits > 1)
-        gpb_fake_die("BAD LAUNCH of %s: %lld parts of k", kernel->symbol, (long long)g->splits);
+    const bool is_complex = gpb_fake_is_complex(kernel);
+    if (g->splits > 1 || (is_complex && (g->m % 2 || g->k % 2)))
+        gpb_fake_die("BAD LAUNCH of %s: %lld parts of k, m=%lld, k=%lld", kernel->symbol,
+                     (long long)g->splits, (long long)g->m, (long long)g->k);
     use_workspace(kernel, device, g);
     for (int64_t l = 0; l < g->batch; l++) {
         const CUdeviceptr at = items ? (CUdeviceptr)items[l].c
-                                     : (CUdeviceptr)g->c + (CUdeviceptr)(l * g->stride_c * 4);
+                                     : (CUdeviceptr)g->c
+                                           + (CUdeviceptr)(l * g->stride_c) * gpb_type_bytes(kernel->type);
         product x = { kernel, g, operand_at(kernel, device, g, true, l),
                       operand_at(kernel, device, g, false, l), { 0 }, NULL, NULL,
-                      gpb_fake_matrix_at(device, GPB_TYPE_s, at, g->m, g->n, 1, g->ldc, kernel->symbol) };
+                      gpb_fake_matrix_at(device, kernel->type, at, is_complex ? g->m / 2 : g->m, g->n, 1,
+                                         g->ldc, kernel->symbol) };
         x.of = (gpb_fake_slices){ kernel, device, g, l, &x.a, &x.b };
-        gpb_fake_each_block(kernel, device, g, l, multiply_block, &x);
+        gpb_fake_each_block(kernel, device, g, l, is_complex ? multiply_complex_block : multiply_block, &x);
         free(x.joined_a);
         free(x.joined_b);
     }

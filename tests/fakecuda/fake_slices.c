@@ -157,10 +157,11 @@ static void sum_chunks(gpb_fake_sums to, const block *x, int64_t from, int64_t e
 /* The number of parts that the k of the tile at i0, j0 is cut into; numbered as in work.cuh. */
 static uint32_t parts_of(const gpb_fake_slices *x, int64_t i0, int64_t j0)
 {
+    const int bm = gpb_fake_sliced_bm(x->kernel);
     const int64_t tiles_n = (x->g->n + x->kernel->bn - 1) / x->kernel->bn,
-                  pairs = ((x->g->m + x->kernel->bm - 1) / x->kernel->bm + 1) / 2;
+                  pairs = ((x->g->m + bm - 1) / bm + 1) / 2;
     const int64_t units = pairs * tiles_n * x->g->batch, full = units / GPB_FAKE_CLUSTERS * GPB_FAKE_CLUSTERS;
-    const int64_t pair = i0 / x->kernel->bm / 2, first = pair / GROUP * GROUP,
+    const int64_t pair = i0 / bm / 2, first = pair / GROUP * GROUP,
                   height = pairs - first < GROUP ? pairs - first : GROUP;
     const int64_t unit = x->member * pairs * tiles_n + first * tiles_n + j0 / x->kernel->bn * height + pair
                          - first;
@@ -202,7 +203,7 @@ void gpb_fake_slices_sum(const gpb_fake_slices *of, int64_t i0, int rows, int64_
                          gpb_fake_sums sums)
 {
     static gpb_fake_sums tile;
-    const bool clusters = of->kernel->bm == GPB_GUARD && of->kernel->threads == 384;
+    const bool clusters = gpb_fake_sliced_bm(of->kernel) == GPB_GUARD && of->kernel->threads == 384;
     for (int at = 0; at < columns; at += of->kernel->bn) {
         const block x = { of, i0, j0 + at, rows,
                           columns - at < of->kernel->bn ? columns - at : of->kernel->bn, cores_now(),

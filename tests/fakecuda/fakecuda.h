@@ -206,6 +206,10 @@ struct CUfunc_st {
     CUcontext context;
     int dynamic_limit;
 };
+static inline bool gpb_fake_is_complex(const gpb_fake_kernel *kernel)
+{
+    return gpb_type_of(kernel->type)->kind == GPB_TYPE_COMPLEX;
+}
 void gpb_fake_launch_run(const gpb_fake_launch *launch);
 void gpb_fake_kernels_summary(void (*line)(const char *format, ...));
 void gpb_fake_module_release(CUcontext context);
@@ -281,8 +285,8 @@ void *gpb_fake_matrix_at(int device, enum gpb_type type, CUdeviceptr at, int64_t
                          int64_t rs, int64_t cs, const char *who);
 /* A batch's table of addresses, or NULL if it has none. */
 const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, const char *who);
-/* Calls block(context, i, rows, j, columns) for each GPB_GUARD x GPB_GUARD block of member l of C that this
-   kernel must compute. */
+/* Calls block(context, i, rows, j, columns) for each block of member l of C with guard words of its own that
+   this kernel must compute. Rows of SLICED kernels are those of the real product (sliced.h). */
 typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns);
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
                          gpb_fake_block_do *block, void *context);
@@ -323,9 +327,15 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 void gpb_fake_sliced_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 typedef struct gpb_fake_sliced {         /* one member of an operand in slices */
     int64_t rows, k;
+    bool two;                            /* op(A) of a complex product: two rows for each of its own */
     int slices;
     char *at;
 } gpb_fake_sliced;
+/* Rows of a tile of the real product. */
+static inline int gpb_fake_sliced_bm(const gpb_fake_kernel *kernel)
+{
+    return (int)gpb_sliced_m(gpb_fake_is_complex(kernel), kernel->bm);
+}
 float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice);
 
 /* fake_slices.c: the sums of a block of C as tensor cores form them, before they are scaled back. */

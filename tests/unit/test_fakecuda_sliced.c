@@ -15,32 +15,35 @@
 
 typedef struct row {
     const char *symbol;
+    enum gpb_type type;
     enum gpb_math math;
     enum gpb_form form;
-    int threads, smem, tile;
+    int bm, bn, threads, smem;
 } row;
 
 static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_MATH_##math, GPB_FORM_##form, threads, smem, bm * bn },
+    { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_TYPE_##p, GPB_MATH_##math, GPB_FORM_##form, bm, bn, threads, \
+      smem },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static const struct slicer { const char *symbol; int most, cluster; } slicers[] = {
-#define SLICER(p, name, image, most, cluster) { GPB_STR(GPB_SLICER_SYMBOL(p, name)), most, cluster },
+static const struct slicer { const char *symbol; enum gpb_type type; int most, cluster; } slicers[] = {
+#define SLICER(p, name, image, most, cluster) \
+    { GPB_STR(GPB_SLICER_SYMBOL(p, name)), GPB_TYPE_##p, most, cluster },
 #include "kernels/slicer.def"
 #undef SLICER
 };
 enum { SLICERS = sizeof slicers / sizeof *slicers };
 
-/* Two blocks of rows and three of columns, of which the last are shorter. k is a multiple neither of a
-   chunk nor of eight. */
+/* Two blocks of rows (of complex ones four) and three of columns, of which the last are shorter. k is a
+   multiple neither of a chunk nor of eight. */
 enum { M = 200, N = 300, K = 75, LDA = 203, LDB = 301, LDC = 205, AREA = 303 * 303 };
 static const row *current;
-static const struct slicer *slicer = &slicers[SLICERS - 1];
-static float a[AREA], b[AREA], c_before[LDC * N], c[LDC * N];
+static const struct slicer *slicer;
+static float a[2 * AREA], b[2 * AREA], c_before[2 * LDC * N], c[2 * LDC * N];
 
 /* The arguments of a launch of gpb_sslice and of a kernel after it. */
 typedef struct state {
@@ -53,6 +56,20 @@ typedef struct state {
 static int slices_of(const row *r)
 {
     return r->math == GPB_MATH_BF16X6 ? 3 : r->math == GPB_MATH_FP16X3 ? 2 : 1;
+}
+
+static bool is_complex(const row *r) { return gpb_type_of(r->type)->kind == GPB_TYPE_COMPLEX; }
+/* Sizes of the real product. */
+static int64_t rows_of(const row *r) { return gpb_sliced_m(is_complex(r), M); }
+static int64_t depth_of(const row *r) { return gpb_sliced_k(is_complex(r), K); }
+
+/* The slicer of a type that takes any operand. */
+static const struct slicer *any_slicer(enum gpb_type type)
+{
+    const struct slicer *s = slicers;
+    while (s->type != type || s->most)
+        s++;
+    return s;
 }
 
 static CUfunction function_of(const row *r)
@@ -90,15 +107,20 @@ static CUresult launch_gemm(const row *r, const gpb_gemm_args *g)
     return launch(f, clusters * GPB_SLICED_CLUSTER, r->threads, r->smem, &copy);
 }
 
-static gpb_call call_of(char transa, char transb)
+static gpb_call call_of(enum gpb_type type, char transa, char transb)
 {
-    gpb_reference_fill(a, AREA, 1);
-    gpb_reference_fill(b, AREA, 2);
-    gpb_reference_fill(c_before, LDC * N, 3);
-    return (gpb_call){ .type = GPB_TYPE_s, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
-                       .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA,
-                       .x[GPB_B].ld = LDB, .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5,
-                           .x[GPB_A].base = a, .x[GPB_B].base = b, .x[GPB_C].base = c, .batch = 1 };
+    gpb_reference_fill(a, 2 * AREA, 1);
+    gpb_reference_fill(b, 2 * AREA, 2);
+    gpb_reference_fill(c_before, 2 * LDC * N, 3);
+    gpb_call q = { .type = type, .x[GPB_A].trans = transa, .x[GPB_B].trans = transb,
+                   .x[GPB_C].uplo = 'G', .m = M, .n = N, .k = K, .x[GPB_A].ld = LDA, .x[GPB_B].ld = LDB,
+                   .x[GPB_C].ld = LDC, .alpha = 0.75, .beta = -1.5, .x[GPB_A].base = a, .x[GPB_B].base = b,
+                   .x[GPB_C].base = c, .batch = 1 };
+    if (gpb_type_of(type)->kind == GPB_TYPE_COMPLEX) {
+        q.alpha = __builtin_complex(0.75, -0.5);
+        q.beta = __builtin_complex(-1.5, 0.25);
+    }
+    return q;
 }
 
 static CUdeviceptr aligned(size_t bytes) { return (gpb_child_device(bytes + 1024) + 1023) / 1024 * 1024; }
@@ -108,40 +130,56 @@ static state prepare(const row *r, const gpb_call *q)
 {
     const int slices = slices_of(r);
     const bool ta = q->x[GPB_A].trans != 'N', tb = q->x[GPB_B].trans != 'N';
+    const int64_t m = rows_of(r), k = depth_of(r);
+    slicer = slicer && slicer->type == r->type ? slicer : any_slicer(r->type);
     state s = { .a = gpb_child_upload(a, sizeof a), .b = gpb_child_upload(b, sizeof b),
                 .flagged = gpb_child_pinned(4) };
     *s.flagged = 0;
-    s.slice = (gpb_slice_args){ .k = K, .batch = 1, .slices = slices,
+    s.slice = (gpb_slice_args){ .k = k, .batch = 1, .slices = slices,
+                                .conj_a = q->x[GPB_A].trans == 'C', .conj_b = q->x[GPB_B].trans == 'C',
                                 .counters = (void *)gpb_child_device(GPB_SLICED_COUNTERS * 4),
                                 .flagged = s.flagged };
-    s.slice.a = (gpb_slice_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = M,
+    s.slice.a = (gpb_slice_operand){ .src = (void *)s.a, .rs = ta ? LDA : 1, .cs = ta ? 1 : LDA, .rows = m,
                                      .epoch = 7,
-                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(M, K, slices)) };
+                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(m, k, slices)) };
     s.slice.b = (gpb_slice_operand){ .src = (void *)s.b, .rs = tb ? 1 : LDB, .cs = tb ? LDB : 1, .rows = N,
                                      .epoch = 8,
-                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(N, K, slices)) };
-    const int64_t room = gpb_sliced_partial_bytes(132 / GPB_SLICED_CLUSTER, r->tile);
+                                     .dst = (void *)aligned((size_t)gpb_sliced_bytes(N, k, slices)) };
+    const int64_t room = gpb_sliced_partial_bytes(132 / GPB_SLICED_CLUSTER,
+                                                 gpb_sliced_m(is_complex(r), r->bm) * r->bn);
     s.gemm = (gpb_gemm_args){
-        .m = M, .n = N, .k = K, .a = s.slice.a.dst, .rsa = 1, .csa = 1, .b = s.slice.b.dst, .rsb = 1,
+        .m = m, .n = N, .k = k, .a = s.slice.a.dst, .rsa = 1, .csa = 1, .b = s.slice.b.dst, .rsb = 1,
         .csb = 1, .c = (void *)gpb_child_upload(c_before, sizeof c_before), .ldc = LDC,
         .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta), .batch = 1,
         .counters = s.slice.counters, .epoch_a = 7, .epoch_b = 8,
         .partials = (void *)gpb_child_device((size_t)room)
     };
-    s.gemm.stride_a = gpb_sliced_bytes(M, K, slices) / 4;
+    s.gemm.stride_a = gpb_sliced_bytes(m, k, slices) / 4;
     s.gemm.stride_guard_a = s.gemm.stride_a / 2;
-    s.gemm.stride_b = gpb_sliced_bytes(N, K, slices) / 4;
+    s.gemm.stride_b = gpb_sliced_bytes(N, k, slices) / 4;
     s.gemm.stride_guard_b = s.gemm.stride_b / 2;
-    s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_sliced_guard(M, K, slices));
-    s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_sliced_guard(N, K, slices));
+    s.gemm.guard_a = (void *)((CUdeviceptr)s.gemm.a + (CUdeviceptr)gpb_sliced_guard(m, k, slices));
+    s.gemm.guard_b = (void *)((CUdeviceptr)s.gemm.b + (CUdeviceptr)gpb_sliced_guard(N, k, slices));
     return s;
 }
 
-/* The fallback for all blocks at `level` and above: the first row of the table, on the caller's operands. */
-static CUresult fallback(const state *s, int level)
+/* The first kernel of a type that reads operands as they are and may be a fallback; NULL: there is none. */
+static const row *strided(const row *of)
+{
+    for (const row *r = rows; r < rows + ROWS; r++)
+        if (r->type == of->type && r->form == GPB_FORM_STRIDED && r->math == GPB_MATH_FMA
+            && GPB_GUARD_ROWS(is_complex(of)) % r->bm == 0)
+            return r;
+    return NULL;
+}
+
+/* It computes all blocks at `level` and above, from the caller's operands. */
+static CUresult fallback(const row *of, const state *s, int level)
 {
     gpb_gemm_args g = s->gemm;
-    const row *r = &rows[0];
+    const row *r = strided(of);
+    g.m = M;
+    g.k = K;
     g.a = (void *)s->a;
     g.rsa = s->slice.a.rs;
     g.csa = s->slice.a.cs;
@@ -149,7 +187,7 @@ static CUresult fallback(const state *s, int level)
     g.rsb = s->slice.b.cs;
     g.csb = s->slice.b.rs;
     g.level = level;
-    return launch(function_of(r), GPB_TILES(M, N, 32, 32), r->threads, r->smem, &g);
+    return launch(function_of(r), GPB_TILES(M, N, r->bm, r->bn), r->threads, r->smem, &g);
 }
 
 static void fetch(const state *s)
@@ -157,11 +195,13 @@ static void fetch(const state *s)
     EXPECT(cuMemcpyDtoH(c, (CUdeviceptr)s->gemm.c, sizeof c) == CUDA_SUCCESS);
 }
 
-/* True if no row of a flagged block has changed, and every other row has. */
-static bool untouched(int from, int to)
+/* True if none of these rows of C has changed. */
+static bool untouched(const row *r, int from, int to)
 {
-    for (int j = 0; j < N; j++)
-        if (memcmp(&c[from + j * LDC], &c_before[from + j * LDC], sizeof *c * (size_t)(to - from)))
+    const size_t reals = is_complex(r) ? 2 : 1;
+    for (size_t j = 0; j < N; j++)
+        if (memcmp(&c[reals * ((size_t)from + j * LDC)], &c_before[reals * ((size_t)from + j * LDC)],
+                   sizeof *c * reals * (size_t)(to - from)))
             return false;
     return true;
 }
@@ -169,8 +209,8 @@ static bool untouched(int from, int to)
 static int right_answer(void)
 {
     gpb_child_start();
-    for (int trans = 0; trans < 4; trans++) {
-        gpb_call q = call_of("NNTT"[trans], "NTNT"[trans]);
+    for (int trans = 0; trans < (is_complex(current) ? 7 : 4); trans++) {
+        gpb_call q = call_of(current->type, "NNTTCCN"[trans], "NTNTNCC"[trans]);
         state s = prepare(current, &q);
         EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(current, &s.gemm) == CUDA_SUCCESS);
         fetch(&s);
@@ -180,7 +220,8 @@ static int right_answer(void)
         EXPECT(*s.flagged == 0);
         /* Nothing is left for the fallback. */
         memcpy(c_before, c, sizeof c);
-        EXPECT(fallback(&s, 1) == CUDA_SUCCESS);
+        if (strided(current))
+            EXPECT(fallback(current, &s, 1) == CUDA_SUCCESS);
         fetch(&s);
         EXPECT(!memcmp(c_before, c, sizeof c));
     }
@@ -193,15 +234,15 @@ static void test_right_answers(void **state)
     for (current = rows; current < rows + ROWS; current++)
         for (slicer = slicers; current->form == GPB_FORM_SLICED && slicer < slicers + SLICERS;
              slicer++)
-            if (slices_of(current) < 3 || !slicer->most)
+            if (slicer->type == current->type && (slices_of(current) < 3 || !slicer->most))
                 assert_int_equal(gpb_child_run(right_answer, NULL), GPB_CHILD_OK);
-    slicer = &slicers[SLICERS - 1];
+    slicer = NULL;
 }
 
-static const row *row_of(enum gpb_math math)
+static const row *row_of(enum gpb_type type, enum gpb_math math)
 {
     for (const row *r = rows; r < rows + ROWS; r++)
-        if (r->form == GPB_FORM_SLICED && r->math == math)
+        if (r->form == GPB_FORM_SLICED && r->type == type && r->math == math)
             return r;
     return NULL;
 }
@@ -243,8 +284,8 @@ static const struct bad *bad;
 static int marked(void)
 {
     gpb_child_start();
-    const row *r = row_of(bad->math);
-    gpb_call q = call_of('N', 'N');
+    const row *r = row_of(GPB_TYPE_s, bad->math);
+    gpb_call q = call_of(GPB_TYPE_s, 'N', 'N');
     bad->spoil();
     state s = prepare(r, &q);
     uint64_t words[3];
@@ -253,9 +294,9 @@ static int marked(void)
     fetch(&s);
     EXPECT(gpb_guard_level(words[0], 7) == 0 && gpb_guard_level(words[1], 7) == bad->level);
     EXPECT((words[2] == 7) == (bad->level == 1) && *s.flagged == 1);
-    EXPECT(untouched(128, M) && !untouched(0, 1));
+    EXPECT(untouched(r, 128, M) && !untouched(r, 0, 1));
     if (bad->level == 1) {  /* BF16 slices, for this member only, and only if it needs them */
-        const row *w = row_of(GPB_MATH_BF16X6);
+        const row *w = row_of(GPB_TYPE_s, GPB_MATH_BF16X6);
         state t = prepare(w, &q);
         t.slice.if_a = s.gemm.guard_a + gpb_sliced_guards(M);
         t.slice.if_b = s.gemm.guard_b + gpb_sliced_guards(N);
@@ -267,7 +308,7 @@ static int marked(void)
         t.gemm.level = 1;
         EXPECT(launch_slicer(&t.slice) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
     }
-    EXPECT(fallback(&s, 2) == CUDA_SUCCESS);
+    EXPECT(fallback(r, &s, 2) == CUDA_SUCCESS);
     fetch(&s);
     EXPECT(gpb_reference_check(bad->math, &q, c_before, sizeof c) <= 1);
     return GPB_CHILD_OK;
@@ -286,8 +327,8 @@ static const struct unusual *unusual;
 static int full(void)
 {
     gpb_child_start();
-    const row *r = row_of(GPB_MATH_FP16X3);
-    gpb_call q = call_of('N', 'N');
+    const row *r = row_of(GPB_TYPE_s, GPB_MATH_FP16X3);
+    gpb_call q = call_of(GPB_TYPE_s, 'N', 'N');
     unusual->spoil();
     state s = prepare(r, &q);
     uint64_t words[3];
@@ -315,12 +356,59 @@ static void test_marks(void **state)
         assert_int_equal(gpb_child_run(marked, NULL), GPB_CHILD_OK);
 }
 
+/* Complex row 130 is rows 260 and 268 of the slices: block 2, which is complex rows 128 to 191. What is
+   hostile of its imaginary parts alone is hostile of both. */
+static void imaginary_nan(void) { a[2 * (130 + 4 * LDA) + 1] = NAN; }
+static void imaginary_wide(void) { a[2 * (130 + 4 * LDA) + 1] = 0x1p-50f; }
+static void real_alone(void) { for (int p = 0; p < K; p++) a[2 * (130 + p * LDA) + 1] = 0; }
+static void few_reals(void)
+{
+    real_alone();
+    for (int p = 0; p < K + 1 - GPB_SLICE_FEWEST; p++)
+        a[2 * (130 + p * LDA)] = 0;
+}
+static const struct bad complex_bads[] = { { imaginary_nan, 2, GPB_MATH_FP16X3 },
+                                           { imaginary_wide, 1, GPB_MATH_FP16X3 },
+                                           { few_reals, 2, GPB_MATH_FP16X3 },
+                                           { real_alone, 0, GPB_MATH_FP16X3 } };
+
+static int marked_complex(void)
+{
+    gpb_child_start();
+    const row *r = row_of(GPB_TYPE_c, bad->math);
+    gpb_call q = call_of(GPB_TYPE_c, 'N', 'T');
+    bad->spoil();
+    state s = prepare(r, &q);
+    uint64_t words[5];
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(cuMemcpyDtoH(words, (CUdeviceptr)s.gemm.guard_a, sizeof words) == CUDA_SUCCESS);
+    fetch(&s);
+    for (int x = 0; x < 4; x++)
+        EXPECT(gpb_guard_level(words[x], 7) == (x == 2 ? bad->level : 0));
+    EXPECT((words[4] == 7) == (bad->level == 1) && *s.flagged == (bad->level > 0));
+    EXPECT(untouched(r, 128, 192) == (bad->level > 0) && !untouched(r, 127, 128) && !untouched(r, 192, 193));
+    if (bad->level && !strided(r))
+        return GPB_CHILD_OK;
+    if (bad->level)
+        EXPECT(fallback(r, &s, 1) == CUDA_SUCCESS);
+    fetch(&s);
+    EXPECT(gpb_reference_check(bad->math, &q, c_before, sizeof c) <= 1);
+    return GPB_CHILD_OK;
+}
+
+static void test_complex_marks(void **state)
+{
+    (void)state;
+    for (bad = complex_bads; bad < complex_bads + sizeof complex_bads / sizeof *complex_bads; bad++)
+        assert_int_equal(gpb_child_run(marked_complex, NULL), GPB_CHILD_OK);
+}
+
 /* An operand that is there already keeps its own epoch. Another call's marks do not count. */
 static int kept_operand(void)
 {
     gpb_child_start();
-    const row *r = row_of(GPB_MATH_FP16X3);
-    gpb_call q = call_of('T', 'N');
+    const row *r = row_of(GPB_TYPE_s, GPB_MATH_FP16X3);
+    gpb_call q = call_of(GPB_TYPE_s, 'T', 'N');
     state s = prepare(r, &q);
     a[3] = INFINITY;
     CUdeviceptr spoilt = gpb_child_upload(a, sizeof a);
@@ -364,8 +452,8 @@ static void (*const *breach)(state *);
 static int broken(void)
 {
     gpb_child_start();
-    const row *r = row_of(GPB_MATH_FP16X3);
-    gpb_call q = call_of('N', 'T');
+    const row *r = row_of(GPB_TYPE_s, GPB_MATH_FP16X3);
+    gpb_call q = call_of(GPB_TYPE_s, 'N', 'T');
     state s = prepare(r, &q);
     EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS);
     (*breach)(&s);
@@ -377,11 +465,11 @@ static int broken(void)
 static int used_twice(void)              /* the counters are not zero the second time */
 {
     gpb_child_start();
-    gpb_call q = call_of('N', 'N');
-    state s = prepare(row_of(GPB_MATH_FP16X3), &q);
+    gpb_call q = call_of(GPB_TYPE_s, 'N', 'N');
+    state s = prepare(row_of(GPB_TYPE_s, GPB_MATH_FP16X3), &q);
     EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS);
     for (int i = 0; i < 2; i++)
-        EXPECT(launch_gemm(row_of(GPB_MATH_FP16X3), &s.gemm) == CUDA_SUCCESS);
+        EXPECT(launch_gemm(row_of(GPB_TYPE_s, GPB_MATH_FP16X3), &s.gemm) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
     return GPB_CHILD_OK;
 }
@@ -389,8 +477,8 @@ static int used_twice(void)              /* the counters are not zero the second
 static int too_deep(void)                /* for a slicer that holds strips in registers */
 {
     gpb_child_start();
-    gpb_call q = call_of('N', 'N');
-    state s = prepare(row_of(GPB_MATH_FP16X3), &q);
+    gpb_call q = call_of(GPB_TYPE_s, 'N', 'N');
+    state s = prepare(row_of(GPB_TYPE_s, GPB_MATH_FP16X3), &q);
     slicer = slicers;
     s.slice.k = slicer->most + 1;
     launch_slicer(&s.slice);
@@ -411,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_full), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_complex_marks),
         cmocka_unit_test(test_broken_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
