@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -403,6 +404,68 @@ static void test_complex_marks(void **state)
         assert_int_equal(gpb_child_run(marked_complex, NULL), GPB_CHILD_OK);
 }
 
+/* What real and imaginary parts are multiplied by: powers of two, or GONE for 0. */
+enum { GONE = -1000 };
+static const struct parts { int of_a[2], of_b[2]; } families[] = {
+    { { 0, 0 }, { 0, 0 } },       { { 0, -4 }, { 0, 0 } },     { { 0, 0 }, { 0, -4 } },
+    { { 0, -4 }, { 0, -4 } },     { { 0, -8 }, { 0, -8 } },    { { 0, -12 }, { 0, -12 } },
+    { { -12, 0 }, { 0, -12 } },   { { 0, -20 }, { 0, 0 } },    { { 0, -20 }, { 0, -20 } },
+    { { 0, -25 }, { 0, -25 } },   { { 0, -40 }, { 0, -40 } },  { { 0, -40 }, { 0, 0 } },
+    { { -40, 0 }, { 0, -40 } },   { { 0, -60 }, { 0, -60 } },  { { 0, GONE }, { 0, 0 } },
+    { { 0, GONE }, { 0, -20 } },  { { 0, GONE }, { GONE, 0 } }, { { GONE, 0 }, { 0, -40 } },
+    { { 30, -12 }, { -30, -40 } }, { { 0, GONE }, { 0, GONE } } };
+static const struct parts *family;
+
+static void scale_parts(float *x, int64_t count, const int powers[2])
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int power = powers[i % 2];
+        x[i] = power == GONE ? 0 : ldexpf(x[i], power);
+    }
+}
+
+/* Both parts of every result keep the bound of their own terms, by the bit model of tensor cores. */
+static int keeps_bound(void)
+{
+    setenv("FAKECUDA_TENSOR", "1", 1);
+    gpb_child_start();
+    const row *r = row_of(GPB_TYPE_c, GPB_MATH_FP16X3), *w = row_of(GPB_TYPE_c, GPB_MATH_BF16X6);
+    gpb_call q = call_of(GPB_TYPE_c, 'N', 'C');
+    scale_parts(a, 2 * AREA, family->of_a);
+    scale_parts(b, 2 * AREA, family->of_b);
+    q.alpha = 1;
+    q.beta = 0;
+    state s = prepare(r, &q), t = prepare(w, &q);
+    t.slice.if_a = s.gemm.guard_a + gpb_sliced_guards(2 * M);
+    t.slice.if_b = s.gemm.guard_b + gpb_sliced_guards(N);
+    t.slice.epoch_if_a = 7;
+    t.slice.epoch_if_b = 8;
+    t.gemm.guard_a = s.gemm.guard_a;
+    t.gemm.guard_b = s.gemm.guard_b;
+    t.gemm.c = s.gemm.c;
+    t.gemm.level = 1;
+    EXPECT(launch_slicer(&s.slice) == CUDA_SUCCESS && launch_gemm(r, &s.gemm) == CUDA_SUCCESS);
+    EXPECT(launch_slicer(&t.slice) == CUDA_SUCCESS && launch_gemm(w, &t.gemm) == CUDA_SUCCESS);
+    fetch(&s);
+    double worst[2] = { 0, 0 };
+    for (int64_t j = 0; j < N; j++)
+        for (int64_t i = 0; i < M; i++)
+            for (int part = 0; part < 2; part++) {
+                const gpb_reference_element e = gpb_reference_part(&q, c_before, i, j, 0, part);
+                const double error = gpb_reference_error(GPB_MATH_FMA, &q, e, &c[2 * (i + j * LDC)], part);
+                worst[part] = error > worst[part] ? error : worst[part];
+            }
+    EXPECT(worst[0] <= 1 && worst[1] <= 1);
+    return GPB_CHILD_OK;
+}
+
+static void test_complex_parts(void **state)
+{
+    (void)state;
+    for (family = families; family < families + sizeof families / sizeof *families; family++)
+        assert_int_equal(gpb_child_run(keeps_bound, NULL), GPB_CHILD_OK);
+}
+
 /* An operand that is there already keeps its own epoch. Another call's marks do not count. */
 static int kept_operand(void)
 {
@@ -500,6 +563,7 @@ int main(void)
         cmocka_unit_test(test_right_answers), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_full), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_complex_marks),
+        cmocka_unit_test(test_complex_parts),
         cmocka_unit_test(test_broken_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
