@@ -46,6 +46,13 @@ static inline int gpb_type_is_complex(enum gpb_type type)
     return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX;
 }
 
+/* A product of numbers of that kind, without side effects in x and y. Of complex numbers it is Fortran's:
+   C's own would make infinities of some NaNs and call a function for each product. */
+#define GPB_PRODUCT_REAL(x, y) ((x) * (y))
+#define GPB_PRODUCT_COMPLEX(x, y)                                            \
+    __builtin_complex(__real__(x) * __real__(y) - __imag__(x) * __imag__(y), \
+                      __real__(x) * __imag__(y) + __imag__(x) * __real__(y))
+
 /* alpha or beta of any type, exactly. */
 typedef double _Complex gpb_scalar;
 

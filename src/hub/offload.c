@@ -87,8 +87,10 @@ static void scale_column(enum gpb_type type, void *column, gpb_matrix_rows rows,
     switch (type) {
 #define TYPE(letter, type, bytes, flops, kind)                                      \
     case GPB_TYPE_##letter:                                                         \
-        for (int64_t i = rows.first; i < rows.last; i++)                            \
-            ((type *)column)[i] = beta == 0 ? 0 : (type)beta * ((type *)column)[i]; \
+        for (int64_t i = rows.first; i < rows.last; i++) {                          \
+            type *c = (type *)column + i;                                           \
+            *c = beta == 0 ? 0 : GPB_PRODUCT_##kind((type)beta, *c);                \
+        }                                                                           \
         break;
 #include "dispatch/type.def"
 #undef TYPE

@@ -14,8 +14,12 @@ double gpb_trace_flops(const gpb_call *g)
            * (double)g->batch;
 }
 
-/* A number for the trace. Complex numbers that are not real appear as NaN. */
-static double real(gpb_scalar x) { return x == (double)x || x != x ? (double)x : __builtin_nan(""); }
+/* alpha or beta for the trace: 1.5, or 1.5-2i. */
+static void print_scalar(char *text, size_t size, gpb_scalar x)
+{
+    if (__imag__(x) == 0) snprintf(text, size, "%g", __real__(x));
+    else snprintf(text, size, "%g%+gi", __real__(x), __imag__(x));
+}
 
 /* The model's prediction, "host/gpu" in ms. */
 static void print_predicted(char *text, size_t size, double host_s, double gpu_s)
@@ -28,7 +32,9 @@ void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome
 {
     const gpb_call *g = record->call;
     const double seconds = record->came_s > 0 ? gpb_clock_s() - record->came_s : 0;
-    char splits[24] = "", predicted[64];
+    char splits[24] = "", predicted[64], alpha[48], beta[48];
+    print_scalar(alpha, sizeof alpha, g->alpha);
+    print_scalar(beta, sizeof beta, g->beta);
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     print_predicted(predicted, sizeof predicted, record->host_s, record->gpu_s);
     /* m, n, A and B as the caller sees them. */
@@ -36,7 +42,7 @@ void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome
     const char uplo = g->x[GPB_C].uplo;
     const gpb_matrix *a = &g->x[row ? GPB_B : GPB_A], *b = &g->x[row ? GPB_A : GPB_B];
     gpb_log_line(
-        "%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%g beta=%g "
+        "%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%s beta=%s "
         "batch=%lld "
         "route=%s why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f "
         "gflops=%.1f",
@@ -45,7 +51,7 @@ void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome
         : (uplo == 'U') != row ? " uplo=U"
                                : " uplo=L",
         a->trans, b->trans, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k,
-        (long long)a->ld, (long long)b->ld, (long long)g->x[GPB_C].ld, real(g->alpha), real(g->beta),
+        (long long)a->ld, (long long)b->ld, (long long)g->x[GPB_C].ld, alpha, beta,
         (long long)g->batch, route, record->why, out->kernel ? out->kernel->name : "-", out->wide ? "+" : "",
         out->wide ? out->wide->name : "", out->fallback ? "+" : "", out->fallback ? out->fallback->name : "",
         splits, predicted, (long long)out->bytes_up, (long long)out->bytes_down, 1e3 * seconds,

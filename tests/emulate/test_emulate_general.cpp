@@ -258,7 +258,7 @@ int main(int argc, char **argv)
                     printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s: %s\n", r.type, r.name, (long)p.m,
                            (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[by], what);
                 }
-    printf("%d launches emulated twice, %d of them with k shared out; %ld products of tensor cores; %d wrong\n",
-           runs, shared, gpb_emulate_products, wrong);
+    printf("%d launches emulated twice, %d with k shared out; %ld products of tensor cores; %d wrong\n", runs,
+           shared, gpb_emulate_products, wrong);
     return wrong != 0 || (argc == 1 && (shared < 5 || gpb_emulate_products == 0));
 }
