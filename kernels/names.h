@@ -54,7 +54,8 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
    SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ). A
              multiprocessor holds at most one such block. Kernels without clusters take the same grid.
    slice     grid ( (GPB_SLICE_STRIPS(m) + GPB_SLICE_STRIPS(n)) * cluster, at least cluster, 1,
-             GPB_GRID_Z(batch) ), block GPB_SLICE_THREADS, clusters of the size in slicer.def
+             GPB_GRID_Z(batch) ), block GPB_SLICE_THREADS, clusters of the size in slicer.def; m of the real
+             product (sliced.h)
    reduce    grid ( GPB_REDUCE_BLOCKS(m, n, splits), 1, GPB_GRID_Z(batch) ), block GPB_REDUCE_THREADS
    pack      grid ( GPB_TILES(rows_padded, cols_padded, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_GRID_Z(batch) ),
              block GPB_PACK_THREADS

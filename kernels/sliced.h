@@ -174,7 +174,7 @@ typedef struct gpb_slice_args {
     gpb_slice_operand a, b;                /* op(A): rows m; op(B) transposed: rows n */
     int64_t k, batch;
     int slices;  /* 2: FP16, high and low; 1: high alone (TF32's precision); 3: BF16 */
-    unsigned char conj_a, conj_b;          /* complex operands: 1 if the conjugate is meant */
+    unsigned char conj_a, conj_b;          /* of complex operands: not 0 if conjugated */
     uint32_t *counters;                    /* GPB_SLICED_COUNTERS words, set to zero */
     uint32_t *flagged;                     /* in host memory, or NULL: set to 1 if any guard word is set */
     /* NULL, or the words of member 0 behind the guard words of both operands' FP16 slices, with their strides

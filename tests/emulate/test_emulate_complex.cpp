@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What SLICED kernels know of complex numbers, on the CPU (emulate.h): the slicers of a complex operand, in
    any layout, make bit by bit what those of a real one make of the real matrix that sliced.h says it stands
-   for; and sums are stored where they belong. */
+   for; sums are stored where they belong; and a fallback asks the right guard words. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -356,4 +356,28 @@ template <class T> static int store_all(const char *name)
     return wrong;
 }
 
-int main() { return slice_all() + store_all<float>("s") + store_all<float2>("c") != 0; }
+/* ---- guard words */
+
+/* The fallback asks the guard word of its rows: one for 128 rows, of complex ones for 64. */
+template <class T> static int ask_guards(const char *name)
+{
+    const uint64_t rows[] = { BEFORE, GPB_GUARD_EXTREME(EPOCH), BEFORE, BEFORE }, columns[] = { BEFORE };
+    const int64_t high = GPB_IS_COMPLEX<T> ? 64 : 128;
+    gemm = gpb_gemm_args();
+    gemm.guard_a = rows;
+    gemm.guard_b = columns;
+    gemm.epoch_a = gemm.epoch_b = EPOCH;
+    gemm.level = 2;
+    int wrong = 0;
+    for (int64_t i = 0; i < 4 * high; i += 32)
+        wrong += gpb_wanted_at<T>(gemm, 0, { i, 0 }) != (i / high == 1);
+    printf("%s: %d guard words wrong\n", name, wrong);
+    return wrong;
+}
+
+int main()
+{
+    return slice_all() + store_all<float>("s") + store_all<float2>("c") + ask_guards<float>("s")
+               + ask_guards<float2>("c")
+           != 0;
+}

@@ -223,8 +223,7 @@ static void slice_operand(const gpb_fake_kernel *kernel, int device, const gpb_s
     const void *const *items = gpb_fake_table_at(device, x->src_items, g->batch * (int64_t)sizeof *items,
                                                  who);
     const int64_t bytes = gpb_sliced_bytes(x->rows, g->k, g->slices);
-    if (!x->epoch || (CUdeviceptr)x->dst % 1024 || (is_complex && g->k % 2) || (two && x->rows % 2)
-        || (!is_complex && (g->conj_a || g->conj_b)))
+    if (!x->epoch || (CUdeviceptr)x->dst % 1024 || (is_complex && g->k % 2) || (two && x->rows % 2))
         gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p, %lld rows, k=%lld", who,
                      (unsigned long long)x->epoch, x->dst, (long long)x->rows, (long long)g->k);
     const slicing s = { kernel, g, x, is_a, malloc(sizeof(float) * (size_t)g->k) };

@@ -413,7 +413,9 @@ static void forced_kernel(void **state)
         gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name,
                               .splits = i % 2 ? 3 : 0 };
         enum gpb_form form = gpb_kernels[i].form;
-        if (!gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch)) continue;
+        if (gpb_kernels[i].type != call.type
+            || !gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch))
+            continue;
         /* SLICED, however small. */
         gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
