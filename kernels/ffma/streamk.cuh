@@ -109,19 +109,19 @@ static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
     }
 }
 
-/* Two sums side by side. */
+/* Two sums side by side; of floats the second first, see gpb_join_parts. */
 template <class R> struct gpb_pair_of;
 template <> struct gpb_pair_of<float> { using type = float2; };
 template <> struct gpb_pair_of<double> { using type = double2; };
 template <> struct gpb_pair_of<float2> { using type = float4; };
-static __device__ __forceinline__ float2 gpb_pair(float x, float y) { return make_float2(x, y); }
+static __device__ __forceinline__ float2 gpb_pair(float x, float y) { return make_float2(y, x); }
 static __device__ __forceinline__ double2 gpb_pair(double x, double y) { return make_double2(x, y); }
 static __device__ __forceinline__ float4 gpb_pair(float2 x, float2 y)
 {
     return make_float4(x.x, x.y, y.x, y.y);
 }
-static __device__ __forceinline__ float gpb_pair_first(float2 pair) { return pair.x; }
-static __device__ __forceinline__ float gpb_pair_second(float2 pair) { return pair.y; }
+static __device__ __forceinline__ float gpb_pair_first(float2 pair) { return pair.y; }
+static __device__ __forceinline__ float gpb_pair_second(float2 pair) { return pair.x; }
 static __device__ __forceinline__ double gpb_pair_first(double2 pair) { return pair.x; }
 static __device__ __forceinline__ double gpb_pair_second(double2 pair) { return pair.y; }
 static __device__ __forceinline__ float2 gpb_pair_first(float4 pair) { return make_float2(pair.x, pair.y); }
@@ -141,8 +141,8 @@ static __device__ __forceinline__ void gpb_read_part(R (&acc)[TN][TM],
 #pragma unroll
         for (int x = 0; x < FEW; x++) {
             const typename gpb_pair_of<R>::type pair = __ldcg(from + (x0 + x) * MEMBERS);
-            v[2 * x] = gpb_pair_second(pair);
-            v[2 * x + 1] = gpb_pair_first(pair);
+            v[2 * x] = gpb_pair_first(pair);
+            v[2 * x + 1] = gpb_pair_second(pair);
         }
         gpb_pin(v);
 #pragma unroll
@@ -154,10 +154,10 @@ static __device__ __forceinline__ void gpb_read_part(R (&acc)[TN][TM],
 }
 
 /* Adds up a tile's parts. Returns true in the last block to finish one, and acc of group 0 is then the sum of
-   all parts in the order of k. Sums are stored in pairs, the odd row first. Any order would do, but this one
-   makes the compiler keep them in aligned pairs of registers all along, each in the bank that its factor out
-   of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the compiler now and
-   then puts all of them into the factor's bank, and the loop takes half as long again. */
+   all parts in the order of k. Sums are stored in pairs, those of FP32 the odd row first. Any order would do,
+   but this one makes the compiler keep them in aligned pairs of registers all along, each in the bank that
+   its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the
+   compiler now and then puts all of them into the factor's bank, and the loop takes half as long again. */
 template <class layout, class R, int TM, int TN>
 static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p,
                                                       R (&acc)[TN][TM])
@@ -173,7 +173,7 @@ static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, co
 #pragma unroll
         for (int x = 0; x < PAIRS; x++)
             __stcg(mine + x * layout::MEMBERS,
-                   gpb_pair(acc[2 * x / TM][2 * x % TM + 1], acc[2 * x / TM][2 * x % TM]));
+                   gpb_pair(acc[2 * x / TM][2 * x % TM], acc[2 * x / TM][2 * x % TM + 1]));
     }
     __shared__ unsigned earlier;
     __threadfence();

@@ -26,8 +26,7 @@ struct gpb_general_shape {
                          BLOCKS_S = 227 * 1024 / (SMEM + 1100),
                          BLOCKS = BLOCKS_R < BLOCKS_S ? BLOCKS_R : BLOCKS_S;
     static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");
-    static_assert(STEPS % 2 == 0 && STEPS * warp::DEPTH * GROUPS == BK && STAGES >= 2,
-                  "two sets of fragments; a buffer to read, one to fill");
+    static_assert(STEPS * warp::DEPTH * GROUPS == BK && STAGES >= 2, "a buffer to read, one to fill");
     static_assert(SMEM == STAGES * STAGE * (int)sizeof(T), "see gemm.def");
     static_assert(GROUPS / 2 * BM * BN <= STAGES * STAGE, "room for the sums of groups");
     static __device__ __forceinline__ int member() { return gpb_thread() % MEMBERS; }
@@ -63,37 +62,31 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
     unsigned later = at + (STAGES - 1) * STAGE * BYTES;
     gpb_cp_async_wait<STAGES - 2>();
     __syncthreads();
-    typename warp::fragment even, odd;
     const T *as = ring + shape::group() * shape::SHARE * LDA + shape::warp_i() + warp::offset_a(LDA);
     const T *bs = ring + shape::TILE_A + shape::group() * shape::SHARE * LDB + shape::warp_j()
                   + warp::offset_b(LDB);
-    warp::template read<LDA, LDB>(even, as, bs);
-    /* Multiplies `f` of step s, and reads the next step's `ahead` meanwhile. */
-    auto step = [&](int s, const typename warp::fragment &f, typename warp::fragment &ahead)
-        __attribute__((always_inline)) {
-        const int next = (s + 1) % shape::STEPS;
-        in_a.template part<shape::STEPS>(later, s);
-        in_b.template part<shape::STEPS>(later + shape::TILE_A * BYTES, s);
-        if (next == 0) {
-            gpb_cp_async_commit();
-            gpb_cp_async_wait<STAGES - 2>();
-            __syncthreads();      /* the next k tile is complete, and no thread reads this one any more */
-            later = at + now * BYTES;
-            now = now == (STAGES - 1) * STAGE ? 0 : now + STAGE;
-        }
-        warp::template read<LDA, LDB>(ahead, as + now + next * warp::DEPTH * LDA,
-                                      bs + now + next * warp::DEPTH * LDB);
-        w.template multiply<MIXED>(f);
+    w.template begin<LDA, LDB>(as, bs);
+    /* The next k tile is complete, and no thread reads this one any more. */
+    auto turn = [&]() __attribute__((always_inline)) {
+        gpb_cp_async_commit();
+        gpb_cp_async_wait<STAGES - 2>();
+        __syncthreads();
+        const int step = now == STAGES - 1 ? -(STAGES - 1) * STAGE : STAGE;
+        later = at + now * (STAGE * BYTES);
+        now = now == STAGES - 1 ? 0 : now + 1;
+        as += step;
+        bs += step;
     };
 #pragma unroll 1
     for (unsigned left = k_tiles; left; left--) {
         if (left < STAGES)                 /* there is no k tile STAGES - 1 further on */
             in_a.within = in_b.within = 0;
-#pragma unroll
-        for (int s = 0; s < shape::STEPS; s += 2) {
-            step(s, even, odd);
-            step(s + 1, odd, even);
-        }
+        gpb_each_number<0, shape::STEPS>([&](auto step) __attribute__((always_inline)) {
+            constexpr int s = decltype(step)::value;
+            in_a.template part<shape::STEPS>(later, s);
+            in_b.template part<shape::STEPS>(later + shape::TILE_A * BYTES, s);
+            w.template step<s, shape::STEPS, LDA, LDB, MIXED>(as, bs, turn);
+        });
     }
 }
 
@@ -168,6 +161,9 @@ static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const g
         else LOOP(WHOLE, WHOLE, false);
     }
 #undef LOOP
+    /* Or the order in which sums are stored would move them about in the loop. */
+#pragma unroll
+    for (int y = 0; y < shape::TN; y++) gpb_pin(w.sum[y]);
     if (shape::GROUPS > 1)
         gpb_gather_groups<shape::GROUPS, shape::MEMBERS>(w.sum, (gpb_sum_of<T> *)ring);
     __syncthreads();                       /* no thread reads the ring any more */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* How a warp multiplies its WM x WN part of a tile, for each type: which elements its lanes read from shared
-   memory (as[i + q*LDA], bs[j + q*LDB]), what they do with them, and where their sums lie in C.
+   memory (as[i + q*LDA], bs[j + q*LDB]), what they do with them, and where their sums lie in C. A k tile is
+   multiplied in STEPS of DEPTH q. What a step needs first is read during the step before, in the last one
+   behind `turn`, which goes to the next k tile.
 
    offset_a and offset_b are where a lane's first elements lie, which a thread computes once. Lanes are
-   numbered lane = 4 g + t. A `unit` is 16 bytes of neighbouring rows of one column of C, which a
-   lane has whole, so that a warp stores whole lines. */
+   numbered lane = 4 g + t. A `unit` is 16 bytes of neighbouring rows of one column of C, which a lane has
+   whole, so that a warp stores whole lines. */
 #ifndef GPB_GENERAL_WARP_CUH
 #define GPB_GENERAL_WARP_CUH
 
@@ -14,125 +16,160 @@
 static __device__ __forceinline__ int gpb_lane_g() { return gpb_thread() % 32 / 4; }
 static __device__ __forceinline__ int gpb_lane_t() { return gpb_thread() % 4; }
 
-/* Both DMMA forms have their sums in 16 x 8 fragments of four. Unit s (0, 1) of a fragment is its c[s] and
-   c[2+s]. */
-template <int MB, int NB> struct gpb_dmma_sums {
+/* A number that the compiler knows, to index registers by. */
+template <int N> struct gpb_number {
+    static constexpr int value = N;
+};
+/* does(gpb_number<FROM>), ..., does(gpb_number<TO - 1>). `#pragma unroll` is only a wish. */
+template <int FROM, int TO, class DOES> static __device__ __forceinline__ void gpb_each_number(DOES does)
+{
+    if constexpr (FROM < TO) {
+        does(gpb_number<FROM>());
+        gpb_each_number<FROM + 1, TO>(does);
+    }
+}
+
+/* The fragments of DMMA on real numbers. Rows 2g and 2g+1 of 16 are what the instruction calls rows g and g+8,
+   so one 16-byte read gives both, in the order in which the instruction wants its registers, and C has them
+   side by side. op(B) comes 8 bytes at a time: two columns at once would have to be taken apart. */
+struct gpb_real_fragments {
+    using element = double;
+    static constexpr int DEPTH = 8, HIGH = 16;         /* q of a step; rows of a fragment */
+
+    __device__ __forceinline__ gpb_real_fragments(const gpb_gemm_args &) {}
+    static __device__ __forceinline__ int offset_a(int lda) { return 2 * gpb_lane_g() + gpb_lane_t() * lda; }
+    static __device__ __forceinline__ int offset_b(int ldb) { return gpb_lane_g() + gpb_lane_t() * ldb; }
+
+    template <int LDA> static __device__ __forceinline__ void load_a(double (&to)[4], const double *as)
+    {
+        const double2 first = *(const double2 *)as, second = *(const double2 *)(as + 4 * LDA);
+        to[0] = first.x;
+        to[1] = first.y;
+        to[2] = second.x;
+        to[3] = second.y;
+    }
+    template <int LDB> static __device__ __forceinline__ void load_b(double (&to)[2], const double *bs)
+    {
+        to[0] = bs[0];
+        to[1] = bs[4 * LDB];
+    }
+    __device__ __forceinline__ void complete_a(double (&)[4]) const {}
+    __device__ __forceinline__ double2 finish(double x, double y) const { return make_double2(x, y); }
+    static __device__ __forceinline__ int row(int x) { return 16 * x + 2 * gpb_lane_g(); }
+};
+
+/* On complex numbers: 8 x 8 x 4 of them are one real 16 x 8 x 8. Rows g of the instruction are real parts,
+   rows g+8 imaginary parts; k from 0 on are real parts of op(B), k from 4 on imaginary parts. So A's fragment
+   is (re, im, -im, re) and B's is (re, im) of one element, and a lane's sums are both parts of its elements.
+   With (re, im, im, -re) they are a conj(b). The other two conjugations are the conjugates of these. */
+struct gpb_complex_fragments {
+    using element = double2;
+    static constexpr int DEPTH = 4, HIGH = 8;
+    /* 2^31 if a sign changes: of a[2]; of a[3]; of the sums' imaginary parts. */
+    const unsigned third, fourth, flip;
+
+    __device__ __forceinline__ gpb_complex_fragments(const gpb_gemm_args &g)
+        : third(!g.conj_a == !g.conj_b ? 1u << 31 : 0), fourth(third ^ 1u << 31),
+          flip(g.conj_a ? 1u << 31 : 0)
+    {
+    }
+    static __device__ __forceinline__ int offset_a(int lda) { return gpb_lane_g() + gpb_lane_t() * lda; }
+    static __device__ __forceinline__ int offset_b(int ldb) { return gpb_lane_g() + gpb_lane_t() * ldb; }
+
+    template <int> static __device__ __forceinline__ void load_a(double (&to)[4], const double2 *as)
+    {
+        const double2 x = *as;
+        to[0] = x.x;
+        to[1] = x.y;
+    }
+    template <int> static __device__ __forceinline__ void load_b(double (&to)[2], const double2 *bs)
+    {
+        const double2 x = *bs;
+        to[0] = x.x;
+        to[1] = x.y;
+    }
+    /* Not before the step, because the instructions before would wait for it. gpb_fresh, because the compiler
+       would else make a copy of all four for each instruction that uses them; what comes from shared memory
+       stays as it is for the same reason. */
+    __device__ __forceinline__ void complete_a(double (&a)[4]) const
+    {
+        a[2] = gpb_fresh(gpb_with_sign(a[1], third));
+        a[3] = gpb_fresh(gpb_with_sign(a[0], fourth));
+    }
+    __device__ __forceinline__ double2 finish(double re, double im) const
+    {
+        return make_double2(re, gpb_with_sign(im, flip));
+    }
+    static __device__ __forceinline__ int row(int x) { return 8 * x + gpb_lane_g(); }
+};
+
+/* Sums of MB x NB instructions in fragments of four, of which unit s (0, 1) is c[s] and c[2+s]. The fragments
+   of op(A) are held for a step, and those of the next step are read during it. A fragment of op(B) is used by
+   MB instructions only, so these come AHEAD of them into a ring of a few registers. */
+template <class FRAGMENTS, int MB, int NB> struct gpb_dmma_warp : FRAGMENTS {
+    using element = typename FRAGMENTS::element;
     static constexpr int ROWS = MB, COLS = NB * 2, TM = MB * 4, TN = NB;
+    static constexpr int AHEAD = NB >= 4 ? 2 : 1, RING = 2 * AHEAD;
+    static_assert(NB == 1 || NB % RING == 0, "a step begins where the ring does, or at its parity");
     double sum[NB][MB * 4] = {};
+    double a[2][MB][4], b[RING][2];        /* a: of even and odd steps */
+
+    __device__ __forceinline__ gpb_dmma_warp(const gpb_gemm_args &g) : FRAGMENTS(g) {}
+
+    template <int LDA> __device__ __forceinline__ void read_a(double (&to)[MB][4], const element *as)
+    {
+#pragma unroll
+        for (int x = 0; x < MB; x++) this->template load_a<LDA>(to[x], as + x * FRAGMENTS::HIGH);
+    }
+    /* Before the first step. */
+    template <int LDA, int LDB> __device__ __forceinline__ void begin(const element *as, const element *bs)
+    {
+        read_a<LDA>(a[0], as);
+#pragma unroll
+        for (int y = 0; y < AHEAD; y++) this->template load_b<LDB>(b[y], bs + y * 8);
+    }
+
+    template <int STEP, int STEPS, int LDA, int LDB, bool, class TURN>
+    __device__ __forceinline__ void step(const element *&as, const element *&bs, TURN turn)
+    {
+        constexpr int NEXT = (STEP + 1) % STEPS * FRAGMENTS::DEPTH, NOW = STEP * FRAGMENTS::DEPTH;
+        double(&now)[MB][4] = a[STEP % 2];
+        static_assert(STEPS % 2 == 0, "the first step is even");
+#pragma unroll
+        for (int x = 0; x < MB; x++) this->complete_a(now[x]);
+        gpb_each_number<0, NB>([&](auto number) __attribute__((always_inline)) {
+            constexpr int y = decltype(number)::value, at = STEP * NB + y, ahead = y + AHEAD;
+            if constexpr (y == NB - AHEAD) {
+                if constexpr (STEP == STEPS - 1) turn();
+                read_a<LDA>(a[(STEP + 1) % 2], as + NEXT * LDA);
+            }
+            this->template load_b<LDB>(b[(at + AHEAD) % RING],
+                                       bs + (ahead < NB ? NOW : NEXT) * LDB + ahead % NB * 8);
+#pragma unroll
+            for (int x = 0; x < MB; x++) gpb_dmma(&sum[y][4 * x], now[x], b[at % RING]);
+        });
+    }
+
     __device__ __forceinline__ double2 unit(int row, int col) const
     {
         const double *c = &sum[col / 2][row * 4 + col % 2];
-        return make_double2(c[0], c[2]);
+        return this->finish(c[0], c[2]);
     }
+    static __device__ __forceinline__ int col(int y) { return y / 2 * 8 + 2 * gpb_lane_t() + y % 2; }
 };
 
 template <class T, int WM, int WN> struct gpb_warp;
 
-/* Real numbers. Rows 2g and 2g+1 of 16 are what the instruction calls rows g and g+8, so one 16-byte read
-   gives both and C has them side by side. If WN allows it, columns 2g and 2g+1 of 16 are column g of two
-   instructions likewise. k may be permuted at will. */
-template <int WM, int WN> struct gpb_warp<double, WM, WN> : gpb_dmma_sums<WM / 16, WN / 8> {
-    static constexpr int DEPTH = 8, MB = WM / 16, NB = WN / 8;
-    static constexpr bool PAIRED = NB % 2 == 0;
+template <int WM, int WN>
+struct gpb_warp<double, WM, WN> : gpb_dmma_warp<gpb_real_fragments, WM / 16, WN / 8> {
     static_assert(WM % 16 == 0 && WN % 8 == 0, "whole fragments");
-    struct fragment {
-        double a[MB][4], b[NB][2];
-    };
-
-    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &) {}
-
-    static __device__ __forceinline__ int offset_a(int lda) { return 2 * gpb_lane_g() + gpb_lane_t() * lda; }
-    static __device__ __forceinline__ int offset_b(int ldb)
-    {
-        return (PAIRED ? 2 : 1) * gpb_lane_g() + gpb_lane_t() * ldb;
-    }
-
-    template <int LDA, int LDB>
-    static __device__ __forceinline__ void read(fragment &f, const double *as, const double *bs)
-    {
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-#pragma unroll
-            for (int x = 0; x < MB; x++) {
-                const double2 v = *(const double2 *)(as + 16 * x + 4 * h * LDA);
-                f.a[x][2 * h] = v.x;
-                f.a[x][2 * h + 1] = v.y;
-            }
-#pragma unroll
-            for (int y = 0; y < NB; y += PAIRED ? 2 : 1)
-                if constexpr (PAIRED) {
-                    const double2 v = *(const double2 *)(bs + 8 * y + 4 * h * LDB);
-                    f.b[y][h] = v.x;
-                    f.b[y + 1][h] = v.y;
-                } else {
-                    f.b[y][h] = bs[8 * y + 4 * h * LDB];
-                }
-        }
-    }
-
-    template <bool MIXED> __device__ __forceinline__ void multiply(const fragment &f)
-    {
-#pragma unroll
-        for (int y = 0; y < NB; y++)
-#pragma unroll
-            for (int x = 0; x < MB; x++) gpb_dmma(&this->sum[y][4 * x], f.a[x], f.b[y]);
-    }
-
-    static __device__ __forceinline__ int row(int x) { return 16 * x + 2 * gpb_lane_g(); }
-    static __device__ __forceinline__ int col(int y)
-    {
-        const int n = y / 2, s = y % 2;
-        return PAIRED ? n / 2 * 16 + 4 * gpb_lane_t() + 2 * s + n % 2 : n * 8 + 2 * gpb_lane_t() + s;
-    }
+    using gpb_dmma_warp<gpb_real_fragments, WM / 16, WN / 8>::gpb_dmma_warp;
 };
 
-/* Complex numbers: 8 x 8 x 4 of them are one real 16 x 8 x 8. Rows g of the instruction are real parts, rows
-   g+8 imaginary parts; k from 0 on are real parts of op(B), k from 4 on imaginary parts. So A's fragment is
-   (re, im, -im, re) and B's is (re, im) of one element, and a lane's sums are both parts of its elements. */
-template <int WM, int WN> struct gpb_warp<double2, WM, WN> : gpb_dmma_sums<WM / 8, WN / 8> {
-    static constexpr int DEPTH = 4, MB = WM / 8, NB = WN / 8;
+template <int WM, int WN>
+struct gpb_warp<double2, WM, WN> : gpb_dmma_warp<gpb_complex_fragments, WM / 8, WN / 8> {
     static_assert(WM % 8 == 0 && WN % 8 == 0, "whole fragments");
-    const unsigned conj_a, conj_b;         /* 2^31: the sign of imaginary parts changes */
-    struct fragment {
-        double2 a[MB], b[NB];
-    };
-
-    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g)
-        : conj_a(g.conj_a ? 1u << 31 : 0), conj_b(g.conj_b ? 1u << 31 : 0)
-    {
-    }
-
-    static __device__ __forceinline__ int offset_a(int lda) { return gpb_lane_g() + gpb_lane_t() * lda; }
-    static __device__ __forceinline__ int offset_b(int ldb) { return gpb_lane_g() + gpb_lane_t() * ldb; }
-
-    template <int LDA, int LDB>
-    static __device__ __forceinline__ void read(fragment &f, const double2 *as, const double2 *bs)
-    {
-#pragma unroll
-        for (int x = 0; x < MB; x++) f.a[x] = as[8 * x];
-#pragma unroll
-        for (int y = 0; y < NB; y++) f.b[y] = bs[8 * y];
-    }
-
-    template <bool MIXED> __device__ __forceinline__ void multiply(const fragment &f)
-    {
-        double b[NB][2];
-#pragma unroll
-        for (int y = 0; y < NB; y++) {
-            b[y][0] = f.b[y].x;
-            b[y][1] = gpb_with_sign(f.b[y].y, conj_b);
-        }
-#pragma unroll
-        for (int x = 0; x < MB; x++) {
-            const double im = gpb_with_sign(f.a[x].y, conj_a);
-            const double a[4] = { f.a[x].x, im, gpb_with_sign(im, 1u << 31), f.a[x].x };
-#pragma unroll
-            for (int y = 0; y < NB; y++) gpb_dmma(&this->sum[y][4 * x], a, b[y]);
-        }
-    }
-
-    static __device__ __forceinline__ int row(int x) { return 8 * x + gpb_lane_g(); }
-    static __device__ __forceinline__ int col(int y) { return y / 2 * 8 + 2 * gpb_lane_t() + y % 2; }
+    using gpb_dmma_warp<gpb_complex_fragments, WM / 8, WN / 8>::gpb_dmma_warp;
 };
 
 /* Complex numbers of FP32, by FMAs. Lanes lie LM x LN over the part, and each has two neighbouring rows and
@@ -148,6 +185,7 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     struct fragment {
         float2 a[TM], b[TN];
     };
+    fragment even, odd;                    /* of even and odd steps */
 
     __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b ? 1u << 31 : 0) {}
     static __device__ __forceinline__ int offset_a(int) { return gpb_thread() % LM * 2; }
@@ -163,11 +201,25 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
             to[x + 1] = make_float2(v.z, v.w);
         }
     }
-    template <int LDA, int LDB>
     static __device__ __forceinline__ void read(fragment &f, const float2 *as, const float2 *bs)
     {
         read_side<2 * LM>(f.a, as);
         read_side<2 * LN>(f.b, bs);
+    }
+    /* Before the first step. */
+    template <int LDA, int LDB> __device__ __forceinline__ void begin(const float2 *as, const float2 *bs)
+    {
+        read(even, as, bs);
+    }
+
+    template <int STEP, int STEPS, int LDA, int LDB, bool MIXED, class TURN>
+    __device__ __forceinline__ void step(const float2 *&as, const float2 *&bs, TURN turn)
+    {
+        constexpr int NEXT = (STEP + 1) % STEPS;
+        static_assert(STEPS % 2 == 0, "the first step is even");
+        if (STEP == STEPS - 1) turn();
+        read(STEP % 2 ? even : odd, as + NEXT * LDA, bs + NEXT * LDB);
+        multiply<MIXED>(STEP % 2 ? odd : even);
     }
 
     /* Each part of a sum is one chain of FMAs. */
