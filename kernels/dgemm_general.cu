@@ -4,7 +4,7 @@
 
 GPB_GENERAL_STEP(d, dmma, 32, 64)
 GPB_GENERAL_STEP(d, dmma_small, 32, 32)
-GPB_GENERAL_STEP(d, dmma_half, 32, 64)
+GPB_GENERAL_STEP(d, dmma_half, 32, 32)
 GPB_GENERAL_STEP(d, dmma_grouped, 32, 32)
 GPB_GENERAL_STEP(d, thin8, 16, 8)
 GPB_GENERAL_STEP(d, thin16, 16, 16)

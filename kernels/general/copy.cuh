@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies one operand into shared memory by cp.async, k tile by k tile: EDGE rows of op(A), or columns of
-   op(B), BK deep, to to[place + q*LD]. Any strides; any address that real numbers of the type may have.
-   Nothing is packed before. FP64 arithmetic leaves most issue slots free, so the order of copying, along the
-   edge or along k, is a matter of values and not of types: ffma/operand_copy.cuh has no time for that. */
+   op(B), BK deep. Any strides; any address that real numbers of the type may have. Nothing is packed before. */
 #ifndef GPB_GENERAL_COPY_CUH
 #define GPB_GENERAL_COPY_CUH
 
@@ -10,10 +8,14 @@
 #include "kernels/tile.cuh"
 
 /* What one cp.async copies.
-   PAIR    two elements of 8 bytes that are neighbours along the edge, at a multiple of 16 bytes
+   PAIR    two elements of 8 bytes that are neighbours in memory, at a multiple of 16 bytes
    WHOLE   an element, at a multiple of its size
    HALVES  a complex number in two, for operands that lie at odd multiples of a real number's size */
 enum gpb_unit { GPB_UNIT_PAIR, GPB_UNIT_WHOLE, GPB_UNIT_HALVES };
+
+/* How a k tile is read from memory: along the edge, where the operand is contiguous in that direction, or
+   along k. EITHER is decided as the kernel runs. */
+enum gpb_order { GPB_ALONG_EDGE, GPB_ALONG_K, GPB_ALONG_EITHER };
 
 /* An operand as a tile sees it: its strides along the edge and along k, and how many rows (or columns) lie
    within the matrix. Only the first EDGE of them matter. */
@@ -28,79 +30,92 @@ template <int EDGE, class T>
 static __device__ __forceinline__ gpb_unit gpb_unit_of(const gpb_side<T> &s, unsigned first)
 {
     if (sizeof(T) > sizeof(gpb_real<T>) && (uintptr_t)s.base % sizeof(T)) return GPB_UNIT_HALVES;
-    if (sizeof(T) == 16 || s.stride_mn != 1) return GPB_UNIT_WHOLE;
-    const bool aligned = ((uintptr_t)(s.base + first * s.stride_k) & 15) == 0 && s.stride_k % 2 == 0;
-    return aligned && (s.edge >= EDGE || s.edge % 2 == 0) ? GPB_UNIT_PAIR : GPB_UNIT_WHOLE;
+    const bool down = s.stride_mn == 1, across = s.stride_k == 1;
+    if (sizeof(T) == 16 || (!down && !across)) return GPB_UNIT_WHOLE;
+    const bool aligned = ((uintptr_t)(s.base + first * s.stride_k) & 15) == 0
+                         && (down ? s.stride_k : s.stride_mn) % 2 == 0;
+    return aligned && (!down || s.edge >= EDGE || s.edge % 2 == 0) ? GPB_UNIT_PAIR : GPB_UNIT_WHOLE;
 }
 
-/* Elements from one q to the next in shared memory: 32 bytes more than the edge, so that the 16-byte reads of
-   warp.cuh, four q by two places for eight lanes, meet all banks, and copies along k do. */
-template <class T, int EDGE> constexpr int gpb_side_ld = EDGE + 32 / (int)sizeof(T);
+/* Where element (place, q) of a k tile lies in shared memory: at place*PLACE + q*Q. In the order in which it
+   comes, so that nothing is transposed on the way; with EITHER always along the edge. Rows are longer than
+   what they hold, so that lanes 4 g + t, which read places g or 2g at q = t (warp.cuh), meet all banks: by 32
+   bytes; along k, if places are 2g and elements have 8 bytes, by 16; if elements have 16 bytes, by 64. */
+template <class T, gpb_order ORDER, int EDGE, int BK, bool TWICE> struct gpb_side_layout {
+    static constexpr bool K = ORDER == GPB_ALONG_K;
+    static constexpr int PAD = (!K ? 32 : sizeof(T) == 16 ? 64 : TWICE ? 16 : 32) / (int)sizeof(T);
+    static constexpr int PLACE = K ? BK + PAD : 1, Q = K ? 1 : EDGE + PAD,
+                         ELEMENTS = K ? EDGE * PLACE : BK * Q;
+};
 
-template <class T, gpb_unit UNIT, int EDGE, int BK, int THREADS> struct gpb_side_copy {
-    static constexpr int LD = gpb_side_ld<T, EDGE>, BYTES = sizeof(T);
-    /* Places along the edge, in units. A k tile is copied in OUTER x INNER copies a thread. Along the edge
-       these are one sequence. Along k, DEEP threads lie side by side and the sequence is restarted for other
-       rows. */
-    static constexpr int PLACES = UNIT == GPB_UNIT_PAIR ? EDGE / 2 : EDGE;
-    static constexpr int DEEP = THREADS / PLACES < 4 ? 4 : THREADS / PLACES, HIGH = THREADS / DEEP;
-    static constexpr int OUTER = PLACES > HIGH ? PLACES / HIGH : 1, INNER = BK > DEEP ? BK / DEEP : 1,
-                         COPIES = OUTER * INNER;
-    static_assert(THREADS % PLACES == 0 || PLACES % THREADS == 0, "threads must share the k tile evenly");
-    static_assert(PLACES <= THREADS && (PLACES % HIGH == 0 || PLACES < HIGH) && (BK % DEEP == 0 || DEEP > BK),
+template <class T, gpb_unit UNIT, gpb_order ORDER, class LAYOUT, int EDGE, int BK, int THREADS>
+struct gpb_side_copy {
+    static constexpr int BYTES = sizeof(T), WIDE = UNIT == GPB_UNIT_PAIR ? 2 : 1;
+    /* Threads that lie side by side in memory, and the distance of a thread's copies across them. */
+    static constexpr int LANES_EDGE = EDGE / WIDE, STEP_EDGE = THREADS / LANES_EDGE,
+                         LANES_K = ORDER == GPB_ALONG_EITHER ? BK : BK / WIDE, STEP_K = THREADS / LANES_K;
+    static constexpr int COPIES_EDGE = STEP_EDGE < BK ? BK / STEP_EDGE : 1,
+                         COPIES_K = STEP_K < EDGE ? EDGE / STEP_K : 1;
+    static constexpr int COPIES = ORDER == GPB_ALONG_EDGE ? COPIES_EDGE
+                                  : ORDER == GPB_ALONG_K  ? COPIES_K
+                                  : COPIES_EDGE > COPIES_K ? COPIES_EDGE : COPIES_K;
+    static_assert(THREADS % LANES_EDGE == 0 && THREADS % LANES_K == 0 && COPIES <= 32,
                   "threads must share the k tile evenly");
 
     const gpb_side<T> &side;
     const T *from;                         /* this thread's first element of the next k tile */
-    int64_t step_in, step_out;             /* elements from one copy to the next; to the next sequence */
-    unsigned to, to_in, to_out;            /* the same in shared memory, in bytes; `to` within a buffer */
-    unsigned within;                       /* bit x: the rows of sequence x are within the matrix */
+    int64_t step;                          /* elements from one copy to the next */
+    unsigned to, to_step;                  /* the same in shared memory, in bytes; `to` within a buffer */
+    unsigned within;                       /* bit x: copy x is within the matrix and the k tile */
+
+    static __device__ __forceinline__ bool along_edge(const gpb_side<T> &side)
+    {
+        return ORDER == GPB_ALONG_EITHER ? side.stride_mn == 1 : ORDER == GPB_ALONG_EDGE;
+    }
 
     __device__ __forceinline__ gpb_side_copy(const gpb_side<T> &side) : side(side)
     {
         const int thread = gpb_thread();
-        const bool down = UNIT == GPB_UNIT_PAIR || side.stride_mn == 1;
-        const int row = down ? thread % PLACES * (UNIT == GPB_UNIT_PAIR ? 2 : 1) : thread / DEEP,
-                  q = down ? thread / PLACES : thread % DEEP;
-        const int down_q = THREADS / PLACES;           /* q between copies along the edge */
-        from = side.base + row * side.stride_mn + q * side.stride_k;
-        to = (row + q * LD) * BYTES;
-        step_in = (down ? down_q : DEEP) * side.stride_k;
-        to_in = (down ? down_q : DEEP) * LD * BYTES;
-        step_out = down ? INNER * step_in : HIGH * side.stride_mn;
-        to_out = down ? INNER * to_in : HIGH * BYTES;
+        const bool down = along_edge(side);
+        const int place = down ? thread % LANES_EDGE * WIDE : thread / LANES_K,
+                  q = down ? thread / LANES_EDGE : thread % LANES_K * (ORDER == GPB_ALONG_EITHER ? 1 : WIDE);
+        from = side.base + place * side.stride_mn + q * side.stride_k;
+        to = (place * LAYOUT::PLACE + q * LAYOUT::Q) * BYTES;
+        step = down ? STEP_EDGE * side.stride_k : STEP_K * side.stride_mn;
+        to_step = (down ? STEP_EDGE * LAYOUT::Q : STEP_K * LAYOUT::PLACE) * BYTES;
         within = 0;
 #pragma unroll
-        for (int x = 0; x < OUTER; x++)
-            within |= (unsigned)(row + (down ? 0 : x * HIGH) < min(side.edge, (int64_t)EDGE) && q < BK) << x;
+        for (int x = 0; x < COPIES; x++) {
+            const int place_x = down ? place : place + x * STEP_K, q_x = down ? q + x * STEP_EDGE : q;
+            within |= (unsigned)(place_x < min(side.edge, (int64_t)EDGE) && q_x < BK) << x;
+        }
     }
 
     static __device__ __forceinline__ void copy(unsigned on, unsigned to, const T *from)
     {
-        if (UNIT == GPB_UNIT_PAIR) {
-            gpb_cp_async_if<16>(on, to, from);
-        } else if (UNIT == GPB_UNIT_WHOLE) {
-            gpb_cp_async_if<BYTES>(on, to, from);
-        } else {
+        if (UNIT == GPB_UNIT_HALVES) {
             gpb_cp_async_if<BYTES / 2>(on, to, from);
             gpb_cp_async_if<BYTES / 2>(on, to + BYTES / 2, (const char *)from + BYTES / 2);
+        } else {
+            gpb_cp_async_if<WIDE * BYTES>(on, to, from);
         }
     }
 
     /* Copies the first k tile, which has `depth` k. The rest of it is zero. */
     __device__ __forceinline__ void first(T *buffer, unsigned depth)
     {
-        using each = gpb_side_copy<T, UNIT == GPB_UNIT_HALVES ? UNIT : GPB_UNIT_WHOLE, EDGE, BK, THREADS>;
+        using each = gpb_side_copy<T, UNIT == GPB_UNIT_HALVES ? UNIT : GPB_UNIT_WHOLE, ORDER, LAYOUT, EDGE,
+                                   BK, THREADS>;
+        const bool down = along_edge(side);
 #pragma unroll 1
         for (unsigned x = gpb_thread(); x < EDGE * BK; x += THREADS) {
-            const bool down = side.stride_mn == 1;
-            const unsigned row = down ? x % EDGE : x / BK, q = down ? x / EDGE : x % BK;
-            T *place = buffer + row + q * LD;
+            const unsigned place = down ? x % EDGE : x / BK, q = down ? x / EDGE : x % BK;
+            T *at = buffer + place * LAYOUT::PLACE + q * LAYOUT::Q;
             if (q >= depth)
-                *place = T();
+                *at = T();
             else
-                each::copy(row < side.edge, gpb_shared_at(place),
-                           side.base + row * side.stride_mn + q * side.stride_k);
+                each::copy(place < side.edge, gpb_shared_at(at),
+                           side.base + place * side.stride_mn + q * side.stride_k);
         }
         from += depth * side.stride_k;
     }
@@ -110,10 +125,8 @@ template <class T, gpb_unit UNIT, int EDGE, int BK, int THREADS> struct gpb_side
     template <int PARTS> __device__ __forceinline__ void part(unsigned buffer, int number)
     {
 #pragma unroll
-        for (int copy_x = number * COPIES / PARTS; copy_x < (number + 1) * COPIES / PARTS; copy_x++) {
-            const int x = copy_x / INNER, y = copy_x % INNER;
-            copy(within & 1u << x, buffer + to + x * to_out + y * to_in, from + x * step_out + y * step_in);
-        }
+        for (int x = number * COPIES / PARTS; x < (number + 1) * COPIES / PARTS; x++)
+            copy(within & 1u << x, buffer + to + x * to_step, from + x * step);
         if (number == PARTS - 1) from += BK * side.stride_k;
     }
 };

@@ -17,8 +17,14 @@ struct gpb_general_shape {
     using warp = gpb_warp<T, WM, WN>;
     static constexpr int MEMBERS = 32 * (BM / WM) * (BN / WN), GROUPS = THREADS / MEMBERS, TM = warp::TM,
                          TN = warp::TN;
-    static constexpr int LDA = gpb_side_ld<T, BM>, LDB = gpb_side_ld<T, BN>, TILE_A = BK * LDA,
-                         STAGE = TILE_A + BK * LDB;
+    template <gpb_order ORDER> using layout_a = gpb_side_layout<T, ORDER, BM, BK, warp::TWICE>;
+    template <gpb_order ORDER> using layout_b = gpb_side_layout<T, ORDER, BN, BK, false>;
+    static constexpr bool FMAS = sizeof(T) == 8 && sizeof(gpb_real<T>) == 4;       /* c */
+    template <class EDGE, class K>
+    static constexpr int LONGER = FMAS || EDGE::ELEMENTS > K::ELEMENTS ? EDGE::ELEMENTS : K::ELEMENTS;
+    /* Elements of a k tile of both operands, each in the longer layout that is used. */
+    static constexpr int STAGE = LONGER<layout_a<GPB_ALONG_EDGE>, layout_a<GPB_ALONG_K>>
+                                 + LONGER<layout_b<GPB_ALONG_EDGE>, layout_b<GPB_ALONG_K>>;
     static constexpr int SHARE = BK / GROUPS, STEPS = SHARE / warp::DEPTH;
     /* Blocks of a multiprocessor: as many as registers and shared memory allow. 32 sums of 8 bytes a thread
        need no more than 168 registers. */
@@ -36,25 +42,27 @@ struct gpb_general_shape {
 };
 
 /* The tile's product, or a part of it, added to w's sums. */
-template <class shape, gpb_unit UNIT_A, gpb_unit UNIT_B, bool MIXED, class T, int BM, int BN, int BK,
-          int STAGES, int THREADS>
+template <class shape, gpb_unit UNIT, gpb_order ORDER_A, gpb_order ORDER_B, bool MIXED, class T, int BM,
+          int BN, int BK, int STAGES, int THREADS>
 static __device__ __forceinline__ void
 gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, const gpb_side<T> &side_b,
                  unsigned k_tiles, unsigned first)
 {
     using warp = typename shape::warp;
-    constexpr int LDA = shape::LDA, LDB = shape::LDB, STAGE = shape::STAGE, BYTES = sizeof(T);
-    gpb_side_copy<T, UNIT_A, BM, BK, THREADS> in_a(side_a);
-    gpb_side_copy<T, UNIT_B, BN, BK, THREADS> in_b(side_b);
+    using LA = typename shape::template layout_a<ORDER_A>;
+    using LB = typename shape::template layout_b<ORDER_B>;
+    constexpr int STAGE = shape::STAGE, BYTES = sizeof(T), TILE_A = LA::ELEMENTS;
+    gpb_side_copy<T, UNIT, ORDER_A, LA, BM, BK, THREADS> in_a(side_a);
+    gpb_side_copy<T, UNIT, ORDER_B, LB, BN, BK, THREADS> in_b(side_b);
     const unsigned at = gpb_shared_at(ring);
     in_a.first(ring, first);
-    in_b.first(ring + shape::TILE_A, first);
+    in_b.first(ring + TILE_A, first);
     gpb_cp_async_commit();
 #pragma unroll 1
     for (int s = 1; s < STAGES - 1; s++) {
         if (s < k_tiles) {
             in_a.template part<1>(at + s * STAGE * BYTES, 0);
-            in_b.template part<1>(at + (s * STAGE + shape::TILE_A) * BYTES, 0);
+            in_b.template part<1>(at + (s * STAGE + TILE_A) * BYTES, 0);
         }
         gpb_cp_async_commit();
     }
@@ -62,10 +70,16 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
     unsigned later = at + (STAGES - 1) * STAGE * BYTES;
     gpb_cp_async_wait<STAGES - 2>();
     __syncthreads();
-    const T *as = ring + shape::group() * shape::SHARE * LDA + shape::warp_i() + warp::offset_a(LDA);
-    const T *bs = ring + shape::TILE_A + shape::group() * shape::SHARE * LDB + shape::warp_j()
-                  + warp::offset_b(LDB);
-    w.template begin<LDA, LDB>(as, bs);
+    const T *as = ring + shape::group() * shape::SHARE * LA::Q + shape::warp_i() * LA::PLACE
+                  + warp::template offset_a<LA>();
+    const T *bs = ring + TILE_A + shape::group() * shape::SHARE * LB::Q + shape::warp_j() * LB::PLACE
+                  + warp::template offset_b<LB>();
+    w.template begin<LA, LB>(as, bs);
+    auto copy = [&](auto slot) __attribute__((always_inline)) {
+        constexpr int SLOTS = warp::template SLOTS<shape::STEPS>;
+        in_a.template part<SLOTS>(later, decltype(slot)::value);
+        in_b.template part<SLOTS>(later + TILE_A * BYTES, decltype(slot)::value);
+    };
     /* The next k tile is complete, and no thread reads this one any more. */
     auto turn = [&]() __attribute__((always_inline)) {
         gpb_cp_async_commit();
@@ -82,10 +96,7 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
         if (left < STAGES)                 /* there is no k tile STAGES - 1 further on */
             in_a.within = in_b.within = 0;
         gpb_each_number<0, shape::STEPS>([&](auto step) __attribute__((always_inline)) {
-            constexpr int s = decltype(step)::value;
-            in_a.template part<shape::STEPS>(later, s);
-            in_b.template part<shape::STEPS>(later + shape::TILE_A * BYTES, s);
-            w.template step<s, shape::STEPS, LDA, LDB, MIXED>(as, bs, turn);
+            w.template step<decltype(step)::value, shape::STEPS, LA, LB, MIXED>(as, bs, copy, turn);
         });
     }
 }
@@ -125,6 +136,45 @@ static __device__ __forceinline__ void gpb_general_store(const gpb_gemm_args &g,
     }
 }
 
+/* Calls multiply(unit, order of A, order of B, mixed) with constants. DMMA wants k tiles as they come, in four
+   orders. A real number has no halves, and an element of 16 bytes is no part of a pair. */
+template <int BYTES, class MULTIPLY>
+static __device__ __forceinline__ void gpb_general_dmma(MULTIPLY multiply, gpb_unit unit, bool edge_a,
+                                                        bool edge_b)
+{
+    constexpr gpb_unit LARGE = BYTES == 16 ? GPB_UNIT_WHOLE : GPB_UNIT_PAIR,
+                       SMALL = BYTES == 16 ? GPB_UNIT_HALVES : GPB_UNIT_WHOLE;
+    auto by_order = [&](auto unit) __attribute__((always_inline)) {
+        const gpb_number<GPB_ALONG_EDGE> edge;
+        const gpb_number<GPB_ALONG_K> k;
+        const gpb_number<0> no;
+        if (edge_a && edge_b) multiply(unit, edge, edge, no);
+        else if (edge_a) multiply(unit, edge, k, no);
+        else if (edge_b) multiply(unit, k, edge, no);
+        else multiply(unit, k, k, no);
+    };
+    if (unit == LARGE) by_order(gpb_number<LARGE>());
+    else by_order(gpb_number<SMALL>());
+}
+
+/* FMAs want k tiles along the edge. Pairs come along the edge alone. */
+template <class MULTIPLY, class T>
+static __device__ __forceinline__ void gpb_general_fmas(MULTIPLY multiply, const gpb_gemm_args &g,
+                                                        gpb_unit unit, const gpb_side<T> &a,
+                                                        const gpb_side<T> &b)
+{
+    const gpb_number<GPB_ALONG_EDGE> edge;
+    const gpb_number<GPB_ALONG_EITHER> either;
+    const bool mixed = !g.conj_a != !g.conj_b, down = a.stride_mn == 1 && b.stride_mn == 1;
+    auto by_unit = [&](auto mixed) __attribute__((always_inline)) {
+        if (unit == GPB_UNIT_HALVES) multiply(gpb_number<GPB_UNIT_HALVES>(), either, either, mixed);
+        else if (unit == GPB_UNIT_PAIR && down) multiply(gpb_number<GPB_UNIT_PAIR>(), edge, edge, mixed);
+        else multiply(gpb_number<GPB_UNIT_WHOLE>(), either, either, mixed);
+    };
+    if (mixed) by_unit(gpb_number<1>());
+    else by_unit(gpb_number<0>());
+}
+
 /* Computes a tile, or a part of its k. */
 template <class T, int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int WM, int WN>
 static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const gpb_piece &piece)
@@ -134,33 +184,17 @@ static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const g
     const unsigned k_tiles = gpb_k_tiles<BK>(t), first = (unsigned)(t.k - (int64_t)(k_tiles - 1) * BK);
     const gpb_side<T> side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 };
     const gpb_side<T> side_b = { t.b + t.j0 * t.g.csb, t.g.csb, t.g.rsb, t.g.n - t.j0 };
-    gpb_unit unit_a = gpb_unit_of<BM>(side_a, first), unit_b = gpb_unit_of<BN>(side_b, first);
-    if (unit_a == GPB_UNIT_HALVES || unit_b == GPB_UNIT_HALVES)
-        unit_a = unit_b = GPB_UNIT_HALVES; /* rare, and not worth loops of their own */
+    /* One unit for both operands, the smaller one. */
+    const gpb_unit unit_a = gpb_unit_of<BM>(side_a, first), unit_b = gpb_unit_of<BN>(side_b, first),
+                   unit = unit_a > unit_b ? unit_a : unit_b;
     typename shape::warp w(t.g);
-    const bool mixed = !t.g.conj_a != !t.g.conj_b;
-#define LOOP(a, b, mixed)                                                                                \
-    gpb_general_loop<shape, GPB_UNIT_##a, GPB_UNIT_##b, mixed, T, BM, BN, BK, STAGES, THREADS>(          \
-        w, ring, side_a, side_b, k_tiles, first)
-    if constexpr (sizeof(T) == 16) {
-        if (unit_a == GPB_UNIT_HALVES) LOOP(HALVES, HALVES, false);
-        else LOOP(WHOLE, WHOLE, false);
-    } else if constexpr (sizeof(T) == sizeof(gpb_real<T>)) {
-        if (unit_a == GPB_UNIT_PAIR && unit_b == GPB_UNIT_PAIR) LOOP(PAIR, PAIR, false);
-        else if (unit_a == GPB_UNIT_PAIR) LOOP(PAIR, WHOLE, false);
-        else if (unit_b == GPB_UNIT_PAIR) LOOP(WHOLE, PAIR, false);
-        else LOOP(WHOLE, WHOLE, false);
-    } else if (unit_a == GPB_UNIT_HALVES) {
-        if (mixed) LOOP(HALVES, HALVES, true);
-        else LOOP(HALVES, HALVES, false);
-    } else if (unit_a == GPB_UNIT_PAIR && unit_b == GPB_UNIT_PAIR) {
-        if (mixed) LOOP(PAIR, PAIR, true);
-        else LOOP(PAIR, PAIR, false);
-    } else {
-        if (mixed) LOOP(WHOLE, WHOLE, true);
-        else LOOP(WHOLE, WHOLE, false);
-    }
-#undef LOOP
+    auto multiply = [&](auto unit, auto order_a, auto order_b, auto mixed) __attribute__((always_inline)) {
+        gpb_general_loop<shape, (gpb_unit)decltype(unit)::value, (gpb_order)decltype(order_a)::value,
+                         (gpb_order)decltype(order_b)::value, decltype(mixed)::value, T, BM, BN, BK, STAGES,
+                         THREADS>(w, ring, side_a, side_b, k_tiles, first);
+    };
+    if constexpr (shape::FMAS) gpb_general_fmas(multiply, t.g, unit, side_a, side_b);
+    else gpb_general_dmma<sizeof(T)>(multiply, unit, side_a.stride_mn == 1, side_b.stride_mn == 1);
     /* Or the order in which sums are stored would move them about in the loop. */
 #pragma unroll
     for (int y = 0; y < shape::TN; y++) gpb_pin(w.sum[y]);

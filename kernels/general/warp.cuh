@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How a warp multiplies its WM x WN part of a tile, for each type: which elements its lanes read from shared
-   memory (as[i + q*LDA], bs[j + q*LDB]), what they do with them, and where their sums lie in C. A k tile is
+   memory (LA, LB: gpb_side_layout), what they do with them, and where their sums lie in C. A k tile is
    multiplied in STEPS of DEPTH q. What a step needs first is read during the step before, in the last one
-   behind `turn`, which goes to the next k tile.
+   behind `turn`, which goes to the next k tile. `copy` issues copies of a k tile further on, a few at a time:
+   all at once they would delay the multiplications behind them (H200, d, NN at 4096: 48 TFLOP/s).
 
    offset_a and offset_b are where a lane's first elements lie, which a thread computes once. Lanes are
    numbered lane = 4 g + t. A `unit` is 16 bytes of neighbouring rows of one column of C, which a lane has
@@ -30,28 +31,39 @@ template <int FROM, int TO, class DOES> static __device__ __forceinline__ void g
 }
 
 /* The fragments of DMMA on real numbers. Rows 2g and 2g+1 of 16 are what the instruction calls rows g and g+8,
-   so one 16-byte read gives both, in the order in which the instruction wants its registers, and C has them
-   side by side. op(B) comes 8 bytes at a time: two columns at once would have to be taken apart. */
+   so C has them side by side, and one 16-byte read gives both if they are neighbours here, in the order in
+   which the instruction wants its registers. All else comes 8 bytes at a time, because two columns at once,
+   or two q, would have to be taken apart. */
 struct gpb_real_fragments {
     using element = double;
     static constexpr int DEPTH = 8, HIGH = 16;         /* q of a step; rows of a fragment */
+    static constexpr bool TWICE = true;                /* lanes read rows 2g */
 
     __device__ __forceinline__ gpb_real_fragments(const gpb_gemm_args &) {}
-    static __device__ __forceinline__ int offset_a(int lda) { return 2 * gpb_lane_g() + gpb_lane_t() * lda; }
-    static __device__ __forceinline__ int offset_b(int ldb) { return gpb_lane_g() + gpb_lane_t() * ldb; }
-
-    template <int LDA> static __device__ __forceinline__ void load_a(double (&to)[4], const double *as)
+    template <class LA> static __device__ __forceinline__ int offset_a()
     {
-        const double2 first = *(const double2 *)as, second = *(const double2 *)(as + 4 * LDA);
-        to[0] = first.x;
-        to[1] = first.y;
-        to[2] = second.x;
-        to[3] = second.y;
+        return 2 * gpb_lane_g() * LA::PLACE + gpb_lane_t() * LA::Q;
     }
-    template <int LDB> static __device__ __forceinline__ void load_b(double (&to)[2], const double *bs)
+
+    template <class LA> static __device__ __forceinline__ void load_a(double (&to)[4], const double *as)
+    {
+        if constexpr (LA::PLACE == 1) {
+            const double2 first = *(const double2 *)as, second = *(const double2 *)(as + 4 * LA::Q);
+            to[0] = first.x;
+            to[1] = first.y;
+            to[2] = second.x;
+            to[3] = second.y;
+        } else {
+            to[0] = as[0];
+            to[1] = as[LA::PLACE];
+            to[2] = as[4 * LA::Q];
+            to[3] = as[4 * LA::Q + LA::PLACE];
+        }
+    }
+    template <class LB> static __device__ __forceinline__ void load_b(double (&to)[2], const double *bs)
     {
         to[0] = bs[0];
-        to[1] = bs[4 * LDB];
+        to[1] = bs[4 * LB::Q];
     }
     __device__ __forceinline__ void complete_a(double (&)[4]) const {}
     __device__ __forceinline__ double2 finish(double x, double y) const { return make_double2(x, y); }
@@ -65,6 +77,7 @@ struct gpb_real_fragments {
 struct gpb_complex_fragments {
     using element = double2;
     static constexpr int DEPTH = 4, HIGH = 8;
+    static constexpr bool TWICE = false;
     /* 2^31 if a sign changes: of a[2]; of a[3]; of the sums' imaginary parts. */
     const unsigned third, fourth, flip;
 
@@ -73,16 +86,18 @@ struct gpb_complex_fragments {
           flip(g.conj_a ? 1u << 31 : 0)
     {
     }
-    static __device__ __forceinline__ int offset_a(int lda) { return gpb_lane_g() + gpb_lane_t() * lda; }
-    static __device__ __forceinline__ int offset_b(int ldb) { return gpb_lane_g() + gpb_lane_t() * ldb; }
+    template <class LA> static __device__ __forceinline__ int offset_a()
+    {
+        return gpb_lane_g() * LA::PLACE + gpb_lane_t() * LA::Q;
+    }
 
-    template <int> static __device__ __forceinline__ void load_a(double (&to)[4], const double2 *as)
+    template <class> static __device__ __forceinline__ void load_a(double (&to)[4], const double2 *as)
     {
         const double2 x = *as;
         to[0] = x.x;
         to[1] = x.y;
     }
-    template <int> static __device__ __forceinline__ void load_b(double (&to)[2], const double2 *bs)
+    template <class> static __device__ __forceinline__ void load_b(double (&to)[2], const double2 *bs)
     {
         const double2 x = *bs;
         to[0] = x.x;
@@ -116,21 +131,29 @@ template <class FRAGMENTS, int MB, int NB> struct gpb_dmma_warp : FRAGMENTS {
 
     __device__ __forceinline__ gpb_dmma_warp(const gpb_gemm_args &g) : FRAGMENTS(g) {}
 
-    template <int LDA> __device__ __forceinline__ void read_a(double (&to)[MB][4], const element *as)
+    template <class LB> static __device__ __forceinline__ int offset_b()
+    {
+        return gpb_lane_g() * LB::PLACE + gpb_lane_t() * LB::Q;
+    }
+    template <class LA> __device__ __forceinline__ void read_a(double (&to)[MB][4], const element *as)
     {
 #pragma unroll
-        for (int x = 0; x < MB; x++) this->template load_a<LDA>(to[x], as + x * FRAGMENTS::HIGH);
+        for (int x = 0; x < MB; x++)
+            this->template load_a<LA>(to[x], as + x * FRAGMENTS::HIGH * LA::PLACE);
     }
     /* Before the first step. */
-    template <int LDA, int LDB> __device__ __forceinline__ void begin(const element *as, const element *bs)
+    template <class LA, class LB> __device__ __forceinline__ void begin(const element *as, const element *bs)
     {
-        read_a<LDA>(a[0], as);
+        read_a<LA>(a[0], as);
 #pragma unroll
-        for (int y = 0; y < AHEAD; y++) this->template load_b<LDB>(b[y], bs + y * 8);
+        for (int y = 0; y < AHEAD; y++) this->template load_b<LB>(b[y], bs + y * 8 * LB::PLACE);
     }
 
-    template <int STEP, int STEPS, int LDA, int LDB, bool, class TURN>
-    __device__ __forceinline__ void step(const element *&as, const element *&bs, TURN turn)
+    /* Slots of a k tile in which copies may be issued, all of them before `turn`. */
+    template <int STEPS> static constexpr int SLOTS = STEPS * NB - AHEAD;
+
+    template <int STEP, int STEPS, class LA, class LB, bool, class COPY, class TURN>
+    __device__ __forceinline__ void step(const element *&as, const element *&bs, COPY copy, TURN turn)
     {
         constexpr int NEXT = (STEP + 1) % STEPS * FRAGMENTS::DEPTH, NOW = STEP * FRAGMENTS::DEPTH;
         double(&now)[MB][4] = a[STEP % 2];
@@ -141,10 +164,11 @@ template <class FRAGMENTS, int MB, int NB> struct gpb_dmma_warp : FRAGMENTS {
             constexpr int y = decltype(number)::value, at = STEP * NB + y, ahead = y + AHEAD;
             if constexpr (y == NB - AHEAD) {
                 if constexpr (STEP == STEPS - 1) turn();
-                read_a<LDA>(a[(STEP + 1) % 2], as + NEXT * LDA);
+                read_a<LA>(a[(STEP + 1) % 2], as + NEXT * LA::Q);
             }
-            this->template load_b<LDB>(b[(at + AHEAD) % RING],
-                                       bs + (ahead < NB ? NOW : NEXT) * LDB + ahead % NB * 8);
+            if constexpr (at < SLOTS<STEPS>) copy(gpb_number<at>());
+            this->template load_b<LB>(b[(at + AHEAD) % RING], bs + (ahead < NB ? NOW : NEXT) * LB::Q
+                                                                  + ahead % NB * 8 * LB::PLACE);
 #pragma unroll
             for (int x = 0; x < MB; x++) gpb_dmma(&sum[y][4 * x], now[x], b[at % RING]);
         });
@@ -188,8 +212,9 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     fragment even, odd;                    /* of even and odd steps */
 
     __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b ? 1u << 31 : 0) {}
-    static __device__ __forceinline__ int offset_a(int) { return gpb_thread() % LM * 2; }
-    static __device__ __forceinline__ int offset_b(int) { return gpb_thread() % 32 / LM * 2; }
+    static constexpr bool TWICE = false;
+    template <class> static __device__ __forceinline__ int offset_a() { return gpb_thread() % LM * 2; }
+    template <class> static __device__ __forceinline__ int offset_b() { return gpb_thread() % 32 / LM * 2; }
 
     template <int STEP, int N>
     static __device__ __forceinline__ void read_side(float2 (&to)[N], const float2 *from)
@@ -207,18 +232,21 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
         read_side<2 * LN>(f.b, bs);
     }
     /* Before the first step. */
-    template <int LDA, int LDB> __device__ __forceinline__ void begin(const float2 *as, const float2 *bs)
+    template <class, class> __device__ __forceinline__ void begin(const float2 *as, const float2 *bs)
     {
         read(even, as, bs);
     }
 
-    template <int STEP, int STEPS, int LDA, int LDB, bool MIXED, class TURN>
-    __device__ __forceinline__ void step(const float2 *&as, const float2 *&bs, TURN turn)
+    template <int STEPS> static constexpr int SLOTS = STEPS;
+
+    template <int STEP, int STEPS, class LA, class LB, bool MIXED, class COPY, class TURN>
+    __device__ __forceinline__ void step(const float2 *&as, const float2 *&bs, COPY copy, TURN turn)
     {
         constexpr int NEXT = (STEP + 1) % STEPS;
         static_assert(STEPS % 2 == 0, "the first step is even");
+        copy(gpb_number<STEP>());
         if (STEP == STEPS - 1) turn();
-        read(STEP % 2 ? even : odd, as + NEXT * LDA, bs + NEXT * LDB);
+        read(STEP % 2 ? even : odd, as + NEXT * LA::Q, bs + NEXT * LB::Q);
         multiply<MIXED>(STEP % 2 ? odd : even);
     }
 
@@ -243,8 +271,8 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
         const float2 v = sum[col][2 * row], w = sum[col][2 * row + 1];
         return make_float4(v.x, gpb_with_sign(v.y, flip), w.x, gpb_with_sign(w.y, flip));
     }
-    static __device__ __forceinline__ int row(int x) { return x * 2 * LM + offset_a(0); }
-    static __device__ __forceinline__ int col(int y) { return y / 2 * 2 * LN + offset_b(0) + y % 2; }
+    static __device__ __forceinline__ int row(int x) { return x * 2 * LM + offset_a<void>(); }
+    static __device__ __forceinline__ int col(int y) { return y / 2 * 2 * LN + offset_b<void>() + y % 2; }
 };
 
 #endif
