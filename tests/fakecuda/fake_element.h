@@ -23,6 +23,13 @@ static inline WIDE NAME(times_wide)(WIDE x, WIDE y)
                                    __real__ x * __imag__ y + __imag__ x * __real__ y);
 }
 
+/* An element of an operand. */
+static inline ELEMENT NAME(element)(gpb_fake_operand x, int64_t i, int64_t j)
+{
+    const ELEMENT y = ((const ELEMENT *)x.at)[i * x.rs + j * x.cs];
+    return x.conj ? (ELEMENT)__builtin_complex(__real__ y, -__imag__ y) : y;
+}
+
 /* Rounds at every step, in the reference BLAS's own order, so that results are netlib's bit for bit. LAPACK's
    suite has tests (STFSM) that fail with any other rounding, even a better one. (By the bound of names.h
    netlib's is worse, because beta C is rounded k times.) A's unit stride tells which of the reference's two
@@ -31,23 +38,25 @@ static void NAME(netlib)(const gpb_fake_member *x)
 {
     const gpb_gemm_args *g = x->g;
     const ELEMENT alpha = (ELEMENT)NAME(scalar)(g->alpha), beta = (ELEMENT)NAME(scalar)(g->beta);
-    const ELEMENT *a = x->a.at, *b = x->b.at;
+    gpb_fake_operand a = x->a;
+    const gpb_fake_operand b = x->b;
     ELEMENT *c = x->c;
     for (int64_t j = 0; j < g->n; j++, c += g->ldc) {
-        if (x->a.rs == 1) {
+        if (a.rs == 1) {
+            a.rs = 1;                    /* a constant, for the compiler */
             for (int64_t i = 0; i < g->m; i++)
                 c[i] = beta == 0 ? 0 : beta == 1 ? c[i] : NAME(times)(beta, c[i]);
             for (int64_t p = 0; p < g->k; p++) {
-                const ELEMENT factor = b[p * x->b.rs + j * x->b.cs], *column = a + p * x->a.cs;
+                const ELEMENT factor = NAME(element)(b, p, j);
                 const ELEMENT scaled = x->raw ? factor : NAME(times)(alpha, factor);
                 for (int64_t i = 0; i < g->m; i++)
-                    c[i] += NAME(times)(scaled, column[i]);
+                    c[i] += NAME(times)(scaled, NAME(element)(a, i, p));
             }
         } else {
             for (int64_t i = 0; i < g->m; i++) {
                 ELEMENT sum = 0;
                 for (int64_t p = 0; p < g->k; p++)
-                    sum += NAME(times)(a[i * x->a.rs + p * x->a.cs], b[p * x->b.rs + j * x->b.cs]);
+                    sum += NAME(times)(NAME(element)(a, i, p), NAME(element)(b, p, j));
                 const ELEMENT y = x->raw ? sum : g->k ? NAME(times)(alpha, sum) : 0;
                 c[i] = beta == 0 ? y : y + NAME(times)(beta, c[i]);
             }
@@ -81,7 +90,6 @@ static inline __attribute__((always_inline)) void NAME(pack_as)(const gpb_fake_p
                                                                 gpb_fake_operand from, int rows, int depth,
                                                                 bool wide, int lines)
 {
-    const ELEMENT *at = from.at;
     for (int i = 0, all = rows * lines, width = how->width; i < all; i += width) {
         const size_t start = (size_t)i * (size_t)(depth * REALS);
         double *as_double = (double *)how->to + start;
@@ -93,7 +101,7 @@ static inline __attribute__((always_inline)) void NAME(pack_as)(const gpb_fake_p
         for (int p = 0; p < depth; p++)
             for (int r = 0; r < filled; r++)
                 for (int q = 0; q < REALS; q++) {
-                    REAL x = NAME(entry)(at[(i + r) / lines * from.rs + p * from.cs], (i + r) % lines, q,
+                    REAL x = NAME(entry)(NAME(element)(from, (i + r) / lines, p), (i + r) % lines, q,
                                          lines > 1);
                     x = how->round ? NAME(tf32)(x) : x;
                     if (wide)

@@ -149,8 +149,10 @@ static member operands_of(const gpb_fake_kernel *kernel, int device, const gpb_g
                       at_b = items ? (CUdeviceptr)items[l].b : member_at(type, g->b, g->stride_b, l);
     const member x = {
         .g = g, .type = type, .rounding = rounding_of(kernel),
-        .a = { gpb_fake_matrix_at(device, type, at_a, mp, kp, g->rsa, g->csa, who), g->rsa, g->csa },
-        .b = { gpb_fake_matrix_at(device, type, at_b, kp, np, g->rsb, g->csb, who), g->rsb, g->csb }
+        .a = { gpb_fake_matrix_at(device, type, at_a, mp, kp, g->rsa, g->csa, who), g->rsa, g->csa,
+               g->conj_a != 0 },
+        .b = { gpb_fake_matrix_at(device, type, at_b, kp, np, g->rsb, g->csb, who), g->rsb, g->csb,
+               g->conj_b != 0 }
     };
     if (pads && g->k) {
         check_padded(kernel, "A", at_a, x.a, (const int64_t[]){ g->m, g->k, mp, kp });

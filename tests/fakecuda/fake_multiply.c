@@ -34,7 +34,8 @@ static int reals_of(enum gpb_type type) { return (int)(gpb_type_bytes(type) / gp
 static gpb_fake_operand operand_from(enum gpb_type type, gpb_fake_operand x, int64_t i, int64_t j)
 {
     const int64_t bytes = (int64_t)gpb_type_bytes(type);
-    return (gpb_fake_operand){ x.at ? (const char *)x.at + (i * x.rs + j * x.cs) * bytes : NULL, x.rs, x.cs };
+    x.at = x.at ? (const char *)x.at + (i * x.rs + j * x.cs) * bytes : NULL;
+    return x;
 }
 
 gpb_fake_member gpb_fake_within(const gpb_fake_member *x, const gpb_fake_range *range, gpb_gemm_args *g)
@@ -51,7 +52,10 @@ gpb_fake_member gpb_fake_within(const gpb_fake_member *x, const gpb_fake_range *
     return part;
 }
 
-static gpb_fake_operand transposed(gpb_fake_operand x) { return (gpb_fake_operand){ x.at, x.cs, x.rs }; }
+static gpb_fake_operand transposed(gpb_fake_operand x)
+{
+    return (gpb_fake_operand){ x.at, x.cs, x.rs, x.conj };
+}
 
 /* Rounds block_c to FP32, as sums that leave the tensor cores are. */
 static void round_block(int rows, int columns)
@@ -152,7 +156,7 @@ void gpb_fake_multiply_member(const gpb_fake_member *x)
 void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matrix b, float *c,
                        enum gpb_fake_rounding rounding)
 {
-    const gpb_fake_member x = { g, GPB_TYPE_s, { a.at, a.rs, a.cs }, { b.at, b.rs, b.cs }, c, rounding,
-                                false };
+    const gpb_fake_member x = { .g = g, .type = GPB_TYPE_s, .a = { .at = a.at, .rs = a.rs, .cs = a.cs },
+                                .b = { .at = b.at, .rs = b.rs, .cs = b.cs }, .c = c, .rounding = rounding };
     gpb_fake_multiply_member(&x);
 }

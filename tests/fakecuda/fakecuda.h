@@ -219,6 +219,7 @@ void gpb_fake_module_reset(CUcontext context);
 typedef struct gpb_fake_operand {        /* a matrix of any type */
     const void *at;
     int64_t rs, cs;
+    bool conj;                           /* of complex types the conjugates count */
 } gpb_fake_operand;
 enum gpb_fake_rounding {
     GPB_FAKE_ONCE,                       /* sums in double, rounded once; of d and z the same as FMA */

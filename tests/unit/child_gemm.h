@@ -23,15 +23,24 @@ static gpb_scalar number(double x, double factor)
     return __builtin_complex(x, gpb_type_of(type)->kind == GPB_TYPE_COMPLEX ? factor * x : 0);
 }
 
-static gpb_call call_of(char transa, char transb, int64_t batch)
+/* op(A) and op(B) side by side: 'R' is conjugated, not transposed. Real types take 'C' for 'T'. */
+static const char *const ops[] = { "NN", "NT", "TN", "TT", "CC", "CN", "NC", "RT", "TR" };
+static int ops_count(void) { return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX ? 9 : 5; }
+
+static gpb_matrix operand_of(const void *base, char op)
+{
+    return (gpb_matrix){ .base = base, .ld = LDA, .stride = LDA * LDA, .trans = op == 'R' ? 'N' : op,
+                         .conj = op == 'R' };
+}
+
+static gpb_call call_of(const char op[2], int64_t batch)
 {
     gpb_fill(GPB_FILL_uniform, type, a, IN_A, &(uint64_t){ 1 });
     gpb_fill(GPB_FILL_uniform, type, b, IN_A, &(uint64_t){ 2 });
     gpb_fill(GPB_FILL_uniform, type, c_before, IN_C, &(uint64_t){ 3 });
     return (gpb_call){ .type = type, .m = M, .n = N, .k = K, .batch = batch,
                        .alpha = number(0.75, 0.5), .beta = number(-1.5, -0.25),
-                       .x = { { .base = a, .ld = LDA, .stride = LDA * LDA, .trans = transa },
-                              { .base = b, .ld = LDA, .stride = LDA * LDA, .trans = transb },
+                       .x = { operand_of(a, op[0]), operand_of(b, op[1]),
                               { .base = c, .ld = LDC, .stride = LDC * N, .uplo = 'G' } } };
 }
 
@@ -45,6 +54,7 @@ static gpb_gemm_args args_of(const gpb_call *q)
         .b = (void *)gpb_child_upload(b, bytes_of(IN_A)), .rsb = tb ? LDA : 1, .csb = tb ? 1 : LDA,
         .c = (void *)gpb_child_upload(c_before, bytes_of(IN_C)), .ldc = LDC,
         .stride_a = q->x[GPB_A].stride, .stride_b = q->x[GPB_B].stride, .stride_c = q->x[GPB_C].stride,
+        .conj_a = gpb_matrix_conjugated(&q->x[GPB_A]), .conj_b = gpb_matrix_conjugated(&q->x[GPB_B]),
         .alpha = GPB_SCALAR_RE_IM(q->alpha), .beta = GPB_SCALAR_RE_IM(q->beta)
     };
 }

@@ -67,8 +67,8 @@ static CUresult launch(const gpb_gemm_args *g, unsigned grid)
 static int right_answer(void)
 {
     gpb_child_start();
-    for (int trans = 0; trans < 4; trans++) {
-        const gpb_call q = call_of("NNTT"[trans], "NTNT"[trans], BATCH);
+    for (int op = 0; op < ops_count(); op += 2) {
+        const gpb_call q = call_of(ops[op], BATCH);
         const unsigned some = tiles() * 2 / 5,
                        many[] = { 1, tiles(), tiles() * 4 / 3, tiles() * 3 + 1, some > 1 ? some : 2 };
         for (int i = 0; i < 5; i++) {
@@ -87,7 +87,7 @@ static int bits_tell(void)
 {
     static gpb_element first[IN_C];
     gpb_child_start();
-    const gpb_call q = call_of('N', 'N', BATCH);
+    const gpb_call q = call_of("NN", BATCH);
     for (unsigned more = 0; more < 3; more++) {
         gpb_gemm_args g = prepare(&q, tiles() * 2 + more / 2 * 3);
         g.streamk_tiles = tiles();
@@ -111,6 +111,9 @@ static void test_right_answers(void **state)
         assert_int_equal(gpb_child_run(bits_tell, NULL), GPB_CHILD_OK);
     }
     assert_int_equal(count[GPB_TYPE_s], 6);
+    assert_int_equal(count[GPB_TYPE_d], 2);
+    assert_int_equal(count[GPB_TYPE_c], 1);
+    assert_int_equal(count[GPB_TYPE_z], 1);
 }
 
 static void (*spoil)(gpb_gemm_args *g, unsigned *grid);
@@ -118,7 +121,7 @@ static void (*spoil)(gpb_gemm_args *g, unsigned *grid);
 static int spoilt(void)
 {
     gpb_child_start();
-    const gpb_call q = call_of('N', 'N', BATCH);
+    const gpb_call q = call_of("NN", BATCH);
     gpb_gemm_args g = prepare(&q, 2 * tiles());
     unsigned grid = g.streamk_blocks;
     g.streamk_tiles = tiles();
