@@ -159,11 +159,13 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     int first = 0, end = 0, promising = -1;
     gpb_choice best = { .splits = 1 };
     on.streamk = shares;
+    const int shared = gpb_kernel_table_shared(facts->gpu.arch);
     for (int i = 0; i < GPB_IMAGES; i++) runs[i] = gpb_kernel_table_runs((enum gpb_image)i, facts->gpu.arch);
     while (first < TUNED_COUNT && tuned[first].arch != gpu->arch) first++;
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
-        const bool may = kernel->type == call->type && (math >> kernel->math & 1) && (forms >> kernel->form & 1) && runs[kernel->image];
+        const bool may = kernel->type == call->type && (math >> kernel->math & 1)
+                         && (forms >> kernel->form & 1) && runs[kernel->image] && kernel->smem <= shared;
         least[end] = may ? gpb_cost_min(kernel, &tuned[end], &on) : INFINITY;
         if (may && (promising < 0 || least[end] < least[promising])) promising = end;
     }
@@ -181,7 +183,7 @@ static const gpb_kernel *fallback(enum gpb_type type, int arch)
 {
     const enum gpb_kernel_row *row = fallbacks;
     /* one of them runs: test_plan.c */
-    while (gpb_kernels[*row].type != type || !gpb_kernel_table_runs(gpb_kernels[*row].image, arch)) row++;
+    while (gpb_kernels[*row].type != type || !gpb_kernel_table_serves(&gpb_kernels[*row], arch)) row++;
     return &gpb_kernels[*row];
 }
 
@@ -220,7 +222,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, no_workspace);
     gpb_choice best;
-    if (kernel && gpb_kernel_table_runs(kernel->image, facts->gpu.arch)
+    if (kernel && gpb_kernel_table_serves(kernel, facts->gpu.arch)
         && (!no_workspace || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {

@@ -51,6 +51,17 @@ int gpb_kernel_table_runs(enum gpb_image image, int arch)
     return *text ? arch == least : arch >= least;
 }
 
+int gpb_kernel_table_shared(int arch)
+{
+    const bool is_large = arch == 80 || arch == 87;           /* A100, Orin; 86 and 89 have less */
+    return (arch < 80 ? 64 : is_large ? 163 : arch < 90 ? 99 : arch < 120 ? 227 : 99) << 10;
+}
+
+bool gpb_kernel_table_serves(const gpb_kernel *kernel, int arch)
+{
+    return gpb_kernel_table_runs(kernel->image, arch) && kernel->smem <= gpb_kernel_table_shared(arch);
+}
+
 const gpb_slicer *gpb_kernel_table_slicer(enum gpb_type type, int arch, int64_t k, int slices)
 {
     const gpb_slicer *slicer = gpb_slicers;

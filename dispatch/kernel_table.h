@@ -83,5 +83,10 @@ bool gpb_kernel_table_knows(const char *name);
 const gpb_slicer *gpb_kernel_table_slicer(enum gpb_type type, int arch, int64_t k, int slices);
 /* True if a GPU of compute capability `arch` (major*10 + minor) can run this image. */
 int gpb_kernel_table_runs(enum gpb_image image, int arch);
+/* The most shared memory that a thread block can have there, in bytes (CUDA's table of compute
+   capabilities). */
+int gpb_kernel_table_shared(int arch);
+/* True if such a GPU can run this kernel: the image, with as much shared memory. */
+bool gpb_kernel_table_serves(const gpb_kernel *kernel, int arch);
 
 #endif

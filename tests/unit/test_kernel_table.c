@@ -57,23 +57,27 @@ static void rows_hold(void **state)
         assert_true(q->form == GPB_FORM_SLICED || q->bm * q->bn % q->threads == 0
                     || q->threads % (q->bm * q->bn) == 0);
         assert_true(q->form != GPB_FORM_SLICED || (GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0));
-        /* The limit of the smallest GPU that runs the image. */
-        int limit = gpb_kernel_table_runs(q->image, 75)   ? 64 << 10
-                    : gpb_kernel_table_runs(q->image, 89) ? 99 << 10
-                                                          : 227 << 10;
-        assert_true(q->smem >= 0 && q->smem <= limit && q->stages >= 1);
+        assert_true(q->smem >= 0 && q->smem <= gpb_kernel_table_shared(90) && q->stages >= 1);
+        /* A GPU with less shared memory is served by other rows, which is so of d, c and z alone. */
+        assert_true(q->type != GPB_TYPE_s || !gpb_kernel_table_runs(q->image, 89)
+                    || gpb_kernel_table_serves(q, gpb_kernel_table_runs(q->image, 75) ? 75 : 89));
     }
 }
 
-/* On the oldest GPU some row takes any operands in place. */
+/* On any GPU that a type has kernels for, some row takes any operands in place. */
 static void one_takes_all(void **state)
 {
     (void)state;
-    int count = 0;
-    for (int i = 0; i < gpb_kernel_count; i++)
-        count += gpb_kernels[i].form == GPB_FORM_STRIDED && gpb_kernels[i].math == GPB_MATH_FMA
-                 && gpb_kernel_table_runs(gpb_kernels[i].image, 75);
-    assert_true(count > 0);
+    static const int archs[] = { 75, 80, 86, 89, 90, 100, 120 };
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int a = type == GPB_TYPE_s ? 0 : 1; a < (int)(sizeof archs / sizeof *archs); a++) {
+            int count = 0;
+            for (int i = 0; i < gpb_kernel_count; i++)
+                count += gpb_kernels[i].type == type && gpb_kernels[i].form == GPB_FORM_STRIDED
+                         && gpb_kernels[i].math == GPB_MATH_FMA
+                         && gpb_kernel_table_serves(&gpb_kernels[i], archs[a]);
+            assert_true(count > 0);
+        }
 }
 
 static void runs(void **state)
@@ -85,6 +89,9 @@ static void runs(void **state)
                  || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
     assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80)
                 && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
+    const gpb_kernel *large = gpb_kernel_table_find("dmma", GPB_TYPE_d);        /* 132 KiB of shared memory */
+    assert_true(gpb_kernel_table_serves(large, 80) && gpb_kernel_table_serves(large, 90));
+    assert_false(gpb_kernel_table_serves(large, 86) || gpb_kernel_table_serves(large, 120));
     assert_null(gpb_kernel_table_find("no_such_row", GPB_TYPE_s));
     assert_null(gpb_kernel_table_find("", GPB_TYPE_s));
 }
