@@ -13,7 +13,7 @@
 
 #include "dispatch/kernel_pick.h"
 
-enum { THREADS = 4, QUESTIONS = 20000, CHANGES = 23 };
+enum { THREADS = 4, QUESTIONS = 20000, CHANGES = 24 };
 
 typedef struct question {
     gpb_call call;
@@ -88,6 +88,7 @@ static void change(question *q, int what, uint64_t *state)
         q->policy.kernel = below(state, 2) ? NULL : kernels[below(state, 4)];
         q->no_workspace = below(state, 4) == 0;
         break;
+    case 23: q->call.type = (enum gpb_type)below(state, GPB_TYPES); break;
     }
 }
 

@@ -49,7 +49,8 @@ static gpb_call gemm(int64_t m, int64_t n, int64_t k)
 
 static const struct question {
     int64_t m, n, k, batch;
-    const char *trans, *place;      /* op(A) op(B); a b c: h host, p pinned, d device, e elsewhere */
+    const char *trans, *place;      /* op(A) op(B), and a letter for types other than s; a b c: h host,
+                                       p pinned, d device, e elsewhere */
     char uplo;
     double alpha, beta;
     gpb_policy policy;
@@ -103,6 +104,21 @@ static const struct question {
     { 4096, 4096, 4096, 1, "NN", "hhh", 'G', 1, 0, { .kernel = "no_such_row" } },
     { 16, 16, 16, 1, "NN", "ddd", 'G', 1, 0, { .kernel = "fp16x3" } },
     { 256, 256, 4096, 1, "NN", "ddd", 'G', 1, 0, { .kernel = "registers", .splits = 4 } },
+    { 256, 256, 256, 1, "NNd", "hhh", 'G', 1, 0, { 0 } },
+    { 1024, 1024, 1024, 1, "NNd", "hhh", 'G', 1, 0, { 0 } },
+    { 8192, 8192, 8192, 1, "NTd", "hhh", 'L', 1, 0, { 0 } },
+    { 100000, 100000, 100000, 1, "NNd", "hhh", 'G', 1, 1, { 0 } },
+    { 64, 64, 65536, 1, "NNd", "ddd", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NNd", "ddd", 'U', 1, 0, { .kernel = "dmma_small" } },
+    { 256, 256, 256, 1, "NNc", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NCc", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NCc", "hhh", 'G', 1, 0, { .math = GPB_POLICY_IEEE } },
+    { 16384, 16, 4096, 1, "CNc", "ddd", 'G', 1, 0, { 0 } },
+    { 128, 128, 128, 256, "NNc", "ddd", 'G', 1, 0, { 0 } },
+    { 256, 256, 256, 1, "NNz", "hhh", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NCz", "hhh", 'G', 1, 0, { 0 } },
+    { 1, 8192, 8192, 1, "NNz", "ddd", 'G', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "NNz", "hhh", 'G', 1, 0, { .kernel = "ffma" } },
 };
 
 static enum gpb_place place(char letter)
@@ -113,6 +129,13 @@ static enum gpb_place place(char letter)
                            : GPB_PLACE_ELSEWHERE;
 }
 
+static enum gpb_type type_of(const struct question *q)
+{
+    enum gpb_type type = GPB_TYPE_s;
+    while (q->trans[2] && gpb_type_of(type)->letter != q->trans[2]) type++;
+    return type;
+}
+
 static const char *offload[] = { "", " offload=always", " offload=never" },
                   *math[] = { "", " math=ieee", " math=tf32" };
 
@@ -120,8 +143,8 @@ static void print_question(int fd, const struct question *q)
 {
     dprintf(fd, "\n%lld x %lld x %lld", (long long)q->m, (long long)q->n, (long long)q->k);
     if (q->batch > 1) dprintf(fd, ", %lld times", (long long)q->batch);
-    dprintf(fd, "  %s%s a,b,c:%s alpha=%g beta=%g%s%s%s%s", q->trans,
-            q->uplo == 'U' ? " upper" : q->uplo == 'L' ? " lower" : "", q->place, q->alpha, q->beta,
+    dprintf(fd, "  %s%s%.2s%s a,b,c:%s alpha=%g beta=%g%s%s%s%s", q->trans + 2, q->trans[2] ? " " : "",
+            q->trans, q->uplo == 'U' ? " upper" : q->uplo == 'L' ? " lower" : "", q->place, q->alpha, q->beta,
             offload[q->policy.offload], math[q->policy.math], q->policy.kernel ? " kernel=" : "",
             q->policy.kernel ? q->policy.kernel : "");
     if (q->policy.splits) dprintf(fd, " splits=%d", q->policy.splits);
@@ -156,6 +179,7 @@ static void print_plans(int fd)
     for (int i = 0; i < COUNT(questions); i++) {
         const struct question *q = &questions[i];
         gpb_call call = gemm(q->m, q->n, q->k);
+        call.type = type_of(q);
         call.x[GPB_A].trans = q->trans[0];
         call.x[GPB_B].trans = q->trans[1];
         call.x[GPB_C].uplo = q->uplo;
@@ -218,8 +242,9 @@ static void order_of_the_rules(void **state)
 
     assert_string_equal(ask(wide, none, never).why, "GPUBLAS_OFFLOAD=never");
     assert_string_equal(ask(big, device, never).why, "GPUBLAS_OFFLOAD=never");
-    assert_string_equal(ask(wide, none, always).why, "no kernels for this precision");
-    assert_string_equal(ask(wide, device, automatic).why, "no kernels for this precision");
+    assert_string_equal(ask(wide, none, always).why, "no GPU");
+    assert_string_equal(ask(wide, device, automatic).why, "operand on the device");
+    assert_string_equal(ask(wide, cards[0].facts, always).why, "no kernel for this GPU");
     assert_string_equal(ask(big, none, always).why, "no GPU");
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
     assert_string_equal(ask(empty, device, automatic).why, "operand on the device");
@@ -315,16 +340,19 @@ static void host_of_each_type(void **state)
         assert_true(fabs((gpb_cost_host(&call, facts) - 1e-6) / single - times[call.type]) < 1e-9);
 }
 
-/* Calls rejected by their sizes alone would never be faster on the GPU. */
+/* Calls rejected by their sizes alone would never be faster on the GPU. What counts is how long the host
+   takes (hub/routing.c): see host_of_each_type. */
 static void too_few(void **state)
 {
     (void)state;
     for (int c = 0; c < COUNT(cards); c++)
         for (int64_t n = 4; n < 256; n++) {
             gpb_facts facts = cards[c].facts;
+            gpb_call call = gemm(n, n, n);
             for (facts.learnt.host_ratio = 0.25; facts.learnt.host_ratio < 8; facts.learnt.host_ratio *= 2)
-                if ((double)(n * n * n) < gpb_decide_too_few(&facts))
-                    assert_false(ask(gemm(n, n, n), facts, (gpb_policy){ 0 }).gpu);
+                for (call.type = 0; call.type < GPB_TYPES; call.type++)
+                    if ((double)(n * n * n * (1 << call.type)) < gpb_decide_too_few(&facts))
+                        assert_false(ask(call, facts, (gpb_policy){ 0 }).gpu);
         }
     assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
 }
@@ -345,8 +373,9 @@ static void check_slices(const gpb_call *g, const gpb_policy *policy, const gpb_
 {
     if (p->kernel->math != GPB_MATH_FP16X3 || (policy->kernel && !strcmp(policy->kernel, p->kernel->name)))
         return;
-    assert_true(g->k >= 64 && gpb_call_multiplies(g));
-    assert_true(p->splits == 1 || policy->splits || p->splits * INT64_C(128) < g->k + p->kernel->bk);
+    const int64_t k = gpb_sliced_k(gpb_type_is_complex(g->type), g->k);
+    assert_true(k >= 64 && gpb_call_multiplies(g));
+    assert_true(p->splits == 1 || policy->splits || p->splits * INT64_C(128) < k + p->kernel->bk);
 }
 
 /* What each mode may compute with. */
@@ -417,7 +446,9 @@ static void forced_kernel(void **state)
             || !gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch))
             continue;
         /* SLICED, however small. */
-        gpb_plan plan = ask(call, *h200, policy), little = ask(gemm(8, 8, 8), *h200, policy);
+        gpb_call tiny = gemm(8, 8, 8);
+        call.type = tiny.type = gpb_kernels[i].type;
+        gpb_plan plan = ask(call, *h200, policy), little = ask(tiny, *h200, policy);
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
         assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
@@ -425,6 +456,7 @@ static void forced_kernel(void **state)
         check_fallback(&plan);
         check_fallback(&little);
     }
+    call.type = GPB_TYPE_s;
     gpb_plan unknown = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "warp" });
     gpb_plan too_new = ask(call, cards[0].facts,
                            (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "cp_async" });
@@ -432,6 +464,9 @@ static void forced_kernel(void **state)
                 && strstr(unknown.why, "GPUBLAS_KERNEL"));
     assert_true(too_new.gpu && too_new.kernel->math == GPB_MATH_FMA
                 && strstr(too_new.why, "GPUBLAS_KERNEL"));
+    call.type = GPB_TYPE_z;                    /* has no kernel of that name */
+    gpb_plan of_s = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "fp16x3" });
+    assert_true(of_s.gpu && of_s.kernel->type == GPB_TYPE_z && strstr(of_s.why, "GPUBLAS_KERNEL"));
 }
 
 static void little_memory(void **state)
@@ -457,37 +492,43 @@ static void little_memory(void **state)
 static int64_t up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 /* Bytes of a panel whose strips begin at multiples of 256. */
-static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group)
+static __int128 strips(int64_t size, int64_t strip, int64_t depth, int64_t group_bytes)
 {
-    __int128 one = (__int128)min(size, strip) * depth * group * 4;
+    __int128 one = (__int128)min(size, strip) * depth * group_bytes;
     return (one + 255) / 256 * 256 * ((size - 1) / strip + 1);
 }
 
-static __int128 sliced_bytes(const gpb_panels *x, const gpb_plan *p, int slices)
+/* Of the real product that a complex one is (kernels/sliced.h). */
+static __int128 sliced_bytes(const gpb_plan *p, enum gpb_operand operand)
 {
-    const int64_t strips = (x->extent - 1) / x->strip + 1;
-    return (__int128)gpb_sliced_bytes(min(x->extent, x->strip), p->kc, slices) * p->group * strips;
+    const gpb_panels *x = &p->panel[operand];
+    const int64_t strips = (x->extent - 1) / x->strip + 1, rows = min(x->extent, x->strip),
+                  reals = gpb_type_is_complex(p->kernel->type) ? 2 : 1;
+    return (__int128)gpb_sliced_bytes(operand == GPB_A ? reals * rows : rows, reals * p->kc,
+                                      gpb_plan_slices(p->kernel))
+           * p->group * strips;
 }
 
 static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0;
-    __int128 group = p->group * 4;
+    const int64_t element = (int64_t)gpb_type_bytes(g->type), group = p->group * element;
     const gpb_panels *x = p->panel, *xa = &x[GPB_A], *xb = &x[GPB_B];
     const __int128 area = (__int128)xa->extent * xb->extent;
-    __int128 a = strips(xa->extent, xa->strip, p->kc, p->group);
-    __int128 b = strips(xb->extent, xb->strip, p->kc, p->group);
+    __int128 a = strips(xa->extent, xa->strip, p->kc, group);
+    __int128 b = strips(xb->extent, xb->strip, p->kc, group);
     __int128 c = area * group;
     bool sliced = q->form == GPB_FORM_SLICED;
-    int slices = gpb_plan_slices(q), grain = sliced ? 1024 : 256;
-    __int128 pa = sliced ? sliced_bytes(xa, p, slices)
+    const int grain = sliced ? 1024 : 256;
+    __int128 pa = sliced ? sliced_bytes(p, GPB_A)
                          : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
-    __int128 pb = sliced ? sliced_bytes(xb, p, slices)
+    __int128 pb = sliced ? sliced_bytes(p, GPB_B)
                          : (__int128)up(p->kc, q->bk) * up(xb->extent, q->bn) * group;
     __int128 pc = (__int128)up(xa->extent, q->bm) * up(xb->extent, q->bn) * group;
     const gpb_kernel *largest = p->wide && p->wide->bm * p->wide->bn > q->bm * q->bn ? p->wide : q;
-    const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn);
+    const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn
+                                                  * (gpb_type_is_complex(q->type) ? 2 : 1));
     bool shared = p->streamk && p->bytes_parts;
     __int128 parts = sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
                            : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
@@ -525,10 +566,11 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED,
          sliced = q->form == GPB_FORM_SLICED;
-    bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % 64 == 0
-                  && (g->batch == 1 || g->x[GPB_A].stride % 64 == 0);
-    bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % 64 == 0
-                  && (g->batch == 1 || g->x[GPB_B].stride % 64 == 0);
+    const int64_t line = 256 / (int64_t)gpb_type_bytes(g->type);
+    bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % line == 0
+                  && (g->batch == 1 || g->x[GPB_A].stride % line == 0);
+    bool fine_b = !g->x[GPB_B].array && (uintptr_t)g->x[GPB_B].base % 256 == 0 && g->x[GPB_B].ld % line == 0
+                  && (g->batch == 1 || g->x[GPB_B].stride % line == 0);
     bool a = g->x[GPB_A].trans == 'N' && (f->where[GPB_A].place != GPB_PLACE_DEVICE || fine_a)
              && g->m % q->bm == 0 && g->k % q->bk == 0;
     bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b)
@@ -543,15 +585,16 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
 static void random_plans(void **state)
 {
     (void)state;
-    int on_gpu = 0, cut = 0, deep = 0, grouped = 0;
+    int on_gpu = 0, cut = 0, deep = 0, grouped = 0, of[GPB_TYPES] = { 0 };
     for (int round = 0; round < 10000; round++) {
         static const double factors[] = { 1, -0.5, 0 };
-        static const char *kernels[] = { NULL,           NULL,          NULL,     NULL,     "padded",
-                                         "warp_strided", "tf32_3stage", "fp16x3", "nothing" };
+        static const char *kernels[] = { NULL,           NULL,          NULL,     NULL,   "padded",
+                                         "warp_strided", "tf32_3stage", "fp16x3", "dmma", "nothing" };
         gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31),
                              below(20) ? size(below(5) ? 16 : 31) : 0);
         call.x[GPB_A].trans = "NTC"[below(3)];
         call.x[GPB_B].trans = "NTC"[below(3)];
+        call.type = below(2) ? GPB_TYPE_s : (enum gpb_type)below(GPB_TYPES);
         call.alpha = below(8) ? factors[below(2)] : 0;
         call.beta = factors[below(3)];
         const void *addresses = NULL;
@@ -578,6 +621,8 @@ static void random_plans(void **state)
         assert_non_null(plan.why);
         if (!plan.gpu) continue;
         on_gpu++;
+        of[call.type]++;
+        assert_int_equal(plan.kernel->type, call.type);
         cut += plan.panel[GPB_B].extent < call.n;
         deep += plan.kc < call.k;
         grouped += plan.group < call.batch && plan.group > 1;
@@ -588,7 +633,7 @@ static void random_plans(void **state)
         assert_true(facts.where[GPB_C].place == GPB_PLACE_DEVICE || plan.panel[GPB_A].extent <= 524288);
         __int128 blocks = up(plan.panel[GPB_A].extent, plan.kernel->bm) / plan.kernel->bm;
         assert_true(blocks * (up(plan.panel[GPB_B].extent, plan.kernel->bn) / plan.kernel->bn) <= INT32_MAX);
-        assert_true(gpb_kernel_table_runs(plan.kernel->image, facts.gpu.arch));
+        assert_true(gpb_kernel_table_serves(plan.kernel, facts.gpu.arch));
         bool tf32 = policy.math == GPB_POLICY_TF32
                     || (policy.kernel && strcmp(policy.kernel, plan.kernel->name) == 0);
         assert_true(plan.kernel->math != GPB_MATH_TF32 || tf32);
@@ -600,7 +645,8 @@ static void random_plans(void **state)
         assert_true(isfinite(plan.host_s) && isfinite(plan.gpu_s) && plan.gpu_s > 0 && plan.host_s > 0);
     }
     /* The random calls reach every branch. */
-    assert_true(on_gpu > 4500 && cut > 200 && deep > 100 && grouped > 50);
+    assert_true(on_gpu > 4000 && cut > 200 && deep > 100 && grouped > 50);
+    for (int type = 0; type < GPB_TYPES; type++) assert_true(of[type] > 400);
 }
 
 /* The formula for the traffic against the schedule itself. */
@@ -609,14 +655,16 @@ static void traffic(void **state)
     (void)state;
     for (int round = 0; round < 300; round++) {
         gpb_call call = gemm(size(13), size(13), size(13));
+        call.type = (enum gpb_type)(round % GPB_TYPES);
+        const double element = (double)gpb_type_bytes(call.type);
         gpb_facts facts = *h200;
-        facts.gpu.bytes = size(24) + (1 << 21);
+        facts.gpu.bytes = (size(24) + (1 << 21)) * (int64_t)element / 4;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         double moved = 0;
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));)
-            moved += 4.0
+            moved += element
                      * (double)gpb_schedule_strip(move->block.size[move->operand],
                                                   plan.panel[move->operand].strip, move->strip)
                      * (double)move->depth;
@@ -626,7 +674,7 @@ static void traffic(void **state)
         const double foreseen = said.up[GPB_A] + said.up[GPB_B];
         assert_true(moved >= foreseen * (exact ? 1 - 1e-9 : 0.6)
                     && moved <= foreseen * (exact ? 1 + 1e-9 : 1.4));
-        assert_true(said.down == 4.0 * (double)call.m * (double)call.n && said.up[GPB_C] == 0);
+        assert_true(said.down == element * (double)call.m * (double)call.n && said.up[GPB_C] == 0);
     }
 }
 
@@ -638,8 +686,9 @@ static void schedule(void **state)
     int strips = 0, deep = 0, blocks = 0;
     for (int round = 0; round < 2000; round++) {
         gpb_call call = gemm(size(11), size(11), size(11));
+        call.type = (enum gpb_type)below(GPB_TYPES);
         gpb_facts facts = *h200;
-        facts.gpu.bytes = size(22) + (1 << 21);
+        facts.gpu.bytes = (size(22) + (1 << 21)) * (int64_t)gpb_type_bytes(call.type) / 4;
         if (round % 3 == 0) facts.where[GPB_C].place = GPB_PLACE_DEVICE;
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
@@ -689,7 +738,8 @@ static void same_bits(void **state)
 {
     (void)state;
     for (int round = 0; round < 2000; round++) {
-        const gpb_call call = round ? gemm(size(13), size(13), size(14)) : gemm(500, 500, 4096);
+        gpb_call call = round ? gemm(size(13), size(13), size(14)) : gemm(500, 500, 4096);
+        call.type = (enum gpb_type)(round % GPB_TYPES);
         const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS };
         gpb_facts facts = *h200;
         const gpb_plan alone = ask(call, facts, always);
