@@ -82,7 +82,8 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
                     .k = (double)gpb_call_depth(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms,
-                    .element = (double)gpb_call_element(call), .peak_s = gpb_generation_fma_s(gpu, call->type),
+                    .element = (double)gpb_call_element(call),
+                    .peak_s = gpb_generation_fma_s(gpu, call->type),
                     .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     for (int x = 0; x < GPB_OPERANDS; x++) {
@@ -144,8 +145,8 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SLICED kernel computes tiles in pairs, one above the other: kernels/sliced/work.cuh. */
     const double rows = sliced ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
-    /* Bytes that it reads of an element: two slices of two bytes of each real number, or one slice. op(A) of a
-       complex product has each twice. */
+    /* Bytes that it reads of an element: two slices of two bytes of each real number, or one slice. op(A) of
+       a complex product has each twice. */
     const double slices = sliced && kernel->math == GPB_MATH_TF32 ? on->element / 2 : on->element;
     const double element = sliced && gpb_type_is_complex(kernel->type) ? 1.5 * slices : slices;
     const double result = call->beta != 0 ? 2 * on->element : on->element;

@@ -19,8 +19,8 @@ typedef struct gpb_generation {
 
 /* The newest generation that is not newer than this GPU. */
 const gpb_generation *gpb_generation_of(int arch);
-/* Seconds that a multiprocessor takes for one multiply-add of that type at its peak, on the average of many. A
-   complex one is four real ones. */
+/* Seconds that a multiprocessor takes for one multiply-add of that type at its peak, on the average of many.
+   A complex one is four real ones. */
 double gpb_generation_fma_s(const gpb_generation *gpu, enum gpb_type type);
 
 #endif

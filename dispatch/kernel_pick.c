@@ -293,8 +293,8 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(kernel->type, arch) : NULL, splits, shares
-                         && splits == 1, seconds };
+    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(kernel->type, arch) : NULL,
+                         splits, shares && splits == 1, seconds };
 }
 
 gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,

@@ -7,7 +7,8 @@
     GPB_ONLY(image)(                                                                                         \
     static_assert(!(GPB_CAP_##caps & GPB_CAP_STREAM_K)                                                       \
                   || GPB_GENERAL_ROW(p, name, bm, bn, bk, stages, threads, smem)::shape::BLOCKS              \
-                     == GPB_STREAMK_BLOCKS(sizeof(gpb_type_##p), bm, bn, threads), "what the host counts on"); \
+                     == GPB_STREAMK_BLOCKS(sizeof(gpb_type_##p), bm, bn, threads),                           \
+                  "what the host counts on");                                                                \
     extern "C" __global__ void                                                                               \
     __launch_bounds__(threads, GPB_GENERAL_ROW(p, name, bm, bn, bk, stages, threads, smem)::shape::BLOCKS)   \
     GPB_GEMM_SYMBOL(p, name)(const __grid_constant__ gpb_gemm_args g)                                        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of general/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z. Values are compared
-   with sums of twice the precision; nothing is read outside the operands or written outside C; operands lie at
-   any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and the bits are the
-   same for any order of threads and blocks and however late copies happen. */
+/* The kernels of general/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z. Values are
+   compared with sums of twice the precision; nothing is read outside the operands or written outside C;
+   operands lie at any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and
+   the bits are the same for any order of threads and blocks and however late copies happen. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -139,7 +139,8 @@ template <class R, int PARTS> struct trial {
             g.c = c.at;
         }
         if (p.by == SHARED && r.shares) share(r, g);
-        partials.assign((size_t)std::max<int64_t>(4 * p.m * p.n, 2 * g.streamk_blocks * r.bm * r.bn) * PARTS, NAN);
+        partials.assign((size_t)std::max<int64_t>(4 * p.m * p.n, 2 * g.streamk_blocks * r.bm * r.bn) * PARTS,
+                        NAN);
         counters.assign(g.streamk_blocks + 1, 0);
         g.partials = partials.data();
         g.counters = counters.data();

@@ -32,8 +32,8 @@ static inline void gpb_dmma(double *c, const double *a, const double *b)
     for (unsigned x = 0; x < 4; x++) {
         const unsigned down = x / 2, column = 2 * t + x % 2;
         for (unsigned q = 0; q < 8; q++)
-            c[x] = std::fma(of(4 * g + q % 4, (int)(down + q / 4 * 2)), of(4 * column + q % 4, 4 + (int)(q / 4)),
-                            c[x]);
+            c[x] = std::fma(of(4 * g + q % 4, (int)(down + q / 4 * 2)),
+                            of(4 * column + q % 4, 4 + (int)(q / 4)), c[x]);
     }
 }
 
