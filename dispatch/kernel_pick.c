@@ -269,7 +269,8 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
                               | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2;
         flags |= lies << (2 + 3 * x);
     }
-    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
+    flags |= (uint64_t)halved(g, facts) << 12 | (uint64_t)policy->math << 16
+             | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
     const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->gpu.bytes);
