@@ -28,7 +28,7 @@ enum { STEP = 512, AHEAD = 4096, LINE = 64, BLOCK = 16384 };
         if (beta == 1)                                                                                      \
             for (int64_t i = 0; i < count; i++) to[i] = from[i] + to[i];                                    \
         else                                                                                                \
-            for (int64_t i = 0; i < count; i++) to[i] = from[i] + GPB_PRODUCT_##kind(beta, to[i]);                             \
+            for (int64_t i = 0; i < count; i++) to[i] = from[i] + GPB_PRODUCT_##kind(beta, to[i]);          \
     }
 #include "dispatch/type.def"
 #undef TYPE
