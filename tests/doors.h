@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of door that a single-precision GEMM goes through, each as a function of a call in canonical
-   form. For programs that are linked with -lgpublas. */
+/* Every kind of door that a GEMM goes through, in all types, each as a function of a call in canonical form.
+   For programs that are linked with -lgpublas. */
 #ifndef GPB_DOORS_H
 #define GPB_DOORS_H
 
@@ -14,6 +14,7 @@ typedef struct gpb_test_door {
     enum gpb_test_routine routine;
     bool reports;                /* illegal arguments too, by their own letters and numbers */
 } gpb_test_door;
-extern const gpb_test_door gpb_test_doors[GPB_TEST_DOORS];
+/* GPB_TEST_DOORS of each type, in the same order. */
+extern const gpb_test_door *const gpb_test_doors[GPB_TYPES];
 
 #endif

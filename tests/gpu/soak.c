@@ -149,7 +149,7 @@ static void draw_layout(worker *w, gpb_call *g)
 /* False: larger than the memory that is there for it. */
 static bool draw_call(worker *w, task *t, bool huge)
 {
-    t->door = &gpb_test_doors[draw(w, GPB_TEST_DOORS)];
+    t->door = &gpb_test_doors[GPB_TYPE_s][draw(w, GPB_TEST_DOORS)];
     gpb_call *g = &t->call;
     *g = draw_product(w, t->door, huge);
     draw_layout(w, g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random SGEMMs through every kind of door, each judged by the reference and by the bound that every kernel
-   keeps. Drawn are sizes, transpositions, leading dimensions, strides, alignment, scalars, data (NaN,
+/* Random GEMMs through every kind of door, each judged by the reference and by the bound that every kernel
+   keeps. Drawn are types, sizes, transpositions, leading dimensions, strides, alignment, scalars, data (NaN,
    infinities, subnormals, wide ranges), A = B, batches, triangles and illegal arguments. Operands end at a
    forbidden page or at poison. Call I of a seed depends on both alone. Linked with -lgpublas. It runs on the
    software libcuda and on a real GPU.
@@ -20,7 +20,7 @@
 #include "tests/doors.h"
 #include "tests/problem.h"
 
-enum { CANARIES = 16, BYTES = 8 << 20 };
+enum { CANARIES = 16, BEHIND = 7, BYTES = 16 << 20 };
 
 /* ---- drawing a call */
 
@@ -37,15 +37,26 @@ static int64_t draw_size(void)
     return edges[draw(kind < 990 ? 17 : sizeof edges / sizeof *edges)];
 }
 
-static double draw_scalar(void)
+static double draw_real(void)
 {
     static const float some[] = { 1,      0,        -1,      0.5f, 2, -0.0f, 1,        0.75f,
                                   -3.25f, 0x1p-20f, 0x1p20f, 1,    0, NAN,   INFINITY, 0x1p-60f };
     return (double)some[draw(sizeof some / sizeof *some - (draw(8) ? 3 : 0))];
 }
 
+/* Half of the complex ones are real, because code may have a case of its own for 0 and 1. */
+static gpb_scalar draw_scalar(enum gpb_type type)
+{
+    const double real = draw_real();
+    return __builtin_complex(real, gpb_type_is_complex(type) && draw(2) ? draw_real() : 0);
+}
+
 /* An infinite alpha times a sum is not the sum of infinite products. */
 static double finite_or_nan(double x) { return isinf(x) ? -1 : x; }
+static gpb_scalar finite_parts(gpb_scalar x)
+{
+    return __builtin_complex(finite_or_nan(__real__ x), finite_or_nan(__imag__ x));
+}
 
 /* Memory between two forbidden pages. */
 static char *arena(void)
@@ -55,13 +66,19 @@ static char *arena(void)
     return map + 4096;
 }
 
-/* So many elements, up to the forbidden page or some elements before it. Padding and what lies around are
-   poison. */
-static float *place(char *where, int64_t count, int64_t *behind)
+static size_t bytes_of(enum gpb_type type, int64_t elements)
 {
-    *behind = draw(2) ? 0 : 1 + (int64_t)draw(7);
-    float *at = (float *)(void *)(where + BYTES) - *behind - count;
-    gpb_poison(GPB_TYPE_s, at - CANARIES, CANARIES + count + *behind);
+    return (size_t)elements * gpb_type_bytes(type);
+}
+
+/* So many elements, up to the forbidden page or some real numbers before it. Padding and what lies around are
+   poison. behind: bytes. */
+static char *place(enum gpb_type type, char *where, int64_t count, size_t *behind)
+{
+    *behind = gpb_type_real_bytes(type) * (draw(2) ? 0 : 1 + (size_t)draw(7));
+    char *at = where + BYTES - *behind - bytes_of(type, count);
+    gpb_poison(type, where + BYTES - bytes_of(type, count + BEHIND), count + BEHIND);
+    gpb_poison(type, at - bytes_of(type, CANARIES), CANARIES + count);
     return at;
 }
 
@@ -74,8 +91,8 @@ static void fill(const gpb_call *g, const gpb_test_row *row, enum gpb_operand x,
 {
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < gpb_call_cols(g, x); j++) {
-            float *member = gpb_call_member(g, x, l);
-            row->fill(data, g->type, member + j * g->x[x].ld, gpb_call_rows(g, x), &state);
+            char *member = gpb_call_member(g, x, l);
+            row->fill(data, g->type, member + bytes_of(g->type, j * g->x[x].ld), gpb_call_rows(g, x), &state);
         }
 }
 
@@ -83,7 +100,8 @@ typedef struct task {
     gpb_call call;
     const gpb_test_door *door;
     int illegal;                 /* 0, or the number that xerbla_ is to hear */
-    int64_t count_c, behind_c;
+    int64_t count_c;
+    size_t behind_c;             /* bytes that are poison, up to the forbidden page */
 } task;
 
 static char *arenas[3];
@@ -107,9 +125,9 @@ static int spoil(gpb_call *g)
     }
 }
 
-static gpb_call draw_sizes(const gpb_test_door *door)
+static gpb_call draw_sizes(enum gpb_type type, const gpb_test_door *door)
 {
-    gpb_call g = { .symbol = door->name, .type = GPB_TYPE_s, .batch = 1 };
+    gpb_call g = { .symbol = door->name, .type = type, .batch = 1 };
     g.x[GPB_A].trans = "NTC"[draw(3)];
     g.x[GPB_B].trans = "NTC"[draw(3)];
     g.x[GPB_C].trans = 'N';
@@ -117,8 +135,8 @@ static gpb_call draw_sizes(const gpb_test_door *door)
     g.m = draw_size();
     g.n = draw_size();
     g.k = draw_size();
-    g.alpha = finite_or_nan(draw_scalar());
-    g.beta = draw_scalar();
+    g.alpha = finite_parts(draw_scalar(type));
+    g.beta = draw_scalar(type);
     if (gpb_test_has_triangle(door->routine)) {
         g.x[GPB_C].uplo = draw(2) ? 'U' : 'L';
         g.m = g.n;
@@ -139,8 +157,11 @@ static void draw_operands(task *t)
         g->x[x].ld = draw_ld(rows);
         g->x[x].stride = x == GPB_C || draw(8) ? g->x[x].ld * cols + (int64_t)draw(9) : 0;
         t->count_c = span(rows, cols, &g->x[x], g->batch);
-        g->x[x].base = place(arenas[x], t->count_c, &t->behind_c);
-        if (x != GPB_C || g->beta != 0) fill(g, gpb_test_row_of(t->door->routine), x, data);
+        g->x[x].base = place(g->type, arenas[x], t->count_c, &t->behind_c);
+        /* netlib multiplies C by beta = 1, or does not: of complex infinities that makes NaN, or not. */
+        const bool either = x == GPB_C && g->beta == 1 && gpb_type_is_complex(g->type);
+        if (x != GPB_C || g->beta != 0)
+            fill(g, gpb_test_row_of(t->door->routine), x, either ? GPB_FILL_uniform : data);
     }
 }
 
@@ -160,8 +181,9 @@ static void draw_odd_ones(gpb_call *g)
 static task make(uint64_t seed, uint64_t index)
 {
     state = seed * 0x2545f4914f6cdd1d + index * 0x9e3779b97f4a7c15;
-    task t = { .door = &gpb_test_doors[draw(GPB_TEST_DOORS)] };
-    t.call = draw_sizes(t.door);
+    const enum gpb_type type = draw(2) ? GPB_TYPE_s : (enum gpb_type)draw(GPB_TYPES);
+    task t = { .door = &gpb_test_doors[type][draw(GPB_TEST_DOORS)] };
+    t.call = draw_sizes(type, t.door);
     draw_operands(&t);
     draw_odd_ones(&t.call);
     if (t.door->reports && draw(16) == 0) t.illegal = spoil(&t.call);
@@ -178,15 +200,20 @@ void xerbla_(const char *name, const int *info, size_t length)
     reported = *info;
 }
 
-/* With some kernels and options in turn: MATH tf32 is not asked for, so all keep FP32's bound. */
-static const char *choose_options(void)
+/* With some kernels of the type and options in turn: MATH tf32 is not asked for, so all keep the bound. */
+static const char *choose_options(enum gpb_type type)
 {
-    static const char *const kernels[] = {
-#define KERNEL(step, p, name, image, math, ...) GPB_MATH_##math == GPB_MATH_TF32 ? "" : #name,
+    static const struct { enum gpb_type type; const char *name; } kernels[] = {
+#define KERNEL(step, p, name, image, math, ...) \
+    { GPB_TYPE_##p, GPB_MATH_##math == GPB_MATH_TF32 ? "" : #name },
 #include "kernels/gemm.def"
 #undef KERNEL
     };
-    const char *kernel = draw(2) ? "" : kernels[draw(sizeof kernels / sizeof *kernels)];
+    const char *kernel = "";
+    uint64_t seen = 0;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)      /* each with the same probability */
+        if (kernels[i].type == type && draw(++seen) == 0) kernel = kernels[i].name;
+    if (draw(2)) kernel = "";
     gpublas_set_option("KERNEL", kernel);
     gpublas_set_option("SPLITS", draw(8) ? "0" : draw(2) ? "2" : "5");
     gpublas_set_option("MATH", draw(4) ? "fp32" : "ieee");
@@ -194,18 +221,21 @@ static const char *choose_options(void)
 }
 
 /* The elements that are wrong, as far as the reference can tell one from its neighbours. */
-static void explain(const gpb_call *g, const float *before)
+static void explain(const gpb_call *g, const char *before)
 {
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) {
-                const gpb_reference_element e = gpb_reference_at(g, before, i, j, l);
-                const int64_t at = i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride;
-                const float *found = (const float *)g->x[GPB_C].base + at;
-                if (gpb_reference_error(GPB_MATH_FMA, g, e, found, 0) <= 1) continue;
-                printf("  C(%d,%d) of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n", (int)i,
-                       (int)j, (int)l, (double)*found, e.value, e.product, e.old,
-                       g->beta != 0 ? (double)before[at] : 0);
+                const size_t at = bytes_of(g->type, i + j * g->x[GPB_C].ld + l * g->x[GPB_C].stride);
+                const char *found = (const char *)g->x[GPB_C].base + at;
+                for (int part = 0; part <= gpb_type_is_complex(g->type); part++) {
+                    const gpb_reference_element e = gpb_reference_part(g, before, i, j, l, part);
+                    if (gpb_reference_error(GPB_MATH_FMA, g, e, found, part) <= 1) continue;
+                    printf("  C(%d,%d)%s of %d is %g, not %g; |alpha| |A| |B| %g, |beta C| %g, C was %g\n",
+                           (int)i, (int)j, part ? ".im" : "", (int)l, gpb_reference_value(g, found, part),
+                           e.value, e.product, e.old,
+                           g->beta != 0 ? gpb_reference_value(g, before + at, part) : 0);
+                }
             }
 }
 
@@ -216,29 +246,31 @@ static void describe(const task *t, const char *kernel, double worst)
     printf("%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld ", t->door->name, c->uplo,
            a->trans, b->trans, (long long)g->m, (long long)g->n, (long long)g->k, (long long)a->ld,
            (long long)b->ld, (long long)c->ld);
-    printf("alpha=%g beta=%g batch=%lld%s kernel=%s illegal=%d reported=%d: %g of the bound\n",
-           (double)g->alpha, (double)g->beta, (long long)g->batch,
+    printf("alpha=%g%+gi beta=%g%+gi batch=%lld%s kernel=%s illegal=%d reported=%d: %g of the bound\n",
+           __real__ g->alpha, __imag__ g->alpha, __real__ g->beta, __imag__ g->beta, (long long)g->batch,
            a->base && a->base == b->base ? " A=B" : "", kernel, t->illegal, reported, worst);
 }
 
 /* In units of the bound: what stands before C and behind it has to be as it was, and C right. */
-static double judge(const task *t, const float *before, size_t bytes)
+static double judge(const task *t, const char *before, size_t bytes)
 {
-    const float *c = t->call.x[GPB_C].base;
-    if (memcmp(before, c - CANARIES, CANARIES * sizeof *c)) return INFINITY;
+    const char *c = t->call.x[GPB_C].base;
+    const size_t canaries = bytes_of(t->call.type, CANARIES);
+    if (memcmp(before, c - canaries, canaries)) return INFINITY;
     if (reported != t->illegal) return INFINITY;
-    if (t->illegal) return memcmp(before + CANARIES, c, bytes) ? INFINITY : 0;
-    return gpb_test_row_of(t->door->routine)->check(GPB_MATH_FMA, &t->call, before + CANARIES, bytes);
+    if (t->illegal) return memcmp(before + canaries, c, bytes) ? INFINITY : 0;
+    return gpb_test_row_of(t->door->routine)->check(GPB_MATH_FMA, &t->call, before + canaries, bytes);
 }
 
 static bool one(uint64_t seed, uint64_t index, bool aloud)
 {
-    static float *before;
+    static char *before;
     task t = make(seed, index);
-    const char *kernel = choose_options();
-    const size_t bytes = (size_t)(t.count_c + t.behind_c) * sizeof(float);
+    const char *kernel = choose_options(t.call.type);
+    const size_t bytes = bytes_of(t.call.type, t.count_c) + t.behind_c,
+                 canaries = bytes_of(t.call.type, CANARIES);
     if (!before && !(before = malloc(BYTES))) abort();
-    memcpy(before, (const float *)t.call.x[GPB_C].base - CANARIES, bytes + CANARIES * sizeof(float));
+    memcpy(before, (const char *)t.call.x[GPB_C].base - canaries, bytes + canaries);
     reported = 0;
     t.door->call(&t.call);
     const double worst = judge(&t, before, bytes);
@@ -248,7 +280,7 @@ static bool one(uint64_t seed, uint64_t index, bool aloud)
                (unsigned long long)index);
         describe(&t, kernel, worst);
     }
-    if (!right && aloud && !t.illegal) explain(&t.call, before + CANARIES);
+    if (!right && aloud && !t.illegal) explain(&t.call, before + canaries);
     return right;
 }
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The doors of one type: the body of four. doors.c includes it once for each type, with LETTER and ELEMENT
+   defined, SCALAR (how CBLAS passes alpha and beta) and GIVEN(x), which makes one of x. The prototypes are
+   the library's own. */
+#define PASTE(x, letter, y) x##letter##y
+#define NAME_(x, letter, y) PASTE(x, letter, y)
+#define NAME(x) NAME_(x##_, LETTER, )
+#define F77(x) NAME_(, LETTER, x##_)
+#define CBLAS(x) NAME_(cblas_, LETTER, x)
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+void F77(gemm)(GPB_F77_GEMM_PARAMS(ELEMENT, int));
+void F77(gemm_64)(GPB_F77_GEMM_PARAMS(ELEMENT, int64_t));
+void CBLAS(gemm)(GPB_CBLAS_GEMM_PARAMS(ELEMENT, SCALAR, int));
+void CBLAS(gemm64_)(GPB_CBLAS_GEMM_PARAMS(ELEMENT, SCALAR, int64_t));
+void F77(gemmtr)(GPB_F77_GEMMTR_PARAMS(ELEMENT, int));
+void CBLAS(gemmtr)(GPB_CBLAS_GEMMTR_PARAMS(ELEMENT, SCALAR, int));
+void CBLAS(gemm_batch)(GPB_CBLAS_GEMM_BATCH_PARAMS(ELEMENT, int));
+void F77(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, int));
+void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, SCALAR, int));
+
+/* The call's fields as the doors take them. */
+typedef struct NAME(plain) {
+    char transa, transb, uplo;
+    int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
+    ELEMENT alpha, beta;
+    const ELEMENT *a, *b;
+    ELEMENT *c;
+} NAME(plain);
+
+static NAME(plain) NAME(plain_of)(const gpb_call *g)
+{
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B], *c = &g->x[GPB_C];
+    return (NAME(plain)){ a->trans, b->trans, c->uplo, g->m, g->n, g->k, a->ld, b->ld, c->ld, a->stride,
+                          b->stride, c->stride, g->batch, (ELEMENT)g->alpha, (ELEMENT)g->beta, a->base,
+                          b->base, gpb_call_member(g, GPB_C, 0) };
+}
+
+static void NAME(through_f77)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int m = (int)p.m, n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    F77(gemm)(&p.transa, &p.transb, &m, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+static void NAME(through_f77_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    F77(gemm_64)(&p.transa, &p.transb, &p.m, &p.n, &p.k, &p.alpha, p.a, &p.lda, p.b, &p.ldb, &p.beta, p.c,
+                 &p.ldc);
+}
+
+static void NAME(through_columns)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemm)(COLUMN, trans(p.transa), trans(p.transb), (int)p.m, (int)p.n, (int)p.k, GIVEN(p.alpha),
+                p.a, (int)p.lda, p.b, (int)p.ldb, GIVEN(p.beta), p.c, (int)p.ldc);
+}
+
+/* Row-major with the operands exchanged is the same product. */
+static void NAME(through_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemm)(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k, GIVEN(p.alpha), p.b,
+                (int)p.ldb, p.a, (int)p.lda, GIVEN(p.beta), p.c, (int)p.ldc);
+}
+
+static void NAME(through_rows_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemm64_)(ROW, trans(p.transb), trans(p.transa), p.n, p.m, p.k, GIVEN(p.alpha), p.b, p.ldb, p.a,
+                   p.lda, GIVEN(p.beta), p.c, p.ldc);
+}
+
+static void NAME(through_triangle)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    F77(gemmtr)(&p.uplo, &p.transa, &p.transb, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+static void NAME(through_triangle_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemmtr)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), trans(p.transa), (int)p.n, (int)p.k,
+                  GIVEN(p.alpha), p.b, (int)p.ldb, p.a, (int)p.lda, GIVEN(p.beta), p.c, (int)p.ldc);
+}
+
+static void NAME(through_strided)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int m = (int)p.m, n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc,
+        count = (int)p.batch;
+    const int sa = (int)p.stride_a, sb = (int)p.stride_b, sc = (int)p.stride_c;
+    F77(gemm_batch_strided)(&p.transa, &p.transb, &m, &n, &k, &p.alpha, p.a, &lda, &sa, p.b, &ldb, &sb,
+                            &p.beta, p.c, &ldc, &sc, &count);
+}
+
+static void NAME(through_strided_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemm_batch_strided)(ROW, trans(p.transb), trans(p.transa), (int)p.n, (int)p.m, (int)p.k,
+                              GIVEN(p.alpha), p.b, (int)p.ldb, (int)p.stride_b, p.a, (int)p.lda,
+                              (int)p.stride_a, GIVEN(p.beta), p.c, (int)p.ldc, (int)p.stride_c,
+                              (int)p.batch);
+}
+
+/* The members in two groups of the same shape, or in one. */
+static void NAME(through_groups)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const ELEMENT *a[GPB_TEST_MEMBERS], *b[GPB_TEST_MEMBERS];
+    ELEMENT *c[GPB_TEST_MEMBERS];
+    const int first = (int)p.batch / 2, sizes[2] = { first ? first : (int)p.batch, (int)p.batch - first };
+    int ta[2], tb[2], m[2], n[2], k[2], lda[2], ldb[2], ldc[2];
+    ELEMENT alpha[2], beta[2];
+    for (int i = 0; i < 2; i++) {
+        ta[i] = trans(p.transa);
+        tb[i] = trans(p.transb);
+        m[i] = (int)p.m;
+        n[i] = (int)p.n;
+        k[i] = (int)p.k;
+        lda[i] = (int)p.lda;
+        ldb[i] = (int)p.ldb;
+        ldc[i] = (int)p.ldc;
+        alpha[i] = p.alpha;
+        beta[i] = p.beta;
+    }
+    for (int64_t l = 0; l < p.batch; l++) {
+        a[l] = p.a + l * p.stride_a;
+        b[l] = p.b + l * p.stride_b;
+        c[l] = p.c + l * p.stride_c;
+    }
+    CBLAS(gemm_batch)(COLUMN, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, first ? 2 : 1, sizes);
+}
+
+static const gpb_test_door NAME(doors)[GPB_TEST_DOORS] = {
+    { TEXT(F77(gemm)), NAME(through_f77), GPB_TEST_gemm, true },
+    { TEXT(F77(gemm_64)), NAME(through_f77_64), GPB_TEST_gemm, false },
+    { TEXT(CBLAS(gemm)) ", columns", NAME(through_columns), GPB_TEST_gemm, false },
+    { TEXT(CBLAS(gemm)) ", rows", NAME(through_rows), GPB_TEST_gemm, false },
+    { TEXT(CBLAS(gemm64_)) ", rows", NAME(through_rows_64), GPB_TEST_gemm, false },
+    { TEXT(F77(gemmtr)), NAME(through_triangle), GPB_TEST_gemmtr, false },
+    { TEXT(CBLAS(gemmtr)) ", rows", NAME(through_triangle_rows), GPB_TEST_gemmtr, false },
+    { TEXT(F77(gemm_batch_strided)), NAME(through_strided), GPB_TEST_gemm_batch_strided, false },
+    { TEXT(CBLAS(gemm_batch_strided)) ", rows", NAME(through_strided_rows), GPB_TEST_gemm_batch_strided,
+      false },
+    { TEXT(CBLAS(gemm_batch)), NAME(through_groups), GPB_TEST_gemm_batch, false },
+};
+
+#undef PASTE
+#undef NAME_
+#undef NAME
+#undef F77
+#undef CBLAS
+#undef TEXT_
+#undef TEXT
+#undef LETTER
+#undef ELEMENT
+#undef SCALAR
+#undef GIVEN
