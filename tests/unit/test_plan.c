@@ -442,9 +442,7 @@ static void forced_kernel(void **state)
         gpb_policy policy = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = gpb_kernels[i].name,
                               .splits = i % 2 ? 3 : 0 };
         enum gpb_form form = gpb_kernels[i].form;
-        if (gpb_kernels[i].type != call.type
-            || !gpb_kernel_table_runs(gpb_kernels[i].image, h200->gpu.arch))
-            continue;
+        if (!gpb_kernel_table_serves(&gpb_kernels[i], h200->gpu.arch)) continue;
         /* SLICED, however small. */
         gpb_call tiny = gemm(8, 8, 8);
         call.type = tiny.type = gpb_kernels[i].type;
