@@ -49,44 +49,48 @@ judge1() {   # Level 1: nothing but PASS
     fi
 }
 
+# Sizes across the tiles' edges, and alpha = -1 as well. The largest size of the originals is 9.
+widen() {   # <type> <input>
+    local sizes='0 3 16 33 65' minus=-1.0
+    case $1 in s) sizes='0 1 3 7 16 31 33 64 65' ;; c | z) minus='(-1.0,0.0)' ;; esac
+    sed "s/^[0-9]* *\(NUMBER OF VALUES OF N\)/$(wc -w <<< "$sizes") \1/; s/^[0-9 ]* \(VALUES OF N\)/$sizes \1/
+         s/^3  *\(NUMBER OF VALUES OF ALPHA\)/4 \1/
+         /NUMBER/! s/ *VALUES OF ALPHA/ $minus&/" "$2"
+}
+
+routines() { grep -c 'PUT F FOR NO TEST' "$1"; }
+
 for p in s d c z; do
     case $p in s) ones=13 c_ones=10 ;; d) ones=13 c_ones=10 ;; *) ones=10 c_ones=10 ;; esac
     run "xblat1$p" - "xblat1$p";       judge1 "xblat1$p" $ones
     run "x${p}cblat1" - "x${p}cblat1"; judge1 "x${p}cblat1" $c_ones
     for level in 2 3; do
         input=$testers/${p}blat$level.in c_input=$testers/${p}in$level
+        export GPUBLAS_VERBOSE=$((level == 3))
         run "xblat$level$p" "$input" "xblat$level$p"
-        judge "xblat$level$p" "$(grep -c 'PUT F FOR NO TEST' "$input")" 1
+        judge "xblat$level$p" "$(routines "$input")" 1
         run "x${p}cblat$level" "$c_input" "x${p}cblat$level"
-        judge "x${p}cblat$level" "$(grep -c 'PUT F FOR NO TEST' "$c_input")" 2
+        judge "x${p}cblat$level" "$(routines "$c_input")" 2
+        unset GPUBLAS_VERBOSE
     done
-done
 
-# Wider: sizes across the tiles' edges, and alpha = -1 as well. The largest size of the original is 9.
-widen='s/^6  *NUMBER OF VALUES OF N/9 NUMBER OF VALUES OF N/; s/^0 1 2 3 5 9/0 1 3 7 16 31 33 64 65/
-       s/^3  *NUMBER OF VALUES OF ALPHA/4 NUMBER OF VALUES OF ALPHA/; s/^0.0 1.0 0.7 /0.0 1.0 0.7 -1.0 /'
-sed "$widen" "$testers/sblat3.in" > wide.in
-sed "$widen" "$testers/sin3" > wide_c.in
-run xblat3s "$PWD/wide.in" wide;         judge wide 6 1
-run xscblat3 "$PWD/wide_c.in" wide_c;    judge wide_c 6 2
+    # All of this means nothing if the calls did not reach the GPU path.
+    at_least 6000 "$(traced "xblat3$p.trace" " ${p}gemm_ ")" "calls of ${p}gemm_ went to the GPU"
+    at_least 6000 "$(traced "x${p}cblat3.trace" " cblas_${p}gemm ")" "calls of cblas_${p}gemm went to the GPU"
 
-# With a threshold of 1e-6 the tester prints its worst ratio. The limit is 16; a CPU's BLAS has at most 4.
-sed 's/^16.0 /1.0E-6 /; /^SSYMM\|^STRMM\|^STRSM\|^SSYRK\|^SSYR2K/s/ T PUT/ F PUT/' wide.in > ratio.in
-run xblat3s "$PWD/ratio.in" ratio
-ratio=$(sed -n 's/.*MAXIMUM TEST RATIO *\([0-9.]*\).*/\1/p' ratio.result | sort -n | tail -1)
-if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'; then
-    ok "worst SGEMM ratio $ratio of 16"
-else
-    fail "worst SGEMM ratio '$ratio', above 4"
-fi
+    widen $p "$testers/${p}blat3.in" > "wide_$p.in"
+    widen $p "$testers/${p}in3" > "wide_c_$p.in"
+    run "xblat3$p" "$PWD/wide_$p.in" "wide_$p";       judge "wide_$p" "$(routines "wide_$p.in")" 1
+    run "x${p}cblat3" "$PWD/wide_c_$p.in" "wide_c_$p"; judge "wide_c_$p" "$(routines "wide_c_$p.in")" 2
 
-# All of this means nothing if the calls did not reach the GPU path.
-for door in sgemm_ cblas_sgemm; do
-    case $door in
-        sgemm_)      program=xblat3s input=sblat3.in ;;
-        cblas_sgemm) program=xscblat3 input=sin3 ;;
-    esac
-    GPUBLAS_VERBOSE=1 run $program "$testers/$input" "trace_$door"
-    at_least 6000 "$(traced "trace_$door.trace" " $door ")" "calls of $door went to the GPU"
+    # With a threshold of 1e-6 the tester prints its worst ratio. The limit is 16; a CPU's BLAS has at most 4.
+    sed "s/^16.0 /1.0E-6 /; /^${p^}GEMM/! s/ T PUT/ F PUT/" "wide_$p.in" > "ratio_$p.in"
+    run "xblat3$p" "$PWD/ratio_$p.in" "ratio_$p"
+    ratio=$(sed -n 's/.*MAXIMUM TEST RATIO *\([0-9.]*\).*/\1/p' "ratio_$p.result" | sort -n | tail -1)
+    if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r > 0 && r <= 4) }'; then
+        ok "worst ${p^}GEMM ratio $ratio of 16"
+    else
+        fail "worst ${p^}GEMM ratio '$ratio', above 4"
+    fi
 done
 finish
