@@ -36,6 +36,6 @@ suite scipy.linalg '3574 passed, 7 skipped, 3 xfailed, 2 xpassed' scipy.linalg
 GPUBLAS_VERBOSE=1 preloaded openblas "$python" -m pytest -s -q -p no:cacheprovider --pyargs \
     scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas > trace.out 2> trace.err
 for door in sgemm_ dgemm_ cgemm_ zgemm_; do
-    at_least 1 "$(grep -c "^gpublas: $door " trace.err)" "calls of $door in scipy's BLAS tests came to us"
+    at_least 1 "$(traced trace.err " $door ")" "calls of $door in scipy's BLAS tests on the GPU"
 done
 finish

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors
-   that stay; in and out of core, with every form of kernel, three betas, operands in host and device
-   memory. Each case is a child that makes three calls, preloaded, on the software libcuda (fakecuda_fail).
-   A case is right if C of each call is right, the canaries around it live, there is at most one warning of
-   a kind, and no call uses the GPU after a sticky error. Once a configuration, the parent makes the
-   operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice of all cases;
-   SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that case alone,
-   with its output, as it was printed. Exits with 1 if one was wrong. */
+/* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
+   stay; in four types, in and out of core, with every form of kernel, three betas, operands in host and
+   device memory. Each case is a child that makes three calls, preloaded, on the software libcuda
+   (fakecuda_fail). A case is right if C of each call is right, the canaries around it live, there is at most
+   one warning of a kind, and no call uses the GPU after a sticky error. Once a configuration, the parent
+   makes the operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice of all
+   cases; SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that case
+   alone, with its output, as it was printed. Exits with 1 if one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MATRIX_OWN_PROTOTYPES
 #include "include/gpublas.h"
 #include "tests/programs/matrix.h"
+
+typedef void gemm(const char *ta, const char *tb, const int *m, const int *n, const int *k, const void *alpha,
+                  const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c,
+                  const int *ldc);
+gemm sgemm_, dgemm_, cgemm_, zgemm_;
 
 /* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
 static struct {
@@ -23,15 +29,24 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct shape { const char *name, *trans; int m, n, k; const char *option, *value;
-} shapes[] = { { "in core", "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
-               { "transposed", "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
-               { "panels", "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },
-               { "FP16 slices", "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
-               { "cut k", "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },
-               { "packed", "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
-               { "k shared out", "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" } };
-static const float betas[] = { 0, 1, 0.5f };
+static const struct type { gemm *call; size_t bytes; bool is_double, is_complex;
+} types[] = { ['s'] = { sgemm_, sizeof(float), false, false },
+              ['d'] = { dgemm_, sizeof(double), true, false },
+              ['c'] = { cgemm_, 2 * sizeof(float), false, true },
+              ['z'] = { zgemm_, 2 * sizeof(double), true, true } };
+static const struct shape { const char *name; char type; const char *trans; int m, n, k;
+                            const char *option, *value;
+} shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
+               { "transposed", 's', "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
+               { "panels", 's', "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },
+               { "FP16 slices", 's', "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
+               { "cut k", 's', "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },
+               { "packed", 's', "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
+               { "k shared out", 's', "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" },
+               { "panels", 'd', "TN", 530, 280, 270, "GPUBLAS_MEMORY", "2560K" },
+               { "complex FP16 slices", 'c', "NC", 70, 130, 48, "GPUBLAS_KERNEL", "fp16x3" },
+               { "conjugated, cut k", 'z', "CN", 60, 50, 100, "GPUBLAS_SPLITS", "3" } };
+static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },
                { "C on the GPU", false, false, true },
@@ -45,46 +60,85 @@ typedef struct occurrences { char function[40]; int count; } occurrences;
 
 /* ---- operands: made by the parent, whose memory the children have */
 
+static const struct type *type;       /* of this configuration */
+
 typedef struct operand {
     int rows, cols;
-    float *host;                     /* rows + PAD a column: what the call gets, or what goes up */
+    void *host;                      /* rows + PAD a column: what the call gets, or what goes up */
     unsigned long long device;
 } operand;
 static operand a, b, c;              /* of this configuration; C as it is before a call */
-static float *right;                 /* and after it, with all canaries */
+static void *right;                  /* and after it, with all canaries */
 
-static size_t bytes_of(const operand *x) { return (size_t)(x->rows + PAD) * (size_t)x->cols * sizeof(float); }
+/* Real numbers of so many elements, and one of them. */
+static int reals(int elements) { return elements * (type->is_complex ? 2 : 1); }
+static double get(const void *x, int i)
+{
+    return type->is_double ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+static void put(void *x, int i, double value)
+{
+    if (type->is_double) ((double *)x)[i] = value;
+    else ((float *)x)[i] = (float)value;
+}
+
+static int elements(const operand *x) { return (x->rows + PAD) * x->cols; }
+static size_t bytes_of(const operand *x) { return (size_t)elements(x) * type->bytes; }
 
 static operand make(int rows, int cols, int seed)
 {
     operand x = { .rows = rows, .cols = cols };
     x.host = malloc(bytes_of(&x));
-    for (int i = 0; i < (rows + PAD) * cols; i++)
-        x.host[i] = (float)(2 * ((i * 7 + i / 13 * 5 + seed) % 5 - 2));
+    for (int i = 0; i < reals(elements(&x)); i++)
+        put(x.host, i, 2 * ((i * 7 + i / 13 * 5 + seed) % 5 - 2));
     return x;
 }
 
-static float at(const operand *x, bool transposed, int i, int j)
+/* Real and imaginary part of an element of op(X). */
+static void at(const operand *x, char trans, int i, int j, double of[2])
 {
-    return transposed ? x->host[j + i * (x->rows + PAD)] : x->host[i + j * (x->rows + PAD)];
+    const int row = trans == 'N' ? i : j, col = trans == 'N' ? j : i,
+              first = reals(row + col * (x->rows + PAD));
+    of[0] = get(x->host, first);
+    of[1] = !type->is_complex ? 0 : trans == 'C' ? -get(x->host, first + 1) : get(x->host, first + 1);
 }
 
-static void make_operands(const struct shape *s, float beta)
+static void add_product(double to[2], const double x[2], const double y[2])
 {
-    const bool ta = s->trans[0] == 'T', tb = s->trans[1] == 'T';
+    to[0] += x[0] * y[0] - x[1] * y[1];
+    to[1] += x[0] * y[1] + x[1] * y[0];
+}
+
+/* 1, or for complex types 1 + i. */
+static const double alpha[2] = { 1, 1 };
+
+/* Whole numbers below 2^24, exact in any order. */
+static void make_operands(const struct shape *s, const double beta[2])
+{
+    const char ta = s->trans[0], tb = s->trans[1];
+    const double alpha_here[2] = { alpha[0], type->is_complex ? alpha[1] : 0 },
+                 beta_here[2] = { beta[0], type->is_complex ? beta[1] : 0 };
     free(a.host);
     free(b.host);
     free(c.host);
     free(right);
-    a = make(ta ? s->k : s->m, ta ? s->m : s->k, 1);
-    b = make(tb ? s->n : s->k, tb ? s->k : s->n, 2);
+    a = ta == 'N' ? make(s->m, s->k, 1) : make(s->k, s->m, 1);
+    b = tb == 'N' ? make(s->k, s->n, 2) : make(s->n, s->k, 2);
     c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
     for (int j = 0; j < s->n; j++)
         for (int i = 0; i < s->m; i++) {
-            float *to = &right[i + j * (c.rows + PAD)];  /* whole numbers below 2^24, exact in any order */
-            *to = beta == 0 ? 0 : beta * *to;
-            for (int p = 0; p < s->k; p++) *to += at(&a, ta, i, p) * at(&b, tb, p, j);
+            double sum[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
+            for (int p = 0; p < s->k; p++) {
+                at(&a, ta, i, p, x);
+                at(&b, tb, p, j, y);
+                add_product(sum, x, y);
+            }
+            at(&c, 'N', i, j, x);
+            add_product(to, alpha_here, sum);
+            add_product(to, beta_here, x);
+            for (int part = 0; part < reals(1); part++)
+                put(right, reals(i + j * (c.rows + PAD)) + part, to[part]);
         }
 }
 
@@ -99,23 +153,24 @@ static operand place_one(const operand *from, bool up, bool is_new)
     return x;
 }
 
-static float *where(const operand *x) { return x->device ? (float *)(uintptr_t)x->device : x->host; }
+static void *where(const operand *x) { return x->device ? (void *)(uintptr_t)x->device : x->host; }
 
 /* True if C and everything around it are right. */
 static bool is_right(const operand *now)
 {
-    float *x = now->host;
+    void *x = now->host;
     if (now->device) {
         x = malloc(bytes_of(now));
         /* Lost with its context, so there is nothing to judge. */
         if (!x || cuda.down(x, now->device, bytes_of(now))) return true;
     }
     if (memcmp(x, right, bytes_of(now)) == 0) return true;
-    for (int i = 0; i < (now->rows + PAD) * now->cols; i++)
-        if (x[i] != right[i]) {
+    for (int i = 0; i < reals(elements(now)); i++)
+        if (get(x, i) != get(right, i)) {
+            const int element = i / reals(1);
             if (aloud)
-                printf("  C(%d,%d) is %g, not %g\n", i % (now->rows + PAD), i / (now->rows + PAD),
-                       (double)x[i], (double)right[i]);
+                printf("  C(%d,%d) is %g, not %g\n", element % (now->rows + PAD),
+                       element / (now->rows + PAD), get(x, i), get(right, i));
             return false;
         }
     return true;                                                              /* zeros of the other sign */
@@ -145,10 +200,15 @@ static uint64_t gpu_calls(void)
 
 /* Exits with 0; 1 (wrong); 2 (wrong, with operands on the GPU, of which a warning must say so); 3 (the GPU
    was used after a sticky error). */
-static _Noreturn void child(const struct shape *s, float beta, const struct place *place, const char *rule)
+static _Noreturn void child(const struct shape *s, const double beta[2], const struct place *place,
+                            const char *rule)
 {
-    const float one = 1;
+    double scalars[2][2];
     int worst = 0;
+    for (int i = 0; i < 2; i++) {
+        put(scalars[0], i, alpha[i]);
+        put(scalars[1], i, beta[i]);
+    }
     bool lost = false;
     if (*s->value) setenv(s->option, s->value, 1);
     *(void **)&stats = dlsym(RTLD_DEFAULT, "gpublas_stats");
@@ -162,8 +222,8 @@ static _Noreturn void child(const struct shape *s, float beta, const struct plac
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        sgemm_(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, &one, where(&my_a), &lda, where(&my_b), &ldb,
-               &beta, where(&my_c), &ldc);
+        type->call(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, scalars[0], where(&my_a), &lda,
+                   where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
         cuda.pause(1);
         if (lost && gpu_calls() != before) worst = 3;
         if (!is_right(&my_c)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);
@@ -191,8 +251,9 @@ static void warm(void)
 /* The places of a configuration have the same operands. */
 static void prepare(int configuration)
 {
-    if (!right || configuration % PLACES == 0)
-        make_operands(&shapes[configuration / BETAS / PLACES], betas[configuration / PLACES % BETAS]);
+    const struct shape *s = &shapes[configuration / BETAS / PLACES];
+    type = &types[(unsigned char)s->type];
+    if (!right || configuration % PLACES == 0) make_operands(s, betas[configuration / PLACES % BETAS]);
 }
 
 /* Runs a child and returns its status; text receives its stderr. */
@@ -267,9 +328,10 @@ static bool fine(int configuration, const char *rule)
                           && lines_with(text, "gpublas: ") <= 2;
     const bool good = (status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 2 && told)) && one_each;
     if (!good || aloud)
-        printf("%s %d %s: %s, beta %g, %s: status %#x\n%s", good ? "fine" : "WRONG", configuration, rule,
-               shapes[configuration / BETAS / PLACES].name, (double)betas[configuration / PLACES % BETAS],
-               places[configuration % PLACES].name, (unsigned)status, text);
+        printf("%s %d %s: %c, %s, beta %g, %s: status %#x\n%s", good ? "fine" : "WRONG", configuration, rule,
+               shapes[configuration / BETAS / PLACES].type, shapes[configuration / BETAS / PLACES].name,
+               betas[configuration / PLACES % BETAS][0], places[configuration % PLACES].name,
+               (unsigned)status, text);
     return good;
 }
 
