@@ -44,21 +44,25 @@ import ctypes, sys
 import numpy as np
 n, k = 700, 90
 draw = np.random.default_rng(1)
-a, b = draw.integers(-4, 5, (n, k)).astype(np.float32), draw.integers(-4, 5, (k, n)).astype(np.float32)
+def integers(type, *shape):
+    parts = [draw.integers(-4, 5, shape) for part in range(2)]
+    return (parts[0] + (1j * parts[1] if type in "FD" else 0)).astype(type)
+integer = lambda x: ctypes.byref(ctypes.c_int(x))
+address = lambda x: x.ctypes.data_as(ctypes.c_void_p)
 wrong = 0
-for uplo in b"UL":
-    for beta in (0, 1):
-        c = draw.integers(-4, 5, (n, n)).astype(np.float32)
-        keep = np.tril(np.ones((n, n)), -1) if uplo == ord("U") else np.triu(np.ones((n, n)), 1)
-        right = np.where(keep, c, a @ b + beta * c)
-        fa, fb, fc = np.asfortranarray(a), np.asfortranarray(b), np.asfortranarray(c)
-        integer = lambda x: ctypes.byref(ctypes.c_int(x))
-        real = lambda x: ctypes.byref(ctypes.c_float(x))
-        address = lambda x: x.ctypes.data_as(ctypes.c_void_p)
-        ctypes.CDLL(sys.argv[1]).sgemmtr_(
-            bytes([uplo]), b"N", b"N", integer(n), integer(k), real(1), address(fa), integer(n),
-            address(fb), integer(k), real(beta), address(fc), integer(n))
-        wrong += int((fc != right).sum())
+for letter, type in zip("sdcz", "fdFD"):
+    a, b = integers(type, n, k), integers(type, k, n)
+    one, betas = np.ones(1, type), np.array([0, 1], type)
+    for uplo in b"UL":
+        for beta in range(2):
+            c = integers(type, n, n)
+            keep = np.tril(np.ones((n, n)), -1) if uplo == ord("U") else np.triu(np.ones((n, n)), 1)
+            right = np.where(keep, c, a @ b + betas[beta] * c)
+            fa, fb, fc = np.asfortranarray(a), np.asfortranarray(b), np.asfortranarray(c)
+            getattr(ctypes.CDLL(sys.argv[1]), letter + "gemmtr_")(
+                bytes([uplo]), b"N", b"N", integer(n), integer(k), address(one), address(fa), integer(n),
+                address(fb), integer(k), address(betas[beta:]), address(fc), integer(n))
+            wrong += int((fc != right).sum())
 print(wrong)
 PY
 FAKECUDA_WRONG=1 GPUBLAS_OFFLOAD=always "$python" triangle.py "$library" > triangle.out
@@ -71,9 +75,11 @@ expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' \
 # The operands of a wrong call: a few files, readable by this user alone, that say what they hold. They are
 # written nowhere else, and not through a link.
 mkdir dumps
-FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz 1 5000
-expect 'dumps: exit, files, rights' '0 4 600' \
-    "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
+for seed in 1 2 3 4; do
+    FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz $seed 5000
+    expect 'dumps: exit, files, rights' "0 $((4 * seed)) 600" \
+        "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"
+done
 "$python" - dumps/* > dump.out <<'PY'
 import sys
 import numpy as np
@@ -81,23 +87,27 @@ for path in sys.argv[1:]:
     head, data = open(path, "rb").read().split(b"\n", 1)
     x = dict(word.split("=") for word in head.decode().split()[1:])
     m, n, k = (int(x[name]) for name in "mnk")
-    alpha, beta = float.fromhex(x["alpha"]), float.fromhex(x["beta"])
-    numbers, at = np.frombuffer(data, np.float32).astype(float), 0
+    alpha, beta = (complex(*(float.fromhex(x[name + part]) for part in ("", "_imaginary")))
+                   for name in ("alpha", "beta"))
+    numbers = np.frombuffer(data, dict(zip("sdcz", "fdFD"))[x["type"]]).astype(complex)
+    at = 0
     def take(rows, columns):
         global at
         at += rows * columns
         return numbers[at - rows * columns:at].reshape(columns, rows).T
+    def op(trans, rows, columns):
+        y = take(rows, columns) if trans == "N" else take(columns, rows).T
+        return y.conj() if trans == "C" else y
     product = 0
     if k and alpha:
-        a = take(m, k) if x["transa"] == "N" else take(k, m).T
-        b = take(k, n) if x["transb"] == "N" else take(n, k).T
-        product = alpha * (a @ b)
+        a = op(x["transa"], m, k)
+        product = alpha * (a @ op(x["transb"], k, n))
     if beta: product = product + beta * take(m, n)
     c, (i, j) = take(m, n), map(int, x["wrong"].split(","))
-    print(at == len(numbers) and not abs(c - product)[i, j] <= 1e-3)
+    print(x["type"], at == len(numbers) and not abs(c - product)[i, j] <= 1e-3)
 PY
-expect 'each holds A, B, C before and C, which is wrong where it says' 'True True True True' \
-    "$(tr '\n' ' ' < dump.out | sed 's/ $//')"
+expect 'each holds A, B, C before and C, which is wrong where it says' 'c True d True s True z True' \
+    "$(sort -u dump.out | tr '\n' ' ' | sed 's/ $//')"
 FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/nowhere fuzz 1 5000
 expect 'no such folder: exit, warnings' '0 2' "$? $(wc -l < fuzz.err)"
 finish

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GPUBLAS_VERIFY's check finds right products right and wrong ones wrong, in all four types: each element by
    itself, and groups of columns. A wrong C is put back before the host computes it, and its operands can be
-   saved. The library itself offloads only s so far, so verify.c is called here. */
+   saved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
