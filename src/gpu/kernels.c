@@ -60,13 +60,17 @@ static CUresult load(gpb_device *device, enum gpb_image image)
     return device->missing[image];
 }
 
+/* A function that takes more dynamic shared memory must say so. 48 KB are allowed without, but what it has of
+   its own counts. */
+enum { DYNAMIC = 47 * 1024 };
+
 /* Under the lock. */
 static CUresult find(gpb_device *device, const row *of, CUfunction *function)
 {
     const gpb_driver *driver = gpb_driver_get();
     CUresult result = load(device, of->image);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
-    if (!result && of->smem > 48 * 1024)
+    if (!result && of->smem > DYNAMIC)
         result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                             of->smem);
     return result;
