@@ -22,7 +22,7 @@ static void *do_share(void *of)
 
 void cores_each(int64_t count, int64_t steps, void (*what)(void *, int64_t), void *of)
 {
-    enum { MOST = 16, WORTH_A_THREAD = 1 << 20 };
+    enum { MOST = 16, WORTH_A_THREAD = 1 << 18 };
     const int64_t worth = count * steps / WORTH_A_THREAD, cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t most = cores < MOST ? cores : MOST, shared = worth < 1 ? 1 : worth < most ? worth : most;
     share shares[MOST];

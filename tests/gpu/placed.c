@@ -297,7 +297,7 @@ static void look_at(void *of, int64_t entry)
 static bool are_entries_right(answer *x)
 {
     const operand *c = &x->p->x[GPB_C];
-    cores_each(x->p->entries, 60, look_at, x);
+    cores_each(x->p->entries, 120 * parts_of(x->p), look_at, x);
     const int64_t entry = x->wrong;
     if (entry == INT64_MAX) return true;
     const int part = is_part_right(x, entry, 0);

@@ -2,9 +2,10 @@
 /* Every kernel of the table in its type, forced by name, and the library's own choice in each type, on device
    operands used in place: a grid of shapes, transpositions, conjugations, paddings, misaligned bases, alpha
    and beta, triangles, batches, and hard data, with k whole, with Stream-K and with split-K. GPB_TEST_LARGE=1
-   adds large shapes. GPB_TEST_FEW=1 leaves a few small ones, for compute-sanitizer. GPB_TEST_HALVES=1: a few,
-   whose complex operands are aligned as real ones are (BLAS wants no more). GPB_TEST_TYPES=dcz: these types
-   alone, each of which must have a kernel here. Arguments: names of kernels, to run only these. */
+   adds large shapes, and GPB_TEST_LARGE=only has no others. GPB_TEST_FEW=1 leaves a few small ones, for
+   compute-sanitizer. GPB_TEST_HALVES=1: a few, whose complex operands are aligned as real ones are (BLAS
+   wants no more). GPB_TEST_TYPES=dcz: these types alone, each of which must have a kernel here. Arguments:
+   names of kernels, to run only these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/gpu/placed.h"
 
@@ -138,17 +140,20 @@ static void add_strips(void)
 
 static void make_problems(void)
 {
+    const char *large = getenv("GPB_TEST_LARGE");
     problem_count = first_strip = 0;
     if (getenv("GPB_TEST_FEW") || getenv("GPB_TEST_HALVES")) {
         ADD(few, 6, GPB_FILL_uniform);
         ADD(sliced, 4, GPB_FILL_uniform);
         ADD(deep, 1, GPB_FILL_uniform);
+    } else if (large && !strcmp(large, "only")) {
+        add_large();
     } else {
         ADD(small, 6, GPB_FILL_uniform);
         ADD(deep, 3, GPB_FILL_uniform);
         for (int i = 1; i < PLACED_FILLS; i++) ADD(few, 4, placed_fills[i]);
         add_other_routines();
-        if (getenv("GPB_TEST_LARGE")) add_large();
+        if (large) add_large();
         first_strip = problem_count;
         add_strips();
     }
@@ -185,6 +190,22 @@ static void set_kernel(const kernel *kernel)
                                                    : "fp32");
 }
 
+/* One call; its name if it is wrong. */
+static bool is_right(const kernel *kernel, placed *p, const gpb_scalar scalars[2], const char *splits)
+{
+    if (placed_try(p, scalars[0], scalars[1], kernel->math)) return true;
+    fprintf(stderr, "  GPUBLAS_KERNEL %s, GPUBLAS_SPLITS %s\n", kernel->name ? kernel->name : "unset",
+            splits ? splits : "unset");
+    return false;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void test_kernel(void **state)
 {
     const kernel *kernel = *state;
@@ -195,6 +216,7 @@ static void test_kernel(void **state)
                                              { CMPLX(0, 0), CMPLX(0, 0) },
                                              { CMPLX(0, 0), CMPLX(-0.5, 0.25) } };
     static const char *const splits[] = { NULL, "3", NULL, "1" }; /* parts of k; NULL: the library's choice */
+    const double began = now();
     set_kernel(kernel);
     int faults = 0, calls = 0;
     for (int i = 0; i < problem_count; i++) {
@@ -205,10 +227,11 @@ static void test_kernel(void **state)
         for (int s = 0; s < count && faults < 5; s++, calls++) {
             const int x = count == 1 ? i % 2 : s;
             int64_t before = gpu_calls();
-            faults += !placed_try(p, scalars[x][0], scalars[x][1], kernel->math);
+            faults += !is_right(kernel, p, scalars[x], splits[i % 4]);
             if (scalars[x][0] != 0 && p->of.k) assert_int_equal(gpu_calls(), before + 1);
         }
     }
+    printf("%d calls in %.1f s\n", calls, now() - began);
     assert_int_equal(faults, 0);
     assert_true(calls > 0);
 }
