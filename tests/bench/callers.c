@@ -88,7 +88,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
         const room one = room_of(&most);
         from = memory_make((room){ one.in * (size_t)q->room_callers, one.out * (size_t)q->room_callers },
                            false);
-        contender_warm(&from, q->room_n < MIDDLE ? q->room_n : MIDDLE);
+        contender_warm(&from, GPB_TYPE_s, q->room_n < MIDDLE ? q->room_n : MIDDLE);
     }
     const uint64_t calls = contender_calls(), gpu_calls = contender_gpu_calls();
     memset(callers, 0, sizeof callers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* End to end: one SGEMM on host memory, as an unmodified program calls it, by each contender in a process of
-   its own, by turns.
+/* End to end: one GEMM on host memory, as an unmodified program calls it, by each contender in a process of
+   its own, by turns. --types: SGEMM in many ways, d, c and z in the plainest.
    --out-of-core: the same for one product that is far larger than the device memory that it may use. */
 #include "tests/bench/bench.h"
 
@@ -12,8 +12,8 @@
 #include "tests/bench/worker.h"
 
 enum { MAX_CALLS = 21, WARM_UP = 2048, TWICE = 2 };
-#define LONG_FLOPS 4e12 /* by the host. 16384 takes 7.5 s (evidence/machine.md), so it is timed once and not
-                           warmed up */
+#define LONG_SECONDS 4           /* of one call by the host (16384 takes 7.5 s, evidence/machine.md), which is
+                                    timed once then and not warmed up */
 #define MAX_SECONDS 0.4          /* of calls of a case by one contender, unless three take longer */
 #define PATIENCE 3.0             /* seconds after which three are too many */
 
@@ -24,6 +24,7 @@ static const char *const places[] = { "fresh", "again", "pinned" };
 
 /* What one worker is asked: one case. `inside`: sub-matrices of matrices with twice the rows. */
 typedef struct ask {
+    enum gpb_type type;
     int64_t m, n, k;
     double beta, seconds;
     bool row_major, inside, once;
@@ -39,7 +40,7 @@ static memory pinned_memory(room r)
     char gpu[256];
     void *at;
     if (!gpu_open(gpu, sizeof gpu)) exit(77);
-    MUST(cuMemHostAlloc(&at, 4 * (r.in + r.out), 1));  /* CU_MEMHOSTALLOC_PORTABLE */
+    MUST(cuMemHostAlloc(&at, r.in + r.out, 1));  /* CU_MEMHOSTALLOC_PORTABLE */
     return memory_at(at, r);
 }
 
@@ -51,9 +52,10 @@ static memory *memory_for(const ask *q)
 {
     static memory ordinary, pinned;
     if (!ordinary.in.at) {
-        const double room = 0.9 * sqrt(fmin((double)q->room.in / 2, (double)q->room.out));
+        const double each = (double)gpb_type_bytes(q->type);
+        const double room = 0.9 * sqrt(fmin((double)q->room.in / 2, (double)q->room.out) / each);
         ordinary = memory_make(q->room, true);
-        if (!q->once) first_call = contender_warm(&ordinary, (int)fmin(WARM_UP, room));
+        if (!q->once) first_call = contender_warm(&ordinary, q->type, (int)fmin(WARM_UP, room));
     }
     if (q->where != PINNED) return &ordinary;
     if (!pinned.in.at) pinned = pinned_memory(q->room);
@@ -63,6 +65,7 @@ static memory *memory_for(const ask *q)
 static gpb_call call_of(const ask *q)
 {
     gpb_call g = host_call(q->m, q->n, q->k, q->beta);
+    g.type = q->type;
     g.row_major = q->row_major;
     if (q->inside) {
         g.x[GPB_A].ld *= TWICE;
@@ -116,8 +119,8 @@ const worker_mode end_to_end_mode = { "end-to-end", sizeof(ask), sizeof(answer),
 #define OURS (ID(GPUBLAS_AUTO) | ID(GPUBLAS_ALWAYS))
 #define RIVALS (ID(NVBLAS) | ID(NVBLAS_TUNED) | ID(COPY_CUBLAS))
 
-/* Sizes up to `most`. who: a bit each. The host BLAS is not asked again for what makes no difference to it.
-   Groups with cores come last, because they need processes of their own. */
+/* Sizes up to `most`. who: a bit each. The first is for all types. The host BLAS is not asked again for what
+   makes no difference to it. Groups with cores come last, because they need processes of their own. */
 static const struct group {
     enum where where;
     bool row_major, inside;
@@ -141,17 +144,39 @@ static const struct group {
 static const int sizes[] = { 512, 1024, 2048, 3135, 4096, 6000, 8192, 16384 };
 enum { GROUPS = sizeof groups / sizeof *groups, SIZES = sizeof sizes / sizeof *sizes };
 
-/* Floats for two calls' operands, because while one call is at work the other's operands leave the caches.
-   Pinned memory is dear, so it has room for one call. */
-static room room_for(const bench_options *options, int most, enum where where)
+/* Of d, c and z powers of two, and of z no 16384, which takes the host a minute. */
+static bool is_for(enum gpb_type type, const struct group *group, int size)
+{
+    if (type != GPB_TYPE_s && (group > groups || size & (size - 1))) return false;
+    return size <= group->most && !(type == GPB_TYPE_z && size > 8192);
+}
+
+/* Room for two calls' operands, because while one call is at work the other's operands leave the caches.
+   Pinned memory is dear, so it has room for one call, and so has what holds 16384 of more than four bytes. */
+static room room_of_type(const bench_options *options, enum gpb_type type, const struct group *group)
 {
     int64_t n = sizes[0];
     for (int i = 0; i < SIZES; i++)
-        if (sizes[i] <= options->largest && sizes[i] <= most) n = sizes[i];
+        if (sizes[i] <= options->largest && is_for(type, group, sizes[i])) n = sizes[i];
     if (options->largest < n) n = options->largest;
-    const gpb_call call = call_of(&(ask){ .m = n, .n = n, .k = n, .inside = n <= 8192 && where != PINNED });
+    const bool pinned = group->where == PINNED, is_s = type == GPB_TYPE_s;
+    const gpb_call call = call_of(&(ask){ .type = type, .m = n, .n = n, .k = n,
+                                          .inside = is_s && n <= 8192 && !pinned });
     const room one = room_of(&call);
-    return where == PINNED ? one : (room){ 2 * one.in, 2 * one.out };
+    return pinned || (!is_s && n > 8192) ? one : (room){ 2 * one.in, 2 * one.out };
+}
+
+/* Of pageable memory a process has as much as its largest question of any type and group wants. */
+static room room_for(const bench_options *options, const struct group *group)
+{
+    if (group->cores || group->where == PINNED) return room_of_type(options, GPB_TYPE_s, group);
+    room most = { 0, 0 };
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) {
+        if (!bench_has_type(options, type)) continue;
+        const room r = room_of_type(options, type, groups);
+        most = (room){ r.in > most.in ? r.in : most.in, r.out > most.out ? r.out : most.out };
+    }
+    return most;
 }
 
 static void write_row(FILE *csv, const contender *who, const ask *q, const worker_setting *setting,
@@ -163,15 +188,16 @@ static void write_row(FILE *csv, const contender *who, const ask *q, const worke
     fprintf(csv, "%s,%d,%d,%d,%g,%s,%s,%s,%d,%s,%d,", who->name, (int)q->m, (int)q->n, (int)q->k, q->beta,
             q->row_major ? "row" : "column", places[q->where], q->inside ? "inside" : "packed",
             setting->cores, setting->memory ? setting->memory : "all", r->seconds.count);
-    fprintf(csv, "%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.6f,%.4f,%.3f\n", 1e3 * r->seconds.median,
+    fprintf(csv, "%.6f,%.6f,%.6f,%.1f,%.4f,%.3f,%.6f,%.4f,%.3f,%c\n", 1e3 * r->seconds.median,
             1e3 * r->seconds.least, 1e3 * r->seconds.most, 1e-9 * host_flops(&g) / r->seconds.median,
-            r->worst, r->on_gpu, 1e3 * ideal, ideal / r->seconds.median, 1e3 * r->first);
+            r->worst, r->on_gpu, 1e3 * ideal, ideal / r->seconds.median, 1e3 * r->first,
+            gpb_type_of(q->type)->letter);
     fflush(csv);
 }
 
 static const char columns[] =
     "contender,m,n,k,beta,order,memory,layout,cores,device_memory,calls,ms_median,ms_least,ms_most,gflops,"
-    "error_of_bound,on_gpu,ideal_ms,of_ideal,first_call_ms";
+    "error_of_bound,on_gpu,ideal_ms,of_ideal,first_call_ms,type";
 
 /* One question to one contender; the faults of its answer. */
 static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE *csv)
@@ -198,60 +224,91 @@ static int ask_one(worker *w, const ask *q, const worker_setting *setting, FILE 
 
 typedef struct run { const bench_options *options; FILE *csv; double start; int left, faults; } run;
 
-static void all_sizes(run *on, const struct group *group, worker *workers)
+static double seconds_left(const run *on) { return on->options->seconds - (seconds_now() - on->start); }
+
+/* Of one call by the host at 1 TFLOP/s, half of it in d and z: more than 16 cores take. */
+static double host_seconds(const ask *q)
+{
+    const gpb_call g = call_of(q);
+    return host_flops(&g) / (gpb_type_real_bytes(q->type) == sizeof(float) ? 1e12 : 0.5e12);
+}
+
+static void ask_contender(run *on, const struct group *group, enum gpb_type type, int64_t n, worker *w,
+                          bool is_host)
 {
     const worker_setting setting = { 0, group->cores, NULL };
-    printf("%s, %s-major, %s, beta %g%s\n", places[group->where], group->row_major ? "row" : "column",
-           group->inside ? "ld = 2 rows" : "packed", group->beta, group->cores ? ", on 4 cores" : "");
+    ask q = { type, n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where,
+              room_for(on->options, group) };
+    q.once = is_host && host_seconds(&q) > LONG_SECONDS;
+    const double share = seconds_left(on) / (on->left > 0 ? on->left-- : 1);
+    if (q.once && seconds_left(on) < host_seconds(&q)) {
+        printf("%13s", "no time");
+        return;
+    }
+    /* the rest: warming up, writing memory anew, the answer */
+    q.seconds = fmax(0, fmin(MAX_SECONDS, 0.6 * share));
+    on->faults += ask_one(w, &q, &setting, on->csv);
+}
+
+static void all_sizes(run *on, const struct group *group, enum gpb_type type, worker *workers)
+{
+    printf("%cgemm, %s, %s-major, %s, beta %g%s\n", gpb_type_of(type)->letter, places[group->where],
+           group->row_major ? "row" : "column", group->inside ? "ld = 2 rows" : "packed", group->beta,
+           group->cores ? ", on 4 cores" : "");
     for (int s = 0; s < SIZES; s++) {
         const int64_t n = sizes[s] < on->options->largest || s ? sizes[s] : on->options->largest;
-        if (n > on->options->largest || n > group->most) continue;
+        if (n > on->options->largest || !is_for(type, group, sizes[s])) continue;
         printf("%6d", (int)n);
         for (int id = 0; id < CONTENDERS; id++) {
             if (id == GPUBLAS_NEVER) continue;
-            if (!(group->who & ID(id))) {
-                printf("%13s", "");
-                continue;
-            }
-            ask q = { n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where,
-                      { 0, 0 } };
-            const double share = (on->options->seconds - (seconds_now() - on->start))
-                / (on->left > 0 ? on->left-- : 1);
-            const gpb_call g = call_of(&q);
-            q.once = id == HOST && host_flops(&g) > LONG_FLOPS;
-            /* the rest: warming up, writing memory anew, the answer */
-            q.seconds = fmax(0, fmin(MAX_SECONDS, 0.6 * share));
-            q.room = room_for(on->options,
-                              group->cores || group->where == PINNED ? group->most : sizes[SIZES - 1],
-                              group->where);
-            on->faults += ask_one(&workers[id], &q, &setting, on->csv);
+            if (group->who & ID(id)) ask_contender(on, group, type, n, &workers[id], id == HOST);
+            else printf("%13s", "");
         }
         printf("\n");
     }
 }
 
+/* Questions of a type, of which there are at most so many. */
+static int questions(enum gpb_type type)
+{
+    int count = 0;
+    for (int i = 0; i < GROUPS; i++)
+        for (int s = 0; s < SIZES; s++)
+            if (is_for(type, &groups[i], sizes[s])) count += __builtin_popcount(groups[i].who);
+    return count;
+}
+
+/* All groups of a type. *cores: what the workers that there are have been given. */
+static void all_groups(run *on, enum gpb_type type, worker *workers, int *cores)
+{
+    for (int i = 0; i < GROUPS && (type == GPB_TYPE_s || i == 0); i++) {
+        for (int id = 0; id < CONTENDERS && groups[i].cores != *cores; id++) {
+            worker_end(&workers[id]);
+            if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
+            workers[id] = worker_start(on->options, "end-to-end", (enum contender_id)id,
+                                       (worker_setting){ 0, groups[i].cores, NULL });
+        }
+        *cores = groups[i].cores;
+        all_sizes(on, &groups[i], type, workers);
+    }
+}
+
 int bench_end_to_end(const bench_options *options)
 {
+    /* z beside d, because memory is written anew for other real numbers; the longest questions last */
+    static const enum gpb_type order[GPB_TYPES] = { GPB_TYPE_s, GPB_TYPE_z, GPB_TYPE_d, GPB_TYPE_c };
     run on = { options, bench_csv(options->csv, columns), seconds_now(), 0, 0 };
     worker workers[CONTENDERS] = { { 0 } };
     int cores = -1;
-    printf(
-        "SGEMM n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s",
-        options->host_blas, "");
+    printf("n x n x n, operands in host memory: ms, per cent of the ideal; !: wrong. Host BLAS: %s\n%6s",
+           options->host_blas, "");
     for (int id = 0; id < CONTENDERS; id++)
         if (id != GPUBLAS_NEVER) printf(" %12.12s", contenders_of(options)[id].name);
     printf("\n");
-    for (int i = 0; i < GROUPS; i++) on.left += __builtin_popcount(groups[i].who) * SIZES;
-    for (int i = 0; i < GROUPS; i++) {
-        for (int id = 0; id < CONTENDERS && groups[i].cores != cores; id++) {
-            worker_end(&workers[id]);
-            if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
-            workers[id] = worker_start(options, "end-to-end", (enum contender_id)id,
-                                       (worker_setting){ 0, groups[i].cores, NULL });
-        }
-        cores = groups[i].cores;
-        all_sizes(&on, &groups[i], workers);
-    }
+    for (int t = 0; t < GPB_TYPES; t++)
+        if (bench_has_type(options, order[t])) on.left += questions(order[t]);
+    for (int t = 0; t < GPB_TYPES; t++)
+        if (bench_has_type(options, order[t])) all_groups(&on, order[t], workers, &cores);
     for (int id = 0; id < CONTENDERS; id++) worker_end(&workers[id]);
     if (on.csv) fclose(on.csv);
     printf("%.0f s, %d faults\n", seconds_now() - on.start, on.faults);
@@ -270,7 +327,7 @@ int bench_out_of_core(const bench_options *options)
     const double cap = fmax(4294967296.0 * (double)side * (double)side / 1.6e9, 2 << 20);
     char memory[32];
     snprintf(memory, sizeof memory, "%.0fM", floor(cap / (1 << 20)));
-    ask q = { side, side, k > 0 ? k : 1, 0, 1.5, false, false, false, FRESH, { 0, 0 } };
+    ask q = { GPB_TYPE_s, side, side, k > 0 ? k : 1, 0, 1.5, false, false, false, FRESH, { 0, 0 } };
     const gpb_call g = call_of(&q);
     q.room = room_of(&g);
     printf("%d x %d x %d, device memory %s (copy_cublas: all of it): ms, per cent of the ideal (%.3f ms); !: "
@@ -281,7 +338,7 @@ int bench_out_of_core(const bench_options *options)
         if (i > 1 && seconds_now() - on.start > options->seconds)
             break; /* a rival's call has no bound that is known */
         worker w = worker_start(options, "end-to-end", who[i], setting);
-        q.once = who[i] == HOST && host_flops(&g) > LONG_FLOPS;
+        q.once = who[i] == HOST && host_seconds(&q) > LONG_SECONDS;
         printf("%-16s", w.who->name);
         on.faults += ask_one(&w, &q, &setting, on.csv);
         printf("   after %.0f s\n", seconds_now() - on.start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SGEMM on host memory; see host.h. */
+/* GEMM on host memory; see host.h. */
 #include "tests/bench/host.h"
 
 #include <dlfcn.h>
@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "tests/bench/bench.h"
+#include "tests/cblas.h"
 
 /* As they are, and as NumPy's and SciPy's wheels have them. Fortran last: row-major comes by C. */
 static const struct { const char *name; bool wide, fortran; } spellings[] = {
@@ -18,21 +19,30 @@ static const struct { const char *name; bool wide, fortran; } spellings[] = {
     { "scipy_cblas_sgemm64_", true, false },
     { "cblas_sgemm64_", true, false }, { "sgemm_", false, true }, { "sgemm_64_", true, true },
 };
-enum {
-    SPELLINGS = sizeof spellings / sizeof *spellings, PATTERN = 16777213, ROW_MAJOR = 101,
-    COLUMN_MAJOR = 102
-};
+enum { SPELLINGS = sizeof spellings / sizeof *spellings, PATTERN = 16777213 };
 
-typedef void narrow(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
-                    float *, int);
-typedef void wide(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
-                  int64_t, float, float *, int64_t);
-typedef void narrow_fortran(const char *, const char *, const int32_t *, const int32_t *, const int32_t *,
-                            const float *, const float *, const int32_t *, const float *, const int32_t *,
-                            const float *, float *, const int32_t *, size_t, size_t);
-typedef void wide_fortran(const char *, const char *, const int64_t *, const int64_t *, const int64_t *,
-                          const float *, const float *, const int64_t *, const float *, const int64_t *,
-                          const float *, float *, const int64_t *, size_t, size_t);
+#define TYPE(letter, type, bytes, flops, kind)                                                    \
+    typedef void letter##_narrow(CBLAS_GEMM(type, kind));                                          \
+    typedef void letter##_wide(GPB_CBLAS_GEMM_PARAMS(CBLAS_ELEMENT_##kind(type),                   \
+                                                     CBLAS_SCALAR_##kind(type), int64_t));
+#include "dispatch/type.def"
+#undef TYPE
+typedef void narrow_fortran(GPB_F77_GEMM_PARAMS(void, int32_t), size_t, size_t);
+typedef void wide_fortran(GPB_F77_GEMM_PARAMS(void, int64_t), size_t, size_t);
+
+/* A type's routine by that spelling. */
+static void *routine(void *library, const char *spelling, enum gpb_type type)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s", spelling);
+    *strstr(name, "sgemm") = gpb_type_of(type)->letter;
+    return dlsym(library, name);
+}
+
+static void find_routines(blas *b, void *library)
+{
+    for (enum gpb_type t = 0; t < GPB_TYPES; t++) b->call[t] = routine(library, b->spelling, t);
+}
 
 static blas open_in(const char *path, int mode, const char *spelling)
 {
@@ -41,14 +51,14 @@ static blas open_in(const char *path, int mode, const char *spelling)
         fprintf(stderr, "bench: %s\n", dlerror());
         exit(77);
     }
-    for (int i = 0; i < SPELLINGS && !b.call; i++) {
+    for (int i = 0; i < SPELLINGS && !b.call[GPB_TYPE_s]; i++) {
         if (spelling && strcmp(spelling, spellings[i].name)) continue;
         b.spelling = spellings[i].name;
         b.wide = spellings[i].wide;
         b.fortran = spellings[i].fortran;
-        b.call = dlsym(b.library, b.spelling);
+        find_routines(&b, b.library);
     }
-    if (!b.call) {
+    if (!b.call[GPB_TYPE_s]) {
         fprintf(stderr, "bench: %s: no %s\n", path, spelling ? spelling : "SGEMM by any name");
         exit(1);
     }
@@ -60,45 +70,52 @@ blas blas_open(const char *path, const char *spelling) { return open_in(path, RT
 blas blas_as_linked(const char *path)
 {
     blas b = open_in(path, RTLD_NOW | RTLD_GLOBAL, NULL);
-    b.call = bench_symbol(RTLD_DEFAULT, b.spelling);
+    find_routines(&b, RTLD_DEFAULT);
     return b;
 }
 
-static int cblas_letter(char trans) { return trans == 'N' ? 111 : 112; }
+static int cblas_letter(char trans) { return trans == 'N' ? NO_TRANS : trans == 'T' ? TRANS : CONJ_TRANS; }
 
 static void by_fortran(const blas *by, const gpb_call *g)
 {
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
+    const gpb_element alpha = gpb_element_of(g->type, g->alpha), beta = gpb_element_of(g->type, g->beta);
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
     const int64_t ldc = g->x[GPB_C].ld;
-    float *c = gpb_call_member(g, GPB_C, 0);
+    void *const call = by->call[g->type], *c = gpb_call_member(g, GPB_C, 0);
     if (by->wide) {
-        ((wide_fortran *)by->call)(&a->trans, &b->trans, &g->m, &g->n, &g->k, &alpha, a->base, &a->ld,
-                                   b->base, &b->ld, &beta, c, &ldc,
-                                  1, 1);
+        ((wide_fortran *)call)(&a->trans, &b->trans, &g->m, &g->n, &g->k, &alpha, a->base, &a->ld, b->base,
+                               &b->ld, &beta, c, &ldc, 1, 1);
         return;
     }
     const int32_t m = (int32_t)g->m, n = (int32_t)g->n, k = (int32_t)g->k, lda = (int32_t)a->ld,
         ldb = (int32_t)b->ld;
     const int32_t narrow_ldc = (int32_t)ldc;
-    ((narrow_fortran *)by->call)(&a->trans, &b->trans, &m, &n, &k, &alpha, a->base, &lda, b->base, &ldb,
-                                 &beta, c, &narrow_ldc, 1, 1);
+    ((narrow_fortran *)call)(&a->trans, &b->trans, &m, &n, &k, &alpha, a->base, &lda, b->base, &ldb, &beta, c,
+                             &narrow_ldc, 1, 1);
 }
 
 static void by_c(const blas *by, int order, const gpb_call *g)
 {
     const int ta = cblas_letter(g->x[GPB_A].trans), tb = cblas_letter(g->x[GPB_B].trans);
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
+    const gpb_element alpha = gpb_element_of(g->type, g->alpha), beta = gpb_element_of(g->type, g->beta);
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
     const int64_t ldc = g->x[GPB_C].ld;
-    float *c = gpb_call_member(g, GPB_C, 0);
-    if (by->wide)
-        ((wide *)by->call)(order, ta, tb, g->m, g->n, g->k, alpha, a->base, a->ld, b->base, b->ld, beta, c,
-                           ldc);
-    else
-        ((narrow *)by->call)(order, ta, tb, (int)g->m, (int)g->n, (int)g->k, alpha, a->base, (int)a->ld,
-                             b->base, (int)b->ld, beta, c,
-                            (int)ldc);
+    void *const call = by->call[g->type], *c = gpb_call_member(g, GPB_C, 0);
+    switch (g->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                              \
+    case GPB_TYPE_##letter:                                                                                 \
+        if (by->wide)                                                                                       \
+            ((letter##_wide *)call)(order, ta, tb, g->m, g->n, g->k, CBLAS_PASS_##kind(alpha.letter),       \
+                                    a->base, a->ld, b->base, b->ld, CBLAS_PASS_##kind(beta.letter), c, ldc); \
+        else                                                                                                \
+            ((letter##_narrow *)call)(order, ta, tb, (int)g->m, (int)g->n, (int)g->k,                       \
+                                      CBLAS_PASS_##kind(alpha.letter), a->base, (int)a->ld, b->base,        \
+                                      (int)b->ld, CBLAS_PASS_##kind(beta.letter), c, (int)ldc);              \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
 }
 
 void blas_call(const blas *b, const gpb_call *g)
@@ -127,16 +144,30 @@ gpb_call host_call(int64_t m, int64_t n, int64_t k, double beta)
 
 /* ---- memory ---- */
 
-typedef struct share { float *at; size_t floats, first; pthread_t thread; } share;
-static float *pattern;      /* its length is a prime: no column looks like its neighbour */
+typedef struct share { char *at; size_t bytes, first, real; pthread_t thread; } share;
+
+/* Random real numbers of 4 or 8 bytes. How many is a prime: no column looks like its neighbour. */
+static const char *pattern_of(size_t real)
+{
+    static void *patterns[2];
+    void **of = &patterns[real == sizeof(double)];
+    uint64_t state = 1;
+    if (*of) return *of;
+    *of = bench_memory(real * PATTERN);
+    if (real == sizeof(float)) gpb_reference_fill(*of, PATTERN, 1);
+    else gpb_fill(GPB_FILL_uniform, GPB_TYPE_d, *of, PATTERN, &state);
+    return *of;
+}
 
 static void *write_share(void *of)
 {
     share *s = of;
-    for (size_t x = 0; x < s->floats;) {
-        size_t from = (s->first + x) % PATTERN;
-        size_t count = PATTERN - from < s->floats - x ? PATTERN - from : s->floats - x;
-        memcpy(s->at + x, pattern + from, 4 * count);
+    const char *pattern = pattern_of(s->real);
+    const size_t all = s->real * PATTERN;
+    for (size_t x = 0; x < s->bytes;) {
+        size_t from = (s->first + x) % all;
+        size_t count = all - from < s->bytes - x ? all - from : s->bytes - x;
+        memcpy(s->at + x, pattern + from, count);
         x += count;
     }
     return NULL;
@@ -144,39 +175,33 @@ static void *write_share(void *of)
 
 /* By as many threads as the process may have cores, because a fresh page costs 1.85 us on one core and 0.18
    us on 16 (evidence/machine.md). */
-static void write_all(slab *s)
+static void write_all(slab *s, size_t real)
 {
-    enum { MAX_SHARES = 64 };
+    enum { MAX_SHARES = 64, LINE = 64 };
     share shares[MAX_SHARES];
     cpu_set_t cores;
     int count = sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
     if (count > MAX_SHARES) count = MAX_SHARES;
-    if (!pattern) {
-        pattern = bench_memory((size_t)4 * PATTERN);
-        gpb_reference_fill(pattern, PATTERN, 1);
-    }
+    pattern_of(real);
     for (int i = 0; i < count; i++) {
-        size_t from = s->floats / (size_t)count * (size_t)i;
-        size_t to = i == count - 1 ? s->floats : s->floats / (size_t)count * (size_t)(i + 1);
-        shares[i] = (share){ s->at + from, to - from, from + 7919 * s->generation, 0 };
+        const size_t each = s->bytes / (size_t)count / LINE * LINE, from = each * (size_t)i;
+        const size_t to = i == count - 1 ? s->bytes : from + each;
+        shares[i] = (share){ s->at + from, to - from, from + real * 7919 * s->generation, real, 0 };
         if (pthread_create(&shares[i].thread, NULL, write_share, &shares[i])) must(-1, "pthread_create");
     }
     for (int i = 0; i < count; i++) pthread_join(shares[i].thread, NULL);
-    s->used = 0;
+    s->real = real;
     s->generation++;
 }
 
-memory memory_at(float *at, room r)
+memory memory_at(void *at, room r)
 {
-    memory m = { { at, r.in, 0, false, 0 }, { at + r.in, r.out, 0, false, 0 } };
-    write_all(&m.in);
-    write_all(&m.out);
-    return m;
+    return (memory){ { .at = at, .bytes = r.in }, { .at = (char *)at + r.in, .bytes = r.out } };
 }
 
 memory memory_make(room r, bool fresh)
 {
-    void *at = mmap(NULL, 4 * (r.in + r.out), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at = mmap(NULL, r.in + r.out, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) must(-1, "mmap");
     memory m = memory_at(at, r);
     m.in.fresh = m.out.fresh = fresh;
@@ -184,35 +209,47 @@ memory memory_make(room r, bool fresh)
 }
 
 /* Neighbours begin at different places of their pages, as what malloc hands out does. */
-static size_t rounded(int64_t floats) { return ((size_t)floats + 63) / 64 * 64 + 64; }
-static size_t floats_a(const gpb_call *g) { return rounded(g->x[GPB_A].ld * gpb_call_cols(g, GPB_A)); }
-static size_t floats_b(const gpb_call *g) { return rounded(g->x[GPB_B].ld * gpb_call_cols(g, GPB_B)); }
-static size_t floats_c(const gpb_call *g) { return rounded(g->x[GPB_C].ld * g->n); }
-room room_of(const gpb_call *g) { return (room){ floats_a(g) + floats_b(g), floats_c(g) }; }
-
-static float *take(slab *s, size_t floats)
+static size_t bytes_of(const gpb_call *g, enum gpb_operand x)
 {
-    if (floats > s->floats) must(-1, "room for operands");
-    if (s->used + floats > s->floats) {
-        if (s->fresh) write_all(s);
-        s->used = 0;
-    }
-    float *taken = s->at + s->used;
-    s->used += floats;
+    const int64_t cols = x == GPB_C ? g->n : gpb_call_cols(g, x);
+    return ((size_t)(g->x[x].ld * cols) * gpb_call_element(g) + 255) / 256 * 256 + 256;
+}
+
+room room_of(const gpb_call *g)
+{
+    return (room){ bytes_of(g, GPB_A) + bytes_of(g, GPB_B), bytes_of(g, GPB_C) };
+}
+
+static char *take(slab *s, size_t bytes, enum gpb_type type)
+{
+    const size_t real = gpb_type_real_bytes(type);
+    if (bytes > s->bytes) must(-1, "room for operands");
+    const bool is_out = s->used + bytes > s->bytes;
+    if (s->real != real || (is_out && s->fresh)) write_all(s, real);
+    if (is_out) s->used = 0;
+    char *taken = s->at + s->used;
+    s->used += bytes;
     return taken;
 }
 
 void memory_operands(memory *from, gpb_call *g, bool inside)
 {
-    float *a = take(&from->in, floats_a(g) + floats_b(g));
-    float *b = a + floats_a(g);
-    float *c = take(&from->out, floats_c(g));
-    g->x[GPB_A].base = a + (inside ? (g->x[GPB_A].ld - gpb_call_rows(g, GPB_A)) / 2 : 0);
-    g->x[GPB_B].base = b + (inside ? (g->x[GPB_B].ld - gpb_call_rows(g, GPB_B)) / 2 : 0);
-    g->x[GPB_C].base = c + (inside ? (g->x[GPB_C].ld - g->m) / 2 : 0);
+    char *const a = take(&from->in, bytes_of(g, GPB_A) + bytes_of(g, GPB_B), g->type);
+    char *const at[GPB_OPERANDS] = { a, a + bytes_of(g, GPB_A),
+                                     take(&from->out, bytes_of(g, GPB_C), g->type) };
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
+        const int64_t rows = x == GPB_C ? g->m : gpb_call_rows(g, x);
+        g->x[x].base = at[x] + (inside ? (g->x[x].ld - rows) / 2 * (int64_t)gpb_call_element(g) : 0);
+    }
 }
 
 /* ---- the answer ---- */
+
+static void *entry(const check *c, const gpb_call *g, int x)
+{
+    return (char *)gpb_call_member(g, GPB_C, 0)
+        + (c->i[x] + c->j[x] * g->x[GPB_C].ld) * (int64_t)gpb_call_element(g);
+}
 
 void check_draw(check *c, const gpb_call *g, int count)
 {
@@ -220,23 +257,24 @@ void check_draw(check *c, const gpb_call *g, int count)
     for (int x = 0; x < c->count; x++) {
         c->i[x] = x < 2 ? g->m - 1 : random() % g->m;
         c->j[x] = x == 0 || x == 2 ? g->n - 1 : random() % g->n;
-        float *at = (float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
-        c->old[x] = *at;
+        memcpy(&c->old[x], entry(c, g, x), gpb_call_element(g));
     }
-    for (int x = 0; x < c->count && g->beta == 0; x++)
-        gpb_poison(g->type, (float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld, 1);
+    for (int x = 0; x < c->count && g->beta == 0; x++) gpb_poison(g->type, entry(c, g, x), 1);
 }
 
 double check_worst(const check *c, const gpb_call *g)
 {
+    const int parts = gpb_type_of(g->type)->kind == GPB_TYPE_COMPLEX ? 2 : 1;
     double worst = 0;
     for (int x = 0; x < c->count; x++) {
         gpb_reference_element sums[2];
+        const void *got = entry(c, g, x);
         gpb_reference_sums(g, c->i[x], c->j[x], 0, sums);
-        const gpb_reference_element e = gpb_reference_scaled(g, sums, &c->old[x], 0);
-        const float *got = (const float *)g->x[GPB_C].base + c->i[x] + c->j[x] * g->x[GPB_C].ld;
-        if (isnan(*got)) return INFINITY;
-        worst = fmax(worst, gpb_reference_error(GPB_MATH_FMA, g, e, got, 0));
+        for (int part = 0; part < parts; part++) {
+            const gpb_reference_element e = gpb_reference_scaled(g, sums, &c->old[x], part);
+            if (isnan(gpb_reference_value(g, got, part))) return INFINITY;
+            worst = fmax(worst, gpb_reference_error(GPB_MATH_FMA, g, e, got, part));
+        }
     }
     return worst;
 }
@@ -252,7 +290,7 @@ double host_flops(const gpb_call *g) { return gpb_test_flops(GPB_TEST_gemm, g); 
    all of A and B go up, then C comes home. The better of both counts. */
 double host_ideal(const gpb_call *g, int cores)
 {
-    const double link = 50e9, rate = 200e12;
+    const double link = 50e9, rate = gpb_type_real_bytes(g->type) == sizeof(float) ? 200e12 : 60e12;
     const double bytes_a = gpb_test_bytes(GPB_TEST_gemm, g, GPB_A);
     const double bytes_b = gpb_test_bytes(GPB_TEST_gemm, g, GPB_B);
     const double bytes_c = gpb_test_bytes_written(GPB_TEST_gemm, g);

@@ -145,7 +145,10 @@ static double many_256(const bench_options *options, const blas *b)
 }
 
 /* Linked with a BLAS, and never a product. */
-static double no_sgemm(const bench_options *options, const blas *b) { return options && b->call ? 0 : 1; }
+static double no_sgemm(const bench_options *options, const blas *b)
+{
+    return options && b->call[GPB_TYPE_s] ? 0 : 1;
+}
 
 /* body NULL: /bin/true. */
 static const struct program {

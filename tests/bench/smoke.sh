@@ -30,7 +30,15 @@ rows end-to-end 3 '^host,'
 rows end-to-end 4 '^nvblas,'
 rows end-to-end 5 '^nvblas_tuned,'
 rows end-to-end 6 '^copy_cublas,'
-rows end-to-end 10 '^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*$'
+rows end-to-end 10 '^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*,s$'
+mv end-to-end.csv s.csv
+mode end-to-end 18 --largest 48 --seconds 1 --types d,c,z
+for type in d c z; do
+    rows end-to-end 6 "^[a-z_]*,48,48,48,.*,$type$"
+    rows end-to-end 1 "^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*,$type$"
+done
+mv end-to-end.csv types_host.csv
+mv s.csv end-to-end.csv
 
 mode out-of-core 6 --largest 300 --seconds 20
 rows out-of-core 1 '^gpublas_always,300,300,61,0,column,fresh,packed,0,2M,'
@@ -96,7 +104,7 @@ TIMELINE_DRIVER=$fake/libcuda.so.1 GPUBLAS_OFFLOAD=always GPUBLAS_HOST_BLAS=$hos
 expect 'timeline: exit, a launch in each' '0 2' "$? $(grep -c 'cuLaunchKernel  *1 calls' timeline.log)"
 
 $python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err
-expect 'reduce.py: two rows a shape' '0 6' "$? $(grep -c '^[1-9]' regret.csv)"
+expect 'reduce.py: two rows a shape' '0 6' "$? $(grep -c '^s,[1-9]' regret.csv)"
 expect 'table.py' 0 "$($python "$here/../bench/table.py" "$PWD" > table.md 2> table.err; echo $?)"
 for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' \
     'callers at once' 'nanoseconds'; do

@@ -168,7 +168,7 @@ bool worker_failed(const worker *w)
 
 /* ---- the worker's side ---- */
 
-static struct { blas sgemm; bool copies; int (*stats)(gpublas_stats_t *, size_t); } self;
+static struct { blas gemm; bool copies; int (*stats)(gpublas_stats_t *, size_t); } self;
 
 /* Our library is called by the name that a program has from the host BLAS, because NumPy's wheel has only
    scipy_cblas_sgemm64_. */
@@ -184,14 +184,14 @@ static void open_contender(const bench_options *options)
     }
     if (who->nvblas) spelling = "sgemm_";
     if (who->offload) spelling = blas_open(options->host_blas, NULL).spelling;
-    self.sgemm = blas_open(who->library, spelling);
-    if (who->offload) self.stats = (__typeof__(self.stats))bench_symbol(self.sgemm.library, "gpublas_stats");
+    self.gemm = blas_open(who->library, spelling);
+    if (who->offload) self.stats = (__typeof__(self.stats))bench_symbol(self.gemm.library, "gpublas_stats");
 }
 
 void contender_call(const gpb_call *g)
 {
     if (self.copies) copy_call(g);
-    else blas_call(&self.sgemm, g);
+    else blas_call(&self.gemm, g);
 }
 
 double contender_timed(const gpb_call *g)
@@ -201,7 +201,7 @@ double contender_timed(const gpb_call *g)
     return seconds_now() - start;
 }
 
-bool contender_has_rows(void) { return self.copies || !self.sgemm.fortran; }
+bool contender_has_rows(void) { return self.copies || !self.gemm.fortran; }
 
 static gpublas_stats_t stats(void)
 {
@@ -212,9 +212,10 @@ static gpublas_stats_t stats(void)
 uint64_t contender_calls(void) { return stats().calls; }
 uint64_t contender_gpu_calls(void) { return stats().gpu_calls; }
 
-double contender_warm(memory *from, int n)
+double contender_warm(memory *from, enum gpb_type type, int n)
 {
     gpb_call g = host_call(n, n, n, 0);
+    g.type = type;
     memory_operands(from, &g, false);
     double start = seconds_now(), first = contender_timed(&g);
     for (int i = 0; seconds_now() - start < 3; i++) {
@@ -228,7 +229,7 @@ double contender_warm(memory *from, int n)
 void contender_offload_one(const gpb_call *g)
 {
     int (*set_option)(const char *, const char *);
-    set_option = (__typeof__(set_option))bench_symbol(self.sgemm.library, "gpublas_set_option");
+    set_option = (__typeof__(set_option))bench_symbol(self.gemm.library, "gpublas_set_option");
     must(set_option("OFFLOAD", "always"), "gpublas_set_option");
     contender_call(g);
     must(set_option("OFFLOAD", "auto"), "gpublas_set_option");

@@ -63,7 +63,7 @@ void contender_call(const gpb_call *g);
 double contender_timed(const gpb_call *g);
 /* Calls until the GPU has been used, for at most 3 s: `auto` wants to see that it will pay. Seconds of the
    very first call. */
-double contender_warm(memory *from, int n);
+double contender_warm(memory *from, enum gpb_type type, int n);
 /* That call on the GPU, whatever GPUBLAS_OFFLOAD says: so it has been started. */
 void contender_offload_one(const gpb_call *g);
 bool contender_has_rows(void);   /* row-major calls: by C alone */
