@@ -80,6 +80,24 @@ static void one_takes_all(void **state)
         }
 }
 
+/* KiB of shared memory that a block may have, by CUDA's table of compute capabilities. */
+static void shared_memory(void **state)
+{
+    (void)state;
+    static const struct { int arch, kib; } gpus[] = { { 75, 64 }, { 80, 163 }, { 86, 99 }, { 87, 163 },
+                                                      { 89, 99 }, { 90, 227 }, { 100, 227 }, { 120, 99 } };
+    int refused = 0;
+    for (int a = 0; a < (int)(sizeof gpus / sizeof *gpus); a++)
+        for (int i = 0; i < gpb_kernel_count; i++) {
+            const gpb_kernel *q = &gpb_kernels[i];
+            const bool runs = gpb_kernel_table_runs(q->image, gpus[a].arch),
+                       fits = q->smem <= gpus[a].kib << 10;
+            assert_int_equal(gpb_kernel_table_serves(q, gpus[a].arch), runs && fits);
+            refused += runs && !fits;
+        }
+    assert_true(refused > 0);
+}
+
 static void runs(void **state)
 {
     (void)state;
@@ -89,9 +107,6 @@ static void runs(void **state)
                  || gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 75));
     assert_true(gpb_kernel_table_runs(GPB_IMAGE_sgemm_async, 80)
                 && gpb_kernel_table_runs(GPB_IMAGE_sgemm_tf32, 90));
-    const gpb_kernel *large = gpb_kernel_table_find("dmma", GPB_TYPE_d);        /* 132 KiB of shared memory */
-    assert_true(gpb_kernel_table_serves(large, 80) && gpb_kernel_table_serves(large, 90));
-    assert_false(gpb_kernel_table_serves(large, 86) || gpb_kernel_table_serves(large, 120));
     assert_null(gpb_kernel_table_find("no_such_row", GPB_TYPE_s));
     assert_null(gpb_kernel_table_find("", GPB_TYPE_s));
 }
@@ -103,6 +118,7 @@ int main(int count, char **arguments)
         cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/kernels.golden"),
         cmocka_unit_test(rows_hold),
         cmocka_unit_test(one_takes_all),
+        cmocka_unit_test(shared_memory),
         cmocka_unit_test(runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
