@@ -47,7 +47,7 @@ static void state(int count)
     bool answers = true, control = true, x87 = true, error = true, mask = true, folder = true,
          environment = true, handlers = true;
     char before[4096], after[4096];
-    sigset_t set, now;
+    sigset_t set = { 0 }, now = { 0 };               /* libc sets the first 64 bits alone */
     for (int round = 0; round < count; round++) {
         const unsigned mode = modes[round % 4];
         const uint64_t environ_sum = sum_of_environment(), handler_sum = sum_of_handlers();
