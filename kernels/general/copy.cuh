@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies one operand into shared memory by cp.async, k tile by k tile: EDGE rows of op(A), or columns of
-   op(B), BK deep. Any strides; any address that real numbers of the type may have. Nothing is packed before. */
+   op(B), BK deep. Any strides; any address that real numbers of the type may have. Nothing is packed
+   before. */
 #ifndef GPB_GENERAL_COPY_CUH
 #define GPB_GENERAL_COPY_CUH
 

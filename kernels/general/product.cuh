@@ -136,8 +136,8 @@ static __device__ __forceinline__ void gpb_general_store(const gpb_gemm_args &g,
     }
 }
 
-/* Calls multiply(unit, order of A, order of B, mixed) with constants. DMMA wants k tiles as they come, in four
-   orders. A real number has no halves, and an element of 16 bytes is no part of a pair. */
+/* Calls multiply(unit, order of A, order of B, mixed) with constants. DMMA wants k tiles as they come, in
+   four orders. A real number has no halves, and an element of 16 bytes is no part of a pair. */
 template <int BYTES, class MULTIPLY>
 static __device__ __forceinline__ void gpb_general_dmma(MULTIPLY multiply, gpb_unit unit, bool edge_a,
                                                         bool edge_b)

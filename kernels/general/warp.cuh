@@ -30,10 +30,10 @@ template <int FROM, int TO, class DOES> static __device__ __forceinline__ void g
     }
 }
 
-/* The fragments of DMMA on real numbers. Rows 2g and 2g+1 of 16 are what the instruction calls rows g and g+8,
-   so C has them side by side, and one 16-byte read gives both if they are neighbours here, in the order in
-   which the instruction wants its registers. All else comes 8 bytes at a time, because two columns at once,
-   or two q, would have to be taken apart. */
+/* The fragments of DMMA on real numbers. Rows 2g and 2g+1 of 16 are what the instruction calls rows g and
+   g+8, so C has them side by side, and one 16-byte read gives both if they are neighbours here, in the
+   order in which the instruction wants its registers. All else comes 8 bytes at a time, because two
+   columns at once, or two q, would have to be taken apart. */
 struct gpb_real_fragments {
     using element = double;
     static constexpr int DEPTH = 8, HIGH = 16;         /* q of a step; rows of a fragment */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SciPy's own BLAS wrappers in four types, with C given, beta, transposition and conjugation. The operands are
+"""SciPy's own BLAS wrappers in four types, with C given, beta, transposition and conjugation. Operands are
 integers, or have them as real and imaginary part, so any BLAS is exact."""
 import numpy as np
 from scipy.linalg import blas
