@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every driver call fails at every occurrence, in every form of call and place of operands
-# (programs/inject.c). There are 728,000 cases. A day runs a 21st of them, by the day's number, so any 21 days
+# (programs/inject.c). There are 720,000 cases. A day runs a 21st of them, by the day's number, so any 21 days
 # in a row cover all: four minutes of a core. GPB_TEST_SEED: another slice;
 # GPB_TEST_SLICES: the number of slices, for CI that runs more than once a day and counts its runs;
 # GPB_TEST_LARGE=1: all, an hour and a half.
