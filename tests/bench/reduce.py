@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reduces two large CSVs to what the tables and goals.py need. The tree keeps the result, not the source.
+"""Reduces large CSVs to what the tables and goals.py need. The tree keeps the result, not the source.
 
 Usage: reduce.py accuracy raw.csv accuracy.csv   test_accuracy --csv: one row a kind of data and kernel, the
                                                  worst and the means of its points
+       reduce.py types_accuracy raw.csv types_accuracy.csv   the same of test_accuracy_types --csv
        reduce.py regret raw.csv regret.csv       bench --fit: of each shape the fastest kernel that FP32 may
                                                  use, and the library's choice"""
 
@@ -67,6 +68,34 @@ def accuracy(rows):
         }
 
 
+def types_accuracy(rows):
+    """A row a type, kind of data, ratio of imaginary to real parts and contender."""
+    verdict = table_of("tests/gpu/accuracy_data.def", r"^DATA\( *(\w+),.*, *(\w+) *\)")
+    groups = {}
+    for r in rows:
+        groups.setdefault(tuple(r[x] for x in ("type", "data", "parts_a", "parts_b", "who")), []).append(r)
+    for (type_, data, a, b, who), mine in groups.items():
+        of = lambda column: [float(r[column]) for r in mine if r[column]]
+        to_cublas = [x for x in of("rms_to_cublas") if 0 < x < float("inf")]
+        yield {
+            "type": type_,
+            "data": data,
+            "verdict": verdict[data],
+            "parts_a": a,
+            "parts_b": b,
+            "who": who,
+            "points": len(mine),
+            "of_bound": f"{max(of('of_bound')):.4f}",
+            "rms_u": f"{max(of('rms_u')):.5g}",
+            "max_u": f"{max(of('max_u')):.5g}",
+            "not_exact": sum(int(r["not_exact"]) for r in mine),
+            "worst_rms_to_ffma": f"{max(of('rms_to_ffma')):.4f}" if of("rms_to_ffma") else "",
+            "cublas_points": len(to_cublas),
+            "rms_to_cublas": f"{mean(to_cublas):.4f}" if to_cublas else "",
+            "worst_rms_to_cublas": f"{max(to_cublas):.4f}" if to_cublas else "",
+        }
+
+
 def regret(rows):
     math_of = table_of("kernels/gemm.def", r"^KERNEL\( *\d+, *(\w, *\w+), *\w+, *(\w+)")
     math_of = {tuple(re.split(", *", kernel)): math_ for kernel, math_ in math_of.items()}
@@ -90,7 +119,7 @@ def regret(rows):
 
 def main(kind, source, target):
     rows, header = read(source)
-    kept = list({"accuracy": accuracy, "regret": regret}[kind](rows))
+    kept = list({"accuracy": accuracy, "types_accuracy": types_accuracy, "regret": regret}[kind](rows))
     with open(target, "w", newline="") as file:
         file.write(f"# {header}; reduced by tests/bench/reduce.py\n")
         writer = csv.DictWriter(file, kept[0].keys(), lineterminator="\n")

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dispatch/type.h"
+
 enum accuracy_guard { GUARD_CLEAN, GUARD_MARKED, GUARD_EITHER };
 enum accuracy_result {
     RESULT_BOUNDED,
@@ -57,8 +59,10 @@ void accuracy_note_exact(const accuracy_truth *t, const float *c, bool *exact);
 /* Calls work(i, what) for i < count, on all cores. */
 void accuracy_parallel(void (*work)(int64_t, void *), int64_t count, void *what);
 
-/* accuracy_cublas.c: C[m x n] = A' B in cuBLAS's default FP32 mode. False if there is no cuBLAS. */
+/* accuracy_cublas.c: C[m x n] = A' B in cuBLAS's default mode, A conjugated in complex types. False if there
+   is no cuBLAS. */
 bool accuracy_cublas_open(void);
-void accuracy_cublas(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c);
+void accuracy_cublas(enum gpb_type type, int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                     void *c);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cuBLAS by dlopen, for comparison only. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +8,9 @@
 #include "tests/gpu/accuracy.h"
 
 static void *handle;
-static int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
-                    const float *, float *, int);
+typedef int gemm(void *, int, int, int, int, int, const void *, const void *, int, const void *, int,
+                 const void *, void *, int);
+static gemm *gemms[GPB_TYPES];
 
 bool accuracy_cublas_open(void)
 {
@@ -16,19 +18,29 @@ bool accuracy_cublas_open(void)
                                          "/usr/local/cuda/lib64/libcublas.so.13",
                                          "/usr/local/cuda/lib64/libcublas.so.12" };
     void *library = NULL;
+    bool found = true;
+    if (handle) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
     int (*create)(void **) = (int (*)(void **))dlsym(library, "cublasCreate_v2");
-    sgemm = (__typeof__(sgemm))dlsym(library, "cublasSgemm_v2");
-    return create && sgemm && create(&handle) == 0;
+    for (enum gpb_type t = 0; t < GPB_TYPES; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "cublas%cgemm_v2", toupper(gpb_type_of(t)->letter));
+        gemms[t] = (gemm *)dlsym(library, name);
+        found = found && gemms[t];
+    }
+    return create && found && create(&handle) == 0;
 }
 
-void accuracy_cublas(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c)
+void accuracy_cublas(enum gpb_type type, int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                     void *c)
 {
-    const float one = 1, zero = 0;
-    int error = sgemm(handle, 1, 0, (int)m, (int)n, (int)k, &one, a, (int)k, b, (int)k, &zero, c, (int)m);
+    const gpb_element one = gpb_element_of(type, 1), zero = gpb_element_of(type, 0);
+    const int op = gpb_type_of(type)->kind == GPB_TYPE_COMPLEX ? 2 : 1;
+    int error = gemms[type](handle, op, 0, (int)m, (int)n, (int)k, &one, a, (int)k, b, (int)k, &zero, c,
+                            (int)m);
     if (!error) return;
-    fprintf(stderr, "cublasSgemm: error %d\n", error);
+    fprintf(stderr, "cublas?gemm: error %d\n", error);
     exit(1);
 }

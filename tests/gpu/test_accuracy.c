@@ -26,9 +26,14 @@ static const double AMPERE_RMS =
 static const double ROUNDING_RMS = 0.6, ROUNDING_RATIO = 2, ROUNDING_FREE = 0.1;
 static const double CUBLAS_RMS = 1.2, CUBLAS_MAX = 1.5, CUBLAS_MEAN = 0.8;
 
-static const struct row { const char *name, *image; enum gpb_math math; enum gpb_form form; } rows[] = {
+static const struct row {
+    const char *name, *image;
+    enum gpb_type type;
+    enum gpb_math math;
+    enum gpb_form form;
+} rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { #name, #image, GPB_MATH_##math, GPB_FORM_##form },
+    { #name, #image, GPB_TYPE_##p, GPB_MATH_##math, GPB_FORM_##form },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -54,7 +59,8 @@ static int only_k;
 static void add_contenders(void)
 {
     for (int i = 0; i < ROWS; i++)
-        if ((rows[i].math == GPB_MATH_FP16X3 || rows[i].math == GPB_MATH_BF16X6
+        if (rows[i].type == GPB_TYPE_s
+            && (rows[i].math == GPB_MATH_FP16X3 || rows[i].math == GPB_MATH_BF16X6
              || rows[i].form == GPB_FORM_SLICED)
             && kernel_runs(rows[i].image))
             contenders[contender_count++] = (contender){ .name = rows[i].name,
@@ -72,7 +78,7 @@ static void multiply(const contender *who, const placed *p, char *kernel, char *
 {
     *kernel = *splits = 0;
     if (!who->math) {
-        accuracy_cublas(p->of.m, p->of.n, p->of.k, p->x[GPB_A].address, p->x[GPB_B].address,
+        accuracy_cublas(GPB_TYPE_s, p->of.m, p->of.n, p->of.k, p->x[GPB_A].address, p->x[GPB_B].address,
                         p->x[GPB_C].address);
         return;
     }
