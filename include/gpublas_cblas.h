@@ -119,6 +119,9 @@ typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
                             const void *Y, I incy, void *A, I lda);                                          \
     void cblas_##p##hpr2##x(CBLAS_LAYOUT, CBLAS_UPLO, I n, const void *alpha, const void *X, I incx,         \
                             const void *Y, I incy, void *Ap);                                                \
+    void cblas_##p##gemm3m##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k,                 \
+                              const void *alpha, const void *A, I lda, const void *B, I ldb,                 \
+                              const void *beta, void *C, I ldc);                                             \
     void cblas_##p##hemm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, const void *alpha,               \
                             const void *A, I lda, const void *B, I ldb, const void *beta, void *C, I ldc);   \
     void cblas_##p##herk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, R alpha, const void *A,     \

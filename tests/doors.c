@@ -12,21 +12,25 @@ static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112
 #define ELEMENT float
 #define SCALAR float
 #define GIVEN(x) (x)
+#define IS_COMPLEX 0
 #include "tests/doors_typed.h"
 #define LETTER d
 #define ELEMENT double
 #define SCALAR double
 #define GIVEN(x) (x)
+#define IS_COMPLEX 0
 #include "tests/doors_typed.h"
 #define LETTER c
 #define ELEMENT float _Complex
 #define SCALAR const float _Complex *
 #define GIVEN(x) &(x)
+#define IS_COMPLEX 1
 #include "tests/doors_typed.h"
 #define LETTER z
 #define ELEMENT double _Complex
 #define SCALAR const double _Complex *
 #define GIVEN(x) &(x)
+#define IS_COMPLEX 1
 #include "tests/doors_typed.h"
 
 const gpb_test_door *const gpb_test_doors[GPB_TYPES] = {

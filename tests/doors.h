@@ -6,7 +6,8 @@
 
 #include "tests/routine.h"
 
-enum { GPB_TEST_DOORS = 10, GPB_TEST_MEMBERS = 8 };      /* members: of a batch, at most */
+enum { GPB_TEST_DOORS = 10, GPB_TEST_COMPLEX_DOORS = 12 };      /* those of real and of complex types */
+enum { GPB_TEST_MEMBERS = 8 };                                  /* of a batch, at most */
 
 typedef struct gpb_test_door {
     const char *name;
@@ -14,7 +15,12 @@ typedef struct gpb_test_door {
     enum gpb_test_routine routine;
     bool reports;                /* illegal arguments too, by their own letters and numbers */
 } gpb_test_door;
-/* GPB_TEST_DOORS of each type, in the same order. */
+/* Those of each type, in the same order; complex types have some more behind the others. */
 extern const gpb_test_door *const gpb_test_doors[GPB_TYPES];
+
+static inline int gpb_test_doors_of(enum gpb_type type)
+{
+    return gpb_type_is_complex(type) ? GPB_TEST_COMPLEX_DOORS : GPB_TEST_DOORS;
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The doors of one type: the body of four. doors.c includes it once for each type, with LETTER and ELEMENT
-   defined, SCALAR (how CBLAS passes alpha and beta) and GIVEN(x), which makes one of x. The prototypes are
-   the library's own. */
+   defined, SCALAR (how CBLAS passes alpha and beta), GIVEN(x), which makes one of x, and IS_COMPLEX, 0 or 1.
+   The prototypes are the library's own. */
 #define PASTE(x, letter, y) x##letter##y
 #define NAME_(x, letter, y) PASTE(x, letter, y)
 #define NAME(x) NAME_(x##_, LETTER, )
@@ -19,6 +19,11 @@ void CBLAS(gemmtr)(GPB_CBLAS_GEMMTR_PARAMS(ELEMENT, SCALAR, int));
 void CBLAS(gemm_batch)(GPB_CBLAS_GEMM_BATCH_PARAMS(ELEMENT, int));
 void F77(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, int));
 void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, SCALAR, int));
+
+#if IS_COMPLEX
+void F77(gemm3m)(GPB_F77_GEMM_PARAMS(ELEMENT, int));
+void CBLAS(gemm3m64_)(GPB_CBLAS_GEMM_PARAMS(ELEMENT, SCALAR, int64_t));
+#endif
 
 /* The call's fields as the doors take them. */
 typedef struct NAME(plain) {
@@ -135,7 +140,23 @@ static void NAME(through_groups)(const gpb_call *g)
     CBLAS(gemm_batch)(COLUMN, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, first ? 2 : 1, sizes);
 }
 
-static const gpb_test_door NAME(doors)[GPB_TEST_DOORS] = {
+#if IS_COMPLEX
+static void NAME(through_3m)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int m = (int)p.m, n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    F77(gemm3m)(&p.transa, &p.transb, &m, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+static void NAME(through_3m_rows_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(gemm3m64_)(ROW, trans(p.transb), trans(p.transa), p.n, p.m, p.k, GIVEN(p.alpha), p.b, p.ldb, p.a,
+                     p.lda, GIVEN(p.beta), p.c, p.ldc);
+}
+#endif
+
+static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB_TEST_DOORS] = {
     { TEXT(F77(gemm)), NAME(through_f77), GPB_TEST_gemm, true },
     { TEXT(F77(gemm_64)), NAME(through_f77_64), GPB_TEST_gemm, false },
     { TEXT(CBLAS(gemm)) ", columns", NAME(through_columns), GPB_TEST_gemm, false },
@@ -147,6 +168,10 @@ static const gpb_test_door NAME(doors)[GPB_TEST_DOORS] = {
     { TEXT(CBLAS(gemm_batch_strided)) ", rows", NAME(through_strided_rows), GPB_TEST_gemm_batch_strided,
       false },
     { TEXT(CBLAS(gemm_batch)), NAME(through_groups), GPB_TEST_gemm_batch, false },
+#if IS_COMPLEX
+    { TEXT(F77(gemm3m)), NAME(through_3m), GPB_TEST_gemm, true },
+    { TEXT(CBLAS(gemm3m64_)) ", rows", NAME(through_3m_rows_64), GPB_TEST_gemm, false },
+#endif
 };
 
 #undef PASTE
@@ -160,3 +185,4 @@ static const gpb_test_door NAME(doors)[GPB_TEST_DOORS] = {
 #undef ELEMENT
 #undef SCALAR
 #undef GIVEN
+#undef IS_COMPLEX

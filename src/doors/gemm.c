@@ -2,6 +2,8 @@
 /* The doors of GEMM and GEMMTR (also called GEMMT): every exported spelling, in four precisions. A door puts
    the caller's arguments into a gpb_call and asks the hub. A call that is not computed there goes to the
    host's function of the same name, with the caller's own arguments.
+   GEMM3M is GEMM to us. It lets a library multiply complex numbers by three real products instead of four,
+   which is less accurate, but no kernel of ours does that.
    Fortran's hidden lengths are not read, because C callers pass none. They are passed to the host, but not in
    a tail call, because gcc would write them into stack slots that a C caller never reserved. */
 #include "src/doors/door.h"
@@ -60,5 +62,7 @@ static inline char gpb_triangle(char letter) { return letter == 'U' || letter ==
 
 GPB_PRECISIONS(F77_GEMM, C_GEMM, gemm)
 WHEELS(s, sgemm) WHEELS(d, dgemm) WHEELS(c, cgemm) WHEELS(z, zgemm)
+GPB_SPELLINGS(c, F77_GEMM, C_GEMM, cgemm3m)
+GPB_SPELLINGS(z, F77_GEMM, C_GEMM, zgemm3m)
 GPB_PRECISIONS(F77_GEMMTR, C_GEMMTR, gemmtr)
 GPB_PRECISIONS(F77_GEMMTR, C_GEMMTR, gemmt)

@@ -9,7 +9,7 @@
 #ifndef GPB_GEMM_ABI_H
 #define GPB_GEMM_ABI_H
 
-/* C = alpha op(A) op(B) + beta C */
+/* C = alpha op(A) op(B) + beta C: gemm, and gemm3m of oneMKL, OpenBLAS and BLIS */
 #define GPB_F77_GEMM_PARAMS(T, INT)                                                                   \
     const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha, \
         const T *a, const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc

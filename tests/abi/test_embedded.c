@@ -175,6 +175,34 @@ FAMILY_BOTH(d, double, double, *, 0)
 FAMILY_BOTH(c, complex32, const complex32 *, , 1)
 FAMILY_BOTH(z, complex64, const complex64 *, , 1)
 
+/* gemm3m, which only complex numbers have */
+#define GEMM3M(p, T, tail, c_tail, INT)                                                                    \
+    void p##gemm3m##tail(GPB_F77_GEMM_PARAMS(T, INT));                                                     \
+    void cblas_##p##gemm3m##c_tail(GPB_CBLAS_GEMM_PARAMS(T, const T *, INT));                              \
+    static void gemm3m_##p##tail(int row, char ta, char tb)                                                \
+    {                                                                                                      \
+        static T a[ALL], b[ALL], c[ALL], before[ALL];                                                      \
+        for (int i = 0; i < ALL; i++) {                                                                    \
+            wide_a[i] = a[i] = whole() + whole() * 1.0i;                                                   \
+            wide_b[i] = b[i] = whole() + whole() * 1.0i;                                                   \
+            before[i] = whole() + whole() * 1.0i;                                                          \
+        }                                                                                                  \
+        const T alpha = 2 - 1.0i, beta = -1 + 3.0i;                                                        \
+        const INT m = 7, n = 5, k = 4, ld = LD;                                                            \
+        RESET() plain(row, 'G', ta, tb, m, n, k, alpha, wide_a, LD, wide_b, LD, beta, wide_c, LD);         \
+        cblas_##p##gemm3m##c_tail(row ? 101 : 102, enumerator(ta), enumerator(tb), m, n, k, &alpha, a, ld, \
+                                  b, ld, &beta, c, ld);                                                    \
+        SAME()                                                                                             \
+        if (row) return;                                                                                   \
+        for (int i = 0; i < ALL; i++) c[i] = before[i];                                                    \
+        p##gemm3m##tail(&ta, &tb, &m, &n, &k, &alpha, a, &ld, b, &ld, &beta, c, &ld);                      \
+        SAME()                                                                                             \
+    }
+GEMM3M(c, complex32, _, , int32_t)
+GEMM3M(c, complex32, _64_, _64, int64_t)
+GEMM3M(z, complex64, _, , int32_t)
+GEMM3M(z, complex64, _64_, _64, int64_t)
+
 static void families(void)
 {
     const char letters[] = "NTC";
@@ -189,6 +217,10 @@ static void families(void)
             family_c_64_(row, ta, tb);
             family_z_(row, ta, tb);
             family_z_64_(row, ta, tb);
+            gemm3m_c_(row, ta, tb);
+            gemm3m_c_64_(row, ta, tb);
+            gemm3m_z_(row, ta, tb);
+            gemm3m_z_64_(row, ta, tb);
         }
 }
 
@@ -256,6 +288,8 @@ static void errors(void)
     ztrsm_("l", "u", "c", "n", &n, &n, &z, &z, &n, &z, &zero);
     dgemmtr_("U", "N", "N", &bad, &n, &d, &d, &n, &d, &n, &d, &d, &n);
     cblas_sgemm(101, 7, 111, 1, 1, 1, 1, &x, 1, &x, 1, 1, &x, 1);
+    zgemm3m_("N", "N", &n, &n, &n, &z, &z, &n, &z, &n, &z, &z, &zero);
+    cblas_zgemm3m(102, 111, 7, 1, 1, 1, &z, &z, 1, &z, 1, &z, &z, 1);
     if (x != 7 || z != 7 || d != 7) exit(1);  /* and C is left alone */
 }
 

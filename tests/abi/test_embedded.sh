@@ -52,7 +52,8 @@ for p in s d c z; do
     check "x${p}cblat3" "$PWD/wide_c.in" $((3 * routines))
 done
 
-# Values: 64-bit names, batches, one-triangle products, scaling, what must not be read. Linked with us alone.
+# Values: 64-bit names, batches, one-triangle products, gemm3m, scaling, what must not be read. Linked with
+# us alone.
 build values gcc -std=c11 -O2 -Wall -Wextra "$here/test_embedded.c" "$library" \
     -Wl,-rpath,"$(dirname "$library")" -lm || finish
 export GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never
@@ -71,5 +72,8 @@ expect 'messages' ' ** On entry to SGEMM parameter number  3 had an illegal valu
  ** On entry to ZTRSM parameter number 11 had an illegal value
  ** On entry to DGEMMTR parameter number  4 had an illegal value
 Parameter 2 to routine cblas_sgemm was incorrect
+Illegal Trans setting, 7
+ ** On entry to ZGEMM3M parameter number 13 had an illegal value
+Parameter 3 to routine cblas_zgemm3m was incorrect
 Illegal Trans setting, 7' "$(cat errors.err)"
 finish

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The GEMM names beyond netlib 3.11's: gemmtr and gemmt, the batches, 64-bit integers, and the names
+/* The GEMM names beyond netlib 3.11's: gemmtr and gemmt, gemm3m, the batches, 64-bit integers, and the names
    inside the NumPy and SciPy wheels. Linked with -lgpublas alone, because no host BLAS of Debian has them
    all. Prints a line a name and exits with 1 if any was wrong. */
 #include "matrix.h"
+#include <complex.h>
 
 #define FORTRAN_GEMM(name, integer)                                                                         \
     void name(const char *, const char *, const integer *, const integer *, const integer *, const float *, \
@@ -152,6 +153,129 @@ static void triangle_errors(const char *name, fortran_gemmtr *gemmtr)
     tell(right, name);
 }
 
+/* ---- gemm3m: 7 x 5 x 6 of small whole numbers, which three real products leave exact too */
+
+enum { SIDE = 9, ELEMENTS = SIDE * SIDE };
+
+typedef struct complex_product {
+    char ta, tb;
+    const void *alpha, *a, *b, *beta;
+    void *c;
+} complex_product;
+
+#define CALL_FORTRAN_3M(name, integer)                                                                     \
+    void name(const char *, const char *, const integer *, const integer *, const integer *, const void *, \
+              const void *, const integer *, const void *, const integer *, const void *, void *,          \
+              const integer *);                                                                            \
+    static void call_##name(const complex_product *p)                                                      \
+    {                                                                                                      \
+        const integer m = 7, n = 5, k = 6, ld = SIDE;                                                      \
+        name(&p->ta, &p->tb, &m, &n, &k, p->alpha, p->a, &ld, p->b, &ld, p->beta, p->c, &ld);              \
+    }
+#define CALL_CBLAS_3M(name, integer, layout)                                                               \
+    void name(int, int, int, integer, integer, integer, const void *, const void *, integer, const void *, \
+              integer, const void *, void *, integer);                                                     \
+    static void call_##name(const complex_product *p)                                                      \
+    {                                                                                                      \
+        const int ta = cblas_trans(p->ta), tb = cblas_trans(p->tb);                                        \
+        if (layout == COLUMN)                                                                              \
+            name(COLUMN, ta, tb, 7, 5, 6, p->alpha, p->a, SIDE, p->b, SIDE, p->beta, p->c, SIDE);          \
+        else name(ROW, tb, ta, 5, 7, 6, p->alpha, p->b, SIDE, p->a, SIDE, p->beta, p->c, SIDE);            \
+    }
+CALL_FORTRAN_3M(cgemm3m_, int)
+CALL_FORTRAN_3M(cgemm3m_64_, int64_t)
+CALL_CBLAS_3M(cblas_cgemm3m, int, ROW)
+CALL_CBLAS_3M(cblas_cgemm3m_64, int64_t, COLUMN)
+CALL_CBLAS_3M(cblas_cgemm3m64_, int64_t, ROW)
+CALL_FORTRAN_3M(zgemm3m_, int)
+CALL_FORTRAN_3M(zgemm3m_64_, int64_t)
+CALL_CBLAS_3M(cblas_zgemm3m, int, COLUMN)
+CALL_CBLAS_3M(cblas_zgemm3m_64, int64_t, ROW)
+CALL_CBLAS_3M(cblas_zgemm3m64_, int64_t, COLUMN)
+
+static double complex transposed_element(const double complex *x, char trans, int i, int j)
+{
+    const double complex value = trans == 'N' ? x[i + SIDE * j] : x[j + SIDE * i];
+    return trans == 'C' ? conj(value) : value;
+}
+
+/* In plain loops. */
+static void multiply_complex(const complex_product *p)
+{
+    const double complex *a = p->a, *b = p->b, *alpha = p->alpha, *beta = p->beta;
+    double complex *c = p->c;
+    for (int j = 0; j < 5; j++)
+        for (int i = 0; i < 7; i++) {
+            double complex sum = 0;
+            for (int l = 0; l < 6; l++)
+                sum += transposed_element(a, p->ta, i, l) * transposed_element(b, p->tb, l, j);
+            c[i + SIDE * j] = *alpha * sum + *beta * c[i + SIDE * j];
+        }
+}
+
+/* Matrices and scalars of one product, in double complex and as the routine takes them. */
+typedef struct complex_data {
+    double complex a[ELEMENTS], b[ELEMENTS], c[ELEMENTS], alpha[1], beta[1];
+} complex_data;
+typedef struct single_data {
+    float complex a[ELEMENTS], b[ELEMENTS], c[ELEMENTS], alpha[1], beta[1];
+} single_data;
+enum { NUMBERS = sizeof(complex_data) / sizeof(double complex) };
+
+static bool product_3m(char ta, char tb, bool single, uint64_t seed, void (*call)(const complex_product *))
+{
+    complex_data wide, given;
+    single_data narrow;
+    double complex *each = (double complex *)&wide, *each_given = (double complex *)&given;
+    float complex *each_narrow = (float complex *)&narrow;
+    for (int i = 0; i < NUMBERS; i++) {
+        each[i] = floor(8 * (double)draw(&seed)) + floor(8 * (double)draw(&seed)) * I;
+        each_given[i] = each[i];
+        each_narrow[i] = (float complex)each[i];
+    }
+    multiply_complex(&(complex_product){ ta, tb, wide.alpha, wide.a, wide.b, wide.beta, wide.c });
+    if (single)
+        call(&(complex_product){ ta, tb, narrow.alpha, narrow.a, narrow.b, narrow.beta, narrow.c });
+    else call(&(complex_product){ ta, tb, given.alpha, given.a, given.b, given.beta, given.c });
+    bool right = true;
+    for (int i = 0; i < NUMBERS; i++)
+        right &= (single ? (double complex)each_narrow[i] : each_given[i]) == each[i];
+    return right;
+}
+
+static void gemm3m(const char *name, bool single, void (*call)(const complex_product *))
+{
+    bool right = true;
+    for (int i = 0; i < 9; i++)
+        right &= product_3m("NTC"[i / 3], "NTC"[i % 3], single, (uint64_t)(50 + i), call);
+    tell(right, name);
+}
+
+typedef void fortran_3m(const char *, const char *, const int *, const int *, const int *, const void *,
+                        const void *, const int *, const void *, const int *, const void *, void *,
+                        const int *);
+
+static void gemm3m_errors(const char *name, fortran_3m *gemm3m)
+{
+    static const struct { int number; char ta, tb; int m, n, k, lda, ldb, ldc; } cases[] = {
+        { 1, 'X', 'N', 4, 4, 4, 4, 4, 4 },  { 2, 'N', 'X', 4, 4, 4, 4, 4, 4 },
+        { 3, 'N', 'N', -1, 4, 4, 4, 4, 4 }, { 4, 'N', 'N', 4, -1, 4, 4, 4, 4 },
+        { 5, 'N', 'T', 4, 4, -1, 4, 4, 4 }, { 8, 'N', 'N', 4, 4, 2, 3, 4, 4 },
+        { 10, 'N', 'C', 4, 4, 2, 4, 3, 4 }, { 13, 'C', 'N', 4, 4, 4, 4, 4, 3 },
+    };
+    double complex a[16] = { 0 }, c[16] = { 0 }, old[16] = { 0 }, one = 1;
+    bool right = true;
+    for (int i = 0; i < 8; i++) {
+        reported = -1;
+        gemm3m(&cases[i].ta, &cases[i].tb, &cases[i].m, &cases[i].n, &cases[i].k, &one, a, &cases[i].lda, a,
+               &cases[i].ldb, &one, c, &cases[i].ldc);
+        if (reported != cases[i].number)
+            printf("  case %d: number %d, wanted %d\n", i, reported, cases[i].number);
+        right &= reported == cases[i].number && memcmp(c, old, sizeof c) == 0;
+    }
+    tell(right, name);
+}
+
 /* ---- batches: two groups of different shape, or one stride */
 
 enum { FIRST = 3, SECOND = 5, MEMBERS = FIRST + SECOND };
@@ -226,6 +350,22 @@ static void strided(const char *name, bool fortran, int layout, int stride_b)
     free(old);
 }
 
+static void all_3m(void)
+{
+    gemm3m("cgemm3m_", true, call_cgemm3m_);
+    gemm3m("cgemm3m_64_", true, call_cgemm3m_64_);
+    gemm3m("cblas_cgemm3m", true, call_cblas_cgemm3m);
+    gemm3m("cblas_cgemm3m_64", true, call_cblas_cgemm3m_64);
+    gemm3m("cblas_cgemm3m64_", true, call_cblas_cgemm3m64_);
+    gemm3m("zgemm3m_", false, call_zgemm3m_);
+    gemm3m("zgemm3m_64_", false, call_zgemm3m_64_);
+    gemm3m("cblas_zgemm3m", false, call_cblas_zgemm3m);
+    gemm3m("cblas_zgemm3m_64", false, call_cblas_zgemm3m_64);
+    gemm3m("cblas_zgemm3m64_", false, call_cblas_zgemm3m64_);
+    gemm3m_errors("errors of cgemm3m_", cgemm3m_);
+    gemm3m_errors("errors of zgemm3m_", zgemm3m_);
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -242,6 +382,7 @@ int main(void)
     triangle("cblas_sgemmt", NULL, cblas_sgemmt);
     triangle_errors("errors of sgemmtr_", sgemmtr_);
     triangle_errors("errors of sgemmt_", sgemmt_);
+    all_3m();
     batch("sgemm_batch_", true, COLUMN);
     batch("cblas_sgemm_batch, columns", false, COLUMN);
     batch("cblas_sgemm_batch, rows", false, ROW);

@@ -182,7 +182,7 @@ static task make(uint64_t seed, uint64_t index)
 {
     state = seed * 0x2545f4914f6cdd1d + index * 0x9e3779b97f4a7c15;
     const enum gpb_type type = draw(2) ? GPB_TYPE_s : (enum gpb_type)draw(GPB_TYPES);
-    task t = { .door = &gpb_test_doors[type][draw(GPB_TEST_DOORS)] };
+    task t = { .door = &gpb_test_doors[type][draw((uint64_t)gpb_test_doors_of(type))] };
     t.call = draw_sizes(type, t.door);
     draw_operands(&t);
     draw_odd_ones(&t.call);

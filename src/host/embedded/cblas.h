@@ -198,16 +198,21 @@ void CBLAS(SYMMETRIC_PACKED(r2))(int layout, int uplo, INT n, SCALAR alpha, cons
 
 /* Level 3: C^T = op(B)^T op(A)^T, and so on. */
 
-void CBLAS(gemm)(GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT))
-{
-    if (!LEGAL(gemm, "LTT", layout, transa, transb)) return;
-    char ta = letter(transa), tb = letter(transb);
-    if (layout == ROW_MAJOR)
-        BLAS(gemm)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c, &ldc,
-                   1, 1);
-    else BLAS(gemm)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c, &ldc,
-                    1, 1);
-}
+#define C_GEMM(stem)                                                                                       \
+    void CBLAS(stem)(GPB_CBLAS_GEMM_PARAMS(T, SCALAR, INT))                                                \
+    {                                                                                                      \
+        if (!LEGAL(stem, "LTT", layout, transa, transb)) return;                                           \
+        char ta = letter(transa), tb = letter(transb);                                                     \
+        if (layout == ROW_MAJOR)                                                                           \
+            BLAS(stem)(&tb, &ta, &n, &m, &k, BY_ADDRESS(alpha), b, &ldb, a, &lda, BY_ADDRESS(beta), c,     \
+                       &ldc, 1, 1);                                                                        \
+        else BLAS(stem)(&ta, &tb, &m, &n, &k, BY_ADDRESS(alpha), a, &lda, b, &ldb, BY_ADDRESS(beta), c,    \
+                        &ldc, 1, 1);                                                                       \
+    }
+C_GEMM(gemm)
+#if COMPLEX
+C_GEMM(gemm3m)
+#endif
 
 #define C_GEMMTR(stem)                                                                                 \
     void CBLAS(stem)(GPB_CBLAS_GEMMTR_PARAMS(T, SCALAR, INT))                                          \

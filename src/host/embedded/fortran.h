@@ -46,6 +46,9 @@ FULL_(trmv) FULL_(trsv) BAND_(tbmv) BAND_(tbsv) PACKED_(tpmv) PACKED_(tpsv)
 #undef PACKED_
 
 void BLAS(gemm)(GPB_F77_GEMM_PARAMS(T, INT), size_t, size_t);
+#if COMPLEX
+void BLAS(gemm3m)(GPB_F77_GEMM_PARAMS(T, INT), size_t, size_t);
+#endif
 void BLAS(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT), size_t, size_t);
 void BLAS(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);

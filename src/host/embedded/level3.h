@@ -20,6 +20,15 @@ void F77(gemm)(GPB_F77_GEMM_PARAMS(T, INT))
     multiply(*m, *n, *k, *alpha, &left, &right, false, &(target){c, 1, *ldc, 'G'});
 }
 
+#if COMPLEX
+/* The exported gemm_ may be faster than our body, and is at least as accurate as three real products. */
+void F77(gemm3m)(GPB_F77_GEMM_PARAMS(T, INT))
+{
+    if (BAD(gemm3m, LOCAL(gemm_info)(transa, transb, *m, *n, *k, *lda, *ldb, *ldc))) return;
+    BLAS(gemm)(GPB_F77_GEMM_ARGS, 1, 1);
+}
+#endif
+
 /* One triangle of a product: GEMMTR in netlib, GEMMT elsewhere. */
 static void LOCAL(gemmtr)(const char *name, GPB_F77_GEMMTR_PARAMS(T, INT))
 {
