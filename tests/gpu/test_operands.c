@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands in every mix of pageable, pinned, device and managed memory; batches; gemmtr; operands that are
-   not referenced. */
+   not referenced. In d, c and z: all routines, in every mix. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,31 @@ static void test_places(void **state)
         placed_free(&p);
     }
     assert_true(runs >= 2 * KERNELS * 27);
+}
+
+/* The same in d, c and z by each routine. */
+static void test_types(void **state)
+{
+    (void)state;
+    set_option("KERNEL", NULL);
+    for (int mix = 0; mix < 3 * PLACES * PLACES * PLACES; mix++) {
+        const enum gpb_test_routine routine = (enum gpb_test_routine)((mix + mix / 4) % GPB_TEST_ROUTINES);
+        const bool is_batch = routine == GPB_TEST_gemm_batch || routine == GPB_TEST_gemm_batch_strided;
+        placed p = { .of = { .routine = routine, .type = (enum gpb_type)(1 + mix % 3), .m = 70 + mix % 3,
+                             .n = routine == GPB_TEST_gemmtr ? 70 + mix % 3 : 131, .k = 37,
+                             .transa = "NTC"[mix / 3 % 3], .transb = "TNC"[mix % 3], .row_major = mix & 2,
+                             .pad = mix % 5, .offset = mix % 4, .batch = is_batch ? 3 : 0 },
+                     .at = { mix / 3 % PLACES, mix / 3 / PLACES % PLACES, mix / 3 / PLACES / PLACES } };
+        if (routine == GPB_TEST_gemmtr) p.of.uplo = "UL"[mix & 1];
+        if (!place_exists(p.at[0]) || !place_exists(p.at[1]) || !place_exists(p.at[2])) continue;
+        placed_make(&p);
+        const int64_t before = gpu_calls();
+        assert_true(placed_try(&p, 1, 0, GPB_MATH_FMA));
+        assert_true(placed_try(&p, CMPLX(-1.5, 0.5), CMPLX(0.5, 2), GPB_MATH_FMA));
+        assert_true(placed_try(&p, 0, CMPLX(0.5, 2), GPB_MATH_FMA));
+        assert_true(gpu_calls() > before + 1);
+        placed_free(&p);
+    }
 }
 
 /* With alpha == 0 or k == 0 neither A nor B is referenced; beta == 0 then clears C. */
@@ -343,7 +369,8 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),          cmocka_unit_test(test_not_referenced),
+        cmocka_unit_test(test_places),          cmocka_unit_test(test_types),
+        cmocka_unit_test(test_not_referenced),
         cmocka_unit_test(test_fortran_letters), cmocka_unit_test(test_batch_strided),
         cmocka_unit_test(test_batch_pointers),  cmocka_unit_test(test_batch_neighbours),
         cmocka_unit_test(test_gemmtr),          cmocka_unit_test(test_in_place),

@@ -7,9 +7,12 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <complex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "include/gpublas.h"
 #include "tests/gpu/placed.h"
@@ -64,15 +67,60 @@ static void test_shapes(void **state)
 }
 
 /* NaN and Inf cross panels as they cross one call, and integers stay exact. */
+static void try_data(enum gpb_type type, int k)
+{
+    for (int i = 0; i < PLACED_FILLS; i++) {
+        placed p = { .of = { .type = type, .m = 300, .n = 200, .k = k, .transa = 'N', .transb = 'N',
+                             .fill = placed_fills[i] } };
+        run(p, 1, 0);
+        run(p, 2, 1);
+    }
+}
+
 static void test_data(void **state)
 {
     (void)state;
-    for (int i = 0; i < PLACED_FILLS; i++) {
-        placed p = {
-            .of = { .m = 300, .n = 200, .k = 4000, .transa = 'N', .transb = 'N', .fill = placed_fills[i] }
-        };
-        run(p, 1, 0);
-        run(p, 2, 1);
+    try_data(GPB_TYPE_s, 4000);
+}
+
+static void test_data_of_types(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = GPB_TYPE_s + 1; type < GPB_TYPES; type++)
+        try_data(type, is_large() ? 4000 : 2000);
+}
+
+/* Such shapes in d, c and z, conjugated too; triangles; batches by distances and by addresses. */
+static void test_types(void **state)
+{
+    (void)state;
+    static const int small[][3] = {
+        { 700, 700, 700 }, { 1500, 40, 900 }, { 40, 1500, 900 }, { 50, 60, 20000 }, { 1200, 1200, 16 }
+    };
+    static const int large[][3] = { { 2100, 2100, 2100 }, { 20000, 300, 1000 }, { 300, 20000, 1000 },
+                                    { 200, 200, 60000 }, { 5000, 4000, 100 } };
+    static const enum gpb_test_routine others[] = { GPB_TEST_gemmtr, GPB_TEST_gemm_batch_strided,
+                                                    GPB_TEST_gemm_batch };
+    set_option("KERNEL", NULL);
+    for (int i = 0; i < 3 * 15; i += is_large() ? 1 : 2) {
+        const bool is_gemm = i % 15 < 10;
+        const int side = is_large() ? 1500 : 300;
+        const int *s = !is_gemm     ? (const int[]){ side, side, i % 2 ? 100 : 300 }
+                       : is_large() ? large[i % 5]
+                                    : small[i % 5];
+        placed p = { .of = { .routine = is_gemm ? GPB_TEST_gemm : others[i % 3],
+                             .type = (enum gpb_type)(1 + i / 15), .m = s[0], .n = s[1], .k = s[2],
+                             .transa = "NTC"[i % 3], .transb = "CNT"[i / 2 % 3], .row_major = i >> 2 & 1,
+                             .pad = i % 3 },
+                     .at = { i % 15 == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, PLACE_PAGEABLE,
+                             i % 15 == 13 ? PLACE_DEVICE : PLACE_PAGEABLE } };
+        if (p.of.routine == GPB_TEST_gemmtr) p.of.uplo = "UL"[i & 1];
+        else if (!is_gemm) p.of.batch = 5;
+        placed_make(&p);
+        const int64_t before = gpu_calls();
+        assert_true(placed_try(&p, CMPLX(-0.5, 0.25), i & 2 ? 0 : CMPLX(1.5, -1), GPB_MATH_FMA));
+        assert_true(gpu_calls() > before);
+        placed_free(&p);
     }
 }
 
@@ -182,11 +230,31 @@ static void test_order(void **state)
     placed_free(&p);
 }
 
+/* memory: the limit, which is set before the first call, because that starts the GPU. */
+static bool begin(const char *memory)
+{
+    if (!gpu_open()) return false;
+    set_option("MEMORY", memory);
+    set_option("OFFLOAD", "always");
+    return true;
+}
+
+static int run_types(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_types), cmocka_unit_test(test_data_of_types) };
+    if (!begin(is_large() ? "64M" : "8M")) return 77;
+    return cmocka_run_group_tests_name("panels of d, c, z", tests, NULL, NULL);
+}
+
+/* d, c and z want up to four times the memory, so they are a process of their own. */
 int main(void)
 {
-    if (!gpu_open()) return 77;
-    set_option("MEMORY", is_large() ? "64M" : "2M");     /* before the first call: that starts the GPU */
-    set_option("OFFLOAD", "always");
+    const pid_t child = fork();
+    if (child == 0) _exit(run_types());
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 1;
+    if (WEXITSTATUS(status)) return WEXITSTATUS(status);
+    if (!begin(is_large() ? "64M" : "2M")) return 77;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_data),
                                         cmocka_unit_test(test_groups), cmocka_unit_test(test_triangles),
                                         cmocka_unit_test(test_order) };

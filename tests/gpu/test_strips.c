@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands in ordinary memory that come in many strips and chunks: three or more strips of A and of B, and
-   operands that span more than 4 GiB. Each product has rank two and small integers, so that every result is
-   exact. All of C is checked. */
+   operands that span more than 4 GiB, in all types. Each product has rank two and small integers, so that
+   every result is exact. All of C is checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,13 +18,30 @@
 typedef struct matrix {
     int64_t rows, cols, ld;
     size_t bytes;
-    float *at;
+    char *at;
 } matrix;
+
+static enum gpb_type type;               /* of all matrices */
+static int parts(void) { return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX ? 2 : 1; }
+static bool is_single(void) { return gpb_type_real_bytes(type) == sizeof(float); }
+
+static void put(const matrix *x, int64_t i, int64_t j, int part, int value)
+{
+    const int64_t at = (i + j * x->ld) * parts() + part;
+    if (is_single()) ((float *)x->at)[at] = (float)value;
+    else ((double *)x->at)[at] = value;
+}
+
+static double get(const matrix *x, int64_t i, int64_t j, int part)
+{
+    const int64_t at = (i + j * x->ld) * parts() + part;
+    return is_single() ? (double)((const float *)x->at)[at] : ((const double *)x->at)[at];
+}
 
 static matrix matrix_make(int64_t rows, int64_t cols, int64_t pad)
 {
     matrix x = { .rows = rows, .cols = cols, .ld = rows + pad };
-    x.bytes = (size_t)(x.ld * cols) * sizeof *x.at;
+    x.bytes = (size_t)(x.ld * cols) * gpb_type_bytes(type);
     x.at = mmap(NULL, x.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(x.at, MAP_FAILED);
     return x;
@@ -56,11 +73,16 @@ static int of_b(int64_t p, int64_t j)
     return p >= SHORT && is_thin(j) ? 0 : number(p, 4) * number(j, 5) + number(p, 6) * number(j, 7);
 }
 
-static void fill(matrix *x, bool transposed, int (*of)(int64_t, int64_t))
+/* Complex elements are 1 + `imaginary` i times that. */
+enum { IMAGINARY_A = 1, IMAGINARY_B = -2 };
+static void fill(matrix *x, bool transposed, int (*of)(int64_t, int64_t), int imaginary)
 {
     for (int64_t j = 0; j < x->cols; j++)
-        for (int64_t i = 0; i < x->rows; i++)
-            x->at[i + j * x->ld] = (float)(transposed ? of(j, i) : of(i, j));
+        for (int64_t i = 0; i < x->rows; i++) {
+            const int value = transposed ? of(j, i) : of(i, j);
+            put(x, i, j, 0, value);
+            if (parts() > 1) put(x, i, j, 1, imaginary * value);
+        }
 }
 
 /* Results that are not alpha A B + beta C, C having been full of sevens. */
@@ -76,7 +98,10 @@ static int64_t count_wrong(const matrix *c, int64_t k, int alpha, int beta)
             const int64_t u[2] = { number(i, 0), number(i, 2) }, v[2] = { number(j, 5), number(j, 7) };
             int64_t product = 0;
             for (int x = 0; x < 4; x++) product += u[x / 2] * sum[x] * v[x % 2];
-            wrong += c->at[i + j * c->ld] != (float)(alpha * product + beta * 7);
+            const int64_t real = parts() > 1 ? 1 - IMAGINARY_A * IMAGINARY_B : 1;
+            wrong += get(c, i, j, 0) != (double)(alpha * product * real + beta * 7);
+            if (parts() > 1)
+                wrong += get(c, i, j, 1) != (double)(alpha * product * (IMAGINARY_A + IMAGINARY_B));
         }
     return wrong;
 }
@@ -89,17 +114,18 @@ static void try(int m, int n, int k, const char *trans, int64_t pad, int alpha, 
     matrix a = matrix_make(ta ? k : m, ta ? m : k, pad);
     matrix b = matrix_make(tb ? n : k, tb ? k : n, pad);
     matrix c = matrix_make(m, n, pad);
-    fill(&a, ta, of_a);
-    fill(&b, tb, of_b);
+    fill(&a, ta, of_a, IMAGINARY_A);
+    fill(&b, tb, of_b, IMAGINARY_B);
     for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < m; i++) c.at[i + j * c.ld] = 7;
+        for (int64_t i = 0; i < m; i++) put(&c, i, j, 0, 7);          /* its pages are full of zeros */
+    const gpb_problem of = { .type = type, .m = m, .n = n, .k = k, .transa = trans[0], .transb = trans[1],
+                             .ld = { (int)a.ld, (int)b.ld, (int)c.ld } };
     const int64_t before = gpu_calls();
-    cblas_sgemm(COLUMN_MAJOR, ta ? TRANS : NO_TRANS, tb ? TRANS : NO_TRANS, m, n, k, (float)alpha, a.at,
-                (int)a.ld, b.at, (int)b.ld, (float)beta, c.at, (int)c.ld);
+    call_through_cblas(&of, alpha, beta, (void *const[]){ a.at, b.at, c.at }, (int64_t[GPB_OPERANDS]){ 0 });
     const int64_t wrong = count_wrong(&c, k, alpha, beta);
     if (wrong)
-        fprintf(stderr, "%d x %d x %d %s, ld + %lld: %lld results are wrong\n", m, n, k, trans,
-                (long long)pad, (long long)wrong);
+        fprintf(stderr, "%c, %d x %d x %d %s, ld + %lld: %lld results are wrong\n",
+                gpb_type_of(type)->letter, m, n, k, trans, (long long)pad, (long long)wrong);
     assert_int_equal(wrong, 0);
     assert_int_equal(gpu_calls(), before + 1);
     matrix_free(&a);
@@ -133,19 +159,48 @@ static void test_strips(void **state)
     set_option("KERNEL", NULL);
 }
 
+/* The same in d, c and z by the library's choice; c is sliced, too. */
+static void test_types(void **state)
+{
+    (void)state;
+    thin_from = INT64_MAX;
+    for (type = GPB_TYPE_s + 1; type < GPB_TYPES; type++) {
+        set_option("KERNEL", NULL);
+        try(8192, 1024, 40, "NN", 0, 1, 1);
+        try(1024, 8192, 40, "TT", 2, -1, 0);
+        try(4096, 1024, 256, "NT", 1, 1, 2);
+        try(40, 60, 20000, "TN", 1, 1, 1);
+        if (type != GPB_TYPE_c) continue;
+        set_option("KERNEL", "fp16x3");
+        try(8192, 1024, 40, "NN", 0, 1, 1);
+        thin_from = 1300;
+        try(2048, 2000, 128, "NT", 1, 1, 1);
+        try(6000, 300, 256, "TT", 2, 1, 0);
+        thin_from = INT64_MAX;
+    }
+    type = GPB_TYPE_s;
+    set_option("KERNEL", NULL);
+}
+
 /* Each column 16 MiB from the next: 8 to 10 GiB from the first to the last, in several loads each way. */
 static void test_spans(void **state)
 {
     (void)state;
     thin_from = INT64_MAX;
     static const char *const trans[] = { "NN", "TT" };
-    for (int i = 0; i < 2; i++) try(700, 600, 500, trans[i], (1 << 22) + 5 - (i ? 500 : 700), 1, i);
+    for (type = 0; type < GPB_TYPES; type++)
+        for (int i = type == GPB_TYPE_z; i < (type == GPB_TYPE_d ? 1 : 2); i++) {
+            const int each = (1 << 24) / (int)gpb_type_bytes(type);
+            try(700, 600, 500, trans[i], each + 5 - (i ? 500 : 700), 1, i);
+        }
+    type = GPB_TYPE_s;
 }
 
 int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_spans) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_types),
+                                        cmocka_unit_test(test_spans) };
     return cmocka_run_group_tests_name("strips", tests, NULL, NULL);
 }

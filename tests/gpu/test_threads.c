@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sixteen threads at once, each with operands of its own and with an A and a B that all of them read; large
-   and small calls side by side; then a fork, whose child computes on the host. */
+/* Sixteen threads at once, of all types, each with operands of its own and with an A and a B that all of them
+   read; large and small calls side by side; then a fork, whose child computes on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,8 @@ static void *caller(void *number)
 {
     int t = *(int *)number;
     gpu_make_current(true);
-    placed p = { .of = { .m = 40 + 17 * t,
+    placed p = { .of = { .type = (enum gpb_type)((t + t / 4) % GPB_TYPES),
+                         .m = 40 + 17 * t,
                          .n = 150 - 5 * t,
                          .k = 30 + 11 * t,
                          .transa = "NT"[t & 1],
@@ -76,11 +77,11 @@ static void test_threads(void **state)
 /* Every other thread's call is large (gpu/lanes.h): these take turns. */
 static void *large_or_small(void *number)
 {
-    const bool large = *(int *)number % 2;
+    const int t = *(int *)number;
+    const bool large = t % 2;
     gpu_make_current(true);
-    placed p = {
-        .of = { .m = large ? 2100 : 130, .n = large ? 2100 : 70, .k = 8, .transa = 'N', .transb = 'N' }
-    };
+    placed p = { .of = { .type = (enum gpb_type)(t / 2), .m = large ? 2100 : 130, .n = large ? 2100 : 70,
+                         .k = 8, .transa = 'N', .transb = 'N' } };
     placed_make(&p);
     bool right = true;
     for (int i = 0; i < (large ? 2 : 4 * rounds()) && right; i++) right = placed_try(&p, 1, 0, GPB_MATH_FMA);
@@ -96,10 +97,9 @@ static void test_turns(void **state)
     assert_int_equal(gpu_calls(), before + 4 * 2 + 4 * 4 * rounds());
 }
 
-static void test_fork(void **state)
+static void fork_with(enum gpb_type type)
 {
-    (void)state;
-    placed p = { .of = { .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 } };
+    placed p = { .of = { .type = type, .m = 90, .n = 80, .k = 70, .transa = 'T', .transb = 'N', .pad = 2 } };
     placed_make(&p);
     int64_t before = gpu_calls();
     assert_true(placed_try(&p, 1, 0, GPB_MATH_FMA));
@@ -119,6 +119,12 @@ static void test_fork(void **state)
     assert_true(placed_try(&p, 1, 1, GPB_MATH_FMA));
     assert_int_equal(gpu_calls(), before + 1);
     placed_free(&p);
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++) fork_with(type);
 }
 
 int main(void)
