@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The same call gives the same bits, 100 times in a row and from eight threads at once: by every kernel, with
-   k whole (or Stream-K) and with split-K, and by the library's choice, on odd shapes. GPB_TEST_LARGE=1:
-   shapes that fill a GPU. GPB_TEST_FEW=1: few repeats. */
+/* The same call gives the same bits, 100 times in a row (d, c, z: 25) and from eight threads at once: by
+   every kernel in its type, with k whole (or Stream-K) and with split-K, and by the library's choice, on odd
+   shapes. GPB_TEST_LARGE=1: shapes that fill a GPU. GPB_TEST_FEW=1: few repeats. GPB_TEST_TYPES=dcz: these
+   types alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,20 +16,28 @@
 #include "tests/gpu/placed.h"
 
 enum { THREADS = 8 };
-typedef struct kernel { const char *name, *image, *math, *splits; bool ladder, cut; } kernel;
+typedef struct kernel {
+    const char *name, *image, *math, *splits;
+    enum gpb_type type;
+    bool ladder, cut, shares;
+} kernel;
 #define MATH(math) \
     (GPB_MATH_##math == GPB_MATH_FMA ? "ieee" : GPB_MATH_##math == GPB_MATH_TF32 ? "tf32" : "fp32")
 /* ladder: the simple steps, which are slow, so they get small shapes. cut: run once more with k in three
-   parts. */
+   parts. shares: k may be shared out among blocks. */
 static const kernel kernels[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    { #name, #image, MATH(math), "0", (step) < 20, GPB_FORM_##form != GPB_FORM_SLICED },
+    { #name, #image, MATH(math), "0", GPB_TYPE_##p, GPB_TYPE_##p == GPB_TYPE_s && (step) < 20,       \
+      GPB_FORM_##form != GPB_FORM_SLICED, (GPB_CAP_##caps & GPB_CAP_STREAM_K) != 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
-    { NULL, NULL, "fp32", "0", false, false },
-    { NULL, NULL, "ieee", "0", false, false },
-    { NULL, NULL, "ieee", "7", false, false },
-    { NULL, NULL, "tf32", "0", false, false },
+#define TYPE(letter, type, bytes, flops, kind)                                \
+    { NULL, NULL, "fp32", "0", GPB_TYPE_##letter, false, false, true },        \
+    { NULL, NULL, "ieee", "0", GPB_TYPE_##letter, false, false, true },        \
+    { NULL, NULL, "ieee", "7", GPB_TYPE_##letter, false, false, true },        \
+    { NULL, NULL, "tf32", "0", GPB_TYPE_##letter, false, false, true },
+#include "dispatch/type.def"
+#undef TYPE
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -47,24 +56,27 @@ static const shape large[] = {
 enum { SMALL = sizeof small / sizeof(shape), LARGE = sizeof large / sizeof(shape) };
 
 static placed problems[2][LARGE];         /* by `is large`: A, B, and what C is before each call */
-static float betas[2][LARGE];
+static double betas[2][LARGE];
+static enum gpb_type type;                 /* of all problems */
 static const kernel *current;
-static float beta, *first;                 /* of the problem at work: its beta and the first answer */
+static double beta;                        /* of the problem at work: its beta and the first answer */
+static void *first;
 
-static int repeats(void) { return getenv("GPB_TEST_FEW") ? 5 : 100; }
+static int repeats(void) { return getenv("GPB_TEST_FEW") ? 5 : type == GPB_TYPE_s ? 100 : 25; }
+static size_t bytes_of(const operand *o) { return (size_t)(o->offset + o->count) * gpb_type_bytes(o->type); }
 
 /* C anew, the call, and its bits against the first answer's. */
-static bool repeat(placed *p, float *c)
+static bool repeat(placed *p, void *c)
 {
     operand_put(&p->x[GPB_C]);
-    placed_call(p, 0.7f, beta);
+    placed_call(p, __builtin_complex(0.7, -0.3), beta);
     operand_get(&p->x[GPB_C], c);
-    return !memcmp(c, first, 4 * (size_t)(p->x[GPB_C].offset + p->x[GPB_C].count));
+    return !memcmp(c, first, bytes_of(&p->x[GPB_C]));
 }
 
-static float *room(const placed *p)
+static void *room(const placed *p)
 {
-    float *c = malloc(4 * (size_t)(p->x[GPB_C].offset + p->x[GPB_C].count));
+    void *c = malloc(bytes_of(&p->x[GPB_C]));
     if (!c) abort();
     return c;
 }
@@ -75,11 +87,10 @@ static void *caller(void *of)
     gpu_make_current(true);
     const placed *shared = of;
     placed mine = *shared;
-    mine.x[GPB_C] = operand_make(shared->x[GPB_C].place, GPB_TYPE_s, shared->x[GPB_C].count,
+    mine.x[GPB_C] = operand_make(shared->x[GPB_C].place, type, shared->x[GPB_C].count,
                                  shared->x[GPB_C].offset);
-    memcpy(mine.x[GPB_C].image, shared->x[GPB_C].image,
-           4 * (size_t)(shared->x[GPB_C].offset + shared->x[GPB_C].count));
-    float *c = room(shared);
+    memcpy(mine.x[GPB_C].image, shared->x[GPB_C].image, bytes_of(&shared->x[GPB_C]));
+    void *c = room(shared);
     bool same = true;
     for (int i = 0; i < repeats() / THREADS + 1; i++) same = repeat(&mine, c) && same;
     free(c);
@@ -103,7 +114,7 @@ static int from_threads(placed *p)
 static int try_problem(placed *p)
 {
     first = room(p);
-    float *c = room(p);
+    void *c = room(p);
     int64_t before = gpu_calls();
     repeat(p, first);
     int wrong = 0;
@@ -111,9 +122,9 @@ static int try_problem(placed *p)
     int threads = from_threads(p);
     assert_true(gpu_calls() > before + repeats());
     if (wrong || threads)
-        printf("%s %s, %d x %d x %d: %d of %d repeats and %d of %d threads differ\n",
-               current->name ? current->name : "the choice", current->math, p->of.m, p->of.n, p->of.k, wrong,
-               repeats(), threads, THREADS);
+        printf("%c %s %s, %d x %d x %d: %d of %d repeats and %d of %d threads differ\n",
+               gpb_type_of(type)->letter, current->name ? current->name : "the choice", current->math,
+               p->of.m, p->of.n, p->of.k, wrong, repeats(), threads, THREADS);
     free(first);
     free(c);
     return wrong + threads;
@@ -129,7 +140,7 @@ static void test_kernel(void **state)
     for (int pass = 0; pass < (current->cut ? 2 : 1); pass++) {
         set_option("SPLITS", pass ? "3" : current->splits);
         for (int i = 0; i < (size ? LARGE : SMALL); i++) {
-            if (size && i == LARGE - 1 && current->name && strcmp(current->image, "sgemm_ffma") != 0)
+            if (size && i == LARGE - 1 && !current->shares && strcmp(current->image, "sgemm_ffma") != 0)
                 continue;
             beta = betas[size][i];
             wrong += try_problem(&problems[size][i]);
@@ -138,13 +149,14 @@ static void test_kernel(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void make(placed *p, const shape *s, float *its_beta)
+static void make(placed *p, const shape *s, double *its_beta)
 {
     *p = (placed){
-        .of = { .m = s->m, .n = s->n, .k = s->k, .transa = s->ta, .transb = s->tb, .pad = 1, .offset = 1 },
+        .of = { .type = type, .m = s->m, .n = s->n, .k = s->k, .transa = s->ta, .transb = s->tb, .pad = 1,
+                .offset = 1 },
         .at = { s->at, s->at, s->at }
     };
-    *its_beta = s->k % 2 ? 0 : 1.3f;
+    *its_beta = s->k % 2 ? 0 : 1.3;
     placed_make(p);
     placed_fill_c(p, *its_beta);
 }
@@ -166,15 +178,28 @@ static int free_problems(void **state)
     return 0;
 }
 
+static int run_type(void)
+{
+    struct CMUnitTest tests[KERNELS] = { 0 };
+    static char names[KERNELS][40];
+    size_t count = 0;
+    for (int i = 0; i < KERNELS; i++) {
+        if (kernels[i].type != type) continue;
+        if (!(kernels[i].name ? kernel_runs(kernels[i].image) : type_runs(type))) continue;
+        snprintf(names[i], sizeof names[i], "%c %s", gpb_type_of(type)->letter,
+                 kernels[i].name ? kernels[i].name : "library");
+        tests[count++] = (struct CMUnitTest){ names[i], test_kernel, NULL, NULL, (void *)&kernels[i] };
+    }
+    return count ? _cmocka_run_group_tests("repeat", tests, count, make_problems, free_problems) : 0;
+}
+
 int main(void)
 {
+    const char *types = getenv("GPB_TEST_TYPES");
+    int failures = 0;
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    struct CMUnitTest tests[KERNELS] = { 0 };
-    size_t count = 0;
-    for (int i = 0; i < KERNELS; i++)
-        if (!kernels[i].name || kernel_runs(kernels[i].image))
-            tests[count++] = (struct CMUnitTest){ kernels[i].name ? kernels[i].name : "library", test_kernel,
-                                                  NULL, NULL, (void *)&kernels[i] };
-    return _cmocka_run_group_tests("repeat", tests, count, make_problems, free_problems);
+    for (type = 0; type < GPB_TYPES; type++)
+        if (!types || strchr(types, gpb_type_of(type)->letter)) failures += run_type();
+    return failures != 0;
 }
