@@ -19,6 +19,20 @@ TFLOPS = {1024: 70, 2048: 140, 4096: 180, 8192: 200, 16384: 210}  # fp32, each o
 SQUARES_IEEE = {512: 1, 1024: 1, 2048: 1, 4096: 1.02, 8192: 1.02, 16384: 1.02}
 TF32 = {4096: 0.9, 8192: 0.9}
 NEIGHBOURS = {1022: 1024, 2044: 2048, 3135: 4096, 4097: 4096, 6132: 8192, 8176: 8192}  # of the odd sizes
+# Issue 18. On the device: times cuBLAS, or of c TFLOP/s; odd sizes; the geometric mean of all other shapes
+TYPE_SQUARES = {
+    "d": {512: 1.1, 1024: 1.15, 2048: 1.05, 4096: 1.0, 8192: 1.03, 16384: 1.03},
+    "c": {512: 1.3},
+    "z": {512: 1.1, 1024: 1.05, 2048: 1.02, 4096: 1.0, 8192: 1.1, 16384: 1.1},
+}
+TYPE_TFLOPS = {"c": {1024: 95, 2048: 160, 4096: 190, 8192: 205, 16384: 205}}
+TYPE_ODD = {"d": 1.3, "c": 3.3, "z": 1.2}
+TYPE_SHAPES = {"d": 1.4, "c": 1.6, "z": 1.3}
+TYPE_HOST = {  # ms
+    "d": {512: 0.18, 1024: 0.6, 2048: 1.9, 4096: 7, 8192: 29, 16384: 182},
+    "c": {512: 0.18, 1024: 0.6, 2048: 1.9, 4096: 7, 8192: 29, 16384: 190},
+    "z": {512: 0.3, 1024: 1.1, 2048: 3.9, 4096: 15, 8192: 92, 16384: 660},
+}
 SOAKED = 1800  # seconds, over any number of runs
 counts = {"met": 0, "MISSED": 0}
 missed_only = False
@@ -97,6 +111,50 @@ def device(rows):
     ratios(rows, "batched", "ieee", 1, None)
     ratios(rows, "beta", "fp32", 1, None)
     other_data(rows)
+
+
+def types(rows):
+    for type_ in TYPE_SQUARES:
+        name = f"{type_} on the device"
+        mine = where(rows, type=type_, mode="fp32")
+        for n, wanted in TYPE_SQUARES[type_].items():
+            of = times_cublas(mine, suite="squares", n=n)
+            if of:
+                least(f"{name}, {n}: times cuBLAS, geometric mean of the pairs", wanted, mean(of))
+        for n, wanted in TYPE_TFLOPS.get(type_, {}).items():
+            of = [float(r["tflops"]) for r in where(mine, suite="squares", n=n)]
+            if of:
+                least(f"{name}, {n}: TFLOP/s, geometric mean of the pairs", wanted, mean(of))
+        for n in (3135, 4097):
+            of = times_cublas(mine, suite="odd", n=n)
+            if of:
+                least(f"{name}, {n}, odd ld, misaligned: times cuBLAS, mean", TYPE_ODD[type_], mean(of))
+        others = [x for suite in ("shapes", "thin", "batched") for x in times_cublas(mine, suite=suite)]
+        if others:
+            least(f"{name}, all other shapes and batches: times cuBLAS, least", 1, min(others))
+            least(f"{name}, the same: times cuBLAS, geometric mean", TYPE_SHAPES[type_], mean(others))
+
+
+def types_host(rows):
+    for type_ in TYPE_HOST:
+        for r in where(rows, type=type_, contender="gpublas_auto"):
+            wanted = TYPE_HOST[type_].get(int(r["n"]))
+            if wanted and lies(r) == PLAIN:
+                most(f"{type_} from host memory, {r['n']}: ms", wanted, float(r["ms_median"]))
+
+
+def types_accuracy(rows):
+    for type_ in dict.fromkeys(r["type"] for r in rows):
+        mine = where(rows, type=type_, who="library")
+        name = f"{type_} accuracy, the library's choice"
+        most(f"{name}, any data: error of the bound, worst", 1, max(float(r["of_bound"]) for r in mine))
+        most(f"{name}: sums of integers not exact", 0, sum(int(r["not_exact"]) for r in mine))
+        beside = [r for r in where(mine, verdict="BOUNDED", parts_a=0, parts_b=0) if int(r["cublas_points"])]
+        if beside:
+            average = weighted(beside, "rms_to_cublas", "cublas_points")
+            most(f"{name}: rms of cuBLAS's, geometric mean", 1, average)
+            worst = max(float(r["worst_rms_to_cublas"]) for r in beside)
+            most(f"{name}: rms of cuBLAS's, worst", 1.2, worst)
 
 
 def regret(rows):
@@ -223,7 +281,9 @@ def overhead(rows):
 def main(folder):
     for kind, judge in (
         ("device", device),
+        ("types", types),
         ("end-to-end", end_to_end),
+        ("types_host", types_host),
         ("out-of-core", out_of_core),
         ("never-slower", never_slower),
         ("processes", processes),
@@ -232,6 +292,7 @@ def main(folder):
         ("overhead", overhead),
         ("regret", regret),
         ("accuracy", accuracy),
+        ("types_accuracy", types_accuracy),
         ("soak", soak),
     ):
         judge(results(folder, kind)[1])

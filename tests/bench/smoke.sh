@@ -107,7 +107,7 @@ $python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err
 expect 'reduce.py: two rows a shape' '0 6' "$? $(grep -c '^s,[1-9]' regret.csv)"
 expect 'table.py' 0 "$($python "$here/../bench/table.py" "$PWD" > table.md 2> table.err; echo $?)"
 for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' \
-    'callers at once' 'nanoseconds'; do
+    'callers at once' 'nanoseconds' 'dgemm'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
 $python "$here/../bench/goals.py" . > goals.out 2> goals.err

@@ -355,6 +355,84 @@ def device(rows):
     )
 
 
+def types_of(rows):
+    return sorted({r["type"] for r in rows}, key="sdcz".index)
+
+
+def types(rows):
+    """d, c and z on the device: squares, odd sizes, and each suite against cuBLAS."""
+    lines = []
+    for suite, title in (("squares", "n, square, TFLOP/s"), ("odd", "n, odd ld, misaligned")):
+        mine = [r for r in rows if r["suite"] == suite]
+        sizes = sorted({int(r["n"]) for r in mine})
+        if not mine:
+            continue
+        lines += head([title] + [str(n) for n in sizes])
+        for type_ in types_of(mine):
+            of = [r for r in mine if r["type"] == type_]
+            for name, column in ((f"`{type_}gemm`", "tflops"), (f"cuBLAS's {type_}", "cublas_tflops")):
+                lines.append(line([name] + [rate(of, "fp32", n, column) for n in sizes]))
+        lines.append("")
+    title = "of cuBLAS's speed: geometric mean (least; how many are slower)"
+    lines += head([title] + [f"`{type_}`" for type_ in types_of(rows)])
+    for suite, name in SUITES.items():
+        cells = []
+        for type_ in types_of(rows):
+            ratios = [
+                float(r["ratio"])
+                for r in rows
+                if (r["type"], r["suite"]) == (type_, suite) and r["ratio"] != "nan"
+            ]
+            slower = f"{sum(x < 1 for x in ratios)} of {len(ratios)}"
+            cells.append(f"{mean(ratios):.2f}x ({min(ratios):.2f}x; {slower})" if ratios else "-")
+        if set(cells) != {"-"}:
+            name = re.sub(", four( transposition)? pairs", "", name)
+            name = name.replace("bases at 4 bytes", "bases at a real number's bytes")
+            lines.append(line([name] + cells))
+    return lines + [""]
+
+
+def types_host(rows):
+    """d, c and z in ordinary host memory."""
+    lines = []
+    for type_ in types_of(rows):
+        table = host_table([r for r in rows if r["type"] == type_])
+        table[0] = table[0].replace("ordinary", f"`{type_}gemm`, ordinary")
+        lines += table
+    return lines
+
+
+def types_accuracy(rows):
+    """By type and contender. Imaginary parts far from the real ones in size: by the bound alone."""
+    lines = head([
+        "type, kernel",
+        "points",
+        "worst error, of the bound",
+        "the same of hostile data and of parts of different size",
+        "integers not exact",
+        "rms of one FMA chain's, worst",
+        "rms of cuBLAS's: geometric mean (worst)",
+    ])
+    for type_, who in dict.fromkeys((r["type"], r["who"]) for r in rows if r["who"] != "cublas"):
+        mine = [r for r in rows if (r["type"], r["who"]) == (type_, who)]
+        plain = [r for r in mine if r["parts_a"] == r["parts_b"] == "0" and r["verdict"] != "HOSTILE"]
+        other = [r for r in mine if r not in plain]
+        judged = [r for r in plain if r["verdict"] in ("BOUNDED", "FEW") and r["worst_rms_to_ffma"]]
+        beside = [r for r in plain if r["verdict"] == "BOUNDED" and int(r["cublas_points"])]
+        worst = lambda rows, column: f"{max(float(r[column]) for r in rows):.2f}" if rows else "-"
+        to_cublas = f"{weighted(beside, 'rms_to_cublas', 'cublas_points'):.2f} " if beside else ""
+        lines.append(line([
+            f"{type_}, {who}",
+            str(sum(int(r["points"]) for r in mine)),
+            worst(plain, "of_bound"),
+            worst(other, "of_bound"),
+            str(sum(int(r["not_exact"]) for r in mine)),
+            worst(judged, "worst_rms_to_ffma"),
+            f"{to_cublas}({worst(beside, 'worst_rms_to_cublas')})" if beside else "-",
+        ]))
+    return lines + [""]
+
+
 def ladder(rows):
     """Every kernel by itself, in the order of the kernel table."""
     sizes = [str(n) for n in (256, 512, 1024, 2048, 4096)]
@@ -414,7 +492,9 @@ def soak(rows):
 
 SECTIONS = {
     "device": ("Operands on the GPU", device),
+    "types": ("Double and complex precision, operands on the GPU", types),
     "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
+    "types_host": ("Double and complex precision, operands in host memory", types_host),
     "out-of-core": ("More operands than device memory", out_of_core),
     "never-slower": ("The choice of host or GPU", never_slower),
     "processes": ("Whole processes", processes),
@@ -423,6 +503,7 @@ SECTIONS = {
     "overhead": ("What a call to the host pays", overhead),
     "ladder": ("Each kernel by itself", ladder),
     "accuracy": ("Accuracy", accuracy),
+    "types_accuracy": ("Accuracy of d, c and z", types_accuracy),
     "soak": ("Short of device memory, by the minute", soak),
 }
 
