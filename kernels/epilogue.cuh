@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C = alpha acc + beta C. Each product and the sum is rounded once. beta == 0 never reads C. Nothing outside
-   m x n is touched. */
+/* C = alpha acc + beta C, or acc alone as one of the parts of a product. Each product and the sum is rounded
+   once. beta == 0 never reads C. Nothing outside m x n is touched. */
 #ifndef GPB_EPILOGUE_CUH
 #define GPB_EPILOGUE_CUH
 
@@ -8,6 +8,7 @@
 
 template <class T> static __device__ __forceinline__ T gpb_blend(const gpb_target<T> &to, T acc, T old)
 {
+    if (GPB_IS_COMPLEX<T> && to.raw) return acc;
     const T product = gpb_product(to.alpha, acc);
     return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_product(to.beta, old));
 }

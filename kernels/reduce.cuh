@@ -51,7 +51,8 @@ template <class T> static __device__ __forceinline__ void gpb_reduce(const gpb_r
         if (at < size && group == 0) {
             T *c = g.items ? (T *)g.items[l].c : (T *)g.c + l * g.stride_c;
             const gpb_target<T> to = {
-                c, g.m, g.n, g.ldc, gpb_scalar<T>::of(g.alpha), gpb_scalar<T>::of(g.beta), false
+                c, g.m, g.n, g.ldc, gpb_scalar<T>::of(g.alpha), gpb_scalar<T>::of(g.beta), false,
+                false
             };
             gpb_store(to, at % g.m, at / g.m, sum);
         }

@@ -109,6 +109,7 @@ template <class T> struct gpb_target {
     int64_t m, n, ldc;
     T alpha, beta;
     bool aligned;                          /* vectors of rows (element.cuh) begin at multiples of 16 bytes */
+    bool raw;                              /* sums as they are: 1 + 0 i times an infinite part is NaN */
 };
 
 template <class T> static __device__ __forceinline__ bool gpb_is_aligned(const T *c, int64_t ldc)
@@ -127,7 +128,8 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
                  t.g.m,
                  gpb_scalar<T>::of({ 1, 0 }),
                  gpb_scalar<T>::of({ 0, 0 }),
-                 gpb_is_aligned(part, t.g.m) };
+                 gpb_is_aligned(part, t.g.m),
+                 true };
     }
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
     T *c = items ? (T *)items[t.z].c : (T *)t.g.c + t.z * t.g.stride_c;
@@ -137,7 +139,8 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
              t.g.ldc,
              gpb_scalar<T>::fresh(t.g.alpha),
              gpb_scalar<T>::fresh(t.g.beta),
-             gpb_is_aligned(c, t.g.ldc) };
+             gpb_is_aligned(c, t.g.ldc),
+             false };
 }
 
 /* C = beta C for one tile, because with k == 0 there is nothing to multiply. */
