@@ -102,7 +102,8 @@ static void test_types(void **state)
     static const enum gpb_test_routine others[] = { GPB_TEST_gemmtr, GPB_TEST_gemm_batch_strided,
                                                     GPB_TEST_gemm_batch };
     set_option("KERNEL", NULL);
-    for (int i = 0; i < 3 * 15; i += is_large() ? 1 : 2) {
+    const int step = is_large() ? 1 : getenv("GPB_TEST_FEW") ? 8 : 2;
+    for (int i = 0; i < 3 * 15; i += step) {
         const bool is_gemm = i % 15 < 10;
         const int side = is_large() ? 1500 : 300;
         const int *s = !is_gemm     ? (const int[]){ side, side, i % 2 ? 100 : 300 }
