@@ -31,7 +31,8 @@ test_programs() {
 
 # tests <name> <folder> <tests> <except those> [few]: runs them; with `few`, with fewer repeats
 tests() {
-    if env GPB_TEST_TYPES=s ${5:+GPB_TEST_FEW=1} ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure \
+    if env GPB_TEST_TYPES=s ${5:+GPB_TEST_FEW=1} \
+        ctest --test-dir "$2" -R "$3" -E "$4" --no-tests=error --output-on-failure \
         > ctest.log 2>&1; then
         ok "$1: $(grep 'tests passed' ctest.log)"
     else
