@@ -26,7 +26,7 @@ export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS
 # The test programs of the build in that folder, except those in C++, which no C compiler changes.
 test_programs() {
     ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' \
-        | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy.*/test_accuracy/' | sort -u
+        | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy_(tensor|large).*/test_accuracy/' | sort -u
 }
 
 # tests <name> <folder> <tests> <except those> [few]: runs them; with `few`, with fewer repeats
