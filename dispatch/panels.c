@@ -231,6 +231,7 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
             const int64_t nc = widest(plan, call, facts);
             if (nc == 0) continue;
             set_extent(plan, GPB_B, even(call->n, nc));
+            if (!fits(plan, call, facts)) set_extent(plan, GPB_B, nc);    /* fewer tiles may use Stream-K */
             double seconds = worth(plan, call, facts, kernels_s);
             if (seconds < best_s) {
                 best = *plan;
@@ -367,7 +368,8 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     gpb_facts less = *facts;      /* strips need a little more */
     less.gpu.bytes -= less.gpu.bytes / 32;
     gpb_plan again = *plan;
-    if (!cut(plan, call, &less, kernels_s)) {
+    /* What fits into less may not fit into more: Stream-K gets memory by what there is (gpb_streamk_fits). */
+    if (!cut(plan, call, &less, kernels_s) || !fits(plan, call, facts)) {
         *plan = again;
         if (!cut(plan, call, facts, kernels_s)) return false;
     }

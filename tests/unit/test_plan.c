@@ -580,6 +580,26 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
                     || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
 }
 
+/* Around the memory from which on Stream-K gets its share: what fits into less must fit into more. */
+static void memory_for_streamk(void **state)
+{
+    (void)state;
+    for (int i = 0; i < gpb_kernel_count; i++) {
+        if (!(gpb_kernels[i].caps & GPB_CAP_STREAM_K)) continue;
+        gpb_facts facts = *h200;
+        const int64_t from = 8 * gpb_streamk_bytes(&gpb_kernels[i], facts.gpu.sms);
+        for (int percent = 98; percent < 108; percent++) {
+            gpb_call call = gemm(1858, 128, INT64_C(1) << 29);
+            call.type = gpb_kernels[i].type;
+            facts.gpu.bytes = from / 100 * percent;
+            gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS,
+                                                           .kernel = gpb_kernels[i].name });
+            assert_true(plan.gpu);
+            check_buffers(&call, &facts, &plan);
+        }
+    }
+}
+
 static void random_plans(void **state)
 {
     (void)state;
@@ -772,6 +792,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
         cmocka_unit_test(little_memory),
+        cmocka_unit_test(memory_for_streamk),
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
