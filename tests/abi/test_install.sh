@@ -78,7 +78,7 @@ expect 'the doctor: exit, lines on stderr' '0 0' "$? $(wc -l < doctor.err)"
 expect 'the doctor: its verdict comes first' 1 \
     "$(head -1 doctor.out | grep -cE '^(works: GPU|no GPU here: calls go to) ')"
 expect 'the doctor: it says no more than eleven lines' yes "$([ "$(wc -l < doctor.out)" -lt 12 ] && echo yes)"
-expect 'the doctor, --all: kernels' 1 "$("$installed" --all | grep -c '^ 1 naive ')"
+expect 'the doctor, --all: kernels' 1 "$("$installed" --all | grep -c '^ 1 s naive ')"
 expect 'the doctor, --help: options' 1 "$("$installed" --help | grep -c '^GPUBLAS_OFFLOAD ')"
 "$installed" --what > doctor.out 2> doctor.err
 expect 'the doctor, an unknown argument: exit, stdout, stderr' '2 0 1' \

@@ -26,7 +26,7 @@ static inline WIDE NAME(times_wide)(WIDE x, WIDE y)
 /* An element of an operand. */
 static inline ELEMENT NAME(element)(gpb_fake_operand x, int64_t i, int64_t j)
 {
-    const ELEMENT y = ((const ELEMENT *)x.at)[i * x.rs + j * x.cs];
+    ELEMENT y = ((const ELEMENT *)x.at)[i * x.rs + j * x.cs];
     return x.conj ? (ELEMENT)__builtin_complex(__real__ y, -__imag__ y) : y;
 }
 

@@ -220,11 +220,11 @@ static void test_kernel(void **state)
 {
     const kernel *kernel = *state;
     /* no single-precision number has these */
-    static const gpb_scalar scalars[][2] = { { CMPLX(-0.7, 0.4), CMPLX(1.3, -0.2) },
-                                             { CMPLX(1, 0), CMPLX(0, 0) },
-                                             { CMPLX(2, -1), CMPLX(1, 0) },
-                                             { CMPLX(0, 0), CMPLX(0, 0) },
-                                             { CMPLX(0, 0), CMPLX(-0.5, 0.25) } };
+    static const gpb_scalar scalars[][2] = { { -0.7 + 0.4i, 1.3 - 0.2i },
+                                             { 1, 0 },
+                                             { 2 - 1.0i, 1 },
+                                             { 0, 0 },
+                                             { 0, -0.5 + 0.25i } };
     static const char *const splits[] = { NULL, "3", NULL, "1" }; /* parts of k; NULL: the library's choice */
     const double began = now();
     set_kernel(kernel);

@@ -75,8 +75,8 @@ static void test_types(void **state)
         placed_make(&p);
         const int64_t before = gpu_calls();
         assert_true(placed_try(&p, 1, 0, GPB_MATH_FMA));
-        assert_true(placed_try(&p, CMPLX(-1.5, 0.5), CMPLX(0.5, 2), GPB_MATH_FMA));
-        assert_true(placed_try(&p, 0, CMPLX(0.5, 2), GPB_MATH_FMA));
+        assert_true(placed_try(&p, -1.5 + 0.5i, 0.5 + 2.0i, GPB_MATH_FMA));
+        assert_true(placed_try(&p, 0, 0.5 + 2.0i, GPB_MATH_FMA));
         assert_true(gpu_calls() > before + 1);
         placed_free(&p);
     }

@@ -119,7 +119,7 @@ static void test_types(void **state)
         else if (!is_gemm) p.of.batch = 5;
         placed_make(&p);
         const int64_t before = gpu_calls();
-        assert_true(placed_try(&p, CMPLX(-0.5, 0.25), i & 2 ? 0 : CMPLX(1.5, -1), GPB_MATH_FMA));
+        assert_true(placed_try(&p, -0.5 + 0.25i, i & 2 ? 0 : 1.5 - 1.0i, GPB_MATH_FMA));
         assert_true(gpu_calls() > before);
         placed_free(&p);
     }
