@@ -108,19 +108,39 @@ static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsign
     asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
+/* An address in shared memory as the instructions take it. */
+static __device__ __forceinline__ unsigned gpb_shared_address(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
 /* Copies 16 bytes from global to shared memory asynchronously, past the level-1 cache. Both addresses are
    multiples of 16. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async16(float *to, const float *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+                 :: "r"(gpb_shared_address(to)), "l"(from) : "memory");
 }
 
 /* The same for 4 bytes, through the level-1 cache. sm_80. */
 static __device__ __forceinline__ void gpb_cp_async4(float *to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+                 :: "r"(gpb_shared_address(to)), "l"(from) : "memory");
+}
+
+/* Copies 16, 8 or 4 bytes from global to shared memory asynchronously if `on` is not 0, by a predicate
+   and not a branch. Both addresses are multiples of that. sm_80. */
+template <int BYTES> static __device__ __forceinline__ void gpb_cp_async_if(unsigned on, unsigned to,
+                                                                            const void *from)
+{
+    static_assert(BYTES == 16 || BYTES == 8 || BYTES == 4, "what cp.async copies");
+    if (BYTES == 16)
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
+                     :: "r"(to), "l"(from), "r"(on) : "memory");
+    else
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], %3; }"
+                     :: "r"(to), "l"(from), "r"(on), "n"(BYTES) : "memory");
 }
 
 /* Closes the group of copies issued so far. */

@@ -6,11 +6,6 @@
 
 #include "kernels/ptx.cuh"
 
-static __device__ __forceinline__ unsigned gpb_shared(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
 /* ---- thread-block clusters */
 
 static __device__ __forceinline__ unsigned gpb_cluster_rank()

@@ -91,13 +91,13 @@ template <gpb_copy_mode MODE, int EDGE, int BK, int THREADS> struct gpb_operand_
         for (int copy = number * COPIES / PARTS; copy < (number + 1) * COPIES / PARTS; copy++) {
             const int x = copy / ROWS, y = copy % ROWS;
             if (MODE == GPB_MN_VEC4)
-                gpb_cp_async16_if(within, buffer + to + x * STEP * LD * 4, from);
+                gpb_cp_async_if<16>(within, buffer + to + x * STEP * LD * 4, from);
             else if (MODE == GPB_MN_SCALAR)
-                gpb_cp_async4_if(within & 1u << y, buffer + to + (y * LANES + x * STEP * LD) * 4,
-                                 from + y * LANES);
+                gpb_cp_async_if<4>(within & 1u << y, buffer + to + (y * LANES + x * STEP * LD) * 4,
+                                   from + y * LANES);
             else
-                gpb_cp_async4_if(within & 1u << x, buffer + to + (x * STEP + y * LANES * LD) * 4,
-                                 from + y * LANES * side.stride_k);
+                gpb_cp_async_if<4>(within & 1u << x, buffer + to + (x * STEP + y * LANES * LD) * 4,
+                                   from + y * LANES * side.stride_k);
             if (y == ROWS - 1) {
                 if (MODE != GPB_K_MAJOR)
                     from += STEP * side.stride_k;

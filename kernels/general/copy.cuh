@@ -115,7 +115,7 @@ struct gpb_side_copy {
             if (q >= depth)
                 *at = T();
             else
-                each::copy(place < side.edge, gpb_shared_at(at),
+                each::copy(place < side.edge, gpb_shared_address(at),
                            side.base + place * side.stride_mn + q * side.stride_k);
         }
         from += depth * side.stride_k;

@@ -54,7 +54,7 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
     constexpr int STAGE = shape::STAGE, BYTES = sizeof(T), TILE_A = LA::ELEMENTS;
     gpb_side_copy<T, UNIT, ORDER_A, LA, BM, BK, THREADS> in_a(side_a);
     gpb_side_copy<T, UNIT, ORDER_B, LB, BN, BK, THREADS> in_b(side_b);
-    const unsigned at = gpb_shared_at(ring);
+    const unsigned at = gpb_shared_address(ring);
     in_a.first(ring, first);
     in_b.first(ring + TILE_A, first);
     gpb_cp_async_commit();

@@ -12,26 +12,6 @@ static __device__ __forceinline__ void *gpb_general_memory()
     return gpb_general_shared;
 }
 
-/* An address in shared memory as the instructions below take it. */
-static __device__ __forceinline__ unsigned gpb_shared_at(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
-/* Copies 16, 8 or 4 bytes from global to shared memory asynchronously if `on` is not 0. Both addresses are
-   multiples of that. sm_80. */
-template <int BYTES> static __device__ __forceinline__ void gpb_cp_async_if(unsigned on, unsigned to,
-                                                                            const void *from)
-{
-    static_assert(BYTES == 16 || BYTES == 8 || BYTES == 4, "what cp.async copies");
-    if (BYTES == 16)
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
-                     :: "r"(to), "l"(from), "r"(on) : "memory");
-    else
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], %3; }"
-                     :: "r"(to), "l"(from), "r"(on), "n"(BYTES) : "memory");
-}
-
 /* c += a b on the FP64 tensor cores, 16 x 8 x 8. With lane = 4 g + t: a[0] = A(g,t), a[1] = A(g+8,t), a[2] =
    A(g,t+4), a[3] = A(g+8,t+4); b[0] = B(t,g), b[1] = B(t+4,g); c[0] = C(g,2t), c[1] = C(g,2t+1), c[2] =
    C(g+8,2t), c[3] = C(g+8,2t+1). Each sum is a chain of FMAs. Before sm_90 there is only 8 x 8 x 4, which

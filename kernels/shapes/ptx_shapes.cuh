@@ -38,10 +38,4 @@ static __device__ __forceinline__ float *gpb_dynamic_memory()
     return gpb_dynamic;
 }
 
-/* An address in shared memory as the instructions take it. */
-static __device__ __forceinline__ unsigned gpb_shared_address(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
 #endif

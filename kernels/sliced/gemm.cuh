@@ -231,9 +231,9 @@ static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
     __shared__ __align__(8) uint64_t full[STAGES], empty[STAGES];
     __shared__ gpb_unit units[STAGES];
     ring_t ring;
-    ring.data = (gpb_shared(memory) + 1023) / 1024 * 1024;
-    ring.full = gpb_shared(full);
-    ring.empty = gpb_shared(empty);
+    ring.data = (gpb_shared_address(memory) + 1023) / 1024 * 1024;
+    ring.full = gpb_shared_address(full);
+    ring.empty = gpb_shared_address(empty);
     ring.units = units;
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {

@@ -186,7 +186,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
     gpb_grid_wait();
 #endif
     ring_t ring;
-    ring.data = gpb_shared(memory) + team * STAGES * ring_t::BYTES;
+    ring.data = gpb_shared_address(memory) + team * STAGES * ring_t::BYTES;
     gpb_mma_fragments<BM, BN, GROUPS> f(warp % DOWN * GPB_MMA_ROWS, warp / DOWN * COLS);
     const unsigned step = gridDim.x * TEAMS;
     unsigned number = team * gridDim.x + blockIdx.x;  /* if tiles are few, one to a block */

@@ -19,8 +19,8 @@ template <int BLOCKS> struct gpb_cluster_stats {
         const unsigned self = gpb_cluster_rank();
         for (int x = threadIdx.x; x < GPB_SLICE_STRIP * BLOCKS; x += GPB_SLICE_THREADS) {
             const int row = x % GPB_SLICE_STRIP, rank = x / GPB_SLICE_STRIP;
-            gpb_cluster_store(gpb_shared(&largest[self][row]), rank, here.largest[row]);
-            gpb_cluster_store(gpb_shared(&many[self][row]), rank, here.many[row]);
+            gpb_cluster_store(gpb_shared_address(&largest[self][row]), rank, here.largest[row]);
+            gpb_cluster_store(gpb_shared_address(&many[self][row]), rank, here.many[row]);
         }
         gpb_cluster_sync();
     }

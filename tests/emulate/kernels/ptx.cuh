@@ -41,6 +41,14 @@ static inline void gpb_store_within(int number, int count, float2 *to, float2 x,
 }
 static inline float gpb_load_around(const float *from) { return *from; }
 static inline void gpb_cp_async4(float *to, const float *from) { gpb_emulate_copy(to, from, 4, 4); }
+static inline unsigned gpb_shared_address(const void *p)
+{
+    return gpb_emulate_shared_address((const float *)p);
+}
+template <int BYTES> static inline void gpb_cp_async_if(unsigned on, unsigned to, const void *from)
+{
+    if (on) gpb_emulate_copy(gpb_emulate_shared(to), (const float *)from, BYTES, BYTES);
+}
 static inline void gpb_cp_async_commit() { gpb_emulate_commit(); }
 template <int LEFT> static inline void gpb_cp_async_wait() { gpb_emulate_wait(LEFT); }
 

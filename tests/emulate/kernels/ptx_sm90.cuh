@@ -12,7 +12,6 @@
    so what a block sends to others is there when the cluster runs once more. */
 static inline unsigned gpb_cluster_rank() { return blockIdx.x; }
 static inline void gpb_cluster_sync() { __syncthreads(); }
-static inline unsigned gpb_shared(const void *p) { return gpb_emulate_shared_address((const float *)p); }
 static inline void gpb_cluster_store(unsigned at, unsigned, unsigned x)
 {
     memcpy((void *)gpb_emulate_shared(at), &x, sizeof x);

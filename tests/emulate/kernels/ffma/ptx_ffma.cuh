@@ -5,16 +5,6 @@
 
 #include "kernels/ptx.cuh"
 
-static inline unsigned gpb_shared_address(const float *p) { return gpb_emulate_shared_address(p); }
-
-static inline void gpb_cp_async16_if(unsigned on, unsigned to, const float *from)
-{
-    if (on) gpb_emulate_copy(gpb_emulate_shared(to), from, 16, 16);
-}
-static inline void gpb_cp_async4_if(unsigned on, unsigned to, const float *from)
-{
-    if (on) gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4);
-}
 static inline void gpb_fence_here(unsigned) {}
 
 #endif

@@ -10,13 +10,6 @@
 alignas(1024) static char gpb_general_shared[232448];   /* 227 KB */
 static inline void *gpb_general_memory() { return gpb_general_shared; }
 
-static inline unsigned gpb_shared_at(const void *p) { return gpb_emulate_shared_address((const float *)p); }
-
-template <int BYTES> static inline void gpb_cp_async_if(unsigned on, unsigned to, const void *from)
-{
-    if (on) gpb_emulate_copy(gpb_emulate_shared(to), (const float *)from, BYTES, BYTES);
-}
-
 /* Each lane shows its parts of A and B, and computes its own four sums from what all have shown. */
 static inline void gpb_dmma(double *c, const double *a, const double *b)
 {

@@ -21,10 +21,6 @@ static inline void gpb_cp_async4(unsigned to, const float *from)
 {
     gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4);
 }
-static inline unsigned gpb_shared_address(const void *p)
-{
-    return gpb_emulate_shared_address((const float *)p);
-}
 alignas(1024) static float gpb_slab_memory[58368];      /* 228 KB */
 static inline float *gpb_dynamic_memory() { return gpb_slab_memory; }
 
