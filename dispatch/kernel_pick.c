@@ -10,7 +10,6 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/learn.h"
-#include "dispatch/numbers.h"
 #include "dispatch/packing.h"
 #include "kernels/sliced.h"
 
@@ -202,17 +201,6 @@ static bool may_share(const gpb_policy *policy, bool no_workspace)
     return !no_workspace && policy->splits == 0;
 }
 
-/* True if a complex operand on the device lies at an odd multiple of a real number's size. The slicers read
-   whole elements. */
-static bool halved(const gpb_call *call, const gpb_facts *facts)
-{
-    bool odd = false;
-    for (int x = 0; x < GPB_OPERANDS; x++)
-        odd |= !call->x[x].array && gpb_where_is(facts, x, GPB_PLACE_DEVICE)
-               && (uintptr_t)call->x[x].base % min(gpb_call_element(call), 8) != 0;
-    return odd;
-}
-
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                                 bool no_workspace)
 {
@@ -228,7 +216,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     } else {
         /* With nothing to load, no other form is faster. */
         unsigned math = allowed(policy), forms = no_workspace || k == 0 ? strided : ~0u;
-        if (gpb_sliced_k(gpb_type_is_complex(call->type), k) < MIN_SLICED_K || halved(call, facts)) {
+        if (gpb_sliced_k(gpb_type_is_complex(call->type), k) < MIN_SLICED_K) {
             math &= ~fp16x3;
             forms &= ~sliced;
         }
@@ -269,8 +257,7 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
                               | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2;
         flags |= lies << (2 + 3 * x);
     }
-    flags |= (uint64_t)halved(g, facts) << 12 | (uint64_t)policy->math << 16
-             | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
+    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
     const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->gpu.bytes);
