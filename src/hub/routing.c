@@ -88,12 +88,13 @@ static double multiplications(const gpb_call *g)
     return (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
 }
 
-/* The same as SGEMM's, which take the host as long. */
+/* As many of SGEMM's as take the host as long: by operations, and by the bytes of a real number. No division,
+   because every call comes here. */
 static double single_multiplications(const gpb_call *g)
 {
-    const double flops = gpb_type_of(g->type)->flops / (double)gpb_type_of(GPB_TYPE_s)->flops;
-    return multiplications(g) * flops * (double)gpb_type_real_bytes(g->type)
-           / (double)gpb_type_real_bytes(GPB_TYPE_s);
+    const gpb_type_row *own = gpb_type_of(g->type), *single = gpb_type_of(GPB_TYPE_s);
+    const double inverse = 1.0 / ((double)single->flops * (double)single->bytes);
+    return multiplications(g) * inverse * own->flops * (double)gpb_type_real_bytes(g->type);
 }
 
 /* OpenBLAS uses several threads from 2^18 multiplications on. */
