@@ -15,7 +15,8 @@
 #define GPB_SLICER_SYMBOL(p, name) gpb_##p##name       /* slicer.def */
 
 /* MATH: what a kernel promises numerically. u = 2^-24 for s and c, 2^-53 for d and z. Of complex types the
-   real and the imaginary part are each a real sum of 2k products, and the bounds hold with 2k. */
+   real and the imaginary part are each a real sum of 2k products: the bounds hold with 2k, and with
+   3u|beta C|, because beta C has two products. */
 enum gpb_math {
     GPB_MATH_FMA,     /* FMAs of the type's own precision, one rounding each: |e| <= (k+4) u |alpha||A||B| +
                          2u|beta C| */
@@ -84,8 +85,8 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
    8 % faster at 1024 than two, and eight groups need more than the usual 128 registers. */
 #define GPB_FFMA_BLOCKS(bm, bn, threads) (65536 / ((bm) * (bn) / (threads) < 64 ? 168 : 256) / (threads))
 
-/* The same for kernels with Stream-K, of elements of so many bytes: the host counts on this number. 128 words
-   of sums a thread, or half as many if two groups of threads have them. */
+/* The same for the kernels with Stream-K, of elements of so many bytes: the host counts on this number. Those
+   of other types than s take up to 256 registers a thread (general/product.cuh asserts that it is so). */
 #define GPB_STREAMK_BLOCKS(bytes, bm, bn, threads) \
     ((bytes) == 4 ? GPB_FFMA_BLOCKS(bm, bn, threads) : 256 / (threads))
 

@@ -90,7 +90,8 @@ static bool report(int fd, bool all)
     gpb_option_print(fd);
     dprintf(fd, "\nkernels, the values of GPUBLAS_KERNEL\n");
     for (int i = 0; i < gpb_kernel_count; i++)
-        dprintf(fd, "%2d %-14s %s\n", gpb_kernels[i].step, gpb_kernels[i].name, gpb_kernels[i].idea);
+        dprintf(fd, "%2d %c %-14s %s\n", gpb_kernels[i].step, gpb_type_of(gpb_kernels[i].type)->letter,
+                gpb_kernels[i].name, gpb_kernels[i].idea);
     return good;
 }
 
