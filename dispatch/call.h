@@ -11,11 +11,14 @@
 #include "dispatch/matrix.h"
 #include "dispatch/type.h"
 
-/* GEMM includes GEMMTR, which has a triangle in C. */
-enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINES };
+/* What is learnt of the host and the GPU is learnt apart for each. GEMM includes GEMMTR, which has a triangle
+   in C; SYRK includes HERK. */
+enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINE_SYRK, GPB_ROUTINES };
 
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
-   in elements. */
+   in elements. SYRK and HERK are such products, too: B is A, and op(B) is op(A)^T or op(A)^H. HERK's C is
+   GPB_HERMITIAN: its diagonal becomes real, the imaginary parts there are not read, and beta is real, so that
+   it multiplies real and imaginary parts each by itself. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -56,6 +59,20 @@ static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
 
 /* True if A and B are read at all. */
 static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g->alpha != 0; }
+
+/* True if op(B) is op(A)^T or op(A)^H of one matrix. */
+static inline bool gpb_call_one_matrix(const gpb_call *g)
+{
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
+    return a->base == b->base && a->ld == b->ld && g->m == g->n && g->batch == 1 && !a->array && !b->array
+           && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
+}
+
+/* True of HERK. */
+static inline bool gpb_call_hermitian(const gpb_call *g)
+{
+    return g->x[GPB_C].structure == GPB_HERMITIAN;
+}
 
 /* k if A and B are read, else 0. */
 static inline int64_t gpb_call_depth(const gpb_call *g) { return gpb_call_multiplies(g) ? g->k : 0; }

@@ -176,7 +176,8 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
 {
     const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
     const double c = element * (double)call->m * (double)call->n;
-    const double up = element * ((double)call->m + (double)call->n) * k * batch;
+    const double sides = (double)call->m + (plan->one_matrix ? 0 : (double)call->n);
+    const double up = element * sides * k * batch;
     bool once = true, staged = gpb_place_on_host(facts->where[GPB_C].place);
     for (int x = 0; x < GPB_OPERANDS; x++) once &= plan->panel[x].buffers == 1;
     for (int x = 0; x < GPB_C; x++)
@@ -209,6 +210,8 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     plan.panel[GPB_B].extent = call->n;
     plan.kc = call->k;
     plan.group = call->batch;
+    for (int x = 0; x < GPB_C; x++) plan.panel[x].strip = plan.panel[x].extent;
+    plan.one_matrix = gpb_panels_one_matrix(&plan, call, facts);
     plan.host_s = facts->learnt.host_ratio * sharers_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;

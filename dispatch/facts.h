@@ -123,6 +123,7 @@ static inline bool gpb_facts_large(const gpb_call *call, const gpb_facts *facts)
     double elements = 0;
     for (int x = 0; x < GPB_OPERANDS; x++) {
         const enum gpb_place place = facts->where[x].place;
+        if (x == GPB_B && gpb_call_one_matrix(call)) continue;
         if (place == GPB_PLACE_HOST || (x == GPB_C && place == GPB_PLACE_PINNED))
             elements += gpb_call_elements(call, x);
     }

@@ -32,7 +32,8 @@ bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_fa
 {
     if (x == GPB_C)
         return kernel->form == GPB_FORM_PADDED_C
-               || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE));
+               || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE))
+               || (gpb_call_hermitian(call) && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
     return kernel->form == GPB_FORM_SLICED || !is_padded(kernel, call, facts, x);
 }

@@ -156,14 +156,25 @@ static void measure_written(gpb_plan *plan, bool comes, size_t element)
     p->bytes_packed = p->packs ? rounded_up(padded, grain) : 0;
 }
 
+bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
+    return gpb_call_one_matrix(call) && gpb_call_multiplies(call)
+           && !gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE) && a->extent == call->m && b->extent == call->n
+           && a->strip == b->strip;
+}
+
 /* Sets the bytes for the plan's panels. Returns their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const size_t element = gpb_call_element(call);
     const bool reads = gpb_call_multiplies(call);
+    plan->one_matrix = gpb_panels_one_matrix(plan, call, facts);
     count_buffers(plan, call);
-    for (int x = 0; x < GPB_C; x++)
-        measure_read(plan, x, reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE), element);
+    for (int x = 0; x < GPB_C; x++) {
+        const bool comes = reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE);
+        measure_read(plan, x, comes && !(x == GPB_B && plan->one_matrix), element);
+    }
     measure_written(plan, !gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE), element);
     plan->bytes_parts = reads ? parts_area(plan, facts, element) : 0;
     return gpb_plan_bytes(plan) + (gpb_call_arrays(call) ? product(plan->group, TABLES) : 0);

@@ -11,4 +11,7 @@
    and the bytes. False: not even the smallest panels fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
+/* True if B's strips are A's, so that one matrix comes once: both operands are the whole of it, cut alike. */
+bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
+
 #endif

@@ -56,6 +56,8 @@ typedef struct gpb_plan {
     const gpb_kernel *kernel;
     gpb_panels panel[GPB_OPERANDS];
     int64_t kc, group;
+    bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
+                                    has no panel of its own */
     const gpb_kernel *fallback;  /* beside a SLICED kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
                                     multiply; else NULL */

@@ -22,7 +22,7 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
     const double c = element * gpb_call_elements(call, GPB_C) * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
     gpb_traffic traffic = { .down = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? 0 : c };
     for (int x = 0; x < GPB_C; x++)
-        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE))
+        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE) && !(x == GPB_B && plan->one_matrix))
             traffic.up[x] = element * gpb_call_elements(call, x) * times[x];
     if (gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) && call->beta != 0) traffic.up[GPB_C] = c;
     return traffic;
@@ -128,7 +128,7 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     int64_t tiles = 0;
     for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
-        if (move->reads) {
+        if (move->reads && !(move->operand == GPB_B && plan->one_matrix)) {
             const int64_t size = strip_size(move, plan);
             const double bytes = element * (double)size * (double)move->depth * (double)move->block.members;
             if (up == 0) up = gpb_cost_reach(bytes, facts->where[move->operand].place);

@@ -84,6 +84,24 @@ static bool enter(gpb_schedule_cursor *w)
     return true;
 }
 
+/* Leaves out the strips of `other` that lie outside the triangle beside all of the tile. */
+static void trim(const gpb_schedule_cursor *w, enum gpb_operand other, gpb_region *t)
+{
+    const enum gpb_operand x = other == GPB_A ? GPB_B : GPB_A;
+    const char uplo = w->call->x[GPB_C].uplo;
+    const int64_t strip = w->plan->panel[other].strip, base = w->at.block.at[other];
+    if (uplo == 'G') return;
+    if ((uplo == 'L') == (other == GPB_A)) {
+        /* From the tile's first row or column on. */
+        const int64_t skip = max(0, t->at[x] - base) / strip * strip;
+        t->at[other] += skip;
+        t->size[other] -= skip;
+    } else {
+        /* Up to its last one. */
+        t->size[other] = min(t->size[other], ceil_div(max(0, t->at[x] + t->size[x] - base), strip) * strip);
+    }
+}
+
 /* The next strip of one operand, and what it unlocks: the part of C between it and all strips of the other
    operand that are there. The tile is made in its place, because a copy of one just made has to wait for its
    stores: predictions took 1.4 times as long. */
@@ -96,10 +114,11 @@ static void bring(gpb_schedule_cursor *w, enum gpb_operand x)
     t->size[x] = gpb_schedule_strip(t->size[x], strip, number);
     t->at[x] += number * strip;
     t->size[other] = min(t->size[other], w->there[other] * w->plan->panel[other].strip);
+    trim(w, other, t);
     w->at.reads = true;
     w->at.operand = x;
     w->at.strip = number;
-    if (t->rows == 0 || t->cols == 0 || is_idle(w->call, t)) *t = (gpb_region){ 0 };
+    if (t->rows <= 0 || t->cols <= 0 || is_idle(w->call, t)) *t = (gpb_region){ 0 };
 }
 
 const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of a run. C is computed block by block (a block is the extents of the plan's panels, for `group`
    members), each from panels of k. The panels of A and B come in strips, alternately. Each strip unlocks the
-   part of C between it and the strips of the other operand that are there (host_ideal in tests/bench/host.c
-   gives the best time for this). Three readers go through the same schedule: the run, the host when it
-   finishes a failed run, and the cost model. Pure. */
+   part of C between it and the strips of the other operand that are there, except strips outside a triangle
+   (host_ideal in tests/bench/host.c gives the best time for this). Three readers go through the same
+   schedule: the run, the host when it finishes a failed run, and the cost model. Pure. */
 #ifndef GPB_SCHEDULE_H
 #define GPB_SCHEDULE_H
 

@@ -4,6 +4,7 @@
 #define GPB_TYPE_H
 
 #include <stddef.h>
+#include <string.h>
 
 /* GPB_TYPE_s, GPB_TYPE_d, GPB_TYPE_c, GPB_TYPE_z */
 enum gpb_type {
@@ -44,6 +45,19 @@ static inline size_t gpb_type_real_bytes(enum gpb_type type)
 static inline int gpb_type_is_complex(enum gpb_type type)
 {
     return gpb_type_of(type)->kind == GPB_TYPE_COMPLEX;
+}
+
+/* The type of its real and imaginary parts. */
+static inline enum gpb_type gpb_type_real(enum gpb_type type)
+{
+    return gpb_type_real_bytes(type) == gpb_type_bytes(GPB_TYPE_s) ? GPB_TYPE_s : GPB_TYPE_d;
+}
+
+/* Sets the element's imaginary part, if it has one, to 0. */
+static inline void gpb_type_make_real(enum gpb_type type, void *element)
+{
+    const size_t real = gpb_type_real_bytes(type);
+    memset((char *)element + real, 0, gpb_type_bytes(type) - real);
 }
 
 /* A product of numbers of that kind, without side effects in x and y. Of complex numbers it is Fortran's:

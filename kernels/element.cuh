@@ -62,6 +62,24 @@ static __device__ __forceinline__ void gpb_element_put(double2 *to, double2 x)
     ((double *)to)[1] = x.y;
 }
 
+/* x without its imaginary part. */
+static __device__ __forceinline__ float gpb_only_real(float x) { return x; }
+static __device__ __forceinline__ double gpb_only_real(double x) { return x; }
+static __device__ __forceinline__ float2 gpb_only_real(float2 x) { return make_float2(x.x, 0); }
+static __device__ __forceinline__ double2 gpb_only_real(double2 x) { return make_double2(x.x, 0); }
+
+/* A complex number times a real one, which real numbers are multiplied by as always. */
+static __device__ __forceinline__ float gpb_times_real(double x, float y) { return __fmul_rn((float)x, y); }
+static __device__ __forceinline__ double gpb_times_real(double x, double y) { return __dmul_rn(x, y); }
+static __device__ __forceinline__ float2 gpb_times_real(double x, float2 y)
+{
+    return make_float2(gpb_times_real(x, y.x), gpb_times_real(x, y.y));
+}
+static __device__ __forceinline__ double2 gpb_times_real(double x, double2 y)
+{
+    return make_double2(gpb_times_real(x, y.x), gpb_times_real(x, y.y));
+}
+
 /* What one load or store moves: 16 bytes of neighbouring elements. */
 template <class T> struct gpb_vector_of;
 template <> struct gpb_vector_of<float> { using type = float4; };

@@ -139,6 +139,8 @@ typedef struct gpb_unpack_args {
     int64_t batch, stride_w, stride_c;
     void *const *c_items;                  /* NULL, or a device array of `batch` addresses of C */
     int uplo;
+    int hermitian;                         /* the diagonal's imaginary parts are not read and become 0, and
+                                              beta is real */
 } gpb_unpack_args;
 
 #endif

@@ -51,10 +51,14 @@ template <class T> static __device__ __forceinline__ void gpb_unpack(const gpb_u
         for (int z = 0; z < GPB_PACK_TILE; z += GPB_PACK_STEP) {
             const int64_t j = j0 + z, below = i + g.row0 - (j + g.col0);
             if (i < g.m && j < g.n && (g.uplo == 'G' || (g.uplo == 'U' ? below <= 0 : below >= 0))) {
-                const T result = w[i + j * g.ldw];
-                T *to = c + i + j * g.ldc;
-                gpb_element_put(to, gpb_is_zero(beta)
-                                    ? result : gpb_sum(result, gpb_product(beta, gpb_element_at(to))));
+                const bool real = g.hermitian && below == 0;
+                T result = w[i + j * g.ldw], *to = c + i + j * g.ldc;
+                if (!gpb_is_zero(beta)) {
+                    const T old = gpb_element_at(to);
+                    result = gpb_sum(result, g.hermitian ? gpb_times_real(g.beta[0], old)
+                                                         : gpb_product(beta, old));
+                }
+                gpb_element_put(to, real ? gpb_only_real(result) : result);
             }
         }
     }

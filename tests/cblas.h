@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* CBLAS's names of the GEMM family in all types. */
+/* CBLAS's names of the routines that we compute, in all types. */
 #ifndef GPB_TEST_CBLAS_H
 #define GPB_TEST_CBLAS_H
 
 #include "dispatch/type.h"
-#include "src/host/gemm_abi.h"
+#include "src/host/level3_abi.h"
 
 /* How CBLAS declares and takes elements and alpha, by the last column of dispatch/type.def. */
 #define CBLAS_ELEMENT_REAL(type) type
@@ -19,6 +19,8 @@
     GPB_CBLAS_GEMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMMTR(type, kind) \
     GPB_CBLAS_GEMMTR_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_SYRK(type, kind) \
+    GPB_CBLAS_SYRK_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
 #define CBLAS_GEMM_BATCH_STRIDED(type, kind) \
     GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
@@ -27,10 +29,13 @@
 #define TYPE(letter, type, bytes, flops, kind)                              \
     void cblas_##letter##gemm(CBLAS_GEMM(type, kind));                      \
     void cblas_##letter##gemmtr(CBLAS_GEMMTR(type, kind));                  \
+    void cblas_##letter##syrk(CBLAS_SYRK(type, kind));                      \
     void cblas_##letter##gemm_batch(CBLAS_GEMM_BATCH(type, kind));          \
     void cblas_##letter##gemm_batch_strided(CBLAS_GEMM_BATCH_STRIDED(type, kind));
 #include "dispatch/type.def"
 #undef TYPE
+void cblas_cherk(GPB_CBLAS_SYRK_PARAMS(void, float, int));
+void cblas_zherk(GPB_CBLAS_SYRK_PARAMS(void, double, int));
 
 enum {
     ROW_MAJOR = 101,

@@ -2,7 +2,7 @@
 /* See doors.h. tests/programs/extensions.c has others. */
 #include "tests/doors.h"
 
-#include "src/host/gemm_abi.h"
+#include "src/host/level3_abi.h"
 
 enum { ROW = 101, COLUMN = 102 };
 
@@ -10,24 +10,28 @@ static int trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112
 
 #define LETTER s
 #define ELEMENT float
+#define REAL float
 #define SCALAR float
 #define GIVEN(x) (x)
 #define IS_COMPLEX 0
 #include "tests/doors_typed.h"
 #define LETTER d
 #define ELEMENT double
+#define REAL double
 #define SCALAR double
 #define GIVEN(x) (x)
 #define IS_COMPLEX 0
 #include "tests/doors_typed.h"
 #define LETTER c
 #define ELEMENT float _Complex
+#define REAL float
 #define SCALAR const float _Complex *
 #define GIVEN(x) &(x)
 #define IS_COMPLEX 1
 #include "tests/doors_typed.h"
 #define LETTER z
 #define ELEMENT double _Complex
+#define REAL double
 #define SCALAR const double _Complex *
 #define GIVEN(x) &(x)
 #define IS_COMPLEX 1

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of door that a GEMM goes through, in all types, each as a function of a call in canonical form.
+/* Every kind of door, in all types, each as a function of a call in canonical form.
    For programs that are linked with -lgpublas. */
 #ifndef GPB_DOORS_H
 #define GPB_DOORS_H
 
 #include "tests/routine.h"
 
-enum { GPB_TEST_DOORS = 10, GPB_TEST_COMPLEX_DOORS = 12 };      /* those of real and of complex types */
+enum { GPB_TEST_DOORS = 12, GPB_TEST_COMPLEX_DOORS = 16 };      /* those of real and of complex types */
 enum { GPB_TEST_MEMBERS = 8 };                                  /* of a batch, at most */
 
 typedef struct gpb_test_door {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The doors of one type: the body of four. doors.c includes it once for each type, with LETTER and ELEMENT
-   defined, SCALAR (how CBLAS passes alpha and beta), GIVEN(x), which makes one of x, and IS_COMPLEX, 0 or 1.
+/* The doors of one type: the body of four. doors.c includes it once for each type, with LETTER, ELEMENT and
+   REAL (of which it is made) defined, SCALAR (how CBLAS passes alpha and beta), GIVEN(x), which makes one of
+   x, and IS_COMPLEX, 0 or 1.
    The prototypes are the library's own. */
 #define PASTE(x, letter, y) x##letter##y
 #define NAME_(x, letter, y) PASTE(x, letter, y)
@@ -20,7 +21,12 @@ void CBLAS(gemm_batch)(GPB_CBLAS_GEMM_BATCH_PARAMS(ELEMENT, int));
 void F77(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, int));
 void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, SCALAR, int));
 
+void F77(syrk)(GPB_F77_SYRK_PARAMS(ELEMENT, ELEMENT, int));
+void CBLAS(syrk64_)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, SCALAR, int64_t));
+
 #if IS_COMPLEX
+void F77(herk)(GPB_F77_SYRK_PARAMS(ELEMENT, REAL, int));
+void CBLAS(herk)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, REAL, int));
 void F77(gemm3m)(GPB_F77_GEMM_PARAMS(ELEMENT, int));
 void CBLAS(gemm3m64_)(GPB_CBLAS_GEMM_PARAMS(ELEMENT, SCALAR, int64_t));
 #endif
@@ -140,7 +146,37 @@ static void NAME(through_groups)(const gpb_call *g)
     CBLAS(gemm_batch)(COLUMN, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, first ? 2 : 1, sizes);
 }
 
+static void NAME(through_syrk)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldc = (int)p.ldc;
+    F77(syrk)(&p.uplo, &p.transa, &n, &k, &p.alpha, p.a, &lda, &p.beta, p.c, &ldc);
+}
+
+/* By rows op(A) is the transpose of what it is by columns, and so is C. */
+static void NAME(through_syrk_rows_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(syrk64_)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), p.n, p.k, GIVEN(p.alpha), p.a, p.lda,
+                   GIVEN(p.beta), p.c, p.ldc);
+}
+
 #if IS_COMPLEX
+static void NAME(through_herk)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldc = (int)p.ldc;
+    const REAL alpha = __real__ p.alpha, beta = __real__ p.beta;
+    F77(herk)(&p.uplo, &p.transa, &n, &k, &alpha, p.a, &lda, &beta, p.c, &ldc);
+}
+
+static void NAME(through_herk_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(herk)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), (int)p.n, (int)p.k, __real__ p.alpha, p.a,
+                (int)p.lda, __real__ p.beta, p.c, (int)p.ldc);
+}
+
 static void NAME(through_3m)(const gpb_call *g)
 {
     const NAME(plain) p = NAME(plain_of)(g);
@@ -168,7 +204,11 @@ static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB
     { TEXT(CBLAS(gemm_batch_strided)) ", rows", NAME(through_strided_rows), GPB_TEST_gemm_batch_strided,
       false },
     { TEXT(CBLAS(gemm_batch)), NAME(through_groups), GPB_TEST_gemm_batch, false },
+    { TEXT(F77(syrk)), NAME(through_syrk), GPB_TEST_syrk, false },
+    { TEXT(CBLAS(syrk64_)) ", rows", NAME(through_syrk_rows_64), GPB_TEST_syrk, false },
 #if IS_COMPLEX
+    { TEXT(F77(herk)), NAME(through_herk), GPB_TEST_herk, false },
+    { TEXT(CBLAS(herk)) ", rows", NAME(through_herk_rows), GPB_TEST_herk, false },
     { TEXT(F77(gemm3m)), NAME(through_3m), GPB_TEST_gemm, true },
     { TEXT(CBLAS(gemm3m64_)) ", rows", NAME(through_3m_rows_64), GPB_TEST_gemm, false },
 #endif
@@ -183,6 +223,7 @@ static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB
 #undef TEXT
 #undef LETTER
 #undef ELEMENT
+#undef REAL
 #undef SCALAR
 #undef GIVEN
 #undef IS_COMPLEX

@@ -78,6 +78,11 @@ static gpb_matrix matrix_of(const gpb_problem *p, enum gpb_operand x, const void
     return (gpb_matrix){ .base = base, .ld = p->ld[x], .trans = trans ? (char)toupper(trans) : 'N' };
 }
 
+char gpb_problem_op(const gpb_problem *p)
+{
+    return gpb_test_op(p->routine, p->type, p->transa ? (char)toupper(p->transa) : 'N');
+}
+
 gpb_call gpb_problem_call(const gpb_problem *p, gpb_scalar alpha, gpb_scalar beta, const void *a,
                           const void *b, void *c)
 {
@@ -87,6 +92,7 @@ gpb_call gpb_problem_call(const gpb_problem *p, gpb_scalar alpha, gpb_scalar bet
     g.x[GPB_B] = matrix_of(p, GPB_B, b);
     g.x[GPB_C] = matrix_of(p, GPB_C, c);
     g.x[GPB_C].uplo = p->uplo ? p->uplo : 'G';
+    gpb_test_repeat_a(p->routine, &g);
     if (!p->row_major) return g;
     const gpb_matrix first = g.x[GPB_A];
     g.x[GPB_A] = g.x[GPB_B];

@@ -33,9 +33,13 @@ int64_t gpb_problem_lines(const gpb_problem *p, enum gpb_operand x);
 bool gpb_problem_owns(const gpb_problem *p, enum gpb_operand x, int64_t at);
 
 /* The call as the library's doors turn it into column-major: a row-major C = A B is C' = B' A'. Operands are
-   given by the addresses of their first elements, in the order of the problem. */
+   given by the addresses of their first elements, in the order of the problem; b counts for nothing if B is A
+   once more. */
 gpb_call gpb_problem_call(const gpb_problem *p, gpb_scalar alpha, gpb_scalar beta, const void *a,
                           const void *b, void *c);
+
+/* What the routine takes for op(A) where the problem says transa (gpb_test_op). */
+char gpb_problem_op(const gpb_problem *p);
 
 /* All of an operand's allocation, offset + span elements: its own are filled as the problem says, the others
    are poison. C with beta == 0 is all poison, because it is never read then. */

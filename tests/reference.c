@@ -185,21 +185,25 @@ static gpb_reference_element element_of(const gpb_call *g, const sum *s)
 
 void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2])
 {
-    sum of[2];
-    dot(g, i, j, l, of);
+    sum of[2] = { { 0, 0, 0 } };
+    if (gpb_call_multiplies(g)) dot(g, i, j, l, of);          /* else not even a NaN in A counts */
     for (int part = 0; part < parts_of(g); part++) sums[part] = element_of(g, &of[part]);
+    const bool is_touched = gpb_call_multiplies(g) || g->beta != 1;
+    sums[0].real = is_complex(g) && gpb_call_hermitian(g) && i == j && is_touched;
 }
 
 gpb_reference_element gpb_reference_scaled(const gpb_call *g, const gpb_reference_element sums[2],
                                            const void *before, int part)
 {
     sum total = { 0, 0, 0 };
+    if (sums[0].real && part) return element_of(g, &total);
     if (gpb_call_multiplies(g)) add_scaled(&total, g, sums, part);
     const double product = total.size;
     total.size = 0;
     if (g->beta != 0) {
         const number old = read_number(g, before);
-        if (is_complex(g)) add_complex(&total, scalar(g->beta), old, part);
+        if (gpb_call_hermitian(g)) add_product(&total, __real__ g->beta, old.part[part]);
+        else if (is_complex(g)) add_complex(&total, scalar(g->beta), old, part);
         else add_product(&total, scalar(g->beta).part[0], old.part[0]);
     }
     gpb_reference_element e = element_of(g, &total);
@@ -212,7 +216,7 @@ gpb_reference_element gpb_reference_part(const gpb_call *g, const void *c_before
                                          int64_t l, int part)
 {
     gpb_reference_element sums[2];
-    if (gpb_call_multiplies(g)) gpb_reference_sums(g, i, j, l, sums); /* else not even a NaN in A counts */
+    gpb_reference_sums(g, i, j, l, sums);
     return gpb_reference_scaled(g, sums, c_before ? element(g, c_before, place_of(g, i, j, l)) : NULL, part);
 }
 
@@ -269,7 +273,7 @@ static double error_at(enum gpb_math math, const gpb_call *g, const void *c_befo
     const void *now = element(g, g->x[GPB_C].base, at), *before = c_before ? element(g, c_before, at) : NULL;
     double worst = 0;
     gpb_reference_element sums[2];
-    if (gpb_call_multiplies(g)) gpb_reference_sums(g, i, j, l, sums);
+    gpb_reference_sums(g, i, j, l, sums);
     for (int part = 0; part < parts_of(g); part++) {
         const gpb_reference_element e = gpb_reference_scaled(g, sums, before, part);
         worst = fmax(worst, gpb_reference_error(math, g, e, now, part));

@@ -14,9 +14,11 @@
 
 /* One part of an element of the answer. `product` is |alpha| |A| |B| there, `old` is |beta C|: both are sums
    of the absolute values of all terms. The answer is value + rest, and `rest` is what one double cannot hold
-   of it (0 for s and c). */
+   of it (0 for s and c). real: it lies on the diagonal of a Hermitian C, so its imaginary part is to be 0,
+   and that of C before does not count. (A call that has nothing to do leaves it as it is.) */
 typedef struct gpb_reference_element {
     double value, product, old, rest;
+    bool real;
 } gpb_reference_element;
 
 /* Element (i, j) of batch member l: its real part, and with part 1 its imaginary one. c_before is C as it was

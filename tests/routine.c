@@ -17,6 +17,7 @@
 #define SYMMETRIC(rows) (gpb_test_shape){ rows, rows, GPB_SYMMETRIC }
 #define HERMITIAN(rows) (gpb_test_shape){ rows, rows, GPB_HERMITIAN }
 #define TRIANGULAR(rows) (gpb_test_shape){ rows, rows, GPB_TRIANGULAR }
+#define AGAIN (gpb_test_shape){ 0, 0, GPB_GENERAL }
 #define ROUTINE(name, fmas, a, b, c, members, fill, check)                                      \
     static gpb_test_shape shape_##name(enum gpb_operand x, int64_t m, int64_t n, int64_t k)     \
     {                                                                                           \
@@ -49,6 +50,37 @@ static gpb_test_shape shape_of(enum gpb_test_routine routine, const gpb_call *g,
 bool gpb_test_has_triangle(enum gpb_test_routine routine)
 {
     return gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure != GPB_GENERAL;
+}
+
+bool gpb_test_one_matrix(enum gpb_test_routine routine)
+{
+    return gpb_test_row_of(routine)->shape(GPB_B, 1, 1, 1).rows == 0;
+}
+
+static bool is_hermitian(enum gpb_test_routine routine, enum gpb_type type)
+{
+    const enum gpb_structure c = gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure;
+    return gpb_type_is_complex(type) && c == GPB_HERMITIAN;
+}
+
+char gpb_test_op(enum gpb_test_routine routine, enum gpb_type type, char trans)
+{
+    const bool any = trans == 'N' || !gpb_test_one_matrix(routine) || !gpb_type_is_complex(type);
+    return any ? trans : is_hermitian(routine, type) ? 'C' : 'T';
+}
+
+void gpb_test_repeat_a(enum gpb_test_routine routine, gpb_call *g)
+{
+    gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
+    if (!gpb_test_one_matrix(routine)) return;
+    g->routine = GPB_ROUTINE_SYRK;
+    a->trans = gpb_test_op(routine, g->type, a->trans);
+    *b = *a;
+    b->trans = a->trans != 'N' ? 'N' : is_hermitian(routine, g->type) ? 'C' : 'T';
+    g->x[GPB_C].structure = gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure;
+    if (g->x[GPB_C].structure != GPB_HERMITIAN) return;
+    g->alpha = __real__ g->alpha;
+    g->beta = __real__ g->beta;
 }
 
 double gpb_test_flops(enum gpb_test_routine routine, const gpb_call *g)

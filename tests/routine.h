@@ -39,6 +39,14 @@ const gpb_test_row *gpb_test_row_of(enum gpb_test_routine routine);
 /* True if only a triangle of C is written. */
 bool gpb_test_has_triangle(enum gpb_test_routine routine);
 
+/* True if B is A once more. */
+bool gpb_test_one_matrix(enum gpb_test_routine routine);
+/* The letter that such a routine takes instead of T or C, if its type allows just one of them. Other routines
+   take any. */
+char gpb_test_op(enum gpb_test_routine routine, enum gpb_type type, char trans);
+/* Makes the call's B its A once more if the routine's is, and alpha and beta real if they have to be. */
+void gpb_test_repeat_a(enum gpb_test_routine routine, gpb_call *call);
+
 /* Floating-point operations of a call, and bytes that it has to read and to write at least. */
 double gpb_test_flops(enum gpb_test_routine routine, const gpb_call *call);
 double gpb_test_bytes_read(enum gpb_test_routine routine, const gpb_call *call);

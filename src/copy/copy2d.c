@@ -35,7 +35,9 @@ enum { STEP = 512, AHEAD = 4096, LINE = 64, BLOCK = 16384 };
 
 static void add(const gpb_copy2d_job *r, const void *from, void *to, int64_t count)
 {
-    switch (r->type) {
+    const bool pairs = r->hermitian && gpb_type_is_complex(r->type);     /* of real numbers: beta is real */
+    if (pairs) count *= 2;
+    switch (pairs ? gpb_type_real(r->type) : r->type) {
 #define TYPE(letter, type, bytes, flops, kind) \
     case GPB_TYPE_##letter: add_##letter(from, to, count, (type)r->beta); break;
 #include "dispatch/type.def"
@@ -111,10 +113,14 @@ static void run(const gpb_copy2d_job *r, int64_t step, const place *p)
     const char *from = r->from + (size_t)(p->col * r->ld_from + first) * r->element;
     char *to = r->to + (size_t)(p->col * r->ld_to + first) * r->element;
     const size_t bytes = (size_t)(last - first) * r->element;
+    const int64_t diagonal = r->col0 + p->col - r->row0;
+    char *real = r->hermitian && diagonal >= first && diagonal < last
+                 ? r->to + (size_t)(p->col * r->ld_to + diagonal) * r->element : NULL;
     if (r->adds) add(r, from, to, last - first);
     else if (r->target == GPB_STORE_STREAMING) copy_streaming(from, to, bytes);
     else if (r->target == GPB_STORE_DEMOTED) copy_demoted(from, to, bytes);
     else memcpy(to, from, bytes);
+    if (real) gpb_type_make_real(r->type, real);
 }
 
 void gpb_copy2d(const gpb_copy2d_job *rectangle)

@@ -31,7 +31,9 @@ typedef struct gpb_copy2d_job {
     enum gpb_store_hint target;
     bool adds;                               /* beta != 0: to = from + beta * to instead of to = from;
                                                 PREFETCHED */
-    enum gpb_type type;                      /* of the elements, if it adds */
+    bool hermitian;                          /* of a triangle: the diagonal's imaginary parts are not read and
+                                                become 0, and beta is real */
+    enum gpb_type type;                      /* of the elements, if it adds or is Hermitian */
     gpb_scalar beta;
 } gpb_copy2d_job;
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/host/gemm_abi.h"
+#include "src/host/level3_abi.h"
 #include "src/host/next.h"
 #include "src/hub/offload.h"
 
@@ -22,6 +22,8 @@ static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
 /* CBLAS_TRANSPOSE and CBLAS_UPLO as letters; 0, which is illegal, for other values. */
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
+/* 'U' and 'L'; 0, which is illegal, for other letters. */
+static inline char gpb_triangle(char letter) { return letter == 'U' || letter == 'L' ? letter : 0; }
 
 /* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
@@ -47,6 +49,14 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 #define GPB_PRECISIONS(F77, C, stem)                                    \
     GPB_SPELLINGS(s, F77, C, s##stem) GPB_SPELLINGS(d, F77, C, d##stem) \
     GPB_SPELLINGS(c, F77, C, c##stem) GPB_SPELLINGS(z, F77, C, z##stem)
+
+/* The spellings inside the NumPy and SciPy wheels. */
+#define GPB_WHEEL_SPELLINGS(p, F77, C, stem)                                     \
+    F77(p, scipy_##stem##_, 32, int32_t) F77(p, scipy_##stem##_64_, 64, int64_t) \
+    C(p, scipy_cblas_##stem, 32, int32_t) C(p, scipy_cblas_##stem##64_, 64, int64_t)
+#define GPB_WHEEL_PRECISIONS(F77, C, stem)                                          \
+    GPB_WHEEL_SPELLINGS(s, F77, C, s##stem) GPB_WHEEL_SPELLINGS(d, F77, C, d##stem) \
+    GPB_WHEEL_SPELLINGS(c, F77, C, c##stem) GPB_WHEEL_SPELLINGS(z, F77, C, z##stem)
 
 /* The end of a door: if the hub declines the call, the host's function of the same name gets the caller's own
    arguments. */

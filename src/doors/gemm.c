@@ -53,15 +53,9 @@
         gpb_from_layout(&call, layout);                                         \
         GPB_GO_ON(name, next(GPB_CBLAS_GEMMTR_ARGS))                            \
     }
-/* 'U' and 'L'; 0, which is illegal, for other letters. */
-static inline char gpb_triangle(char letter) { return letter == 'U' || letter == 'L' ? letter : 0; }
-
-#define WHEELS(p, stem)                                                                    \
-    F77_GEMM(p, scipy_##stem##_, 32, int32_t) F77_GEMM(p, scipy_##stem##_64_, 64, int64_t) \
-    C_GEMM(p, scipy_cblas_##stem, 32, int32_t) C_GEMM(p, scipy_cblas_##stem##64_, 64, int64_t)
 
 GPB_PRECISIONS(F77_GEMM, C_GEMM, gemm)
-WHEELS(s, sgemm) WHEELS(d, dgemm) WHEELS(c, cgemm) WHEELS(z, zgemm)
+GPB_WHEEL_PRECISIONS(F77_GEMM, C_GEMM, gemm)
 GPB_SPELLINGS(c, F77_GEMM, C_GEMM, cgemm3m)
 GPB_SPELLINGS(z, F77_GEMM, C_GEMM, zgemm3m)
 GPB_PRECISIONS(F77_GEMMTR, C_GEMMTR, gemmtr)

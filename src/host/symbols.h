@@ -15,7 +15,7 @@
     SYMBOL(scipy_##stem##_, stem, F77, 32, door) SYMBOL(scipy_##stem##_64_, stem, F77, 64, door) \
     SYMBOL(scipy_cblas_##stem, stem, C, 32, door) SYMBOL(scipy_cblas_##stem##64_, stem, C, 64, door)
 
-#define GEMM(stem) GPB_PLAIN_F77(stem, DOOR_) GPB_PLAIN_C(stem, DOOR_) GPB_WHEELS(stem, DOOR_)
+#define WHEEL(stem) GPB_PLAIN_F77(stem, DOOR_) GPB_PLAIN_C(stem, DOOR_) GPB_WHEELS(stem, DOOR_)
 #define DOOR(stem) GPB_PLAIN_F77(stem, DOOR_) GPB_PLAIN_C(stem, DOOR_)
 #define BOTH(stem) GPB_PLAIN_F77(stem, NONE_) GPB_PLAIN_C(stem, NONE_)
 #define PROBE(stem) \
@@ -25,7 +25,7 @@
 
 #include "src/host/blas.def"
 
-#undef GEMM
+#undef WHEEL
 #undef DOOR
 #undef BOTH
 #undef PROBE

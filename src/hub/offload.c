@@ -9,6 +9,7 @@
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "src/copy/crowd.h"
+#include "src/copy/scale.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/hub/routing.h"
@@ -82,22 +83,6 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     return true;
 }
 
-static void scale_column(enum gpb_type type, void *column, gpb_matrix_rows rows, gpb_scalar beta)
-{
-    switch (type) {
-#define TYPE(letter, type, bytes, flops, kind)                                      \
-    case GPB_TYPE_##letter:                                                         \
-        for (int64_t i = rows.first; i < rows.last; i++) {                          \
-            type *c = (type *)column + i;                                           \
-            *c = beta == 0 ? 0 : GPB_PRODUCT_##kind((type)beta, *c);                \
-        }                                                                           \
-        break;
-#include "dispatch/type.def"
-#undef TYPE
-    default: break;
-    }
-}
-
 /* C = beta C. Not left to the host, because A and B may be NULL. */
 static void scale(const gpb_call *g)
 {
@@ -105,7 +90,7 @@ static void scale(const gpb_call *g)
     for (int64_t l = 0; l < g->batch; l++)
         for (int64_t j = 0; j < g->n; j++) {
             char *column = (char *)gpb_call_member(g, GPB_C, l) + (size_t)(j * c->ld) * gpb_call_element(g);
-            scale_column(g->type, column, gpb_matrix_rows_of(c->uplo, 0, g->m, j), g->beta);
+            gpb_scale_column(g, g->beta, column, gpb_matrix_rows_of(c->uplo, 0, g->m, j), j);
         }
 }
 

@@ -127,6 +127,8 @@ static void copy(const gpb_call *g, char *tight, bool back)
             char *kept = tight + (size_t)((l * g->n + j) * g->m + rows.first) * element;
             memcpy(back ? column : kept, back ? kept : column,
                    (size_t)(rows.last - rows.first) * element);
+            if (!back && gpb_call_hermitian(g))
+                gpb_type_make_real(g->type, kept + (size_t)(j - rows.first) * element);
         }
     }
 }

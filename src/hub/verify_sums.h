@@ -118,10 +118,19 @@ static bool NAME(check_row)(sight *s, int64_t i)
         const REAL *x = (const REAL *)s->old + (i + j * g->m) * REALS;
         const SUM old[] = { (SUM)x[0], (SUM)x[REALS - 1] };
         const SUM size[] = { NAME(magnitude)(old[0]), NAME(magnitude)(old[1]) };
-        NAME(add)(wanted, before, side * (SUM)beta[0], side * (SUM)beta[1], old, size);
+        if (gpb_call_hermitian(g))                           /* a real beta */
+            for (int im = 0; im < REALS; im++) {
+                wanted[im] += side * (SUM)beta[0] * old[im];
+                before[im] += NAME(magnitude)((SUM)beta[0]) * size[im];
+            }
+        else
+            NAME(add)(wanted, before, side * (SUM)beta[0], side * (SUM)beta[1], old, size);
     }
     s->i = i;
-    for (int im = 0; im < REALS; im++)
+    /* The imaginary part on a real diagonal is 0, whatever A and alpha are. */
+    const bool real = gpb_call_hermitian(g) && s->cols == 1 && i == s->j;
+    if (real && REALS == 2 && found[REALS - 1] != 0) return false;
+    for (int im = 0; im < (real ? 1 : REALS); im++)
         if (!NAME(agrees)(s, found[im], wanted[im], product[im], before[im])) return false;
     return true;
 }

@@ -26,7 +26,8 @@ CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, i
 bool gpb_download_direct(const gpb_run *r)
 {
     return r->x[GPB_C].place == GPB_PLACE_ELSEWHERE
-           || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0);
+           || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0
+               && !gpb_call_hermitian(r->call));
 }
 
 static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
@@ -47,7 +48,8 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
                                 .rows = t->rows, .cols = cols, .ld_from = t->rows,
                                 .ld_to = r->x[GPB_C].stored.ld, .element = e, .uplo = r->call->x[GPB_C].uplo,
                                 .row0 = t->i, .col0 = t->j + w->col, .adds = r->call->beta != 0,
-                                .type = r->call->type, .beta = r->call->beta } };
+                                .hermitian = gpb_call_hermitian(r->call), .type = r->call->type,
+                                .beta = r->call->beta } };
     load.copy.target = f->run.plan->past_caches ? GPB_STORE_STREAMING : GPB_STORE_PREFETCHED;
     load.direct = gpb_download_direct(r);
     load.opens = w->member == 0 && w->col == 0;

@@ -163,7 +163,8 @@ static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
                              .c = (void *)(uintptr_t)home->at, .ldc = home->cs,
                              .beta = GPB_SCALAR_RE_IM(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
                              .stride_w = from->member_stride, .stride_c = home->member_stride,
-                             .uplo = r->call->x[GPB_C].uplo };
+                             .uplo = r->call->x[GPB_C].uplo,
+                             .hermitian = gpb_call_hermitian(r->call) };
     if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_pass(GPB_PASS_UNPACK, r->call->type),
@@ -180,7 +181,10 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
     const int64_t full = move->reads ? size / strip : 0, rest = move->reads ? size % strip : size;
     gpb_launch_set piece = { .tile = move->tile, .count = 1, .along = along };
     int count = 0;
-    if (move->reads) piece.strip[move->operand] = move->strip;
+    if (move->reads) {
+        piece.strip[move->operand] = move->strip;
+        piece.strip[along] = (move->tile.at[along] - move->block.at[along]) / strip;
+    }
     if (full) {
         pieces[count] = piece;
         pieces[count].count = full;
@@ -191,7 +195,7 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
         pieces[count] = piece;
         pieces[count].tile.size[along] = rest;
         pieces[count].tile.at[along] += full * strip;
-        pieces[count].strip[along] = full;
+        pieces[count].strip[along] += full;
         count++;
     }
     return count;

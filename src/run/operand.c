@@ -57,6 +57,11 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     arena += (CUdeviceptr)lost;
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x] = operand(call, plan, job->facts, x);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].panel = carve(&arena, p[x].bytes);
+    if (plan->one_matrix) {
+        r.x[GPB_B].panel = r.x[GPB_A].panel;
+        r.x[GPB_B].buffers = r.x[GPB_A].buffers;
+        r.x[GPB_B].buffer_bytes = r.x[GPB_A].buffer_bytes;
+    }
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].packed = carve(&arena, p[x].bytes_packed);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].wide = carve(&arena, p[x].bytes_wide);
     r.parts = carve(&arena, plan->bytes_parts ? plan->bytes_parts - lost : 0);
@@ -65,6 +70,12 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
 }
 
 /* ---- A and B */
+
+bool gpb_operand_comes(const gpb_run *r, const gpb_move *move)
+{
+    return move->reads && r->x[move->operand].place != GPB_PLACE_DEVICE
+           && !(r->plan->one_matrix && move->operand == GPB_B);
+}
 
 gpb_stored gpb_operand_stored(const gpb_run *r, const gpb_move *move)
 {

@@ -72,6 +72,8 @@ gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
 /* Sets up the operands and the arena of a run. */
 gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job);
+/* True if the move's strip has to be brought to the device. */
+bool gpb_operand_comes(const gpb_run *run, const gpb_move *move);
 /* Where the move's strip is or will be in the arena (the group's first member). */
 CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 /* The buffer of C that the move's block is computed in. */

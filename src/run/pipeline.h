@@ -52,7 +52,7 @@ CUresult gpb_download_pull(gpb_pipeline *flow, bool *busy);  /* download.c: tile
 CUresult gpb_download_drain(gpb_pipeline *flow, bool *busy);         /* from the ring to the crew, */
 void gpb_download_commit(gpb_pipeline *flow, bool *busy);           /* and counted when they are home */
 
-/* True if the driver itself writes to the caller's memory, because nothing is to be added there. */
+/* True if the driver itself writes to the caller's memory, because nothing is to be changed there. */
 bool gpb_download_direct(const gpb_run *run);
 /* True if a block of C is flagged, and no tile has been computed with the fallback kernels. */
 bool gpb_download_flagged(const gpb_pipeline *flow);

@@ -7,7 +7,8 @@
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 #include "kernels/sliced.h"
-#include "src/host/gemm_abi.h"
+#include "src/copy/scale.h"
+#include "src/host/level3_abi.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/place.h"
 #include "src/gpu/host_memory.h"
@@ -56,6 +57,21 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
          &x->ld[GPB_B], &beta, c, &x->ld[GPB_C], 1, 1);
 }
 
+/* The part of column j that is those rows, counted from row i on. The host's GEMM multiplies a Hermitian C by
+   a complex beta, and makes no diagonal real, so this is done here. */
+static void column(const member *x, gpb_matrix_rows rows, int64_t i, int64_t j)
+{
+    const bool hermitian = gpb_call_hermitian(x->call);
+    member as = *x;
+    if (hermitian) {
+        gpb_scale_column(x->call, x->beta, element(x, GPB_C, i, j), rows, j - i);
+        as.beta = 1;
+    }
+    rectangle(&as, i + rows.first, rows.last - rows.first, j, 1);
+    if (hermitian && j >= i + rows.first && j < i + rows.last)
+        gpb_type_make_real(x->call->type, element(x, GPB_C, j, j));
+}
+
 /* Computes the columns of a tile from `from` on; of a triangle, only its part of each column. */
 static void columns(const member *x, const gpb_region *t, int64_t from)
 {
@@ -64,10 +80,8 @@ static void columns(const member *x, const gpb_region *t, int64_t from)
         rectangle(x, t->i, t->rows, t->j + from, t->cols - from);
         return;
     }
-    for (int64_t j = t->j + from; j < t->j + t->cols; j++) {
-        const gpb_matrix_rows rows = gpb_matrix_rows_of(uplo, t->i, t->rows, j);
-        rectangle(x, t->i + rows.first, rows.last - rows.first, j, 1);
-    }
+    for (int64_t j = t->j + from; j < t->j + t->cols; j++)
+        column(x, gpb_matrix_rows_of(uplo, t->i, t->rows, j), t->i, j);
 }
 
 static int64_t guard_rows(const gpb_call *call) { return GPB_GUARD_ROWS(gpb_type_is_complex(call->type)); }

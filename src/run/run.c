@@ -87,7 +87,8 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    const enum gpb_place place = move->reads ? f->run.x[move->operand].place : GPB_PLACE_DEVICE;
+    const enum gpb_place place = gpb_operand_comes(&f->run, move) ? f->run.x[move->operand].place
+                                                                  : GPB_PLACE_DEVICE;
     CUevent arrived = lane->arrived[w->moves % GPB_STAGE_AHEAD];
     if (place == GPB_PLACE_HOST) f->staged_strip = true;
     else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;

@@ -94,7 +94,7 @@ CUresult gpb_upload_push(gpb_pipeline *f, bool *busy)
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result) {
         const gpb_run_operand *x = &f->run.x[w->move.operand];
-        if (w->move.reads && x->place != GPB_PLACE_DEVICE) {
+        if (gpb_operand_comes(&f->run, &w->move)) {
             if (w->moves - f->launch.moves >= GPB_STAGE_AHEAD || !has_buffer(f, x, &w->move)) return result;
             const gpb_stored s = gpb_operand_stored(&f->run, &w->move);
             if (x->place == GPB_PLACE_HOST) {

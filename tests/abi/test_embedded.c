@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/host/gemm_abi.h"
+#include "../../src/host/level3_abi.h"
 
 typedef float _Complex complex32;
 typedef double _Complex complex64;

@@ -129,8 +129,9 @@ template <class T> static int multiply(bool in_parts, bool beta_is_zero)
     return wrong;
 }
 
-/* A matrix stored row by row into a padded workspace, and from there onto C, whole or its upper triangle. */
-template <class T> static int there_and_back(bool triangle)
+/* A matrix stored row by row into a padded workspace, and from there onto C, whole, its upper triangle,
+   or that of a Hermitian one. */
+template <class T> static int there_and_back(bool triangle, bool hermitian)
 {
     enum { ROWS = 64, COLS = 40 };
     const std::vector<T> from = draw<T>(M * N), before = draw<T>(LDC * N);
@@ -143,13 +144,15 @@ template <class T> static int there_and_back(bool triangle)
         for (int i = 0; i < ROWS; i++)
             wrong += !is(to[i + j * ROWS], i < M && j < N ? field<T>::value(from[i * N + j]) : 0);
     unpacking = { M, N, to.data(), ROWS, c.data(), LDC,  { beta.real(), beta.imag() },
-                  0, 0, 1,         0,    0,        NULL, triangle ? 'U' : 'G' };
+                  0, 0, 1,         0,    0,        NULL, triangle ? 'U' : 'G', hermitian };
     wrong += launch(unpack_thread<T>, GPB_TILES(M, N, GPB_PACK_TILE, GPB_PACK_TILE), 1, GPB_PACK_THREADS);
     for (int j = 0; j < N; j++)
         for (int i = 0; i < LDC; i++) {
             const std::complex<double> old = field<T>::value(before[i + j * LDC]);
-            const bool written = i < M && (!triangle || i <= j);
-            wrong += !is(c[i + j * LDC], written ? field<T>::value(from[i * N + j]) + beta * old : old);
+            const bool written = i < M && (!triangle || i <= j), real = hermitian && i == j;
+            const std::complex<double> wanted = written ? field<T>::value(from[i * N + j])
+                                                              + (hermitian ? beta.real() : beta) * old : old;
+            wrong += !is(c[i + j * LDC], real ? wanted.real() : wanted);
         }
     return wrong;
 }
@@ -158,7 +161,7 @@ template <class T> static int run(char letter)
 {
     int wrong = 0;
     for (int x = 0; x < 4; x++) wrong += multiply<T>(x & 1, x & 2);
-    for (int x = 0; x < 2; x++) wrong += there_and_back<T>(x);
+    for (int x = 0; x < 3; x++) wrong += there_and_back<T>(x > 0, x > 1);
     printf("%c: %d wrong\n", letter, wrong);
     return wrong;
 }

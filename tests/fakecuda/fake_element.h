@@ -179,8 +179,11 @@ static void NAME(unpack)(const gpb_unpack_args *g, const void *from, void *to)
             const int64_t row = i + g->row0, column = j + g->col0;
             const ELEMENT w = ((const ELEMENT *)from)[i + j * g->ldw];
             ELEMENT *c = (ELEMENT *)to + i + j * g->ldc;
-            if (g->uplo == 'G' || (g->uplo == 'U' ? row <= column : row >= column))
-                *c = beta == 0 ? w : (ELEMENT)((WIDE)w + NAME(times_wide)(beta, (WIDE)*c));
+            const bool real = g->hermitian && row == column;
+            if (g->uplo != 'G' && (g->uplo == 'U' ? row > column : row < column)) continue;
+            const WIDE old = g->hermitian ? __real__ beta * (WIDE)*c : NAME(times_wide)(beta, (WIDE)*c);
+            const ELEMENT new = beta == 0 ? w : (ELEMENT)((WIDE)w + old);
+            *c = real ? (ELEMENT)__real__ new : new;
         }
 }
 

@@ -65,6 +65,37 @@ static void gemmtr(const call *x)
     }
 }
 
+static void syrk(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER;
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                          \
+    case GPB_TYPE_##letter:                                                                             \
+        cblas_##letter##syrk(x->order, uplo, x->ta, of->n, of->k, CBLAS_PASS_##kind(x->alpha.letter),   \
+                             x->at[GPB_A], ld[GPB_A], CBLAS_PASS_##kind(x->beta.letter), x->at[GPB_C],  \
+                             ld[GPB_C]);                                                                \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+}
+
+static void herk(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER;
+    if (of->type == GPB_TYPE_c)
+        cblas_cherk(x->order, uplo, x->ta, of->n, of->k, __real__ x->alpha.c, x->at[GPB_A], ld[GPB_A],
+                    __real__ x->beta.c, x->at[GPB_C], ld[GPB_C]);
+    else if (of->type == GPB_TYPE_z)
+        cblas_zherk(x->order, uplo, x->ta, of->n, of->k, __real__ x->alpha.z, x->at[GPB_A], ld[GPB_A],
+                    __real__ x->beta.z, x->at[GPB_C], ld[GPB_C]);
+    else
+        syrk(x);
+}
+
 static void gemm_batch_strided(const call *x)
 {
     const gpb_problem *of = x->of;
@@ -122,10 +153,12 @@ void call_through_cblas(const gpb_problem *of, gpb_scalar alpha, gpb_scalar beta
     static void (*const routines[GPB_TEST_ROUTINES])(const call *) = {
         [GPB_TEST_gemm] = gemm,
         [GPB_TEST_gemmtr] = gemmtr,
+        [GPB_TEST_syrk] = syrk,
+        [GPB_TEST_herk] = herk,
         [GPB_TEST_gemm_batch_strided] = gemm_batch_strided,
         [GPB_TEST_gemm_batch] = gemm_batch,
     };
-    const call x = { of, of->row_major ? ROW_MAJOR : COLUMN_MAJOR, cblas_trans(of->transa),
+    const call x = { of, of->row_major ? ROW_MAJOR : COLUMN_MAJOR, cblas_trans(gpb_problem_op(of)),
                      cblas_trans(of->transb), gpb_element_of(of->type, alpha), gpb_element_of(of->type, beta),
                      at, stride };
     routines[of->routine](&x);

@@ -163,6 +163,9 @@ static bool draw_call(worker *w, task *t, bool huge)
     t->seen = *g;
     t->seen.x[GPB_A].base = a;
     t->seen.x[GPB_B].base = b;
+    if (gpb_test_one_matrix(t->door->routine)) t->at[1] = t->at[0];
+    gpb_test_repeat_a(t->door->routine, g);
+    gpb_test_repeat_a(t->door->routine, &t->seen);
     return true;
 }
 

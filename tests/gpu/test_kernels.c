@@ -119,11 +119,12 @@ static void add_other_routines(void)
             p->routine = t % 2 ? GPB_TEST_gemm_batch : GPB_TEST_gemm_batch_strided;
             p->batch = batches[i].batch;
         }
+    static const enum gpb_test_routine with_triangles[] = { GPB_TEST_gemmtr, GPB_TEST_syrk, GPB_TEST_herk };
     for (size_t i = 0; i < sizeof triangles / sizeof *triangles; i++)
-        for (int t = 0; t < 4; t++) {
+        for (int t = 0; t < 6; t++) {
             gpb_problem *p = add(triangles[i], pair(3 * t + (int)i), variant++, GPB_FILL_uniform);
-            p->routine = GPB_TEST_gemmtr;
-            p->uplo = "UL"[t / 2];
+            p->routine = with_triangles[t % 3];
+            p->uplo = "UL"[t / 3];
         }
 }
 

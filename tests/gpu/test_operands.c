@@ -66,11 +66,11 @@ static void test_types(void **state)
         const enum gpb_test_routine routine = (enum gpb_test_routine)((mix + mix / 4) % GPB_TEST_ROUTINES);
         const bool is_batch = routine == GPB_TEST_gemm_batch || routine == GPB_TEST_gemm_batch_strided;
         placed p = { .of = { .routine = routine, .type = (enum gpb_type)(1 + mix % 3), .m = 70 + mix % 3,
-                             .n = routine == GPB_TEST_gemmtr ? 70 + mix % 3 : 131, .k = 37,
+                             .n = gpb_test_has_triangle(routine) ? 70 + mix % 3 : 131, .k = 37,
                              .transa = "NTC"[mix / 3 % 3], .transb = "TNC"[mix % 3], .row_major = mix & 2,
                              .pad = mix % 5, .offset = mix % 4, .batch = is_batch ? 3 : 0 },
                      .at = { mix / 3 % PLACES, mix / 3 / PLACES % PLACES, mix / 3 / PLACES / PLACES } };
-        if (routine == GPB_TEST_gemmtr) p.of.uplo = "UL"[mix & 1];
+        if (gpb_test_has_triangle(routine)) p.of.uplo = "UL"[mix & 1];
         if (!place_exists(p.at[0]) || !place_exists(p.at[1]) || !place_exists(p.at[2])) continue;
         placed_make(&p);
         const int64_t before = gpu_calls();

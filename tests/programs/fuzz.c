@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random GEMMs through every kind of door, each judged by the reference and by the bound that every kernel
+/* Random products through every kind of door, each judged by the reference and by the bound that every kernel
    keeps. Drawn are types, sizes, transpositions, leading dimensions, strides, alignment, scalars, data (NaN,
    infinities, subnormals, wide ranges), A = B, batches, triangles and illegal arguments. Operands end at a
    forbidden page or at poison. Call I of a seed depends on both alone. Linked with -lgpublas. It runs on the
@@ -166,8 +166,9 @@ static void draw_operands(task *t)
 }
 
 /* A and B the same matrix, or not there where they are not read. */
-static void draw_odd_ones(gpb_call *g)
+static void draw_odd_ones(const gpb_test_door *door, gpb_call *g)
 {
+    gpb_test_repeat_a(door->routine, g);
     const bool alike = gpb_call_rows(g, GPB_A) == gpb_call_rows(g, GPB_B)
                        && gpb_call_cols(g, GPB_A) == gpb_call_cols(g, GPB_B);
     if (draw(12) == 0 && alike) {
@@ -185,7 +186,7 @@ static task make(uint64_t seed, uint64_t index)
     task t = { .door = &gpb_test_doors[type][draw((uint64_t)gpb_test_doors_of(type))] };
     t.call = draw_sizes(type, t.door);
     draw_operands(&t);
-    draw_odd_ones(&t.call);
+    draw_odd_ones(t.door, &t.call);
     if (t.door->reports && draw(16) == 0) t.illegal = spoil(&t.call);
     return t;
 }

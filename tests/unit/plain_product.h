@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GEMM in all four types by plain loops, in the arithmetic of the type itself: what a check must find right.
-   Tests spoil it to see whether the check notices. */
+/* GEMM, SYRK and HERK in all four types by plain loops, in the arithmetic of the type itself: what a check
+   must find right. Tests spoil it to see whether the check notices. */
 #ifndef GPB_PLAIN_PRODUCT_H
 #define GPB_PLAIN_PRODUCT_H
 
@@ -43,9 +43,12 @@ static inline int64_t place(const gpb_matrix *of, int64_t row, int64_t col)
             const gpb_matrix_rows rows = gpb_matrix_rows_of(g->x[GPB_C].uplo, 0, g->m, j);              \
             for (int64_t i = rows.first; i < rows.last; i++) {                                          \
                 type sum = 0, *at = &c[i + j * g->x[GPB_C].ld];                                         \
+                const bool real = gpb_call_hermitian(g) && i == j;                                      \
+                if (real) *at = __real__ *at;                                                           \
                 for (int64_t p = 0; p < g->k; p++)                                                      \
                     sum += operand_##letter(&g->x[GPB_A], i, p) * operand_##letter(&g->x[GPB_B], p, j); \
                 *at = (type)g->alpha * sum + (g->beta == 0 ? 0 : (type)g->beta * *at);                  \
+                if (real) *at = __real__ *at;                                                           \
             }                                                                                           \
         }                                                                                               \
     }

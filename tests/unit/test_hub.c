@@ -20,6 +20,7 @@ static double its_s(void) { return now_s; }
 #define gpb_clock_ns its_ns
 #define gpb_clock_s its_s
 #include "src/copy/contention.c"
+#include "src/copy/scale.c"
 #include "src/learn/machine.c"
 #include "src/hub/routing.c"
 #include "src/hub/trace.c"

@@ -40,9 +40,22 @@ static const struct card { const char *name; gpb_facts facts; } cards[] = {
 
 static gpb_call gemm(int64_t m, int64_t n, int64_t k)
 {
+    static const void *const b = (const void *)4096;     /* another matrix than A */
     return (gpb_call){ .symbol = "sgemm_", .type = GPB_TYPE_s, .x[GPB_A].trans = 'N', .x[GPB_B].trans = 'N',
-                       .x[GPB_C].uplo = 'G', .m = m, .n = n, .k = k,
+                       .x[GPB_B].base = b, .x[GPB_C].uplo = 'G', .m = m, .n = n, .k = k,
                        .alpha = 1, .batch = 1 };
+}
+
+/* SYRK: op(A) is n x k. */
+static gpb_call syrk(char uplo, char trans, int64_t n, int64_t k)
+{
+    gpb_call call = gemm(n, n, k);
+    call.routine = GPB_ROUTINE_SYRK;
+    call.x[GPB_B].base = call.x[GPB_A].base;
+    call.x[GPB_A].trans = trans;
+    call.x[GPB_B].trans = trans == 'N' ? 'T' : 'N';
+    call.x[GPB_C].uplo = uplo;
+    return call;
 }
 
 /* ---- the golden */
@@ -535,7 +548,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     for (int i = 0; i < GPB_OPERANDS; i++) away[i] = f->where[i].place != GPB_PLACE_DEVICE;
     const struct { bool wanted; int count; int64_t bytes; __int128 least; } buffers[] = {
         { reads && away[GPB_A], x[GPB_A].buffers, x[GPB_A].bytes / x[GPB_A].buffers, a },
-        { reads && away[GPB_B], x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
+        { reads && away[GPB_B] && !p->one_matrix, x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
         { away[GPB_C], x[GPB_C].buffers, x[GPB_C].bytes / x[GPB_C].buffers, c },
         { x[GPB_A].packs, 1, x[GPB_A].bytes_packed, pa },
         { x[GPB_B].packs, 1, x[GPB_B].bytes_packed, pb },
@@ -616,6 +629,11 @@ static void random_plans(void **state)
         call.alpha = below(8) ? factors[below(2)] : 0;
         call.beta = factors[below(3)];
         const void *addresses = NULL;
+        if (below(8) == 0) {
+            const gpb_call one = syrk("UL"[below(2)], "NTC"[below(3)], call.m, call.k);
+            for (int x = 0; x < GPB_OPERANDS; x++) call.x[x] = one.x[x];
+            call.n = call.m;
+        }
         if (below(4) == 0) call.batch = size(20);
         if (below(8) == 0) call.x[GPB_A].array = call.x[GPB_B].array = call.x[GPB_C].array = &addresses;
         if (below(5) == 0) {
@@ -750,6 +768,50 @@ static void schedule(void **state)
     assert_true(strips > 20 && deep > 20 && blocks > 20);
 }
 
+/* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
+   If A and B are one matrix it comes once, and every strip of B is one of A's that has come. */
+static void triangles(void **state)
+{
+    (void)state;
+    int strips = 0, once = 0;
+    for (int round = 0; round < 1000; round++) {
+        const char uplo = "UL"[below(2)];
+        gpb_call call = syrk(uplo, "NTC"[below(3)], size(11), size(11));
+        call.type = (enum gpb_type)below(GPB_TYPES);
+        if (round % 4 == 0) call.x[GPB_B].base = "";                  /* GEMMTR */
+        gpb_facts facts = *h200;
+        if (round % 3 == 0) facts.gpu.bytes = (size(22) + (1 << 21)) * (int64_t)gpb_type_bytes(call.type) / 4;
+        if (round % 5 == 0) facts.link.up_gbs = facts.link.down_gbs = 1;
+        gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+        assert_true(plan.gpu);
+        const gpb_panels *a = &plan.panel[GPB_A], *b = &plan.panel[GPB_B];
+        const int64_t most = max(a->strip, b->strip);
+        const bool whole = a->extent == call.m && b->extent == call.n;
+        assert_true(plan.one_matrix == (round % 4 != 0 && whole && a->strip == b->strip));
+        assert_true((b->bytes == 0) == plan.one_matrix);
+        gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
+        int64_t inside = 0, all = 0, moves[2] = { 0 };
+        for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
+            const gpb_region *t = &move->tile;
+            moves[move->operand]++;
+            if (plan.one_matrix) assert_true(moves[GPB_B] <= moves[GPB_A]);
+            for (int64_t j = t->j; j < t->j + t->cols; j++) {
+                const gpb_matrix_rows rows = gpb_matrix_rows_of(uplo, t->i, t->rows, j);
+                inside += (rows.last - rows.first) * move->depth;
+            }
+            all += t->rows * t->cols * move->depth;
+        }
+        assert_int_equal(inside, call.n * (call.n + 1) / 2 * call.k);
+        if (whole) assert_true(all <= inside + most * call.n * call.k);
+        const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
+        assert_true((said.up[GPB_B] == 0) == plan.one_matrix);
+        strips += a->strip < a->extent;
+        once += plan.one_matrix;
+    }
+    print_message("%d with strips, %d of one matrix\n", strips, once);
+    assert_true(strips > 50 && once > 400);
+}
+
 /* Other callers on the link, and its measured rates, may send a call to the host, but they do not change
    how it is summed. */
 static void same_bits(void **state)
@@ -796,6 +858,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
+        cmocka_unit_test(triangles),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
     };

@@ -230,6 +230,10 @@ static void test_table(void **state)
     assert_true(gpb_test_flops(GPB_TEST_gemmtr, &g) == 2 * 28 * 3 * 4);
     assert_true(gpb_test_bytes_written(GPB_TEST_gemmtr, &g) == 4 * 28 * 4);
     assert_true(gpb_test_has_triangle(GPB_TEST_gemmtr) && !gpb_test_has_triangle(GPB_TEST_gemm));
+    g.beta = 0;
+    assert_true(gpb_test_one_matrix(GPB_TEST_syrk) && !gpb_test_one_matrix(GPB_TEST_gemmtr));
+    assert_true(gpb_test_flops(GPB_TEST_syrk, &g) == 2 * 28 * 3 * 4);
+    assert_true(gpb_test_bytes_read(GPB_TEST_herk, &g) == 4 * 7 * 3 * 4);
 }
 
 static void test_poison(void **state)

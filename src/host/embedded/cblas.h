@@ -241,8 +241,7 @@ C_GEMMTR(gemmt)
 C_SYMM(symm)
 
 #define C_SYRK(stem, transposed, S, ADDRESS)                                                      \
-    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, S alpha, const T *a, INT lda, \
-                     S beta, T *c, INT ldc)                                                       \
+    void CBLAS(stem)(GPB_CBLAS_SYRK_PARAMS(T, S, INT))                                            \
     {                                                                                             \
         if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                     \
         char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);         \

@@ -19,7 +19,7 @@
 
 #include "dispatch/numbers.h"
 #include "src/host/embedded/error.h"
-#include "src/host/gemm_abi.h"
+#include "src/host/level3_abi.h"
 
 #if COMPLEX
 #define T R _Complex

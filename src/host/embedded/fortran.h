@@ -56,8 +56,7 @@ void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 #define SYMM_(stem) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, \
                                     const T *, const INT *, \
                                     const T *, const INT *, const T *, T *, const INT *, size_t, size_t);
-#define SYRK_(stem, S) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const S *, \
-                                       const T *, const INT *, const S *, T *, const INT *, size_t, size_t);
+#define SYRK_(stem, S) void BLAS(stem)(GPB_F77_SYRK_PARAMS(T, S, INT), size_t, size_t);
 #define SYR2K_(stem, S) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, \
                                         const T *, const INT *, \
                                         const T *, const INT *, const S *, T *, const INT *, size_t, size_t);

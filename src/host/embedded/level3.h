@@ -75,8 +75,7 @@ SYMM(hemm, true)
 /* C = alpha op(A) op(A)^T + beta C on a triangle. Hermitian: op(A)^H, real alpha and beta, and a real
    diagonal. */
 #define SYRK(stem, letters, hermitian, S)                                                                   \
-    void F77(stem)(const char *uplo, const char *trans, const INT *n, const INT *k, const S *alpha,         \
-                   const T *a, const INT *lda, const S *beta, T *c, const INT *ldc)                         \
+    void F77(stem)(GPB_F77_SYRK_PARAMS(T, S, INT))                                                          \
     {                                                                                                       \
         int u = letter_of("UL", uplo), t = letter_of(letters, trans);                                       \
         if (BAD(stem, !u ? 1 : !t ? 2 : *n < 0 ? 3 : *k < 0 ? 4 : *lda < at_least_1(t == 'N' ? *n : *k) ? 7 \

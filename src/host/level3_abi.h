@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameter lists of the GEMM family, each spelled once, for the doors and the embedded BLAS.
+/* The parameter lists of Level 3 that have doors, each spelled once, for the doors and the embedded BLAS.
    GPB_F77_x_PARAMS(T, INT) and GPB_CBLAS_x_PARAMS(T, SCALAR, INT) are the text between the parentheses of a
    definition; ..._ARGS are the same names, for a call.
    INT is int32_t or int64_t. T is the element (void in complex doors). SCALAR is how CBLAS passes alpha and
    beta: `float`, `double`, or `const void *` for complex. CBLAS's enumerations are passed as `int`.
    Fortran's hidden string lengths are not in the lists. C callers pass none, so a definition must not read
-   them. A call adds `, (size_t)1, (size_t)1` for gemm, and three of them for gemmtr. */
-#ifndef GPB_GEMM_ABI_H
-#define GPB_GEMM_ABI_H
+   them. A call adds `, (size_t)1, (size_t)1` for gemm and syrk, and three of them for gemmtr. */
+#ifndef GPB_LEVEL3_ABI_H
+#define GPB_LEVEL3_ABI_H
 
 /* C = alpha op(A) op(B) + beta C: gemm, and gemm3m of oneMKL, OpenBLAS and BLIS */
 #define GPB_F77_GEMM_PARAMS(T, INT)                                                                   \
@@ -30,6 +30,18 @@
     int layout, int uplo, int transa, int transb, INT n, INT k, SCALAR alpha, const T *a, INT lda, \
         const T *b, INT ldb, SCALAR beta, T *c, INT ldc
 #define GPB_CBLAS_GEMMTR_ARGS layout, uplo, transa, transb, n, k, alpha, a, lda, b, ldb, beta, c, ldc
+
+/* C = alpha op(A) op(A)^T + beta C on one triangle of C: syrk; herk with op(A)^H. SCALAR is the type of alpha
+   and beta, which is real in herk */
+#define GPB_F77_SYRK_PARAMS(T, SCALAR, INT)                                                                  \
+    const char *uplo, const char *trans, const INT *n, const INT *k, const SCALAR *alpha, const T *a,        \
+        const INT *lda, const SCALAR *beta, T *c, const INT *ldc
+#define GPB_F77_SYRK_ARGS uplo, trans, n, k, alpha, a, lda, beta, c, ldc
+
+#define GPB_CBLAS_SYRK_PARAMS(T, SCALAR, INT)                                                              \
+    int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, SCALAR beta, T *c,   \
+        INT ldc
+#define GPB_CBLAS_SYRK_ARGS layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc
 
 /* Groups of equal calls (oneMKL): each array has one entry per group, or one address per member, in the order
    of the groups */
