@@ -155,12 +155,16 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     return result;
 }
 
-/* Copies the workspace of C to C itself or to its buffer. */
-static CUresult unpack(gpb_run *r, const gpb_region *t, gpb_scalar beta)
+/* Copies the tile from the workspace of C to C itself or to its buffer. */
+static CUresult unpack(gpb_run *r, const gpb_move *move, gpb_scalar beta)
 {
     const gpb_view *home = &r->x[GPB_C].source, *from = &r->x[GPB_C].ready;
-    gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)from->at, .ldw = from->cs,
-                             .c = (void *)(uintptr_t)home->at, .ldc = home->cs,
+    const gpb_region *t = &move->tile;
+    const int64_t i = t->i - move->block.i, j = t->j - move->block.j;
+    const CUdeviceptr w = from->at + (CUdeviceptr)(i + j * from->cs) * r->element,
+                      c = home->at + (CUdeviceptr)(i + j * home->cs) * r->element;
+    gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)w, .ldw = from->cs,
+                             .c = (void *)(uintptr_t)c, .ldc = home->cs,
                              .beta = GPB_SCALAR_RE_IM(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
                              .stride_w = from->member_stride, .stride_c = home->member_stride,
                              .uplo = r->call->x[GPB_C].uplo,
@@ -234,7 +238,7 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
         if (i && r->plan->kernel->form == GPB_FORM_SLICED) result = gpb_slice_strips(r, move);
         if (!result) result = multiply(r, move, &pieces[i], with_fallback);
     }
-    return result || !r->x[GPB_C].packed ? result : unpack(r, &move->tile, beta_of(r, move));
+    return result || !r->x[GPB_C].packed ? result : unpack(r, move, beta_of(r, move));
 }
 
 CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)

@@ -82,6 +82,24 @@ static void test_types(void **state)
     }
 }
 
+/* Of a triangle on the device half of the tiles are left out if it is large. */
+static void test_triangles_there(void **state)
+{
+    (void)state;
+    set_option("KERNEL", NULL);
+    for (int i = 0; i < (getenv("GPB_TEST_FEW") ? 1 : 2); i++) {
+        placed p = { .of = { .routine = i ? GPB_TEST_syrk : GPB_TEST_gemmtr, .type = GPB_TYPE_d, .m = 4100,
+                             .n = 4100, .k = 400, .transa = "NT"[i], .transb = 'T', .uplo = "LU"[i],
+                             .pad = i },
+                     .at = { PLACE_DEVICE, PLACE_DEVICE, PLACE_DEVICE } };
+        placed_make(&p);
+        const int64_t before = gpu_calls();
+        assert_true(placed_try(&p, -0.5, 1.5, GPB_MATH_FMA));
+        assert_int_equal(gpu_calls(), before + 1);
+        placed_free(&p);
+    }
+}
+
 /* With alpha == 0 or k == 0 neither A nor B is referenced; beta == 0 then clears C. */
 static void test_not_referenced(void **state)
 {
@@ -371,7 +389,7 @@ int main(void)
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),          cmocka_unit_test(test_types),
-        cmocka_unit_test(test_not_referenced),
+        cmocka_unit_test(test_triangles_there), cmocka_unit_test(test_not_referenced),
         cmocka_unit_test(test_fortran_letters), cmocka_unit_test(test_batch_strided),
         cmocka_unit_test(test_batch_pointers),  cmocka_unit_test(test_batch_neighbours),
         cmocka_unit_test(test_gemmtr),          cmocka_unit_test(test_in_place),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
-   stay; in four types, in and out of core, with every form of kernel, three betas, operands in host and
-   device memory. Each case is a child that makes three calls, preloaded, on the software libcuda
+   stay; GEMM, SYRK and HERK in four types, in and out of core, with every form of kernel, three betas,
+   operands in host and device memory. Each case is a child that makes three calls, preloaded, on the software libcuda
    (fakecuda_fail). A case is right if C of each call is right, the canaries around it live, there is at most
    one warning of a kind, and no call uses the GPU after a sticky error. Once a configuration, the parent
    makes the operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice of all
@@ -18,7 +18,10 @@
 typedef void gemm(const char *ta, const char *tb, const int *m, const int *n, const int *k, const void *alpha,
                   const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c,
                   const int *ldc);
+typedef void rank_k(const char *uplo, const char *trans, const int *n, const int *k, const void *alpha,
+                    const void *a, const int *lda, const void *beta, void *c, const int *ldc);
 gemm sgemm_, dgemm_, cgemm_, zgemm_;
+rank_k ssyrk_, dsyrk_, cherk_, zherk_;
 
 /* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
 static struct {
@@ -29,11 +32,12 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct type { gemm *call; size_t bytes; bool is_double, is_complex;
-} types[] = { ['s'] = { sgemm_, sizeof(float), false, false },
-              ['d'] = { dgemm_, sizeof(double), true, false },
-              ['c'] = { cgemm_, 2 * sizeof(float), false, true },
-              ['z'] = { zgemm_, 2 * sizeof(double), true, true } };
+static const struct type { gemm *call; rank_k *rank_k; size_t bytes; bool is_double, is_complex;
+} types[] = { ['s'] = { sgemm_, ssyrk_, sizeof(float), false, false },
+              ['d'] = { dgemm_, dsyrk_, sizeof(double), true, false },
+              ['c'] = { cgemm_, cherk_, 2 * sizeof(float), false, true },
+              ['z'] = { zgemm_, zherk_, 2 * sizeof(double), true, true } };
+/* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. */
 static const struct shape { const char *name; char type; const char *trans; int m, n, k;
                             const char *option, *value;
 } shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
@@ -45,7 +49,11 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "k shared out", 's', "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" },
                { "panels", 'd', "TN", 530, 280, 270, "GPUBLAS_MEMORY", "2560K" },
                { "complex FP16 slices", 'c', "NC", 70, 130, 48, "GPUBLAS_KERNEL", "fp16x3" },
-               { "conjugated, cut k", 'z', "CN", 60, 50, 100, "GPUBLAS_SPLITS", "3" } };
+               { "conjugated, cut k", 'z', "CN", 60, 50, 100, "GPUBLAS_SPLITS", "3" },
+               { "triangle, panels", 's', "NTL", 560, 560, 270, "GPUBLAS_MEMORY", "1280K" },
+               { "triangle", 'd', "TNU", 300, 300, 90, "GPUBLAS_MEMORY", "" },
+               { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "" },
+               { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" } };
 static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },
@@ -115,20 +123,23 @@ static const double alpha[2] = { 1, 1 };
 /* Whole numbers below 2^24, exact in any order. */
 static void make_operands(const struct shape *s, const double beta[2])
 {
-    const char ta = s->trans[0], tb = s->trans[1];
-    const double alpha_here[2] = { alpha[0], type->is_complex ? alpha[1] : 0 },
-                 beta_here[2] = { beta[0], type->is_complex ? beta[1] : 0 };
+    const char ta = s->trans[0], tb = s->trans[1], uplo = s->trans[2];
+    const bool are_complex = type->is_complex && !uplo;
+    const double alpha_here[2] = { alpha[0], are_complex ? alpha[1] : 0 },
+                 beta_here[2] = { beta[0], are_complex ? beta[1] : 0 };
     free(a.host);
     free(b.host);
     free(c.host);
     free(right);
     a = ta == 'N' ? make(s->m, s->k, 1) : make(s->k, s->m, 1);
     b = tb == 'N' ? make(s->k, s->n, 2) : make(s->n, s->k, 2);
+    if (uplo) memcpy(b.host, a.host, bytes_of(&a));
     c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
     for (int j = 0; j < s->n; j++)
-        for (int i = 0; i < s->m; i++) {
+        for (int i = uplo == 'L' ? j : 0; i < (uplo == 'U' ? j + 1 : s->m); i++) {
             double sum[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
+            const bool is_real = uplo && i == j;
             for (int p = 0; p < s->k; p++) {
                 at(&a, ta, i, p, x);
                 at(&b, tb, p, j, y);
@@ -137,6 +148,7 @@ static void make_operands(const struct shape *s, const double beta[2])
             at(&c, 'N', i, j, x);
             add_product(to, alpha_here, sum);
             add_product(to, beta_here, x);
+            if (is_real) to[1] = 0;
             for (int part = 0; part < reals(1); part++)
                 put(right, reals(i + j * (c.rows + PAD)) + part, to[part]);
         }
@@ -222,8 +234,12 @@ static _Noreturn void child(const struct shape *s, const double beta[2], const s
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        type->call(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, scalars[0], where(&my_a), &lda,
-                   where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
+        if (s->trans[2])
+            type->rank_k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda, scalars[1],
+                         where(&my_c), &ldc);
+        else
+            type->call(&s->trans[0], &s->trans[1], &s->m, &s->n, &s->k, scalars[0], where(&my_a), &lda,
+                       where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
         cuda.pause(1);
         if (lost && gpu_calls() != before) worst = 3;
         if (!is_right(&my_c)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);

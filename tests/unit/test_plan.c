@@ -773,7 +773,7 @@ static void schedule(void **state)
 static void triangles(void **state)
 {
     (void)state;
-    int strips = 0, once = 0;
+    int strips = 0, once = 0, devices = 0;
     for (int round = 0; round < 1000; round++) {
         const char uplo = "UL"[below(2)];
         gpb_call call = syrk(uplo, "NTC"[below(3)], size(11), size(11));
@@ -782,13 +782,20 @@ static void triangles(void **state)
         gpb_facts facts = *h200;
         if (round % 3 == 0) facts.gpu.bytes = (size(22) + (1 << 21)) * (int64_t)gpb_type_bytes(call.type) / 4;
         if (round % 5 == 0) facts.link.up_gbs = facts.link.down_gbs = 1;
+        const bool on_device = round % 7 == 0;
+        if (on_device) {
+            call = syrk(uplo, 'T', 4000 + size(9), size(12));
+            for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
+        }
         gpb_plan plan = ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
         assert_true(plan.gpu);
         const gpb_panels *a = &plan.panel[GPB_A], *b = &plan.panel[GPB_B];
         const int64_t most = max(a->strip, b->strip);
         const bool whole = a->extent == call.m && b->extent == call.n;
-        assert_true(plan.one_matrix == (round % 4 != 0 && whole && a->strip == b->strip));
-        assert_true((b->bytes == 0) == plan.one_matrix);
+        const bool comes_once = !on_device && round % 4 != 0 && whole && a->strip == b->strip;
+        assert_true(plan.one_matrix == comes_once);
+        assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
+        devices += on_device && a->strip < call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         int64_t inside = 0, all = 0, moves[2] = { 0 };
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
@@ -804,12 +811,12 @@ static void triangles(void **state)
         assert_int_equal(inside, call.n * (call.n + 1) / 2 * call.k);
         if (whole) assert_true(all <= inside + most * call.n * call.k);
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
-        assert_true((said.up[GPB_B] == 0) == plan.one_matrix);
+        assert_true((said.up[GPB_B] == 0) == (plan.one_matrix || on_device));
         strips += a->strip < a->extent;
         once += plan.one_matrix;
     }
-    print_message("%d with strips, %d of one matrix\n", strips, once);
-    assert_true(strips > 50 && once > 400);
+    print_message("%d with strips, %d of one matrix, %d on the device\n", strips, once, devices);
+    assert_true(strips > 50 && once > 400 && devices > 50);
 }
 
 /* Other callers on the link, and its measured rates, may send a call to the host, but they do not change
