@@ -328,9 +328,9 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     *plan = best;
 }
 
-/* A triangle of C whose operands are all on the device: in four strips, of which those outside the triangle are
-   left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: 16 tiles
-   of 128 x 256 in the first row of 4096, 32 in the second. */
+/* A triangle of C whose operands are all on the device: in four strips, of which those outside the triangle
+   are left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: 16
+   tiles of 128 x 256 in the first of eight rows of 4096, 32 in the second. */
 static void leave_out_half(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     enum { STRIPS = 4, LEAST = 4096 };

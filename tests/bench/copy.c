@@ -81,7 +81,7 @@ void copy_call(const gpb_call *g)
     copy(at_a, a, true);
     copy(at_b, b, true);
     if (g->beta != 0) copy(at_c, c, true);
-    must(cublas.gemm[g->type].one(cublas.handle, cublas_trans(g, GPB_A), cublas_trans(g, GPB_B), (int)g->m,
+    must(cublas.of[g->type].one(cublas.handle, cublas_trans(g, GPB_A), cublas_trans(g, GPB_B), (int)g->m,
                                   (int)g->n, (int)g->k, &alpha, (void *)(uintptr_t)at_a, (int)a.rows,
                                   (void *)(uintptr_t)at_b, (int)b.rows, &beta, (void *)(uintptr_t)at_c,
                                   (int)c.rows),

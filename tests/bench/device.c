@@ -31,12 +31,17 @@ static gpu_problem *add(const char *suite, int m, int n, int k, const char *pair
 {
     const bool odd = !strcmp(suite, "odd");
     if (m > options->largest || n > options->largest || count == MAX_PROBLEMS) return NULL;
-    if (!bench_listed(options->pairs, pair)) return NULL;
+    const bool is_rank_k = !strcmp(suite, "rank_k");
+    if (!is_rank_k && !bench_listed(options->pairs, pair)) return NULL;
     if (!strcmp(suite, "squares") && options->largest < k) return NULL;
     gpu_problem *p = &problems[count++];
     *p = (gpu_problem){ .suite = suite, .beta = !strcmp(suite, "beta") };
     p->of = (gpb_problem){ .type = type, .m = m, .n = n, .k = k, .batch = 1, .transa = pair[0],
                            .transb = pair[1], .offset = odd };
+    if (is_rank_k) {
+        p->of.routine = is_complex() ? GPB_TEST_herk : GPB_TEST_syrk;
+        p->of.uplo = 'L';
+    }
     gpb_problem_lay_out(&p->of);
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS && odd; x++) p->of.ld[x] |= 1;
     return p;
@@ -95,6 +100,22 @@ static void batched(const bench_options *options)
         }
 }
 
+/* SYRK, of complex types HERK: squares, and the statistician's few columns of very many rows. */
+static void rank_k(const bench_options *options)
+{
+    static const struct { int n, k; } tall[] = {
+        { 12, 500000 }, { 64, 200000 }, { 256, 100000 }, { 1000, 60000 }
+    };
+    const char *const pairs[2] = { is_complex() ? "NC" : "NT", is_complex() ? "CN" : "TN" };
+    for (int x = 0; x < 2; x++) {
+        const int least = options->largest < 1024 ? options->largest : 1024;
+        for (int n = least; n <= 16384 && n <= options->largest; n *= 2)
+            if (n < 16384 || (x == 0 && type != GPB_TYPE_z)) add("rank_k", n, n, n, pairs[x], options);
+        for (int i = 0; i < 4 && options->largest >= 1024; i++)
+            add("rank_k", tall[i].n, tall[i].n, tall[i].k, pairs[x], options);
+    }
+}
+
 /* C that is read: beta is 1. */
 static void beta(const bench_options *options)
 {
@@ -133,7 +154,7 @@ static void sustained(const bench_options *options)
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
     { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
-    { "beta", beta }, { "data", data }, { "sustained", sustained },
+    { "beta", beta }, { "data", data }, { "sustained", sustained }, { "rank_k", rank_k },
 };
 /* suites: the only ones, unless the command line names modes; "thin" is among the shapes. Other types than s
    are then run in the first mode alone. */
@@ -290,6 +311,7 @@ static bool is_right(const result *r, const gpu_problem *p, double slack)
 
 static const char *how_name(const gpu_problem *p)
 {
+    if (gpb_test_one_matrix(p->of.routine)) return gpb_test_row_of(p->of.routine)->name;
     if (p->of.batch == 1) return "one";
     return p->of.routine == GPB_TEST_gemm_batch_strided ? "strided" : p->shuffled ? "shuffled" : "array";
 }

@@ -63,17 +63,18 @@ bool gpu_open(char *name, int size)
 }
 
 /* Their names have the type as a capital. */
-static void open_cublas_gemm(void *library, enum gpb_type type)
+static void open_cublas_type(void *library, enum gpb_type type)
 {
     const char letter = (char)toupper(gpb_type_of(type)->letter);
-    gpu_cublas_gemm *to = &cublas.gemm[type];
+    gpu_cublas_type *to = &cublas.of[type];
     char name[64];
-#define FROM_CUBLAS_GEMM(f, format)               \
+#define FROM_CUBLAS_TYPE(f, format)               \
     snprintf(name, sizeof name, format, letter);   \
     to->f = (__typeof__(to->f))bench_symbol(library, name)
-    FROM_CUBLAS_GEMM(one, "cublas%cgemm_v2");
-    FROM_CUBLAS_GEMM(strided, "cublas%cgemmStridedBatched");
-    FROM_CUBLAS_GEMM(batched, "cublas%cgemmBatched");
+    FROM_CUBLAS_TYPE(one, "cublas%cgemm_v2");
+    FROM_CUBLAS_TYPE(strided, "cublas%cgemmStridedBatched");
+    FROM_CUBLAS_TYPE(batched, "cublas%cgemmBatched");
+    FROM_CUBLAS_TYPE(rank_k, gpb_type_is_complex(type) ? "cublas%cherk_v2" : "cublas%csyrk_v2");
 }
 
 void gpu_open_cublas(void)
@@ -87,7 +88,7 @@ void gpu_open_cublas(void)
 #define FROM_CUBLAS(f, name) cublas.f = (__typeof__(cublas.f))bench_symbol(library, name)
     FROM_CUBLAS(create, "cublasCreate_v2");
     FROM_CUBLAS(set_math, "cublasSetMathMode");
-    for (enum gpb_type t = 0; t < GPB_TYPES; t++) open_cublas_gemm(library, t);
+    for (enum gpb_type t = 0; t < GPB_TYPES; t++) open_cublas_type(library, t);
     int error = cublas.create(&cublas.handle);
     if (error) fprintf(stderr, "bench: cuBLAS is left out: cublasCreate: error %d\n", error);
     if (error) cublas.handle = NULL;
@@ -104,6 +105,10 @@ void gpu_open_ours(const char *path)
     FROM_OURS(letter##gemm_batch_strided, "cblas_" #letter "gemm_batch_strided");
 #include "dispatch/type.def"
 #undef TYPE
+    FROM_OURS(ssyrk, "cblas_ssyrk");
+    FROM_OURS(dsyrk, "cblas_dsyrk");
+    FROM_OURS(cherk, "cblas_cherk");
+    FROM_OURS(zherk, "cblas_zherk");
     FROM_OURS(set_option, "gpublas_set_option");
     FROM_OURS(stats, "gpublas_stats");
     gpu_option("OFFLOAD", "always");

@@ -38,22 +38,24 @@ extern struct gpu_driver {
     int arch, sms, l2;                                        /* of the device: 90, multiprocessors, bytes */
 } cuda;
 
-/* cuBLAS's GEMMs of one type. op: 0 N, 1 T, 2 C. alpha and beta are on the host. */
-typedef struct gpu_cublas_gemm {
+/* cuBLAS's routines of one type. op: 0 N, 1 T, 2 C; uplo: 0 L, 1 U. alpha and beta are on the host. rank_k:
+   SYRK, or HERK of complex types. */
+typedef struct gpu_cublas_type {
     int (*one)(void *, int, int, int, int, int, const void *, const void *, int, const void *, int,
                const void *, void *, int);
     int (*strided)(void *, int, int, int, int, int, const void *, const void *, int, long long, const void *,
                    int, long long, const void *, void *, int, long long, int);
     int (*batched)(void *, int, int, int, int, int, const void *, const void *const *, int,
                    const void *const *, int, const void *, void *const *, int, int);
-} gpu_cublas_gemm;
+    int (*rank_k)(void *, int, int, int, int, const void *, const void *, int, const void *, void *, int);
+} gpu_cublas_type;
 
 /* math: 0 default, 3 TF32. handle: NULL without cuBLAS. */
 extern struct gpu_cublas {
     void *handle;
     int (*create)(void **);
     int (*set_math)(void *, int);
-    gpu_cublas_gemm gemm[GPB_TYPES];
+    gpu_cublas_type of[GPB_TYPES];
 } cublas;
 
 /* sgemm, sgemm_batch, sgemm_batch_strided and so on. */
@@ -64,6 +66,9 @@ extern struct gpu_ours {
     void (*letter##gemm_batch_strided)(CBLAS_GEMM_BATCH_STRIDED(type, kind));
 #include "dispatch/type.def"
 #undef TYPE
+    void (*ssyrk)(CBLAS_SYRK(float, REAL)), (*dsyrk)(CBLAS_SYRK(double, REAL));
+    void (*cherk)(GPB_CBLAS_SYRK_PARAMS(void, float, int));
+    void (*zherk)(GPB_CBLAS_SYRK_PARAMS(void, double, int));
     int (*set_option)(const char *, const char *);
     int (*stats)(gpublas_stats_t *, size_t);
 } ours;

@@ -268,9 +268,29 @@ static void ours_batched(const gpb_problem *of, const arguments *at)
     }
 }
 
+/* SYRK, or HERK of complex types, on the lower triangle. */
+static void ours_rank_k(const gpb_problem *of, const arguments *at)
+{
+    const int *ld = of->ld, trans = cblas_trans(of->transa);
+    const gpb_element *one = &at->one, *beta = &at->beta;
+#define RANK_K(routine, alpha, beta)                                                                    \
+    ours.routine(COLUMN_MAJOR, LOWER, trans, of->n, of->k, alpha, at->a, ld[GPB_A], beta, at->c,        \
+                 ld[GPB_C])
+    switch (of->type) {
+    case GPB_TYPE_s: RANK_K(ssyrk, one->s, beta->s); break;
+    case GPB_TYPE_d: RANK_K(dsyrk, one->d, beta->d); break;
+    case GPB_TYPE_c: RANK_K(cherk, __real__ one->c, __real__ beta->c); break;
+    default:         RANK_K(zherk, __real__ one->z, __real__ beta->z);
+    }
+}
+
 static void by_ours(const gpu_problem *p, size_t set)
 {
     const arguments at = arguments_of(p, set);
+    if (gpb_test_one_matrix(p->of.routine)) {
+        ours_rank_k(&p->of, &at);
+        return;
+    }
     switch (members_of(p)) {
     case GPB_MEMBERS_ARRAYS: ours_batched(&p->of, &at); break;
     case GPB_MEMBERS_STRIDED: ours_strided(p, &at); break;
@@ -280,7 +300,7 @@ static void by_ours(const gpu_problem *p, size_t set)
 
 static int cublas_one(const gpb_problem *of, const arguments *at, int ta, int tb)
 {
-    return cublas.gemm[of->type].one(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
+    return cublas.of[of->type].one(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
                                      of->ld[GPB_A], at->b, of->ld[GPB_B], &at->beta, at->c, of->ld[GPB_C]);
 }
 
@@ -288,7 +308,7 @@ static int cublas_strided(const gpu_problem *p, const arguments *at, int ta, int
 {
     const gpb_problem *of = &p->of;
     const long long stride_a = (long long)stride_of(p, GPB_A), stride_b = (long long)stride_of(p, GPB_B);
-    return cublas.gemm[of->type].strided(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
+    return cublas.of[of->type].strided(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one, at->a,
                                          of->ld[GPB_A], stride_a, at->b, of->ld[GPB_B], stride_b, &at->beta,
                                          at->c, of->ld[GPB_C], (long long)stride_of(p, GPB_C), of->batch);
 }
@@ -298,16 +318,27 @@ static int cublas_batched(const gpb_problem *of, const arguments *at, int ta, in
     const gpu_address a = pointers.device + 8 * at->first;
     const gpu_address b = a + 8 * pointers.entries;
     const gpu_address to = b + 8 * pointers.entries;
-    return cublas.gemm[of->type].batched(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one,
+    return cublas.of[of->type].batched(cublas.handle, ta, tb, of->m, of->n, of->k, &at->one,
                                          (const void *const *)(uintptr_t)a, of->ld[GPB_A],
                                          (const void *const *)(uintptr_t)b, of->ld[GPB_B], &at->beta,
                                          (void *const *)(uintptr_t)to, of->ld[GPB_C], of->batch);
+}
+
+/* A real alpha is where the real part of a complex one is. */
+static int cublas_rank_k(const gpb_problem *of, const arguments *at, int trans)
+{
+    return cublas.of[of->type].rank_k(cublas.handle, 0, trans, of->n, of->k, &at->one, at->a, of->ld[GPB_A],
+                                      &at->beta, at->c, of->ld[GPB_C]);
 }
 
 static void by_cublas(const gpu_problem *p, size_t set)
 {
     const arguments at = arguments_of(p, set);
     const int ta = cublas_trans(p->of.transa), tb = cublas_trans(p->of.transb);
+    if (gpb_test_one_matrix(p->of.routine)) {
+        must(cublas_rank_k(&p->of, &at, ta), "cublas?syrk");
+        return;
+    }
     switch (members_of(p)) {
     case GPB_MEMBERS_ARRAYS: must(cublas_batched(&p->of, &at, ta, tb), "cublas?gemmBatched"); break;
     case GPB_MEMBERS_STRIDED: must(cublas_strided(p, &at, ta, tb), "cublas?gemmStridedBatched"); break;
@@ -373,6 +404,11 @@ void gpu_element_a(const gpu_problem *p, int member, int i, int q, double to[2])
 
 void gpu_element_b(const gpu_problem *p, int member, int q, int j, double to[2])
 {
+    if (gpb_test_one_matrix(p->of.routine)) {                 /* op(A) again, transposed and conjugated */
+        gpu_element_a(p, member, j, q, to);
+        to[1] = -to[1];
+        return;
+    }
     const size_t ld = (size_t)p->of.ld[GPB_B], row = (size_t)q, col = (size_t)j;
     const size_t x = p->of.transb == 'N' ? row + col * ld : col + row * ld;
     element(p, true, x + (size_t)member * stride_of(p, GPB_B), p->of.transb == 'C', to);

@@ -65,7 +65,7 @@ static void call(const gpu_kernel *who, shape s, size_t set)
 {
     static const float one = 1, zero = 0;
     float *pa = at(a, set, s.m, s.k), *pb = at(b, set, s.k, s.n), *pc = at(c, set, s.m, s.n);
-    const gpu_cublas_gemm *rival = &cublas.gemm[GPB_TYPE_s];
+    const gpu_cublas_type *rival = &cublas.of[GPB_TYPE_s];
     if (who->step) ours.sgemm(102, 111, 111, s.m, s.n, s.k, 1, pa, s.m, pb, s.k, 0, pc, s.m);
     else
         must(rival->one(cublas.handle, 0, 0, s.m, s.n, s.k, &one, pa, s.m, pb, s.k, &zero, pc, s.m),

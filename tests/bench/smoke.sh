@@ -75,6 +75,8 @@ mode device 20 --largest 64 --suites squares,batched,beta --seconds 1 --least 1
 rows device 4 ',squares,tf32,'
 rows device 20 ',1234,567.8,43,power,1234,567.8$'
 mv device.csv squares.csv
+mode device 8 --largest 64 --suites rank_k --types s,d,c,z --seconds 1 --least 1
+rows device 4 ',64,64,64,[TC],N,1,(syrk|herk),'
 mkdir -p no_nvml && cp "$standin"/libcublas.so* no_nvml
 standin=$PWD/no_nvml mode device 13 --largest 64 --suites data,sustained --seconds 1 --least 1 --sustained 0.1
 rows device 6 ',data,.*,half_zeros,.*,,,,,,$'

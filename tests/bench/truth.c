@@ -110,12 +110,23 @@ static void fetch_row(const gpu_problem *p, int member, int row, int part, doubl
     }
 }
 
+/* True if the call writes the entry: of a triangle, the lower one. */
+static bool is_judged(const gpu_problem *p, int i, int j)
+{
+    return !gpb_test_has_triangle(p->of.routine) || rows[i] >= columns[j].j;
+}
+
+static int judged;                                            /* entries of the last problem */
+
 void gpu_truth(const gpu_problem *p)
 {
     const int parts = gpu_parts(p), count = p->of.k * parts;
     double *y = bench_memory(sizeof *y * COLUMNS * (size_t)count);
     double *x = bench_memory(sizeof *x * (size_t)count);
     choose(p);
+    judged = 0;
+    for (int i = 0; i < row_count; i++)
+        for (int j = 0; j < column_count; j++) judged += is_judged(p, i, j);
     const int passes = p->of.batch > 1 ? PATCHES : 1;             /* a row of A is another in each member */
     for (int patch = 0; patch < passes; patch++) {
         fetch_columns(p, patch, passes, y);
@@ -133,7 +144,7 @@ void gpu_truth(const gpu_problem *p)
     free(y);
 }
 
-int gpu_truth_entries(void) { return row_count * column_count; }
+int gpu_truth_entries(void) { return judged; }
 
 /* Adds |e| / |A||B| of a part of an entry. One that is to be NaN has no error if it is. */
 static void add(gpu_error *sum, const struct entry *e, double off, double unit)
@@ -159,7 +170,7 @@ gpu_error gpu_truth_chain(const gpu_problem *p)
     gpu_error sum = { 0, 0 };
     for (int i = 0; i < row_count; i++)
         for (int j = 0; j < column_count; j++)
-            for (int part = 0; part < gpu_parts(p); part++) {
+            for (int part = 0; part < gpu_parts(p) && is_judged(p, i, j); part++) {
                 const struct entry *e = &entries[i][j][part];
                 add(&sum, e, isnan(e->value) ? 0 : e->chain, unit_of(p));
             }
@@ -197,7 +208,7 @@ static void judge_patch(const gpu_problem *p, int x, const void *c, gpu_error *s
     const int parts = gpu_parts(p);
     for (int j = 0; j < column_count; j++)
         for (int i = 0; i < row_count && columns[j].patch == x; i++)
-            for (int part = 0; part < parts; part++) {
+            for (int part = 0; part < parts && is_judged(p, i, j); part++) {
                 const int64_t column = columns[j].j - patches[x].column;
                 const size_t at = (size_t)(rows[i] + column * p->of.ld[GPB_C]) * (size_t)parts + (size_t)part;
                 const struct entry *e = &entries[i][j][part];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
    stay; GEMM, SYRK and HERK in four types, in and out of core, with every form of kernel, three betas,
-   operands in host and device memory. Each case is a child that makes three calls, preloaded, on the software libcuda
-   (fakecuda_fail). A case is right if C of each call is right, the canaries around it live, there is at most
-   one warning of a kind, and no call uses the GPU after a sticky error. Once a configuration, the parent
-   makes the operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice of all
-   cases; SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that case
-   alone, with its output, as it was printed. Exits with 1 if one was wrong. */
+   operands in host and device memory. Each case is a child that makes three calls, preloaded, on the software
+   libcuda (fakecuda_fail). A case is right if C of each call is right, the canaries around it live, there is
+   at most one warning of a kind, and no call uses the GPU after a sticky error. Once a configuration, the
+   parent makes the operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice
+   of all cases; SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that
+   case alone, with its output, as it was printed. Exits with 1 if one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -53,6 +53,35 @@ static void *fetched(const void *device, size_t bytes)
     }
 TYPES(GEMM)
 
+/* SYRK, and HERK of complex types, with a real alpha and beta: on one triangle (uplo 0: the lower). */
+#define RANK_K(name, type, wide, real, op_other)                                                         \
+    EXPORT int cublas##name##_v2(void *handle, int uplo, int op, int n, int k, const real *alpha,        \
+                                 const type *a, int lda, const real *beta, type *c, int ldc)             \
+    {                                                                                                    \
+        const size_t bytes_c = sizeof(type) * ((size_t)ldc * (size_t)(n - 1) + (size_t)n);               \
+        const size_t steps = (size_t)((op ? n : k) - 1), down = (size_t)(op ? k : n), ld = (size_t)lda;  \
+        const size_t row = op ? ld : 1, step = op ? 1 : ld;                                              \
+        type *x = fetched(a, sizeof(type) * (ld * steps + down)), *z = fetched(c, bytes_c);              \
+        (void)handle;                                                                                    \
+        for (size_t j = 0; j < (size_t)n; j++)                                                           \
+            for (size_t i = uplo ? 0 : j; i < (uplo ? j + 1 : (size_t)n); i++) {                         \
+                wide sum = 0;                                                                            \
+                type *to = &z[i + j * (size_t)ldc];                                                      \
+                for (size_t p = 0; p < (size_t)k; p++)                                                   \
+                    sum += (wide)ELEMENT(x[i * row + p * step], op)                                      \
+                        * (wide)ELEMENT(x[j * row + p * step], op ? 0 : op_other);                       \
+                *to = (type)(*alpha * sum + (*beta == 0 ? 0 : *beta * (wide)*to));                       \
+            }                                                                                            \
+        int error = (int)cuMemcpyHtoD((CUdeviceptr)(uintptr_t)c, z, bytes_c);                            \
+        free(x);                                                                                         \
+        free(z);                                                                                         \
+        return error;                                                                                    \
+    }
+RANK_K(Ssyrk, float, double, float, 0)
+RANK_K(Dsyrk, double, long double, double, 0)
+RANK_K(Cherk, float _Complex, double _Complex, float, 2)
+RANK_K(Zherk, double _Complex, long double _Complex, double, 2)
+
 EXPORT int cublasCreate_v2(void **handle)
 {
     *handle = handle;
