@@ -11,8 +11,8 @@
    leading dimension in multiples of 64. For a PADDED row that is enough if op is N and the sizes are
    multiples of the tile (panels are cut at multiples of 256, so the whole sizes decide). All other operands
    go through gpb_spack, and those of a SLICED row through gpb_sslice. C needs a workspace if the row asks for
-   it, or if only a triangle of it may be written in place, or if
-   nobody but the driver copies it home and its diagonal is to become real. */
+   it, if only a triangle of it may be written in place, or if its diagonal is to become real and nobody but
+   the driver copies it home. */
 bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                     enum gpb_operand x);
 /* True if PADDED kernels can read the operand where it lies on the device: stored as op(X), and aligned to

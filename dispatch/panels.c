@@ -331,7 +331,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
 /* A triangle of C whose operands are all on the device: in four strips, of which those outside the triangle
    are left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: 16
    tiles of 128 x 256 in the first of eight rows of 4096, 32 in the second. */
-static void leave_out_half(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+static void leave_out_strips(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     enum { STRIPS = 4, LEAST = 4096 };
     bool on_device = true;
@@ -382,7 +382,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         overlap(plan, call, facts, kernels_s);
-        leave_out_half(plan, call, facts, kernels_s);
+        leave_out_strips(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);
         return true;
     }

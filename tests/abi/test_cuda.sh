@@ -12,9 +12,9 @@ export GPUBLAS_CALIBRATION=off
 uses() {
     GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 ./cuda "$1" > cuda.out 2> cuda.err
     expect "$1: exit, checks right, lines that are no calls" "0 $2 0" \
-        "$? $(grep -c ^right cuda.out) $(grep -vc '^gpublas: sgemm_ ' cuda.err)"
+        "$? $(grep -c ^right cuda.out) $(grep -vc '^gpublas: [a-z]*_ order=' cuda.err)"
     grep ^WRONG cuda.out
-    grep -v '^gpublas: sgemm_ ' cuda.err | head -3
+    grep -v '^gpublas: [a-z]*_ order=' cuda.err | head -3
 }
 offload=auto uses managed 2
 expect 'small products of managed memory on the GPU' 0 "$(traced cuda.err ' m=4 ')"
@@ -23,6 +23,8 @@ expect 'and if all calls are to be there' 603 "$(traced cuda.err)"
 FAKECUDA_CAPTURE=1 uses graph 2
 expect 'calls on the GPU beside a graph' 3 "$(traced cuda.err)"
 for seed in 1 2 3; do FAKECUDA_DEVICES=2 FAKECUDA_SEED=$seed GPUBLAS_DEVICES=0 uses elsewhere 1; done
+FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=0 uses hermitian 3
+expect 'on the GPU' 1 "$(traced cuda.err)"
 uses pitch 1
 expect 'on the GPU' 1 "$(traced cuda.err)"
 # Which GPU we use: the program's. One in exclusive mode only if it is the program's already, or the user says

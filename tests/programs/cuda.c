@@ -45,6 +45,9 @@ int cuMemsetD8Async(address, unsigned char, size_t, void *), cuThreadExchangeStr
 int cuMemHostRegister_v2(void *, size_t, unsigned), cuStreamSynchronize(void *),
     cuDevicePrimaryCtxGetState(int, unsigned *, int *);
 
+void zherk_(const char *, const char *, const int *, const int *, const double *, const void *, const int *,
+            const double *, void *, const int *);
+
 /* Not every BLAS has it. */
 typedef void triangular(const char *, const char *, const char *, const int *, const int *, const float *,
                         const float *, const int *, const float *, const int *, const float *, float *,
@@ -133,6 +136,42 @@ static void elsewhere(void)
         cuStreamSynchronize(NULL);
     }
     tell(right, "what was queued on the operand's own GPU came first");
+}
+
+/* A Hermitian C of another GPU, which nobody but the driver copies: its diagonal becomes real all the same,
+   and the infinite imaginary parts that it has are not read. */
+static void hermitian(void)
+{
+    enum { SIDE = 40, DEPTH = 12 };
+    static double x[SIDE * DEPTH][2], c[SIDE * SIDE][2], now[SIDE * SIDE][2];
+    const int n = SIDE, k = DEPTH;
+    const double alpha = 2, beta = 3;
+    address there;
+    bool diagonal = true, upper = true, lower = true;
+    enter(1);
+    if (cuMemAlloc_v2(&there, sizeof c)) exit(77);
+    for (int i = 0; i < 2 * SIDE * DEPTH; i++) x[i / 2][i % 2] = i % 7 - 3;
+    for (int i = 0; i < 2 * SIDE * SIDE; i++) c[i / 2][i % 2] = i % 5 - 2;
+    for (int i = 0; i < SIDE; i++) c[i + i * SIDE][1] = 1 / (alpha - 2);
+    cuMemcpyHtoD_v2(there, c, sizeof c);
+    zherk_("U", "N", &n, &k, &alpha, x, &n, &beta, (void *)(uintptr_t)there, &n);
+    cuMemcpyDtoH_v2(now, there, sizeof now);
+    for (int at = 0; at < SIDE * SIDE; at++) {
+        const int i = at % SIDE, j = at / SIDE;
+        double re = 0, im = 0;
+        for (int p = 0; p < DEPTH; p++) {
+            const double *u = x[i + p * SIDE], *v = x[j + p * SIDE];
+            re += u[0] * v[0] + u[1] * v[1];
+            im += u[1] * v[0] - u[0] * v[1];
+        }
+        const bool re_right = now[at][0] == alpha * re + beta * c[at][0];
+        if (i == j) diagonal &= re_right && now[at][1] == 0;
+        else if (i < j) upper &= re_right && now[at][1] == alpha * im + beta * c[at][1];
+        else lower &= now[at][0] == c[at][0] && now[at][1] == c[at][1];
+    }
+    tell(diagonal, "a real diagonal on another GPU");
+    tell(upper, "the triangle");
+    tell(lower, "the other one is as it was");
 }
 
 /* Pinned columns that lie farther apart than cuMemcpy2D can express. */
@@ -263,7 +302,7 @@ int main(int count, char **arguments)
         void (*run)(void);
     } what[] = { { "managed", managed }, { "graph", graph }, { "elsewhere", elsewhere }, { "pitch", pitch },
                  { "hold", hold },       { "lost", lost },   { "triangle", triangle },   { "own", own },
-                 { "others", others },   { "later", later } };
+                 { "others", others },   { "later", later },     { "hermitian", hermitian } };
     alarm(120);
     fill();
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)
