@@ -11,7 +11,7 @@ need "$debian/openblas-pthread/libblas.so.3" /usr/bin/gfortran /usr/bin/octave-c
 # that ran on the GPU. A % stands for s, d, c and z.
 same() {
     local name=$1 doors=$2 door calls; shift 2
-    [[ $doors != *%* ]] || doors="${doors/\%/s} ${doors/\%/d} ${doors/\%/c} ${doors/\%/z}"
+    [[ $doors != *%* ]] || doors="${doors//\%/s} ${doors//\%/d} ${doors//\%/c} ${doors//\%/z}"
     if ! on_host openblas "$@" > "$name.plain" 2> "$name.err"; then
         fail "$name fails without us"
         head -5 "$name.err"
@@ -37,17 +37,19 @@ same() {
     fi
 }
 
-same numpy        cblas_%gemm          "$python" "$programs/numpy_product.py"
+same numpy        'cblas_%gemm cblas_%syrk' "$python" "$programs/numpy_product.py"
 same scipy        %gemm_               "$python" "$programs/scipy_product.py"
-same numpy_wheel  scipy_cblas_%gemm64_ "$venv" "$programs/numpy_product.py"
+same numpy_wheel  'scipy_cblas_%gemm64_ scipy_cblas_%syrk64_' "$venv" "$programs/numpy_product.py"
 same scipy_wheel  scipy_%gemm_         "$venv" "$programs/scipy_product.py"
 same threads      cblas_sgemm          "$python" "$programs/threads.py"
-same octave sgemm_ octave-cli --norc --no-history --eval \
+same octave 'sgemm_ ssyrk_ cherk_' octave-cli --norc --no-history --eval \
     'a = single(mod(reshape(0:13499, 150, 90), 7) - 3); b = single(mod(reshape(0:11699, 90, 130), 5) - 2);
-     c = a * b; printf("%d %d %d\n", c(4, 5), sum(sum(double(c))), isequal(c, (b'"'"' * a'"'"')'"'"'))'
-same R dgemm_ R --vanilla --slave -e \
+     c = a * b; printf("%d %d %d\n", c(4, 5), sum(sum(double(c))), isequal(c, (b'"'"' * a'"'"')'"'"'));
+     d = a'"'"' * a; e = a + i * flipud(a); f = e'"'"' * e;
+     printf("%d %d %d %d\n", d(4, 5), sum(sum(double(d))), f(4, 4), imag(f(4, 5)))'
+same R 'dgemm_ dsyrk_' R --vanilla --slave -e \
     'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90)
-     c <- a %*% b; cat(c[4, 5], sum(c), "\n")'
+     c <- a %*% b; d <- crossprod(a); cat(c[4, 5], sum(c), d[4, 5], sum(d), "\n")'
 
 build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fortran.f90" \
     -L"$debian/openblas-pthread" -lblas && same fortran sgemm_ ./fortran
