@@ -525,6 +525,36 @@ def everything(folder):
 SPEED = (1024, 4096, 8192)
 
 
+def other_types(folder):
+    """Rows of README.md's table for d, c and z: ours, and in parentheses the rival's."""
+    hosts, rows = results(folder, "types_host")[1], results(folder, "types")[1]
+    times, rates = {}, {}
+    for r in hosts:
+        if lies(r) == PLAIN:
+            times[r["type"], r["contender"], int(r["n"])] = float(r["ms_median"])
+    for type_ in types_of(rows):
+        for n in SPEED:
+            mine = [r for r in rows if (r["type"], r["suite"], r["n"]) == (type_, "squares", str(n))]
+            for who, column in (("gpublas", "tflops"), ("cublas", "cublas_tflops")):
+                if mine:
+                    rates[type_, who, n] = mean([float(r[column]) for r in mine])
+
+    def row(type_, of, ours, theirs, form):
+        cells = []
+        for n in SPEED:
+            both = of.get((type_, ours, n)), of.get((type_, theirs, n))
+            cells.append(f"{form(both[0])} ({form(both[1]) if both[1] else '-'})" if both[0] else "-")
+        return line([f"`{type_}gemm`"] + cells)
+
+    whole = lambda value: f"{value:.0f}"
+    return (
+        [line(["**other types in host memory: ms (OpenBLAS's)**"] + [""] * len(SPEED))]
+        + [row(x, times, "gpublas_auto", "host", milliseconds) for x in types_of(hosts)]
+        + [line(["**other types on the GPU: TFLOP/s (cuBLAS's)**"] + [""] * len(SPEED))]
+        + [row(x, rates, "gpublas", "cublas", whole) for x in types_of(rows)]
+    )
+
+
 def speed(folder):
     """The table of README.md, and where its figures come from."""
 
@@ -547,7 +577,7 @@ def speed(folder):
     squares = [r for r in rows if r["suite"] == "squares"]
     whole = lambda value: f"{value:.0f}"
     lines = head(["n x n x n"] + [str(n) for n in SPEED])
-    lines += [line(["**operands in host memory: ms a call**"] + [""] * len(SPEED))]
+    lines += [line(["**SGEMM, operands in host memory: ms a call**"] + [""] * len(SPEED))]
     cores = re.search(r"(\d+) CPU cores", said)[1]
     for who, name in {
         "gpublas_auto": "libgpublas",
@@ -556,7 +586,7 @@ def speed(folder):
     }.items():
         lines.append(cells(name, host(who), milliseconds))
     lines += [
-        line(["**operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)),
+        line(["**SGEMM, operands on the GPU: TFLOP/s**"] + [""] * len(SPEED)),
         cells("libgpublas, `fp32` (the default)", rates("fp32", "tflops"), whole),
         cells("libgpublas, `ieee` (FP32 FMA alone)", rates("ieee", "tflops"), whole),
         cells("cuBLAS, FP32", rates("ieee", "cublas_tflops"), whole),
@@ -573,11 +603,13 @@ def speed(folder):
         }
         if ratios:
             lines.append(cells(name, ratios, "{:.2f}".format))
-    lines.append("")
+    lines += other_types(folder) + [""]
     gpu, driver, *_, cuda, date, commit, _ = said.split(", ")
     *_, date2, commit2, _ = header.split(", ")
+    *_, date3, commit3, _ = results(folder, "types")[2].split(", ")
     return lines + [
-        f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}.\n"
+        f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}; "
+        f"other types: {date3}, {commit3}.\n"
     ]
 
 
