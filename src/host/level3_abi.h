@@ -43,6 +43,18 @@
         INT ldc
 #define GPB_CBLAS_SYRK_ARGS layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc
 
+/* op(A) X = alpha B or X op(A) = alpha B, with X in the place of B: trsm. A call of the Fortran name adds
+   four lengths */
+#define GPB_F77_TRSM_PARAMS(T, INT)                                                                       \
+    const char *side, const char *uplo, const char *transa, const char *diag, const INT *m, const INT *n, \
+        const T *alpha, const T *a, const INT *lda, T *b, const INT *ldb
+#define GPB_F77_TRSM_ARGS side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb
+
+#define GPB_CBLAS_TRSM_PARAMS(T, SCALAR, INT)                                                            \
+    int layout, int side, int uplo, int transa, int diag, INT m, INT n, SCALAR alpha, const T *a,        \
+        INT lda, T *b, INT ldb
+#define GPB_CBLAS_TRSM_ARGS layout, side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb
+
 /* Groups of equal calls (oneMKL): each array has one entry per group, or one address per member, in the order
    of the groups */
 #define GPB_F77_GEMM_BATCH_PARAMS(T, INT)                                                                 \

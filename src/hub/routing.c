@@ -198,6 +198,17 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
     }
 }
 
+bool gpb_routing_takes(const gpb_call *call)
+{
+    const gpb_policy user = gpb_routing_policy();
+    bool libcuda;
+    gpb_facts facts;
+    if (gpb_routing_reject_fast(call, &libcuda)) return false;
+    gather(call, libcuda, &facts);
+    const gpb_plan plan = gpb_decide(call, &facts, &user);
+    return (plan.gpu || plan.waits) && !gpb_facts_on_gpu(&facts);
+}
+
 const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */

@@ -20,6 +20,9 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda);
 /* The facts and the plan. Starts the GPU if the plan says so: behind this call, or before it if it is worth
    the wait. */
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts);
+/* True if the call would go to the GPU, or would if that were started, and the host can reach its operands.
+   Nothing is noted. */
+bool gpb_routing_takes(const gpb_call *call);
 /* If the plan sends this size to the host for good, it is rejected fast from now on. */
 void gpb_routing_remember(const gpb_call *call, const gpb_plan *plan);
 

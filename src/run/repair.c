@@ -8,11 +8,10 @@
 #include "dispatch/schedule.h"
 #include "kernels/sliced.h"
 #include "src/copy/scale.h"
-#include "src/host/level3_abi.h"
+#include "src/host/level3.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/place.h"
 #include "src/gpu/host_memory.h"
-#include "src/host/next.h"
 
 /* One member's matrices, in memory that the host can read, and the part of k and the beta that are still to
    be applied. */
@@ -23,38 +22,33 @@ typedef struct member {
     gpb_scalar beta;
 } member;
 
-/* The host's GEMM by type and width of integers. */
-static const struct { enum gpb_symbol narrow, wide; } hosts_gemm[GPB_TYPES] = {
-#define TYPE(letter, type, bytes, flops, kind) { GPB_SYMBOL_##letter##gemm_, GPB_SYMBOL_##letter##gemm_64_ },
-#include "dispatch/type.def"
-#undef TYPE
-};
-
 /* Element (row, col) of an operand as it is stored. */
 static char *element(const member *x, enum gpb_operand which, int64_t row, int64_t col)
 {
     return x->at[which] + (size_t)(row + col * x->ld[which]) * gpb_call_element(x->call);
 }
 
-/* Computes C(i.., j..) of one member, by a host GEMM of the caller's integer width. The integers are 64 bits
-   wide in memory in any case: if a process has two libraries, the name may lead to the other one, and a
-   32-bit library then reads the lower halves, which hold a 32-bit caller's sizes. */
+/* Computes C(i.., j..) of one member. */
 static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
     if (rows <= 0 || cols <= 0) return;
-    /* If k is 0, OpenBLAS makes NaN of alpha = NaN. */
-    const gpb_element alpha = gpb_element_of(g->type, x->k ? g->alpha : 0);
-    const gpb_element beta = gpb_element_of(g->type, x->beta);
+    gpb_call part = *g;
     char *c = element(x, GPB_C, i, j), *a = c, *b = c;  /* any address will do, because k = 0 reads neither */
     if (x->k) {
         a = gpb_call_k_down(g, GPB_A) ? element(x, GPB_A, x->p, i) : element(x, GPB_A, i, x->p);
         b = gpb_call_k_down(g, GPB_B) ? element(x, GPB_B, x->p, j) : element(x, GPB_B, j, x->p);
     }
-    void (*gemm)(GPB_F77_GEMM_PARAMS(void, int64_t), size_t, size_t);
-    *(void **)&gemm = gpb_next(g->width == 64 ? hosts_gemm[g->type].wide : hosts_gemm[g->type].narrow);
-    gemm(&g->x[GPB_A].trans, &g->x[GPB_B].trans, &rows, &cols, &x->k, &alpha, a, &x->ld[GPB_A], b,
-         &x->ld[GPB_B], &beta, c, &x->ld[GPB_C], 1, 1);
+    part.m = rows;
+    part.n = cols;
+    part.k = x->k;
+    part.beta = x->beta;
+    const char *const at[GPB_OPERANDS] = { a, b, c };
+    for (int y = 0; y < GPB_OPERANDS; y++) {
+        part.x[y].base = at[y];
+        part.x[y].ld = x->ld[y];
+    }
+    gpb_host_gemm(&part);
 }
 
 /* The part of column j that is those rows, counted from row i on. The host's GEMM multiplies a Hermitian C by

@@ -47,9 +47,11 @@ same octave 'sgemm_ ssyrk_ cherk_' octave-cli --norc --no-history --eval \
      c = a * b; printf("%d %d %d\n", c(4, 5), sum(sum(double(c))), isequal(c, (b'"'"' * a'"'"')'"'"'));
      d = a'"'"' * a; e = a + i * flipud(a); f = e'"'"' * e;
      printf("%d %d %d %d\n", d(4, 5), sum(sum(double(d))), f(4, 4), imag(f(4, 5)))'
-same R 'dgemm_ dsyrk_' R --vanilla --slave -e \
+same R 'dgemm_ dsyrk_ dtrsm_' R --vanilla --slave -e \
     'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90)
-     c <- a %*% b; d <- crossprod(a); cat(c[4, 5], sum(c), d[4, 5], sum(d), "\n")'
+     c <- a %*% b; d <- crossprod(a); cat(c[4, 5], sum(c), d[4, 5], sum(d), "\n")
+     u <- diag(150); u[cbind(1:149, 2:150)] <- -1; x <- backsolve(u, a)
+     cat(x[4, 5], sum(x), max(u %*% x - a), "\n")'
 
 build fortran gfortran -O2 -fexternal-blas -fblas-matmul-limit=2 "$programs/fortran.f90" \
     -L"$debian/openblas-pthread" -lblas && same fortran sgemm_ ./fortran

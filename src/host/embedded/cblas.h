@@ -268,11 +268,10 @@ C_SYR2K(her2k, 'C', R, OF_REAL, true)
 #endif
 
 #define C_TRMM(stem)                                                                                     \
-    void CBLAS(stem)(int layout, int side, int uplo, int trans, int diag, INT m, INT n, SCALAR alpha,    \
-                     const T *a, INT lda, T *b, INT ldb)                                                 \
+    void CBLAS(stem)(GPB_CBLAS_TRSM_PARAMS(T, SCALAR, INT))                                              \
     {                                                                                                    \
-        if (!LEGAL(stem, "LSUTD", layout, side, uplo, trans, diag)) return;                              \
-        char s = side_letter(layout, side), u = uplo_letter(layout, uplo), t = letter(trans),            \
+        if (!LEGAL(stem, "LSUTD", layout, side, uplo, transa, diag)) return;                             \
+        char s = side_letter(layout, side), u = uplo_letter(layout, uplo), t = letter(transa),           \
              d = letter(diag);                                                                           \
         bool row = layout == ROW_MAJOR;                                                                  \
         BLAS(stem)(&s, &u, &t, &d, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda, b, &ldb,    \

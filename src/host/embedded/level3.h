@@ -119,10 +119,9 @@ SYR2K(syr2k, "NTC", false, T)
 
 /* B = alpha op(A) B or, from the right, B^T = alpha op(A)^T B^T; or with op(A)^-1. */
 #define TRMM(stem, solve)                                                                                    \
-    void F77(stem)(const char *side, const char *uplo, const char *trans, const char *diag, const INT *m,    \
-                   const INT *n, const T *alpha, const T *a, const INT *lda, T *b, const INT *ldb)           \
+    void F77(stem)(GPB_F77_TRSM_PARAMS(T, INT))                                                              \
     {                                                                                                        \
-        int s = letter_of("LR", side), u = letter_of("UL", uplo), t = letter_of("NTC", trans),               \
+        int s = letter_of("LR", side), u = letter_of("UL", uplo), t = letter_of("NTC", transa),              \
             d = letter_of("NU", diag);                                                                       \
         bool left = s == 'L';                                                                                \
         if (BAD(stem, !s ? 1 : !u ? 2 : !t ? 3 : !d ? 4 : *m < 0 ? 5 : *n < 0 ? 6                            \

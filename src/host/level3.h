@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's own Fortran routines, as we call them to do a part of a call. */
+#ifndef GPB_HOST_LEVEL3_H
+#define GPB_HOST_LEVEL3_H
+
+#include "dispatch/call.h"
+#include "dispatch/solve.h"
+
+/* One member of a GEMM without a structure, by the host's GEMM of the call's integer width. */
+void gpb_host_gemm(const gpb_call *call);
+/* The same of a TRSM. */
+void gpb_host_trsm(const gpb_solve *solve);
+
+#endif
