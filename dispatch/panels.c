@@ -329,8 +329,8 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
 }
 
 /* A triangle of C whose operands are all on the device: in four strips, of which those outside the triangle
-   are left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: 16
-   tiles of 128 x 256 in the first of eight rows of 4096, 32 in the second. */
+   are left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: of
+   eight rows of 4096 the first has 8 tiles of 128 x 256, the second 16. Not measured. */
 static void leave_out_strips(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     enum { STRIPS = 4, LEAST = 4096 };

@@ -10,9 +10,9 @@ bool gpb_solve_legal(const gpb_solve *s)
            && s->lda >= max(1, gpb_solve_order(s)) && s->ldb >= max(1, s->m);
 }
 
-/* A host solves for triangles of 512 nearly as fast as it multiplies, and a product with k = 512 is the least
-   that is worth the way to the GPU. If all products are to be there, an eighth of the order shows it of small
-   ones. */
+/* 512 is not measured: it leaves the host 512 / order of the work, and products of k = 512 at least, each of
+   which goes to the GPU only if that is faster. If all products are to be there, even small triangles have
+   some. */
 int64_t gpb_solve_leaf(const gpb_solve *s, enum gpb_offload_when when)
 {
     enum { LEAF = 512, LEAST = 32 };
