@@ -25,6 +25,12 @@ static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' :
 /* 'U' and 'L'; 0, which is illegal, for other letters. */
 static inline char gpb_triangle(char letter) { return letter == 'U' || letter == 'L' ? letter : 0; }
 
+/* 'N', 'T' and 'C'; 0, which is illegal, for other letters. */
+static inline char gpb_op(char letter)
+{
+    return letter == 'N' || letter == 'T' || letter == 'C' ? letter : 0;
+}
+
 /* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
 static inline gpb_scalar gpb_scalar_d(const void *x) { return *(const double *)x; }
@@ -57,6 +63,14 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 #define GPB_WHEEL_PRECISIONS(F77, C, stem)                                          \
     GPB_WHEEL_SPELLINGS(s, F77, C, s##stem) GPB_WHEEL_SPELLINGS(d, F77, C, d##stem) \
     GPB_WHEEL_SPELLINGS(c, F77, C, c##stem) GPB_WHEEL_SPELLINGS(z, F77, C, z##stem)
+
+/* The spellings of a routine that C has no names for, in four precisions. */
+#define GPB_F77_SPELLINGS(p, F77, stem)                          \
+    F77(p, stem##_, 32, int32_t) F77(p, stem##_64_, 64, int64_t) \
+    F77(p, scipy_##stem##_, 32, int32_t) F77(p, scipy_##stem##_64_, 64, int64_t)
+#define GPB_F77_PRECISIONS(F77, stem)                                     \
+    GPB_F77_SPELLINGS(s, F77, s##stem) GPB_F77_SPELLINGS(d, F77, d##stem) \
+    GPB_F77_SPELLINGS(c, F77, c##stem) GPB_F77_SPELLINGS(z, F77, z##stem)
 
 /* The end of a door: if the hub declines the call, the host's function of the same name gets the caller's own
    arguments. */

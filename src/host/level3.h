@@ -8,6 +8,8 @@
 
 /* One member of a GEMM without a structure, by the host's GEMM of the call's integer width. */
 void gpb_host_gemm(const gpb_call *call);
+/* The same, or a SYRK or HERK, by the host's routine of that name. */
+void gpb_host_multiply(const gpb_call *call);
 /* The same of a TRSM. */
 void gpb_host_trsm(const gpb_solve *solve);
 

@@ -2,6 +2,7 @@
 /* Routing; see routing.h. */
 #include "src/hub/routing.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -198,15 +199,16 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
     }
 }
 
-bool gpb_routing_takes(const gpb_call *call)
+double gpb_routing_gain(const gpb_call *call)
 {
     const gpb_policy user = gpb_routing_policy();
     bool libcuda;
     gpb_facts facts;
-    if (gpb_routing_reject_fast(call, &libcuda)) return false;
+    if (gpb_routing_reject_fast(call, &libcuda)) return 0;
     gather(call, libcuda, &facts);
     const gpb_plan plan = gpb_decide(call, &facts, &user);
-    return (plan.gpu || plan.waits) && !gpb_facts_on_gpu(&facts);
+    if (!(plan.gpu || plan.waits) || gpb_facts_on_gpu(&facts)) return 0;
+    return user.offload == GPB_OFFLOAD_AUTO ? plan.host_s / plan.gpu_s : HUGE_VAL;
 }
 
 const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)

@@ -20,9 +20,11 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda);
 /* The facts and the plan. Starts the GPU if the plan says so: behind this call, or before it if it is worth
    the wait. */
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts);
-/* True if the call would go to the GPU, or would if that were started, and the host can reach its operands.
-   Nothing is noted. */
-bool gpb_routing_takes(const gpb_call *call);
+/* How many times as fast as the host the GPU is predicted to be, if the call would go there, or would if it
+   were started, and the host can reach its operands (HUGE_VAL: every call is to go there). Else 0. Nothing is
+   noted. */
+double gpb_routing_gain(const gpb_call *call);
+static inline bool gpb_routing_takes(const gpb_call *call) { return gpb_routing_gain(call) > 0; }
 /* If the plan sends this size to the host for good, it is rejected fast from now on. */
 void gpb_routing_remember(const gpb_call *call, const gpb_plan *plan);
 

@@ -27,14 +27,19 @@ static void solve(const gpb_solve *s, int64_t leaf)
     solve(&halves.second, leaf);
 }
 
-bool gpb_solve_offload(const gpb_solve *s)
+bool gpb_solve_pays(const gpb_solve *s)
 {
     const enum gpb_offload_when when = gpb_routing_policy().offload;
     const int64_t leaf = gpb_solve_leaf(s, when);
     if (when == GPB_OFFLOAD_NEVER || gpb_solve_order(s) <= leaf) return false;
     if (!gpb_solve_legal(s) || s->m == 0 || s->n == 0 || s->alpha == 0) return false;
     const gpb_call largest = gpb_solve_halve(s).product;
-    if (!gpb_routing_takes(&largest)) return false;
-    solve(s, leaf);
+    return gpb_routing_takes(&largest);
+}
+
+bool gpb_solve_offload(const gpb_solve *s)
+{
+    if (!gpb_solve_pays(s)) return false;
+    solve(s, gpb_solve_leaf(s, gpb_routing_policy().offload));
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The embedded BLAS of one precision, which serves every exported name if the machine has no other BLAS. s.c,
-   d.c, c.c and z.c set the precision and include this file. The bodies are written once for all four; the
-   entries are included twice, for 32- and 64-bit integers.
+/* The embedded BLAS of one precision, which serves every exported name if the machine has no other BLAS, and
+   LAPACK's solvers if it has no LAPACK. s.c, d.c, c.c and z.c set the precision and include this file. The
+   bodies are written once for all four; the entries are included twice, for 32- and 64-bit integers.
    Semantics are netlib's. An illegal argument is reported to the exported xerbla_, so that the program's own
    handler is called, and then the routine returns. The CBLAS entries call the exported Fortran names, so that
    a host without CBLAS still does the work.
@@ -19,6 +19,9 @@
 
 #include "dispatch/numbers.h"
 #include "src/host/embedded/error.h"
+#include "src/host/lapack.h"
+#include "src/host/lapack_abi.h"
+#include "src/host/level3.h"
 #include "src/host/level3_abi.h"
 
 #if COMPLEX
@@ -54,6 +57,7 @@
 #define IP PASTE(i, P, , )                 /* isamax */
 #define LOCAL(name) PASTE(name, WIDTH, , ) /* a static function with integers of this width */
 
+#define TYPE_OF_P PASTE(GPB_TYPE_, P, , )
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 #define NAME(stem) TEXT(P) #stem
@@ -122,6 +126,7 @@ static inline char rank_k_letter(int layout, int trans, char other)
 #include "src/host/embedded/vector.h"
 #include "src/host/embedded/matvec.h"
 #include "src/host/embedded/matmul.h"
+#include "src/host/embedded/factor.h"
 
 #define INT int32_t
 #define WIDTH 32

@@ -5,3 +5,4 @@
 #include "src/host/embedded/fortran.h"
 #include "src/host/embedded/level3.h"
 #include "src/host/embedded/cblas.h"
+#include "src/host/embedded/lapack.h"

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* See factor.h. */
+#include "dispatch/factor.h"
+
+#include "dispatch/halves.h"
+
+bool gpb_factor_legal(const gpb_factor *f)
+{
+    return f->uplo && f->m >= 0 && f->n >= 0 && f->lda >= max(1, f->m);
+}
+
+bool gpb_system_legal(const gpb_system *s)
+{
+    return gpb_factor_legal(&s->a) && s->trans && s->nrhs >= 0 && s->ldb >= max(1, s->a.n);
+}
+
+static void *element(const gpb_factor *f, int64_t row, int64_t col)
+{
+    return (char *)f->a + (row + col * f->lda) * (int64_t)gpb_type_bytes(f->type);
+}
+
+/* The letter of the conjugate transpose; of real types T, which is the same. */
+static char adjoint(enum gpb_type type) { return gpb_type_is_complex(type) ? 'C' : 'T'; }
+
+/* Divides the m x n block at b by the triangle at a, on that side of it. */
+static gpb_solve solve_with(const gpb_factor *f, const void *a, char side, char uplo, char trans, char diag,
+                            int64_t m, int64_t n, void *b, int64_t ldb)
+{
+    return (gpb_solve){ .symbol = f->symbol, .type = f->type, .width = f->width, .side = side, .uplo = uplo,
+                        .trans = trans, .diag = diag, .m = m, .n = n, .alpha = 1, .a = a, .lda = f->lda,
+                        .b = b, .ldb = ldb };
+}
+
+/* C -= op(A) op(B), with blocks of the matrix. */
+static gpb_call subtract(const gpb_factor *f, const void *a, char transa, const void *b, char transb,
+                         const gpb_factor *c, int64_t k)
+{
+    const bool herk = !gpb_factor_is_lu(f) && gpb_type_is_complex(f->type);
+    return (gpb_call){ .symbol = f->symbol,
+                       .routine = gpb_factor_is_lu(f) ? GPB_ROUTINE_GEMM : GPB_ROUTINE_SYRK, .type = f->type,
+                       .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = -1, .beta = 1, .batch = 1,
+                       .x = { { .base = a, .ld = f->lda, .trans = transa },
+                              { .base = b, .ld = f->lda, .trans = transb },
+                              { .base = c->a, .ld = f->lda, .trans = 'N', .uplo = c->uplo,
+                                .structure = herk            ? GPB_HERMITIAN
+                                             : c->uplo == 'G' ? GPB_GENERAL
+                                                              : GPB_SYMMETRIC } } };
+}
+
+gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
+{
+    const int64_t half = gpb_halves_first(gpb_factor_order(f)), rest = f->n - half;
+    gpb_factor_halves to = { .first = *f, .second = *f };
+    to.first.n = half;
+    to.second.m = f->m - half;
+    to.second.n = rest;
+    to.second.a = element(f, half, half);
+    if (!gpb_factor_is_lu(f)) to.first.m = half;
+    else to.second.ipiv = (char *)f->ipiv + half * (f->width / 8);
+    void *below = element(f, half, 0), *beside = element(f, 0, half);
+    const char h = adjoint(f->type);
+    switch (f->uplo) {
+    case 'L':
+        to.solve = solve_with(f, f->a, 'R', 'L', h, 'N', rest, half, below, f->lda);
+        to.product = subtract(f, below, 'N', below, h, &to.second, half);
+        break;
+    case 'U':
+        to.solve = solve_with(f, f->a, 'L', 'U', h, 'N', half, rest, beside, f->lda);
+        to.product = subtract(f, beside, h, beside, 'N', &to.second, half);
+        break;
+    default:
+        to.solve = solve_with(f, f->a, 'L', 'L', 'N', 'U', half, rest, beside, f->lda);
+        to.product = subtract(f, below, 'N', beside, 'N', &to.second, half);
+    }
+    return to;
+}
+
+gpb_system_solves gpb_system_solve(const gpb_system *s)
+{
+    const gpb_factor *f = &s->a;
+    const bool lu = gpb_factor_is_lu(f);
+    const char h = adjoint(f->type), lower = lu ? 'L' : f->uplo, upper = lu ? 'U' : f->uplo;
+    const gpb_solve l = solve_with(f, f->a, 'L', lower, lu ? s->trans : f->uplo == 'L' ? 'N' : h,
+                                   lu ? 'U' : 'N', f->n, s->nrhs, s->b, s->ldb);
+    const gpb_solve u = solve_with(f, f->a, 'L', upper, lu ? s->trans : f->uplo == 'L' ? h : 'N', 'N', f->n,
+                                   s->nrhs, s->b, s->ldb);
+    return lu && s->trans != 'N' ? (gpb_system_solves){ u, l } : (gpb_system_solves){ l, u };
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* LU and Cholesky factorisations by halves (the recursion of S. Toledo, SIAM J. Matrix Anal. Appl. 18, 1997,
+   and of LAPACK's getrf2 and potrf2). The first half of the columns is factored, a triangular solve and a
+   product bring the rest up to date, and the rest is factored. So nearly all of the work is products, which
+   go where products go. Pure. */
+#ifndef GPB_FACTOR_H
+#define GPB_FACTOR_H
+
+#include "dispatch/call.h"
+#include "dispatch/policy.h"
+#include "dispatch/solve.h"
+
+/* A = P L U with partial pivoting, or A = L L^H, or U^H U, in place. Column-major, the leading dimension in
+   elements. */
+typedef struct gpb_factor {
+    const char *symbol;          /* the exported name that was called, for the trace */
+    enum gpb_type type;
+    int width;                   /* bits of the caller's integers, and so of those in ipiv: 32 or 64 */
+    char uplo;                   /* Cholesky: the triangle that is stored; 'G': LU; 0: illegal */
+    int64_t m, n;                /* rows and columns of A; Cholesky: equal */
+    void *a;
+    int64_t lda;
+    void *ipiv;                  /* LU: min(m, n) row numbers, from 1 on, counted from A's first row */
+} gpb_factor;
+
+/* first; of LU, its row exchanges in the other columns; solve; product; second; of LU, its row exchanges in
+   the columns of first. */
+typedef struct gpb_factor_halves {
+    gpb_factor first, second;    /* second's ipiv counts from its own first row */
+    gpb_solve solve;
+    gpb_call product;            /* Cholesky: SYRK, or HERK of complex types */
+} gpb_factor_halves;
+
+/* op(A) X = B by the factors of A, with X in the place of B: getrs, potrs. B is n x nrhs. */
+typedef struct gpb_system {
+    gpb_factor a;
+    char trans;                  /* LU: 'N' 'T' 'C', 0: illegal; Cholesky: 'N' */
+    int64_t nrhs;
+    void *b;
+    int64_t ldb;
+} gpb_system;
+
+typedef struct gpb_system_solves {
+    gpb_solve first, second;
+} gpb_system_solves;
+
+bool gpb_factor_legal(const gpb_factor *factor);
+bool gpb_system_legal(const gpb_system *system);
+/* The smaller of m and n: as many pivots, or columns of L. */
+static inline int64_t gpb_factor_order(const gpb_factor *factor)
+{
+    return factor->m < factor->n ? factor->m : factor->n;
+}
+static inline bool gpb_factor_is_lu(const gpb_factor *factor) { return factor->uplo == 'G'; }
+/* For orders of 2 and more. */
+gpb_factor_halves gpb_factor_halve(const gpb_factor *factor);
+/* The two triangular solves. LU has row exchanges in B before them, or after them if A is transposed. */
+gpb_system_solves gpb_system_solve(const gpb_system *system);
+
+#endif

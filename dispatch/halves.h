@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What all algorithms by halves share: how far a matrix is halved, and where. */
+#ifndef GPB_HALVES_H
+#define GPB_HALVES_H
+
+#include "dispatch/numbers.h"
+#include "dispatch/policy.h"
+
+/* Blocks up to this order are the host's. 256 is not measured. It leaves the host 256 / order of the work
+   and gives the GPU products of k = 256 at least; the host takes three times as long for one of 8192 x 256 x
+   256 in double as the link for its operands (0.5 TFLOP/s, 50 GB/s). If all products are to be on the GPU,
+   even small matrices have some. */
+static inline int64_t gpb_halves_leaf(int64_t order, enum gpb_offload_when when)
+{
+    enum { LEAF = 256, LEAST = 16 };
+    return when != GPB_OFFLOAD_ALWAYS ? LEAF : min(LEAF, max(LEAST, order / 8));
+}
+
+/* Half of the order, in whole tiles of a kernel if it is large. */
+static inline int64_t gpb_halves_first(int64_t order)
+{
+    enum { GRAIN = 256 };
+    const int64_t half = ceil_div(order, 2);
+    return order > 4 * GRAIN ? round_up(half, GRAIN) : half;
+}
+
+#endif

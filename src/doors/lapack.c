@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The doors of LAPACK's solvers: every exported spelling. What is not solved by products goes to the host's
+   routine of the same name, with the caller's own arguments. Illegal letters are 0 to us, and the host
+   reports them. LAPACK is Fortran alone; LAPACKE calls these names. */
+#include "src/doors/door.h"
+#include "src/host/lapack_abi.h"
+#include "src/hub/factor.h"
+
+/* The matrix that is factored, or its factors, which getrs and potrs only read. */
+#define MATRIX(p, name, bits, up, rows, cols, pivots)                                        \
+    { .symbol = name, .type = GPB_TYPE_##p, .width = bits, .uplo = up, .m = rows, .n = cols, \
+      .a = (void *)(uintptr_t)a, .lda = *lda, .ipiv = (void *)(uintptr_t)(pivots) }
+#define SYSTEM(p, name, bits, up, op, pivots) \
+    { .a = MATRIX(p, name, bits, up, *n, *n, pivots), .trans = op, .nrhs = *nrhs, .b = b, .ldb = *ldb }
+
+#define GO_ON(name, offload, given, host_call)     \
+    int64_t found;                                 \
+    if (offload(&(given), &found)) {               \
+        *info = (__typeof__(*info))found;          \
+        return;                                    \
+    }                                              \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
+    host_call;
+
+#define F77_GETRF(p, name, bits, INT)                                        \
+    void gpb_door_##name(GPB_GETRF_PARAMS(gpb_##p, INT))                     \
+    {                                                                        \
+        void (*next)(GPB_GETRF_PARAMS(gpb_##p, INT));                        \
+        const gpb_factor factor = MATRIX(p, #name, bits, 'G', *m, *n, ipiv); \
+        GO_ON(name, gpb_factor_offload, factor, next(GPB_GETRF_ARGS))        \
+    }
+#define F77_POTRF(p, name, bits, INT)                                                                   \
+    void gpb_door_##name(GPB_POTRF_PARAMS(gpb_##p, INT))                                                \
+    {                                                                                                   \
+        void (*next)(GPB_POTRF_PARAMS(gpb_##p, INT), size_t);                                           \
+        const gpb_factor factor = MATRIX(p, #name, bits, gpb_triangle(gpb_letter(uplo)), *n, *n, NULL); \
+        GO_ON(name, gpb_factor_offload, factor, next(GPB_POTRF_ARGS, 1))                                \
+    }
+#define F77_GETRS(p, name, bits, INT)                                                           \
+    void gpb_door_##name(GPB_GETRS_PARAMS(gpb_##p, INT))                                        \
+    {                                                                                           \
+        void (*next)(GPB_GETRS_PARAMS(gpb_##p, INT), size_t);                                   \
+        const gpb_system system = SYSTEM(p, #name, bits, 'G', gpb_op(gpb_letter(trans)), ipiv); \
+        GO_ON(name, gpb_system_offload, system, next(GPB_GETRS_ARGS, 1))                        \
+    }
+#define F77_POTRS(p, name, bits, INT)                                                                \
+    void gpb_door_##name(GPB_POTRS_PARAMS(gpb_##p, INT))                                             \
+    {                                                                                                \
+        void (*next)(GPB_POTRS_PARAMS(gpb_##p, INT), size_t);                                        \
+        const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
+        GO_ON(name, gpb_system_offload, system, next(GPB_POTRS_ARGS, 1))                             \
+    }
+#define F77_GESV(p, name, bits, INT)                                        \
+    void gpb_door_##name(GPB_GESV_PARAMS(gpb_##p, INT))                     \
+    {                                                                       \
+        void (*next)(GPB_GESV_PARAMS(gpb_##p, INT));                        \
+        const gpb_system system = SYSTEM(p, #name, bits, 'G', 'N', ipiv);   \
+        GO_ON(name, gpb_system_factor_offload, system, next(GPB_GESV_ARGS)) \
+    }
+#define F77_POSV(p, name, bits, INT)                                                                 \
+    void gpb_door_##name(GPB_POSV_PARAMS(gpb_##p, INT))                                              \
+    {                                                                                                \
+        void (*next)(GPB_POSV_PARAMS(gpb_##p, INT), size_t);                                         \
+        const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
+        GO_ON(name, gpb_system_factor_offload, system, next(GPB_POSV_ARGS, 1))                       \
+    }
+
+GPB_F77_PRECISIONS(F77_GETRF, getrf)
+GPB_F77_PRECISIONS(F77_GETRS, getrs)
+GPB_F77_PRECISIONS(F77_GESV, gesv)
+GPB_F77_PRECISIONS(F77_POTRF, potrf)
+GPB_F77_PRECISIONS(F77_POTRS, potrs)
+GPB_F77_PRECISIONS(F77_POSV, posv)

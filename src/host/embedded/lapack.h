@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* LAPACK's solvers, Fortran: argument checks in netlib's order, quick returns, then the algorithms of
+   src/host/lapack.c on the exported Level 3, which may be faster than our bodies. */
+
+/* If `number` is not 0, reports that parameter as illegal and puts its negative into *info. */
+#define BAD_LAPACK(stem, number, info) (*(info) = -(INT)(number), BAD(stem, -*(info)))
+
+static gpb_factor LOCAL(matrix)(const char *symbol, char uplo, INT m, INT n, const T *a, INT lda,
+                                const INT *ipiv)
+{
+    return (gpb_factor){ .symbol = symbol, .type = TYPE_OF_P, .width = WIDTH, .uplo = uplo, .m = m, .n = n,
+                         .a = (void *)(uintptr_t)a, .lda = lda, .ipiv = (void *)(uintptr_t)ipiv };
+}
+
+void F77(getrf)(GPB_GETRF_PARAMS(T, INT))
+{
+    if (BAD_LAPACK(getrf, *m < 0 ? 1 : *n < 0 ? 2 : *lda < at_least_1(*m) ? 4 : 0, info)) return;
+    gpb_factor f = LOCAL(matrix)(NAME(getrf), 'G', *m, *n, a, *lda, ipiv);
+    *info = (INT)gpb_lapack_factor(&f, &on_host);
+}
+
+void F77(potrf)(GPB_POTRF_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo);
+    if (BAD_LAPACK(potrf, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : 0, info)) return;
+    gpb_factor f = LOCAL(matrix)(NAME(potrf), (char)u, *n, *n, a, *lda, NULL);
+    *info = (INT)gpb_lapack_factor(&f, &on_host);
+}
+
+void F77(getrs)(GPB_GETRS_PARAMS(T, INT))
+{
+    const int t = letter_of("NTC", trans);
+    if (BAD_LAPACK(getrs, !t ? 1 : *n < 0 ? 2 : *nrhs < 0 ? 3 : *lda < at_least_1(*n) ? 5
+                          : *ldb < at_least_1(*n) ? 8 : 0, info)) return;
+    gpb_lapack_solve(&(gpb_system){ LOCAL(matrix)(NAME(getrs), 'G', *n, *n, a, *lda, ipiv), (char)t, *nrhs, b,
+                                    *ldb }, &on_host);
+}
+
+void F77(potrs)(GPB_POTRS_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo);
+    if (BAD_LAPACK(potrs, !u ? 1 : *n < 0 ? 2 : *nrhs < 0 ? 3 : *lda < at_least_1(*n) ? 5
+                          : *ldb < at_least_1(*n) ? 7 : 0, info)) return;
+    gpb_lapack_solve(&(gpb_system){ LOCAL(matrix)(NAME(potrs), (char)u, *n, *n, a, *lda, NULL), 'N', *nrhs, b,
+                                    *ldb }, &on_host);
+}
+
+void F77(gesv)(GPB_GESV_PARAMS(T, INT))
+{
+    if (BAD_LAPACK(gesv, *n < 0 ? 1 : *nrhs < 0 ? 2 : *lda < at_least_1(*n) ? 4
+                         : *ldb < at_least_1(*n) ? 7 : 0, info)) return;
+    BLAS(getrf)(n, n, a, lda, ipiv, info);
+    if (*info == 0) BLAS(getrs)("N", n, nrhs, a, lda, ipiv, b, ldb, info, 1);
+}
+
+void F77(posv)(GPB_POSV_PARAMS(T, INT))
+{
+    if (BAD_LAPACK(posv, !letter_of("UL", uplo) ? 1 : *n < 0 ? 2 : *nrhs < 0 ? 3 : *lda < at_least_1(*n) ? 5
+                         : *ldb < at_least_1(*n) ? 7 : 0, info)) return;
+    BLAS(potrf)(uplo, n, a, lda, info, 1);
+    if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info, 1);
+}
+
+void F77(laswp)(GPB_LASWP_PARAMS(T, INT))
+{
+    enum { COLUMNS = 32 };               /* at once: their rows' cache lines stay */
+    const int64_t first = *k1, last = *k2, step = *incx > 0 ? *incx : -(int64_t)*incx;
+    for (int64_t j = 0; j < *n && step; j += COLUMNS)
+        for (int64_t i = 0; i <= last - first; i++) {
+            const int64_t row = *incx > 0 ? first + i : last - i;
+            const int64_t other = ipiv[first + (row - first) * step - 1];
+            exchange_rows(min(COLUMNS, *n - j), a + j * *lda, *lda, row - 1, other - 1);
+        }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The parameter lists of LAPACK's routines that have doors, as level3_abi.h has those of Level 3: for the
+   doors, the embedded bodies and the calls of the host. INT is int32_t or int64_t, T the element. A call of
+   a routine with a character argument adds `, (size_t)1`. */
+#ifndef GPB_LAPACK_ABI_H
+#define GPB_LAPACK_ABI_H
+
+/* A = P L U */
+#define GPB_GETRF_PARAMS(T, INT) const INT *m, const INT *n, T *a, const INT *lda, INT *ipiv, INT *info
+#define GPB_GETRF_ARGS m, n, a, lda, ipiv, info
+
+/* A = L L^H or U^H U */
+#define GPB_POTRF_PARAMS(T, INT) const char *uplo, const INT *n, T *a, const INT *lda, INT *info
+#define GPB_POTRF_ARGS uplo, n, a, lda, info
+
+/* op(A) X = B by the factors of getrf */
+#define GPB_GETRS_PARAMS(T, INT)                                                                         \
+    const char *trans, const INT *n, const INT *nrhs, const T *a, const INT *lda, const INT *ipiv, T *b, \
+        const INT *ldb, INT *info
+#define GPB_GETRS_ARGS trans, n, nrhs, a, lda, ipiv, b, ldb, info
+
+/* A X = B by the factors of potrf */
+#define GPB_POTRS_PARAMS(T, INT)                                                                       \
+    const char *uplo, const INT *n, const INT *nrhs, const T *a, const INT *lda, T *b, const INT *ldb, \
+        INT *info
+#define GPB_POTRS_ARGS uplo, n, nrhs, a, lda, b, ldb, info
+
+/* getrf and getrs */
+#define GPB_GESV_PARAMS(T, INT) \
+    const INT *n, const INT *nrhs, T *a, const INT *lda, INT *ipiv, T *b, const INT *ldb, INT *info
+#define GPB_GESV_ARGS n, nrhs, a, lda, ipiv, b, ldb, info
+
+/* potrf and potrs */
+#define GPB_POSV_PARAMS(T, INT) \
+    const char *uplo, const INT *n, const INT *nrhs, T *a, const INT *lda, T *b, const INT *ldb, INT *info
+#define GPB_POSV_ARGS uplo, n, nrhs, a, lda, b, ldb, info
+
+/* Exchanges rows k1 to k2 of A, counted from 1, each with the row that ipiv names; backwards if incx < 0 */
+#define GPB_LASWP_PARAMS(T, INT) \
+    const INT *n, T *a, const INT *lda, const INT *k1, const INT *k2, const INT *ipiv, const INT *incx
+#define GPB_LASWP_ARGS n, a, lda, k1, k2, ipiv, incx
+
+#endif

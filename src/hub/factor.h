@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of LAPACK's solvers. Each function returns true if the call is done, and then *info is LAPACK's.
+   False: the caller must pass its own arguments to the host's routine of the same name. */
+#ifndef GPB_HUB_FACTOR_H
+#define GPB_HUB_FACTOR_H
+
+#include "dispatch/factor.h"
+
+/* getrf, potrf */
+bool gpb_factor_offload(const gpb_factor *factor, int64_t *info);
+/* getrs, potrs */
+bool gpb_system_offload(const gpb_system *system, int64_t *info);
+/* gesv, posv: A is factored first. */
+bool gpb_system_factor_offload(const gpb_system *system, int64_t *info);
+
+#endif

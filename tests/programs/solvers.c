@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: MIT */
+/* LAPACK's solvers as a Fortran or C program calls them: in four types and two widths of integers, on
+   matrices of many families and shapes. Knows nothing of libgpublas. Prints a line for each type, routine and
+   family with the largest residual, in units of eps n ||A|| as LAPACK's testers have it, and "wrong" lines.
+   Usage: solvers WIDTHS LARGEST NAN: the widths of integers, 32, 64 or both; the largest order; the least
+   order at which a NaN must be found by Cholesky. If that is over 0 the host is OpenBLAS, whose own getrs
+   puts 0 into INFO after illegal arguments. Exits with 1 if INFO, a pivot, an element that must not be
+   touched, or a residual over 30 was wrong. */
+#include <complex.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DECLARE(p, tail, INT)                                                                             \
+    void p##getrf##tail(const INT *, const INT *, void *, const INT *, INT *, INT *);                     \
+    void p##getrs##tail(const char *, const INT *, const INT *, const void *, const INT *, const INT *,   \
+                        void *, const INT *, INT *);                                                      \
+    void p##gesv##tail(const INT *, const INT *, void *, const INT *, INT *, void *, const INT *, INT *); \
+    void p##potrf##tail(const char *, const INT *, void *, const INT *, INT *);                           \
+    void p##potrs##tail(const char *, const INT *, const INT *, const void *, const INT *, void *,        \
+                        const INT *, INT *);                                                              \
+    void p##posv##tail(const char *, const INT *, const INT *, void *, const INT *, void *, const INT *,  \
+                       INT *);                                                                            \
+    void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
+#define DECLARE_BOTH(p) DECLARE(p, _, int32_t) DECLARE(p, _64_, int64_t)
+DECLARE_BOTH(s) DECLARE_BOTH(d) DECLARE_BOTH(c) DECLARE_BOTH(z)
+
+/* The routines of a type with integers of one width, called with addresses of 64-bit integers, whose lower
+   halves a routine of the other width reads. ipiv and info are of its own width. */
+typedef struct routines {
+    char letter;
+    int width;
+    void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
+} routines;
+#define ROUTINES(p, tail, width)                                                         \
+    { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
+      (void (*)())p##gesv##tail, (void (*)())p##potrf##tail, (void (*)())p##potrs##tail, \
+      (void (*)())p##posv##tail, (void (*)())p##laswp##tail }
+static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
+                                ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
+                                ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
+static const routines *r;
+
+typedef double complex number;
+
+static bool is_complex(void) { return r->letter == 'c' || r->letter == 'z'; }
+static bool is_single(void) { return r->letter == 's' || r->letter == 'c'; }
+static double eps(void) { return is_single() ? 0x1p-24 : 0x1p-53; }
+static size_t bytes(void) { return (size_t)(is_single() ? 4 : 8) * (is_complex() ? 2 : 1); }
+
+static number get(const void *x, int64_t i)
+{
+    switch (r->letter) {
+    case 's': return ((const float *)x)[i];
+    case 'd': return ((const double *)x)[i];
+    case 'c': return ((const float complex *)x)[i];
+    default: return ((const double complex *)x)[i];
+    }
+}
+
+static void put(void *x, int64_t i, number value)
+{
+    switch (r->letter) {
+    case 's': ((float *)x)[i] = (float)creal(value); break;
+    case 'd': ((double *)x)[i] = creal(value); break;
+    case 'c': ((float complex *)x)[i] = (float complex)value; break;
+    default: ((double complex *)x)[i] = value;
+    }
+}
+
+static uint64_t seed = 1;
+static double draw(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(int32_t)(seed >> 32) * 0x1p-31;
+}
+static number draw_number(void)
+{
+    const double re = draw();
+    return is_complex() ? re + I * draw() : re;
+}
+
+/* ---- matrices: ld x n, padded with a number that must stay */
+
+static const double PAD = 12345;
+typedef struct matrix { int64_t m, n, ld; void *at; } matrix;
+
+static matrix new_matrix(int64_t m, int64_t n, int64_t more)
+{
+    matrix x = { m, n, (m > 1 ? m : 1) + more, NULL };
+    const size_t count = (size_t)(x.ld * (n > 1 ? n : 1));
+    x.at = malloc(count * bytes());
+    if (!x.at) abort();
+    for (size_t i = 0; i < count; i++) put(x.at, (int64_t)i, PAD);
+    return x;
+}
+static matrix copy_of(const matrix *x)
+{
+    matrix y = new_matrix(x->m, x->n, x->ld - (x->m > 1 ? x->m : 1));
+    memcpy(y.at, x->at, (size_t)(x->ld * (x->n > 1 ? x->n : 1)) * bytes());
+    return y;
+}
+static number at(const matrix *x, int64_t i, int64_t j) { return get(x->at, i + j * x->ld); }
+static void set(const matrix *x, int64_t i, int64_t j, number value) { put(x->at, i + j * x->ld, value); }
+
+static int failures;
+static int64_t least_nan;
+static const char *family, *routine;
+static double worst;
+
+static void wrong(const char *what, int64_t m, int64_t n, double value)
+{
+    failures++;
+    printf("wrong: %c%s width %d, %s, %lld x %lld: %s (%g)\n", r->letter, routine, r->width, family,
+           (long long)m, (long long)n, what, value);
+}
+
+static void check_padding(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = x->m; i < x->ld; i++)
+            if (at(x, i, j) != PAD) {
+                wrong("wrote below the matrix", x->m, x->n, (double)i);
+                return;
+            }
+}
+
+/* A residual in units of eps n ||A||; NaN is wrong. */
+static void check_residual(double residual, double norm, const matrix *x)
+{
+    const double ratio = residual == 0 ? 0 : residual / norm / (double)(x->n > 1 ? x->n : 1) / eps() / 2;
+    if (!(ratio < 30)) wrong("residual", x->m, x->n, ratio);
+    if (ratio > worst && x->n > 30) worst = ratio;      /* that of a few rows is chance */
+}
+
+/* The largest sum of a column's absolute values. */
+static double norm_of(const matrix *x)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < x->n; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < x->m; i++) sum += cabs(at(x, i, j));
+        if (!(sum <= largest)) largest = sum;
+    }
+    return largest;
+}
+
+/* ---- families of matrices */
+
+static void random_entries(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++) set(x, i, j, draw_number());
+}
+static void graded_rows(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++) set(x, i, j, ldexp(1, (int)(i * 37 % 81) - 40) * draw_number());
+}
+static void graded_columns(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++) set(x, i, j, ldexp(1, (int)(j * 37 % 81) - 40) * draw_number());
+}
+/* The pivots of the first 20 columns double: a growth of 2^20. */
+static void wilkinson(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++)
+            set(x, i, j, i == j ? 1 : j == x->n - 1 ? 1 : i > j && j < 20 ? -1 : 0);
+}
+static void hilbert(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++) set(x, i, j, 1.0 / (double)(i + j + 1));
+}
+static void kahan(const matrix *x)
+{
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++)
+            set(x, i, j, i > j ? 0 : pow(0.6, (double)(i < 60 ? i : 60)) * (i == j ? 1 : -0.8));
+}
+static const struct { const char *name; void (*fill)(const matrix *); bool solvable; } families[] = {
+    { "random", random_entries, true },      { "graded rows", graded_rows, true },
+    { "graded columns", graded_columns, true }, { "growth", wilkinson, false },
+    { "Hilbert", hilbert, false },           { "Kahan", kahan, false } };
+enum { FAMILIES = sizeof families / sizeof *families };
+
+/* ---- LU */
+
+static int64_t integer(const void *from, int64_t i)
+{
+    return r->width == 64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
+}
+
+static int64_t getrf(const matrix *a, void *ipiv)
+{
+    int64_t info = -77;
+    r->getrf(&a->m, &a->n, a->at, &a->ld, ipiv, &info);
+    return integer(&info, 0);
+}
+
+static int64_t order_of(const matrix *x) { return x->m < x->n ? x->m : x->n; }
+
+static int64_t *new_pivots(int64_t order)
+{
+    int64_t *ipiv = malloc((size_t)(order + 1) * sizeof *ipiv);
+    if (!ipiv) abort();
+    for (int64_t i = 0; i <= order; i++) ipiv[i] = -1;
+    return ipiv;
+}
+
+static void check_pivots(const matrix *lu, const void *ipiv)
+{
+    const int64_t order = order_of(lu);
+    for (int64_t i = 0; i < order; i++)
+        if (integer(ipiv, i) < i + 1 || integer(ipiv, i) > lu->m) {
+            wrong("a pivot", lu->m, lu->n, (double)i);
+            return;
+        }
+    if (integer(ipiv, order) != -1) wrong("a pivot too many", lu->m, lu->n, (double)order);
+    const double bound = is_complex() ? sqrt(2) * (1 + 4 * eps()) : 1;
+    for (int64_t j = 0; j < order; j++)
+        for (int64_t i = j + 1; i < lu->m; i++)
+            if (cabs(at(lu, i, j)) > bound) {
+                wrong("an element of L over 1", lu->m, lu->n, cabs(at(lu, i, j)));
+                return;
+            }
+}
+
+/* max |P A - L U| by columns. */
+static double lu_residual(const matrix *a, const matrix *lu, const void *ipiv)
+{
+    const int64_t order = order_of(lu);
+    matrix rest = copy_of(a);
+    for (int64_t i = 0; i < order; i++) {
+        const int64_t other = integer(ipiv, i) - 1;
+        for (int64_t j = 0; j < a->n && other != i; j++) {
+            const number kept = at(&rest, i, j);
+            set(&rest, i, j, at(&rest, other, j));
+            set(&rest, other, j, kept);
+        }
+    }
+    double largest = 0;
+    long double complex *column = malloc((size_t)(a->m + 1) * sizeof *column);
+    for (int64_t j = 0; j < a->n; j++) {
+        for (int64_t i = 0; i < a->m; i++) column[i] = at(&rest, i, j);
+        for (int64_t p = 0; p < order && p <= j; p++) {
+            const long double complex u = at(lu, p, j);
+            column[p] -= u;
+            for (int64_t i = p + 1; i < a->m; i++) column[i] -= (long double complex)at(lu, i, p) * u;
+        }
+        double sum = 0;
+        for (int64_t i = 0; i < a->m; i++) sum += cabs((number)column[i]);
+        if (!(sum <= largest)) largest = sum;
+    }
+    free(column);
+    free(rest.at);
+    return largest;
+}
+
+static void test_lu(int64_t m, int64_t n, int f)
+{
+    routine = "getrf";
+    family = families[f].name;
+    matrix a = new_matrix(m, n, 3);
+    families[f].fill(&a);
+    matrix lu = copy_of(&a);
+    int64_t *ipiv = new_pivots(order_of(&a));
+    const int64_t info = getrf(&lu, ipiv);
+    if (info != 0 && !(m > 0 && n > 0 && (f >= 3))) wrong("INFO", m, n, (double)info);
+    check_padding(&lu);
+    check_pivots(&lu, ipiv);
+    if (m && n) check_residual(lu_residual(&a, &lu, ipiv), norm_of(&a), &a);
+    free(a.at);
+    free(lu.at);
+    free(ipiv);
+}
+
+/* A column of zeros: its pivot is exactly 0, and the factorisation is completed. */
+static void test_singular(int64_t m, int64_t n, int64_t zero)
+{
+    routine = "getrf";
+    family = "singular";
+    matrix a = new_matrix(m, n, 1);
+    random_entries(&a);
+    for (int64_t i = 0; i < m; i++) set(&a, i, zero, 0);
+    if (zero + 3 < n)
+        for (int64_t i = 0; i < m; i++) set(&a, i, zero + 3, 0);
+    matrix lu = copy_of(&a);
+    int64_t *ipiv = new_pivots(order_of(&a));
+    const int64_t info = getrf(&lu, ipiv), wanted = zero < order_of(&a) ? zero + 1 : 0;
+    if (info != wanted) wrong("INFO", m, n, (double)info);
+    check_pivots(&lu, ipiv);
+    check_residual(lu_residual(&a, &lu, ipiv), norm_of(&a), &a);
+    free(a.at);
+    free(lu.at);
+    free(ipiv);
+}
+
+/* op(A) X - B by columns, over ||op(A)|| ||X||. */
+static double system_residual(const matrix *a, char trans, const matrix *x, const matrix *b)
+{
+    double largest = 0;
+    const double norm = norm_of(a);
+    for (int64_t l = 0; l < x->n; l++) {
+        double sum = 0, size = 0;
+        for (int64_t i = 0; i < a->n; i++) {
+            long double complex rest = at(b, i, l);
+            for (int64_t j = 0; j < a->n; j++) {
+                const number value = trans == 'N' ? at(a, i, j) : trans == 'T' ? at(a, j, i)
+                                                                               : conj(at(a, j, i));
+                rest -= (long double complex)value * at(x, j, l);
+            }
+            sum += cabs((number)rest);
+            size += cabs(at(x, i, l));
+        }
+        const double ratio = sum == 0 ? 0 : sum / size / norm;
+        if (!(ratio <= largest)) largest = ratio;
+    }
+    return largest;
+}
+
+/* getrf and getrs with each letter, and gesv. */
+static void test_systems(int64_t n, int64_t nrhs, int f)
+{
+    family = families[f].name;
+    matrix a = new_matrix(n, n, 2), b = new_matrix(n, nrhs, 4);
+    families[f].fill(&a);
+    random_entries(&b);
+    matrix lu = copy_of(&a);
+    int64_t *ipiv = new_pivots(n), info = -77;
+    getrf(&lu, ipiv);
+    routine = "getrs";
+    for (const char *trans = "NTCn"; *trans; trans++) {
+        matrix x = copy_of(&b), kept = copy_of(&lu);
+        r->getrs(trans, &n, &nrhs, lu.at, &lu.ld, ipiv, x.at, &x.ld, &info);
+        if (integer(&info, 0)) wrong("INFO", n, nrhs, (double)integer(&info, 0));
+        if (memcmp(kept.at, lu.at, (size_t)(lu.ld * (n > 1 ? n : 1)) * bytes())) wrong("wrote A", n, nrhs, 0);
+        check_padding(&x);
+        check_residual(system_residual(&a, *trans == 'n' ? 'N' : *trans, &x, &b), 1, &a);
+        free(x.at);
+        free(kept.at);
+    }
+    routine = "gesv";
+    matrix both = copy_of(&a), x = copy_of(&b);
+    int64_t *again = new_pivots(n);
+    info = -77;
+    r->gesv(&n, &nrhs, both.at, &both.ld, again, x.at, &x.ld, &info);
+    if (integer(&info, 0)) wrong("INFO", n, nrhs, (double)integer(&info, 0));
+    check_padding(&both);
+    check_padding(&x);
+    if (nrhs) check_pivots(&both, again);           /* without right-hand sides OpenBLAS does not factor */
+    check_residual(system_residual(&a, 'N', &x, &b), 1, &a);
+    free(a.at); free(b.at); free(lu.at); free(both.at); free(x.at);
+    free(ipiv); free(again);
+}
+
+/* ---- Cholesky */
+
+/* M^H M / n + 1, graded by 2^+-10 on both sides if `graded`; NaN in the other triangle. */
+static matrix positive(int64_t n, char uplo, bool graded)
+{
+    matrix m = new_matrix(n, n, 0), a = new_matrix(n, n, 2);
+    random_entries(&m);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            number sum = i == j;
+            const bool stored = uplo == 'U' ? i <= j : i >= j;
+            for (int64_t p = 0; p < n && stored; p++) sum += conj(at(&m, p, i)) * at(&m, p, j) / (double)n;
+            if (graded) sum *= ldexp(1, (int)(i * 37 % 21 + j * 37 % 21) - 20);
+            set(&a, i, j, stored ? sum : (number)NAN);
+            if (i == j && is_complex()) set(&a, i, j, creal(sum));
+        }
+    free(m.at);
+    return a;
+}
+
+/* The stored triangle's element, or its mirror image. */
+static number full(const matrix *a, char uplo, int64_t i, int64_t j)
+{
+    const bool stored = uplo == 'U' ? i <= j : i >= j;
+    return stored ? at(a, i, j) : conj(at(a, j, i));
+}
+
+static matrix full_matrix(const matrix *a, char uplo)
+{
+    matrix whole = new_matrix(a->n, a->n, 0);
+    for (int64_t j = 0; j < a->n; j++)
+        for (int64_t i = 0; i < a->n; i++) set(&whole, i, j, full(a, uplo, i, j));
+    return whole;
+}
+
+static void check_other_triangle(const matrix *a, char uplo)
+{
+    for (int64_t j = 0; j < a->n; j++)
+        for (int64_t i = 0; i < a->n; i++)
+            if ((uplo == 'U' ? i > j : i < j) && !isnan(creal(at(a, i, j)))) {
+                wrong("wrote the other triangle", a->n, a->n, 0);
+                return;
+            }
+}
+
+static double cholesky_residual(const matrix *a, const matrix *l, char uplo)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < a->n; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < a->n; i++) {
+            const int64_t last = i < j ? i : j;
+            long double complex rest = full(a, uplo, i, j);
+            for (int64_t p = 0; p <= last; p++)
+                rest -= uplo == 'L' ? (long double complex)at(l, i, p) * conj(at(l, j, p))
+                                    : (long double complex)conj(at(l, p, i)) * at(l, p, j);
+            sum += cabs((number)rest);
+        }
+        if (!(sum <= largest)) largest = sum;
+    }
+    return largest;
+}
+
+static void test_cholesky(int64_t n, int64_t nrhs, char uplo, bool graded)
+{
+    family = graded ? "positive, graded" : "positive";
+    routine = "potrf";
+    matrix a = positive(n, uplo, graded), whole = full_matrix(&a, uplo), l = copy_of(&a);
+    int64_t info = -77;
+    r->potrf(&uplo, &n, l.at, &l.ld, &info);
+    if (integer(&info, 0)) wrong("INFO", n, n, (double)integer(&info, 0));
+    check_padding(&l);
+    check_other_triangle(&l, uplo);
+    if (n) check_residual(cholesky_residual(&a, &l, uplo), norm_of(&whole), &a);
+    matrix b = new_matrix(n, nrhs, 3);
+    random_entries(&b);
+    for (int both = 0; both < 2; both++) {
+        routine = both ? "posv" : "potrs";
+        matrix x = copy_of(&b), factors = copy_of(both ? &a : &l);
+        info = -77;
+        if (both) r->posv(&uplo, &n, &nrhs, factors.at, &factors.ld, x.at, &x.ld, &info);
+        else r->potrs(&uplo, &n, &nrhs, factors.at, &factors.ld, x.at, &x.ld, &info);
+        if (integer(&info, 0)) wrong("INFO", n, nrhs, (double)integer(&info, 0));
+        check_padding(&x);
+        check_other_triangle(&factors, uplo);
+        if (n) check_residual(system_residual(&whole, 'N', &x, &b), 1, &a);
+        free(x.at);
+        free(factors.at);
+    }
+    free(a.at); free(whole.at); free(l.at); free(b.at);
+}
+
+/* A diagonal element that makes that leading minor not positive, or not a number. */
+static void test_indefinite(int64_t n, char uplo, int64_t bad, double value)
+{
+    if (isnan(value) && n < least_nan) return;
+    family = "not positive";
+    for (int both = 0; both < 2; both++) {
+        routine = both ? "posv" : "potrf";
+        matrix a = positive(n, uplo, false), b = new_matrix(n, 2, 0), kept = copy_of(&b);
+        set(&a, bad, bad, value);
+        int64_t info = -77;
+        const int64_t nrhs = 2;
+        if (both) r->posv(&uplo, &n, &nrhs, a.at, &a.ld, b.at, &b.ld, &info);
+        else r->potrf(&uplo, &n, a.at, &a.ld, &info);
+        if (integer(&info, 0) != bad + 1) wrong("INFO", n, bad, (double)integer(&info, 0));
+        check_other_triangle(&a, uplo);
+        if (memcmp(b.at, kept.at, (size_t)(b.ld * 2) * bytes())) wrong("wrote B", n, bad, 0);
+        free(a.at); free(b.at); free(kept.at);
+    }
+}
+
+/* NaN and Inf inside: the call ends, and the pivots are row numbers. */
+static void test_not_numbers(int64_t n, double value)
+{
+    family = "NaN or Inf inside";
+    routine = "getrf";
+    matrix a = new_matrix(n, n, 0);
+    random_entries(&a);
+    set(&a, n / 2, n / 3, value);
+    int64_t *ipiv = new_pivots(n);
+    getrf(&a, ipiv);
+    for (int64_t i = 0; i < n; i++)
+        if (integer(ipiv, i) < i + 1 || integer(ipiv, i) > n) {
+            wrong("a pivot", n, n, (double)integer(ipiv, i));
+            break;
+        }
+    free(a.at);
+    free(ipiv);
+}
+
+/* laswp forwards and backwards gives the matrix back, for distances of 1 and 2 between the numbers. */
+static void test_exchanges(int64_t n)
+{
+    family = "exchanges";
+    routine = "laswp";
+    for (int64_t step = 1; step <= 2; step++) {
+        matrix a = new_matrix(n, 70, 1), swapped;
+        random_entries(&a);
+        swapped = copy_of(&a);
+        const int64_t first = 3, last = n - 2, cols = 70, back = -step;
+        int64_t *ipiv = new_pivots(2 * n);
+        for (int64_t i = first; i <= last; i++) {
+            const int64_t other = i + (int64_t)((draw() + 1) / 2 * (double)(n - i)), place = first - 1
+                                                                                      + (i - first) * step;
+            if (r->width == 64) ipiv[place] = other;
+            else ((int32_t *)ipiv)[place] = (int32_t)other;
+        }
+        r->laswp(&cols, swapped.at, &swapped.ld, &first, &last, ipiv, &step);
+        matrix by_hand = copy_of(&a);
+        for (int64_t i = first; i <= last; i++)
+            for (int64_t j = 0; j < cols; j++) {
+                const int64_t other = integer(ipiv, first - 1 + (i - first) * step) - 1;
+                const number kept = at(&by_hand, i - 1, j);
+                set(&by_hand, i - 1, j, at(&by_hand, other, j));
+                set(&by_hand, other, j, kept);
+            }
+        const size_t size = (size_t)(a.ld * cols) * bytes();
+        if (memcmp(by_hand.at, swapped.at, size)) wrong("forwards", n, cols, (double)step);
+        r->laswp(&cols, swapped.at, &swapped.ld, &first, &last, ipiv, &back);
+        if (memcmp(a.at, swapped.at, size)) wrong("backwards", n, cols, (double)step);
+        free(a.at); free(swapped.at); free(by_hand.at); free(ipiv);
+    }
+}
+
+/* ---- illegal arguments, reported to the program's own handler */
+
+static char reported[8];
+static int64_t parameter;
+void xerbla_(const char *name, const int32_t *info, size_t length);
+void xerbla_64_(const char *name, const int64_t *info, size_t length);
+void xerbla_(const char *name, const int32_t *info, size_t length)
+{
+    snprintf(reported, sizeof reported, "%.*s", (int)(length < 6 ? length : 6), name);
+    parameter = *info;
+}
+void xerbla_64_(const char *name, const int64_t *info, size_t length)
+{
+    const int32_t narrow = (int32_t)*info;
+    xerbla_(name, &narrow, length);
+}
+
+static void expect_error(int64_t info, int64_t wanted)
+{
+    char name[8];
+    snprintf(name, sizeof name, "%c%s", r->letter, routine);
+    for (char *at = name; *at; at++) *at = (char)(*at - 'a' + 'A');
+    while (strlen(name) < strlen(reported)) strcat(name, " ");
+    if (least_nan && strcmp(routine, "getrs") == 0) info = r->width == 64 ? -wanted : (uint32_t)-wanted;
+    if (integer(&info, 0) != -wanted) wrong("INFO", wanted, 0, (double)integer(&info, 0));
+    if (strcmp(reported, name) || (int32_t)parameter != wanted)
+        wrong("what xerbla got", wanted, 0, (double)parameter);
+    reported[0] = 0;
+}
+
+static void test_illegal(void)
+{
+    const int64_t n = 40, less = 39, minus = -1, nrhs = 5;
+    matrix a = new_matrix(n, n, 0), b = new_matrix(n, nrhs, 0);
+    int64_t *ipiv = new_pivots(n), info;
+    family = "illegal";
+    routine = "getrf";
+    info = 0; r->getrf(&minus, &n, a.at, &n, ipiv, &info); expect_error(info, 1);
+    info = 0; r->getrf(&n, &minus, a.at, &n, ipiv, &info); expect_error(info, 2);
+    info = 0; r->getrf(&n, &n, a.at, &less, ipiv, &info); expect_error(info, 4);
+    routine = "getrs";
+    info = 0; r->getrs("X", &n, &nrhs, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->getrs("N", &minus, &nrhs, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 2);
+    info = 0; r->getrs("N", &n, &minus, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 3);
+    info = 0; r->getrs("N", &n, &nrhs, a.at, &less, ipiv, b.at, &n, &info); expect_error(info, 5);
+    info = 0; r->getrs("N", &n, &nrhs, a.at, &n, ipiv, b.at, &less, &info); expect_error(info, 8);
+    routine = "gesv";
+    info = 0; r->gesv(&minus, &nrhs, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->gesv(&n, &minus, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 2);
+    info = 0; r->gesv(&n, &nrhs, a.at, &less, ipiv, b.at, &n, &info); expect_error(info, 4);
+    info = 0; r->gesv(&n, &nrhs, a.at, &n, ipiv, b.at, &less, &info); expect_error(info, 7);
+    routine = "potrf";
+    info = 0; r->potrf("X", &n, a.at, &n, &info); expect_error(info, 1);
+    info = 0; r->potrf("U", &minus, a.at, &n, &info); expect_error(info, 2);
+    info = 0; r->potrf("L", &n, a.at, &less, &info); expect_error(info, 4);
+    routine = "potrs";
+    info = 0; r->potrs("X", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->potrs("U", &n, &minus, a.at, &n, b.at, &n, &info); expect_error(info, 3);
+    info = 0; r->potrs("L", &n, &nrhs, a.at, &less, b.at, &n, &info); expect_error(info, 5);
+    info = 0; r->potrs("L", &n, &nrhs, a.at, &n, b.at, &less, &info); expect_error(info, 7);
+    routine = "posv";
+    info = 0; r->posv("X", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->posv("U", &minus, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 2);
+    info = 0; r->posv("U", &n, &nrhs, a.at, &n, b.at, &less, &info); expect_error(info, 7);
+    free(a.at); free(b.at); free(ipiv);
+}
+
+static void report(void)
+{
+    printf("%c%s %d %s: %.3f\n", r->letter, routine, r->width, family, worst);
+    worst = 0;
+    seed = 1;
+}
+
+int main(int count, char **words)
+{
+    if (count < 4) return 2;
+    const char *widths = words[1];
+    const int64_t largest = atoll(words[2]);
+    least_nan = atoll(words[3]);
+    static const int64_t orders[] = { 0, 1, 2, 3, 31, 64, 100, 129, 300, 1000 };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        r = &all[i];
+        if (strcmp(widths, "both") && atoi(widths) != r->width) continue;
+        for (int f = 0; f < FAMILIES; f++) {
+            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
+                const int64_t n = orders[o];
+                test_lu(n, n, f);
+                test_lu(n, n / 2, f);
+                test_lu(n / 3, n, f);
+            }
+            report();
+            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
+                for (int64_t nrhs = 0; nrhs <= 70 && families[f].solvable; nrhs = nrhs * 8 + 1)
+                    test_systems(orders[o], nrhs, f);
+            report();
+        }
+        for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
+            const int64_t n = orders[o];
+            test_singular(n, n, 0);
+            test_singular(n, n, n / 2);
+            test_singular(n, n, n - 1);
+            test_singular(2 * n, n, n / 2);
+            if (n > 3) test_singular(n / 2, n, n / 4);
+            test_not_numbers(n, NAN);
+            test_not_numbers(n, INFINITY);
+            if (n > 4) test_exchanges(n);
+        }
+        report();
+        for (const char *uplo = "UL"; *uplo; uplo++) {
+            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
+                const int64_t n = orders[o];
+                test_cholesky(n, 1, *uplo, false);
+                test_cholesky(n, 33, *uplo, true);
+                for (int64_t bad = 0; bad < n; bad += n < 4 ? 1 : n / 2 - 1) {
+                    test_indefinite(n, *uplo, bad, -1);
+                    test_indefinite(n, *uplo, bad, 0);
+                    test_indefinite(n, *uplo, bad, NAN);
+                }
+                if (n) test_indefinite(n, *uplo, n - 1, -1);
+            }
+            report();
+        }
+        test_illegal();
+    }
+    printf("%d wrong\n", failures);
+    return failures > 0;
+}
