@@ -60,6 +60,17 @@ static inline void gpb_type_make_real(enum gpb_type type, void *element)
     memset((char *)element + real, 0, gpb_type_bytes(type) - real);
 }
 
+/* True if the element is 0, of either sign. */
+static inline int gpb_type_is_zero(enum gpb_type type, const void *element)
+{
+    switch (type) {
+#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: return *(const type *)element == 0;
+#include "dispatch/type.def"
+#undef TYPE
+    default: return 0;
+    }
+}
+
 /* A product of numbers of that kind, without side effects in x and y. Of complex numbers it is Fortran's:
    C's own would make infinities of some NaNs and call a function for each product. */
 #define GPB_PRODUCT_REAL(x, y) ((x) * (y))

@@ -31,6 +31,9 @@ static inline char gpb_op(char letter)
     return letter == 'N' || letter == 'T' || letter == 'C' ? letter : 0;
 }
 
+/* 'N' and 'U'; 0, which is illegal, for other letters. */
+static inline char gpb_diag(char letter) { return letter == 'N' || letter == 'U' ? letter : 0; }
+
 /* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
 static inline gpb_scalar gpb_scalar_d(const void *x) { return *(const double *)x; }

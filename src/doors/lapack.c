@@ -13,13 +13,15 @@
 #define SYSTEM(p, name, bits, up, op, pivots) \
     { .a = MATRIX(p, name, bits, up, *n, *n, pivots), .trans = op, .nrhs = *nrhs, .b = b, .ldb = *ldb }
 
-#define GO_ON(name, offload, given, host_call)     \
-    int64_t found;                                 \
-    if (offload(&(given), &found)) {               \
-        *info = (__typeof__(*info))found;          \
-        return;                                    \
-    }                                              \
-    *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
+/* also: what is written beside INFO. */
+#define GO_ON(name, offload, given, also, host_call) \
+    int64_t found;                                   \
+    if (offload(&(given), &found)) {                 \
+        *info = (__typeof__(*info))found;            \
+        also;                                        \
+        return;                                      \
+    }                                                \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name);   \
     host_call;
 
 #define F77_GETRF(p, name, bits, INT)                                        \
@@ -27,42 +29,70 @@
     {                                                                        \
         void (*next)(GPB_GETRF_PARAMS(gpb_##p, INT));                        \
         const gpb_factor factor = MATRIX(p, #name, bits, 'G', *m, *n, ipiv); \
-        GO_ON(name, gpb_factor_offload, factor, next(GPB_GETRF_ARGS))        \
+        GO_ON(name, gpb_factor_offload, factor, , next(GPB_GETRF_ARGS))      \
     }
 #define F77_POTRF(p, name, bits, INT)                                                                   \
     void gpb_door_##name(GPB_POTRF_PARAMS(gpb_##p, INT))                                                \
     {                                                                                                   \
         void (*next)(GPB_POTRF_PARAMS(gpb_##p, INT), size_t);                                           \
         const gpb_factor factor = MATRIX(p, #name, bits, gpb_triangle(gpb_letter(uplo)), *n, *n, NULL); \
-        GO_ON(name, gpb_factor_offload, factor, next(GPB_POTRF_ARGS, 1))                                \
+        GO_ON(name, gpb_factor_offload, factor, , next(GPB_POTRF_ARGS, 1))                              \
     }
 #define F77_GETRS(p, name, bits, INT)                                                           \
     void gpb_door_##name(GPB_GETRS_PARAMS(gpb_##p, INT))                                        \
     {                                                                                           \
         void (*next)(GPB_GETRS_PARAMS(gpb_##p, INT), size_t);                                   \
         const gpb_system system = SYSTEM(p, #name, bits, 'G', gpb_op(gpb_letter(trans)), ipiv); \
-        GO_ON(name, gpb_system_offload, system, next(GPB_GETRS_ARGS, 1))                        \
+        GO_ON(name, gpb_system_offload, system, , next(GPB_GETRS_ARGS, 1))                      \
     }
 #define F77_POTRS(p, name, bits, INT)                                                                \
     void gpb_door_##name(GPB_POTRS_PARAMS(gpb_##p, INT))                                             \
     {                                                                                                \
         void (*next)(GPB_POTRS_PARAMS(gpb_##p, INT), size_t);                                        \
         const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
-        GO_ON(name, gpb_system_offload, system, next(GPB_POTRS_ARGS, 1))                             \
+        GO_ON(name, gpb_system_offload, system, , next(GPB_POTRS_ARGS, 1))                           \
     }
-#define F77_GESV(p, name, bits, INT)                                        \
-    void gpb_door_##name(GPB_GESV_PARAMS(gpb_##p, INT))                     \
-    {                                                                       \
-        void (*next)(GPB_GESV_PARAMS(gpb_##p, INT));                        \
-        const gpb_system system = SYSTEM(p, #name, bits, 'G', 'N', ipiv);   \
-        GO_ON(name, gpb_system_factor_offload, system, next(GPB_GESV_ARGS)) \
+#define F77_GESV(p, name, bits, INT)                                          \
+    void gpb_door_##name(GPB_GESV_PARAMS(gpb_##p, INT))                       \
+    {                                                                         \
+        void (*next)(GPB_GESV_PARAMS(gpb_##p, INT));                          \
+        const gpb_system system = SYSTEM(p, #name, bits, 'G', 'N', ipiv);     \
+        GO_ON(name, gpb_system_factor_offload, system, , next(GPB_GESV_ARGS)) \
     }
 #define F77_POSV(p, name, bits, INT)                                                                 \
     void gpb_door_##name(GPB_POSV_PARAMS(gpb_##p, INT))                                              \
     {                                                                                                \
         void (*next)(GPB_POSV_PARAMS(gpb_##p, INT), size_t);                                         \
         const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
-        GO_ON(name, gpb_system_factor_offload, system, next(GPB_POSV_ARGS, 1))                       \
+        GO_ON(name, gpb_system_factor_offload, system, , next(GPB_POSV_ARGS, 1))                     \
+    }
+#define F77_TRTRI(p, name, bits, INT)                                                                       \
+    void gpb_door_##name(GPB_TRTRI_PARAMS(gpb_##p, INT))                                                    \
+    {                                                                                                       \
+        void (*next)(GPB_TRTRI_PARAMS(gpb_##p, INT), size_t, size_t);                                       \
+        const gpb_inverse triangle = { .symbol = #name, .type = GPB_TYPE_##p, .width = bits,                \
+                                        .uplo = gpb_triangle(gpb_letter(uplo)),                             \
+                                        .diag = gpb_diag(gpb_letter(diag)), .n = *n, .a = a, .lda = *lda }; \
+        GO_ON(name, gpb_inverse_offload, triangle, , next(GPB_TRTRI_ARGS, 1, 1))                            \
+    }
+#define F77_TRTRS(p, name, bits, INT)                                                                  \
+    void gpb_door_##name(GPB_TRTRS_PARAMS(gpb_##p, INT))                                               \
+    {                                                                                                  \
+        void (*next)(GPB_TRTRS_PARAMS(gpb_##p, INT), size_t, size_t, size_t);                          \
+        const gpb_solve solve = { .symbol = #name, .type = GPB_TYPE_##p, .width = bits, .side = 'L',   \
+                                  .uplo = gpb_triangle(gpb_letter(uplo)),                              \
+                                  .trans = gpb_op(gpb_letter(trans)),                                  \
+                                  .diag = gpb_diag(gpb_letter(diag)), .m = *n, .n = *nrhs, .alpha = 1, \
+                                  .a = a, .lda = *lda, .b = b, .ldb = *ldb };                          \
+        GO_ON(name, gpb_triangular_offload, solve, , next(GPB_TRTRS_ARGS, 1, 1, 1))                    \
+    }
+/* A question for the best size of work has lwork = -1. */
+#define F77_GETRI(p, name, bits, INT)                                                      \
+    void gpb_door_##name(GPB_GETRI_PARAMS(gpb_##p, INT))                                   \
+    {                                                                                      \
+        void (*next)(GPB_GETRI_PARAMS(gpb_##p, INT));                                      \
+        const gpb_factor lu = MATRIX(p, #name, bits, *lwork < *n ? 0 : 'G', *n, *n, ipiv); \
+        GO_ON(name, gpb_lu_inverse_offload, lu, *work = (gpb_##p)*n, next(GPB_GETRI_ARGS)) \
     }
 
 GPB_F77_PRECISIONS(F77_GETRF, getrf)
@@ -71,3 +101,6 @@ GPB_F77_PRECISIONS(F77_GESV, gesv)
 GPB_F77_PRECISIONS(F77_POTRF, potrf)
 GPB_F77_PRECISIONS(F77_POTRS, potrs)
 GPB_F77_PRECISIONS(F77_POSV, posv)
+GPB_F77_PRECISIONS(F77_GETRI, getri)
+GPB_F77_PRECISIONS(F77_TRTRI, trtri)
+GPB_F77_PRECISIONS(F77_TRTRS, trtrs)

@@ -4,14 +4,15 @@
 #include "src/host/lapack.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "dispatch/numbers.h"
 #include "src/host/lapack_abi.h"
 #include "src/host/next.h"
 
-static void *routine(const enum gpb_symbol of[GPB_TYPES][2], const gpb_factor *f)
+static void *routine(const enum gpb_symbol of[GPB_TYPES][2], enum gpb_type type, int width)
 {
-    return gpb_next(of[f->type][f->width == 64]);
+    return gpb_next(of[type][width == 64]);
 }
 
 /* A routine's symbols, by type and width of integers. */
@@ -47,15 +48,24 @@ int64_t gpb_lapack_host_factor(const gpb_factor *f)
     int64_t info = 0;
     if (gpb_factor_is_lu(f)) {
         void (*getrf)(GPB_GETRF_PARAMS(void, int64_t));
-        *(void **)&getrf = routine(getrfs, f);
+        *(void **)&getrf = routine(getrfs, f->type, f->width);
         getrf(&f->m, &f->n, f->a, &f->lda, f->ipiv, &info);
     } else {
         void (*potrf)(GPB_POTRF_PARAMS(void, int64_t), size_t);
-        *(void **)&potrf = routine(potrfs, f);
+        *(void **)&potrf = routine(potrfs, f->type, f->width);
         potrf(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
         if (integer(&info, f->width) == 0) return not_a_number(f);
     }
     return integer(&info, f->width);
+}
+
+void gpb_lapack_host_invert(const gpb_inverse *t)
+{
+    static const enum gpb_symbol trtris[GPB_TYPES][2] = { OF_EACH(trtri) };
+    int64_t info = 0;
+    void (*trtri)(GPB_TRTRI_PARAMS(void, int64_t), size_t, size_t);
+    *(void **)&trtri = routine(trtris, t->type, t->width);
+    trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
 /* Exchanges rows first + 1 to last of `cols` columns at a, as ipiv says. */
@@ -65,7 +75,7 @@ static void swap_rows(const gpb_factor *f, void *a, int64_t lda, int64_t cols, i
     static const enum gpb_symbol laswps[GPB_TYPES][2] = { OF_EACH(laswp) };
     const int64_t k1 = first + 1, incx = backwards ? -1 : 1;
     void (*laswp)(GPB_LASWP_PARAMS(void, int64_t));
-    *(void **)&laswp = routine(laswps, f);
+    *(void **)&laswp = routine(laswps, f->type, f->width);
     if (cols > 0) laswp(&cols, a, &lda, &k1, &last, f->ipiv, &incx);
 }
 
@@ -107,4 +117,101 @@ void gpb_lapack_solve(const gpb_system *s, const gpb_lapack_parts *parts)
     parts->solve(&to.first);
     parts->solve(&to.second);
     if (lu && transposed) swap_rows(&s->a, s->b, s->ldb, s->nrhs, 0, s->a.n, true);
+}
+
+/* The number of the first element of the diagonal that is 0, from 1 on, else 0. */
+static int64_t first_zero(enum gpb_type type, const void *a, int64_t n, int64_t lda)
+{
+    const size_t bytes = gpb_type_bytes(type);
+    for (int64_t i = 0; i < n; i++)
+        if (gpb_type_is_zero(type, (const char *)a + (size_t)(i + i * lda) * bytes)) return i + 1;
+    return 0;
+}
+
+static void invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
+{
+    if (t->n <= max(1, parts->leaf)) {
+        parts->invert(t);
+        return;
+    }
+    const gpb_inverse_halves to = gpb_inverse_halve(t);
+    parts->solve(&to.left);
+    parts->solve(&to.right);
+    invert(&to.first, parts);
+    invert(&to.second, parts);
+}
+
+int64_t gpb_lapack_invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
+{
+    const int64_t info = t->diag == 'N' ? first_zero(t->type, t->a, t->n, t->lda) : 0;
+    if (!info && t->n) invert(t, parts);
+    return info;
+}
+
+int64_t gpb_lapack_triangular(const gpb_solve *s, const gpb_lapack_parts *parts)
+{
+    const int64_t info = s->diag == 'N' ? first_zero(s->type, s->a, s->m, s->lda) : 0;
+    if (!info) parts->solve(s);
+    return info;
+}
+
+/* Moves what of L lies in those columns to `work`, which has the rows from `first` on. Leaves zeros, which
+   are the inverse of U there. */
+static void take_out(const gpb_inverse *u, int64_t first, int64_t columns, char *work)
+{
+    const size_t bytes = gpb_type_bytes(u->type), ld = (size_t)(u->n - first) * bytes;
+    for (int64_t j = 0; j < columns; j++) {
+        const size_t above = (size_t)(j + 1) * bytes;
+        if (above == ld) return;
+        char *below = gpb_inverse_at(u, first + j + 1, first + j);
+        memcpy(work + (size_t)j * ld + above, below, ld - above);
+        memset(below, 0, ld - above);
+    }
+}
+
+/* X L = U^-1 from the last block of columns to the first, X in the place of U^-1: from each block the product
+   of those behind it with the block of L below its triangle is taken, and the triangle divides the rest. */
+static void divide_by_l(const gpb_inverse *u, char *work, int64_t width, const gpb_lapack_parts *parts)
+{
+    const int64_t n = u->n;
+    for (int64_t first = (n - 1) / width * width; first >= 0; first -= width) {
+        const int64_t columns = min(width, n - first), behind = n - first - columns, ld = n - first;
+        void *block = gpb_inverse_at(u, 0, first);
+        take_out(u, first, columns, work);
+        const gpb_call product = {
+            .symbol = u->symbol, .type = u->type, .width = u->width, .m = n, .n = columns, .k = behind,
+            .alpha = -1, .beta = 1, .batch = 1,
+            .x = { { .base = gpb_inverse_at(u, 0, first + columns), .ld = u->lda, .trans = 'N' },
+                   { .base = work + (size_t)columns * gpb_type_bytes(u->type), .ld = ld, .trans = 'N' },
+                   { .base = block, .ld = u->lda, .trans = 'N', .uplo = 'G' } }
+        };
+        if (behind) parts->multiply(&product);
+        parts->solve(&(gpb_solve){ .symbol = u->symbol, .type = u->type, .width = u->width, .side = 'R',
+                                   .uplo = 'L', .trans = 'N', .diag = 'U', .m = n, .n = columns, .alpha = 1,
+                                   .a = work, .lda = ld, .b = block, .ldb = u->lda });
+    }
+}
+
+/* Undoes the row exchanges of A as column exchanges of its inverse. */
+static void swap_columns(const gpb_inverse *u, const void *ipiv, char *work)
+{
+    const size_t column = (size_t)u->n * gpb_type_bytes(u->type);
+    for (int64_t j = u->n - 2; j >= 0; j--) {
+        const int64_t other = integer((const char *)ipiv + j * (u->width / 8), u->width) - 1;
+        if (other == j) continue;
+        memcpy(work, gpb_inverse_at(u, 0, j), column);
+        memcpy(gpb_inverse_at(u, 0, j), gpb_inverse_at(u, 0, other), column);
+        memcpy(gpb_inverse_at(u, 0, other), work, column);
+    }
+}
+
+int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns, const gpb_lapack_parts *parts)
+{
+    const gpb_inverse u = { .symbol = lu->symbol, .type = lu->type, .width = lu->width, .uplo = 'U',
+                             .diag = 'N', .n = lu->n, .a = lu->a, .lda = lu->lda };
+    const int64_t info = gpb_lapack_invert(&u, parts);
+    if (info || !u.n) return info;
+    divide_by_l(&u, work, columns, parts);
+    swap_columns(&u, lu->ipiv, work);
+    return 0;
 }

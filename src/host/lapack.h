@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* LAPACK's solvers by halves (dispatch/factor.h), on whatever Level 3 they are given: the hub's, which may
-   compute on the GPU, or the host's own, behind the embedded LAPACK. */
+/* LAPACK's solvers by halves (dispatch/factor.h, inverse.h), on whatever Level 3 they are given: the hub's,
+   which may compute on the GPU, or the host's own, behind the embedded LAPACK. */
 #ifndef GPB_LAPACK_H
 #define GPB_LAPACK_H
 
 #include "dispatch/factor.h"
+#include "dispatch/inverse.h"
 
-/* What they call. Blocks up to the order `leaf` are factored by `factor`. */
+/* What they call. Blocks up to the order `leaf` are factored by `factor`, and triangles inverted by
+   `invert`. */
 typedef struct gpb_lapack_parts {
     int64_t leaf;
     int64_t (*factor)(const gpb_factor *factor);        /* returns INFO */
+    void (*invert)(const gpb_inverse *triangle);
     void (*solve)(const gpb_solve *solve);
     void (*multiply)(const gpb_call *call);             /* GEMM; SYRK, HERK */
 } gpb_lapack_parts;
@@ -19,7 +22,15 @@ typedef struct gpb_lapack_parts {
 int64_t gpb_lapack_factor(const gpb_factor *factor, const gpb_lapack_parts *parts);
 /* getrs, potrs. */
 void gpb_lapack_solve(const gpb_system *system, const gpb_lapack_parts *parts);
-/* getrf or potrf of the host, by its own routine of that name. */
+/* trtri. Returns INFO: the first element of the diagonal that is 0, and then nothing is written. */
+int64_t gpb_lapack_invert(const gpb_inverse *triangle, const gpb_lapack_parts *parts);
+/* trtrs. Returns INFO as trtri does. */
+int64_t gpb_lapack_triangular(const gpb_solve *solve, const gpb_lapack_parts *parts);
+/* getri, by blocks of that many columns. work: n times as many elements. Returns INFO as trtri does. */
+int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns,
+                             const gpb_lapack_parts *parts);
+/* getrf or potrf, and trtri, of the host, by its own routine of that name. */
 int64_t gpb_lapack_host_factor(const gpb_factor *factor);
+void gpb_lapack_host_invert(const gpb_inverse *triangle);
 
 #endif

@@ -35,6 +35,28 @@
     const char *uplo, const INT *n, const INT *nrhs, T *a, const INT *lda, T *b, const INT *ldb, INT *info
 #define GPB_POSV_ARGS uplo, n, nrhs, a, lda, b, ldb, info
 
+/* A^-1 of a triangle, in place */
+#define GPB_TRTRI_PARAMS(T, INT)                                                                  \
+    const char *uplo, const char *diag, const INT *n, T *a, const INT *lda, INT *info
+#define GPB_TRTRI_ARGS uplo, diag, n, a, lda, info
+
+/* op(A) X = B with a triangle */
+#define GPB_TRTRS_PARAMS(T, INT)                                                                        \
+    const char *uplo, const char *trans, const char *diag, const INT *n, const INT *nrhs, const T *a,   \
+        const INT *lda, T *b, const INT *ldb, INT *info
+#define GPB_TRTRS_ARGS uplo, trans, diag, n, nrhs, a, lda, b, ldb, info
+
+/* A^-1 by the factors of getrf, in place. lwork: n elements of work or more; -1 asks for the best */
+#define GPB_GETRI_PARAMS(T, INT) \
+    const INT *n, T *a, const INT *lda, const INT *ipiv, T *work, const INT *lwork, INT *info
+#define GPB_GETRI_ARGS n, a, lda, ipiv, work, lwork, info
+
+/* A^-1 by the factors of potrf, and L^H L or U U^H (lauum): the parameters of potrf */
+#define GPB_POTRI_PARAMS(T, INT) GPB_POTRF_PARAMS(T, INT)
+#define GPB_POTRI_ARGS GPB_POTRF_ARGS
+#define GPB_LAUUM_PARAMS(T, INT) GPB_POTRF_PARAMS(T, INT)
+#define GPB_LAUUM_ARGS GPB_POTRF_ARGS
+
 /* Exchanges rows k1 to k2 of A, counted from 1, each with the row that ipiv names; backwards if incx < 0 */
 #define GPB_LASWP_PARAMS(T, INT) \
     const INT *n, T *a, const INT *lda, const INT *k1, const INT *k2, const INT *ipiv, const INT *incx

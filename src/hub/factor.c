@@ -2,6 +2,8 @@
 /* LAPACK's solvers by halves (host/lapack.h), whose products and solves are calls of their own. */
 #include "src/hub/factor.h"
 
+#include <stdlib.h>
+
 #include "dispatch/halves.h"
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
@@ -22,10 +24,10 @@ static void solve(const gpb_solve *s)
     if (!gpb_solve_offload(s)) gpb_host_trsm(s);
 }
 
-static gpb_lapack_parts parts_for(const gpb_factor *f)
+static gpb_lapack_parts parts_for(int64_t order)
 {
-    const int64_t leaf = gpb_halves_leaf(gpb_factor_order(f), gpb_routing_policy().offload);
-    return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, solve, multiply };
+    const int64_t leaf = gpb_halves_leaf(order, gpb_routing_policy().offload);
+    return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, gpb_lapack_host_invert, solve, multiply };
 }
 
 /* The largest product is three eighths of the work of LU and of Cholesky. Three times as fast, it saves a
@@ -35,7 +37,7 @@ enum { FASTER = 3 };
 
 static bool factor_pays(const gpb_factor *f)
 {
-    const gpb_lapack_parts parts = parts_for(f);
+    const gpb_lapack_parts parts = parts_for(gpb_factor_order(f));
     if (!gpb_factor_legal(f) || gpb_factor_order(f) <= parts.leaf) return false;
     const gpb_call largest = gpb_factor_halve(f).product;
     return gpb_routing_gain(&largest) >= FASTER;
@@ -51,7 +53,7 @@ static bool solves_pay(const gpb_system *s)
 bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 {
     if (!factor_pays(f)) return false;
-    const gpb_lapack_parts parts = parts_for(f);
+    const gpb_lapack_parts parts = parts_for(gpb_factor_order(f));
     *info = gpb_lapack_factor(f, &parts);
     return true;
 }
@@ -59,7 +61,7 @@ bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 bool gpb_system_offload(const gpb_system *s, int64_t *info)
 {
     if (!solves_pay(s)) return false;
-    const gpb_lapack_parts parts = parts_for(&s->a);
+    const gpb_lapack_parts parts = parts_for(s->a.n);
     gpb_lapack_solve(s, &parts);
     *info = 0;
     return true;
@@ -70,8 +72,45 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
     if (!gpb_system_legal(s)) return false;
     const bool factor = factor_pays(&s->a), solves = solves_pay(s);
     if (!factor && !solves) return false;
-    const gpb_lapack_parts parts = parts_for(&s->a);
+    const gpb_lapack_parts parts = parts_for(s->a.n);
     *info = factor ? gpb_lapack_factor(&s->a, &parts) : parts.factor(&s->a);
     if (*info == 0) gpb_lapack_solve(s, &parts);
+    return true;
+}
+
+bool gpb_inverse_offload(const gpb_inverse *t, int64_t *info)
+{
+    const gpb_lapack_parts parts = parts_for(t->n);
+    if (!gpb_inverse_legal(t) || t->n <= 2 * parts.leaf) return false;
+    const gpb_inverse_halves halves = gpb_inverse_halve(t);
+    const gpb_call largest = gpb_solve_halve(&halves.left).product;
+    if (gpb_routing_gain(&largest) < FASTER) return false;
+    *info = gpb_lapack_invert(t, &parts);
+    return true;
+}
+
+bool gpb_triangular_offload(const gpb_solve *s, int64_t *info)
+{
+    if (!gpb_solve_pays(s)) return false;
+    const gpb_lapack_parts parts = parts_for(s->m);
+    *info = gpb_lapack_triangular(s, &parts);
+    return true;
+}
+
+/* Blocks of an eighth of the columns: the product of each brings up what lies behind it, three and a half
+   times the matrix in all. */
+bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info)
+{
+    const gpb_lapack_parts parts = parts_for(lu->n);
+    if (!gpb_factor_legal(lu) || lu->n <= parts.leaf) return false;
+    const int64_t columns = max(parts.leaf, ceil_div(lu->n, 8));
+    gpb_call middle = gpb_factor_halve(lu).product;
+    middle.m = lu->n;
+    middle.n = columns;
+    if (gpb_routing_gain(&middle) < FASTER) return false;
+    void *work = malloc((size_t)(lu->n * columns) * gpb_type_bytes(lu->type));
+    if (!work) return false;
+    *info = gpb_lapack_invert_lu(lu, work, columns, &parts);
+    free(work);
     return true;
 }

@@ -5,6 +5,7 @@
 #define GPB_HUB_FACTOR_H
 
 #include "dispatch/factor.h"
+#include "dispatch/inverse.h"
 
 /* getrf, potrf */
 bool gpb_factor_offload(const gpb_factor *factor, int64_t *info);
@@ -12,5 +13,11 @@ bool gpb_factor_offload(const gpb_factor *factor, int64_t *info);
 bool gpb_system_offload(const gpb_system *system, int64_t *info);
 /* gesv, posv: A is factored first. */
 bool gpb_system_factor_offload(const gpb_system *system, int64_t *info);
+/* trtri */
+bool gpb_inverse_offload(const gpb_inverse *triangle, int64_t *info);
+/* trtrs */
+bool gpb_triangular_offload(const gpb_solve *solve, int64_t *info);
+/* getri, with work of its own */
+bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info);
 
 #endif

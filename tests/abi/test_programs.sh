@@ -41,12 +41,29 @@ same numpy        'cblas_%gemm cblas_%syrk' "$python" "$programs/numpy_product.p
 same scipy        %gemm_               "$python" "$programs/scipy_product.py"
 same numpy_wheel  'scipy_cblas_%gemm64_ scipy_cblas_%syrk64_' "$venv" "$programs/numpy_product.py"
 same scipy_wheel  scipy_%gemm_         "$venv" "$programs/scipy_product.py"
+doors='dgesv_ zgesv_ dgetrf_ zgetrf_ dpotrf_ zpotrf_'        # NumPy solves in double
+same numpy_solve       "$doors" "$python" "$programs/numpy_solve.py"
+same numpy_solve_wheel "$(sed 's/[^ ]*/scipy_&64_/g' <<< "$doors")" "$venv" "$programs/numpy_solve.py"
+same scipy_solve       '%getrf_ %getrs_ %potrf_ %potrs_ %trtrs_' "$python" "$programs/scipy_solve.py"
+same scipy_solve_wheel 'scipy_%getrf_ scipy_%getrs_ scipy_%potrf_ scipy_%potrs_' "$venv" \
+    "$programs/scipy_solve.py"
 same threads      cblas_sgemm          "$python" "$programs/threads.py"
 same octave 'sgemm_ ssyrk_ cherk_' octave-cli --norc --no-history --eval \
     'a = single(mod(reshape(0:13499, 150, 90), 7) - 3); b = single(mod(reshape(0:11699, 90, 130), 5) - 2);
      c = a * b; printf("%d %d %d\n", c(4, 5), sum(sum(double(c))), isequal(c, (b'"'"' * a'"'"')'"'"'));
      d = a'"'"' * a; e = a + i * flipud(a); f = e'"'"' * e;
      printf("%d %d %d %d\n", d(4, 5), sum(sum(double(d))), f(4, 4), imag(f(4, 5)))'
+same octave_solve 'dgetrf_ dgetrs_ dpotrf_ sgetrf_ zgetrf_' octave-cli --norc --no-history --eval \
+    'n = 150; a = mod(reshape(0:n*n-1, n, n) * 7919, 19) - 9 + 60 * eye(n); b = mod(reshape(0:n*70-1, n, 70), 7);
+     s = a * a'"'"'; x = a \ b; y = s \ b; c = single(a); z = a + 2i * eye(n);
+     printf("%d %d %d\n", norm(a * x - b) < 1e-9, norm(s * y - b) < 1e-7, norm(a * inv(a) - eye(n)) < 1e-10);
+     printf("%.3f %d\n", log(abs(det(a / 60))), norm(chol(s)'"'"' * chol(s) - s) < 1e-9);
+     printf("%d %d\n", norm(c * (c \ b) - b) < 1e-2, norm(z * (z \ b) - b) < 1e-9)'
+same R_solve 'dgesv_ dpotrf_ dgetrf_' R --vanilla --slave -e \
+    'n <- 150; a <- matrix((0:(n * n - 1) * 7919) %% 19 - 9, n) + 60 * diag(n); b <- matrix(0:(n * 70 - 1) %% 7, n)
+     s <- tcrossprod(a); x <- solve(a, b); r <- chol(s)
+     cat(max(abs(a %*% x - b)) < 1e-9, max(abs(a %*% solve(a) - diag(n))) < 1e-10, max(abs(crossprod(r) - s)) < 1e-9,
+         max(abs(s %*% chol2inv(r) - diag(n))) < 1e-7, format(determinant(a)$modulus, digits = 6), "\n")'
 same R 'dgemm_ dsyrk_ dtrsm_' R --vanilla --slave -e \
     'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90)
      c <- a %*% b; d <- crossprod(a); cat(c[4, 5], sum(c), d[4, 5], sum(d), "\n")

@@ -24,6 +24,10 @@
                         const INT *, INT *);                                                              \
     void p##posv##tail(const char *, const INT *, const INT *, void *, const INT *, void *, const INT *,  \
                        INT *);                                                                            \
+    void p##getri##tail(const INT *, void *, const INT *, const INT *, void *, const INT *, INT *);          \
+    void p##trtri##tail(const char *, const char *, const INT *, void *, const INT *, INT *);                \
+    void p##trtrs##tail(const char *, const char *, const char *, const INT *, const INT *, const void *,    \
+                        const INT *, void *, const INT *, INT *);                                            \
     void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
 #define DECLARE_BOTH(p) DECLARE(p, _, int32_t) DECLARE(p, _64_, int64_t)
 DECLARE_BOTH(s) DECLARE_BOTH(d) DECLARE_BOTH(c) DECLARE_BOTH(z)
@@ -34,11 +38,13 @@ typedef struct routines {
     char letter;
     int width;
     void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
+    void (*getri)(), (*trtri)(), (*trtrs)();
 } routines;
 #define ROUTINES(p, tail, width)                                                         \
     { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
       (void (*)())p##gesv##tail, (void (*)())p##potrf##tail, (void (*)())p##potrs##tail, \
-      (void (*)())p##posv##tail, (void (*)())p##laswp##tail }
+      (void (*)())p##posv##tail, (void (*)())p##laswp##tail, (void (*)())p##getri##tail,          \
+      (void (*)())p##trtri##tail, (void (*)())p##trtrs##tail }
 static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
                                 ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
                                 ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
@@ -471,6 +477,135 @@ static void test_indefinite(int64_t n, char uplo, int64_t bad, double value)
     }
 }
 
+/* ---- inverses */
+
+/* max ||A X - 1|| by columns over ||A|| ||X||. */
+static double inverse_residual(const matrix *a, const matrix *x)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < a->n; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < a->n; i++) {
+            long double complex rest = i == j;
+            for (int64_t p = 0; p < a->n; p++) rest -= (long double complex)at(a, i, p) * at(x, p, j);
+            sum += cabs((number)rest);
+        }
+        if (!(sum <= largest)) largest = sum;
+    }
+    return a->n ? largest / norm_of(a) / norm_of(x) : 0;
+}
+
+/* By the least work, by more, and by what the routine asks for. */
+static void test_inverse(int64_t n, int f)
+{
+    family = families[f].name;
+    routine = "getri";
+    for (int64_t blocks = 0; blocks <= 5; blocks += blocks ? 4 : 1) {
+        matrix a = new_matrix(n, n, 2), lu;
+        families[f].fill(&a);
+        lu = copy_of(&a);
+        int64_t *ipiv = new_pivots(n), info = -77, lwork = -1;
+        char ask[16];
+        getrf(&lu, ipiv);
+        r->getri(&n, lu.at, &lu.ld, ipiv, ask, &lwork, &info);
+        const int64_t best = (int64_t)creal(get(ask, 0)), least = n > 1 ? n : 1;
+        if (integer(&info, 0) || best < n) wrong("the best size of work", n, n, (double)best);
+        lwork = blocks ? blocks * least : best > least ? best : least;
+        matrix work = new_matrix(lwork, 1, 1);
+        info = -77;
+        r->getri(&n, lu.at, &lu.ld, ipiv, work.at, &lwork, &info);
+        if (integer(&info, 0)) wrong("INFO", n, n, (double)integer(&info, 0));
+        check_padding(&lu);
+        check_padding(&work);
+        if (creal(at(&work, 0, 0)) < (double)n) wrong("work's first element", n, n, creal(at(&work, 0, 0)));
+        check_residual(inverse_residual(&a, &lu), 1, &a);
+        free(a.at); free(lu.at); free(work.at); free(ipiv);
+    }
+}
+
+/* A well-conditioned triangle, with NaN where nothing is to be read. */
+static matrix triangle(int64_t n, char uplo, char diag)
+{
+    matrix a = new_matrix(n, n, 2);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            const bool stored = uplo == 'U' ? i < j : i > j;
+            set(&a, i, j, stored ? draw_number() / 8 : i == j && diag == 'N' ? 1.5 + draw() / 2 : NAN);
+        }
+    return a;
+}
+
+/* op(A) as a full matrix. */
+static matrix full_triangle(const matrix *a, char uplo, char diag, char trans)
+{
+    matrix whole = new_matrix(a->n, a->n, 0);
+    for (int64_t j = 0; j < a->n; j++)
+        for (int64_t i = 0; i < a->n; i++) {
+            const bool stored = uplo == 'U' ? i < j : i > j;
+            const number x = i == j && diag == 'U' ? 1 : stored || i == j ? at(a, i, j) : 0;
+            if (trans == 'N') set(&whole, i, j, x);
+            else set(&whole, j, i, trans == 'C' ? conj(x) : x);
+        }
+    return whole;
+}
+
+static void test_triangle(int64_t n, char uplo, char diag)
+{
+    static char kind[] = "triangle U N";
+    kind[9] = uplo;
+    kind[11] = diag;
+    family = kind;
+    routine = "trtri";
+    matrix a = triangle(n, uplo, diag), x = copy_of(&a);
+    int64_t info = -77;
+    r->trtri(&uplo, &diag, &n, x.at, &x.ld, &info);
+    if (integer(&info, 0)) wrong("INFO", n, n, (double)integer(&info, 0));
+    check_padding(&x);
+    check_other_triangle(&x, uplo);
+    for (int64_t i = 0; i < n && diag == 'U'; i++)
+        if (!isnan(creal(at(&x, i, i)))) wrong("wrote a unit diagonal", n, i, 0);
+    matrix whole = full_triangle(&a, uplo, diag, 'N'), inverse = full_triangle(&x, uplo, diag, 'N');
+    check_residual(inverse_residual(&whole, &inverse), 1, &a);
+    free(whole.at); free(inverse.at); free(x.at);
+    routine = "trtrs";
+    for (const char *trans = "NTC"; *trans; trans++) {
+        const int64_t nrhs = 20;
+        matrix b = new_matrix(n, nrhs, 1), y;
+        random_entries(&b);
+        y = copy_of(&b);
+        whole = full_triangle(&a, uplo, diag, *trans);
+        info = -77;
+        r->trtrs(&uplo, trans, &diag, &n, &nrhs, a.at, &a.ld, y.at, &y.ld, &info);
+        if (integer(&info, 0)) wrong("INFO", n, nrhs, (double)integer(&info, 0));
+        check_padding(&y);
+        check_residual(system_residual(&whole, 'N', &y, &b), 1, &a);
+        free(b.at); free(y.at); free(whole.at);
+    }
+    free(a.at);
+}
+
+/* A zero on the diagonal: its number is INFO, and nothing is written. */
+static void test_singular_triangle(int64_t n, char uplo, int64_t zero)
+{
+    family = "singular";
+    matrix a = triangle(n, uplo, 'N'), b = new_matrix(n, 20, 0);
+    random_entries(&b);
+    set(&a, zero, zero, 0);
+    matrix kept = copy_of(&a), kept_b = copy_of(&b);
+    const int64_t nrhs = 20;
+    int64_t info = -77;
+    routine = "trtri";
+    r->trtri(&uplo, "N", &n, a.at, &a.ld, &info);
+    if (integer(&info, 0) != zero + 1) wrong("INFO", n, zero, (double)integer(&info, 0));
+    info = -77;
+    routine = "trtrs";
+    r->trtrs(&uplo, "N", "N", &n, &nrhs, a.at, &a.ld, b.at, &b.ld, &info);
+    if (integer(&info, 0) != zero + 1) wrong("INFO", n, zero, (double)integer(&info, 0));
+    if (memcmp(a.at, kept.at, (size_t)(a.ld * n) * bytes())) wrong("wrote A", n, zero, 0);
+    if (memcmp(b.at, kept_b.at, (size_t)(b.ld * nrhs) * bytes())) wrong("wrote B", n, zero, 0);
+    free(a.at); free(b.at); free(kept.at); free(kept_b.at);
+}
+
 /* NaN and Inf inside: the call ends, and the pivots are row numbers. */
 static void test_not_numbers(int64_t n, double value)
 {
@@ -588,6 +723,23 @@ static void test_illegal(void)
     info = 0; r->posv("X", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 1);
     info = 0; r->posv("U", &minus, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 2);
     info = 0; r->posv("U", &n, &nrhs, a.at, &n, b.at, &less, &info); expect_error(info, 7);
+    const int64_t none = 0;
+    routine = "getri";
+    info = 0; r->getri(&minus, a.at, &n, ipiv, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->getri(&n, a.at, &less, ipiv, b.at, &n, &info); expect_error(info, 3);
+    info = 0; r->getri(&n, a.at, &n, ipiv, b.at, &none, &info); expect_error(info, 6);
+    routine = "trtri";
+    info = 0; r->trtri("X", "N", &n, a.at, &n, &info); expect_error(info, 1);
+    info = 0; r->trtri("U", "X", &n, a.at, &n, &info); expect_error(info, 2);
+    info = 0; r->trtri("U", "N", &minus, a.at, &n, &info); expect_error(info, 3);
+    info = 0; r->trtri("L", "U", &n, a.at, &less, &info); expect_error(info, 5);
+    routine = "trtrs";
+    info = 0; r->trtrs("X", "N", "N", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 1);
+    info = 0; r->trtrs("L", "X", "N", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 2);
+    info = 0; r->trtrs("L", "N", "X", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 3);
+    info = 0; r->trtrs("L", "N", "N", &n, &minus, a.at, &n, b.at, &n, &info); expect_error(info, 5);
+    info = 0; r->trtrs("L", "N", "N", &n, &nrhs, a.at, &less, b.at, &n, &info); expect_error(info, 7);
+    info = 0; r->trtrs("L", "N", "N", &n, &nrhs, a.at, &n, b.at, &less, &info); expect_error(info, 9);
     free(a.at); free(b.at); free(ipiv);
 }
 
@@ -620,6 +772,9 @@ int main(int count, char **words)
                 for (int64_t nrhs = 0; nrhs <= 70 && families[f].solvable; nrhs = nrhs * 8 + 1)
                     test_systems(orders[o], nrhs, f);
             report();
+            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
+                if (families[f].solvable) test_inverse(orders[o], f);
+            report();
         }
         for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
             const int64_t n = orders[o];
@@ -646,6 +801,16 @@ int main(int count, char **words)
                 if (n) test_indefinite(n, *uplo, n - 1, -1);
             }
             report();
+            for (const char *diag = "NU"; *diag; diag++) {
+                for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
+                    test_triangle(orders[o], *uplo, *diag);
+                report();
+            }
+            for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
+                test_singular_triangle(orders[o], *uplo, 0);
+                test_singular_triangle(orders[o], *uplo, orders[o] / 2);
+                test_singular_triangle(orders[o], *uplo, orders[o] - 1);
+            }
         }
         test_illegal();
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LU and Cholesky of a few columns, without blocks: the ends of LAPACK's solvers by halves
+/* LU, Cholesky and inverses of a few columns, without blocks: the ends of LAPACK's solvers by halves
    (src/host/lapack.c). */
 
 enum { LEAF = 16 };
@@ -74,9 +74,27 @@ static int64_t factor_cholesky(const gpb_factor *f)
     return 0;
 }
 
+/* Column by column of the upper triangle, row by row of the lower one, which is an upper one on its side: the
+   element on the diagonal, then the part before it, by the triangle that is inverted already. */
+static void invert_leaf(const gpb_inverse *t)
+{
+    T *a = t->a;
+    const bool upper = t->uplo == 'U', unit = t->diag == 'U';
+    const int64_t down = upper ? 1 : t->lda, right = upper ? t->lda : 1;
+    for (int64_t j = 0; j < t->n; j++) {
+        T *column = a + j * right, inverse = unit ? 1 : 1 / column[j * down];
+        if (!unit) column[j * down] = inverse;
+        for (int64_t i = 0; i < j; i++) {
+            T sum = unit ? column[i * down] : 0;
+            for (int64_t p = unit ? i + 1 : i; p < j; p++) sum += a[i * down + p * right] * column[p * down];
+            column[i * down] = -sum * inverse;
+        }
+    }
+}
+
 static int64_t factor_leaf(const gpb_factor *f)
 {
     return gpb_factor_is_lu(f) ? factor_lu(f) : factor_cholesky(f);
 }
 
-static const gpb_lapack_parts on_host = { LEAF, factor_leaf, gpb_host_trsm, gpb_host_multiply };
+static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, gpb_host_trsm, gpb_host_multiply };

@@ -61,6 +61,44 @@ void F77(posv)(GPB_POSV_PARAMS(T, INT))
     if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info, 1);
 }
 
+static gpb_inverse LOCAL(triangle)(const char *symbol, int uplo, int diag, INT n, const T *a, INT lda)
+{
+    return (gpb_inverse){ .symbol = symbol, .type = TYPE_OF_P, .width = WIDTH, .uplo = (char)uplo,
+                           .diag = (char)diag, .n = n, .a = (void *)(uintptr_t)a, .lda = lda };
+}
+
+void F77(trtri)(GPB_TRTRI_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo), d = letter_of("NU", diag);
+    if (BAD_LAPACK(trtri, !u ? 1 : !d ? 2 : *n < 0 ? 3 : *lda < at_least_1(*n) ? 5 : 0, info)) return;
+    const gpb_inverse t = LOCAL(triangle)(NAME(trtri), u, d, *n, a, *lda);
+    *info = (INT)gpb_lapack_invert(&t, &on_host);
+}
+
+void F77(trtrs)(GPB_TRTRS_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);
+    if (BAD_LAPACK(trtrs, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *nrhs < 0 ? 5 : *lda < at_least_1(*n) ? 7
+                          : *ldb < at_least_1(*n) ? 9 : 0, info)) return;
+    *info = (INT)gpb_lapack_triangular(&(gpb_solve){
+        .symbol = NAME(trtrs), .type = TYPE_OF_P, .width = WIDTH, .side = 'L', .uplo = (char)u,
+        .trans = (char)t, .diag = (char)d, .m = *n, .n = *nrhs, .alpha = 1, .a = a, .lda = *lda, .b = b,
+        .ldb = *ldb }, &on_host);
+}
+
+void F77(getri)(GPB_GETRI_PARAMS(T, INT))
+{
+    const bool asks = *lwork == -1;
+    if (BAD_LAPACK(getri, *n < 0 ? 1 : *lda < at_least_1(*n) ? 3 : *lwork < at_least_1(*n) && !asks ? 6 : 0,
+                   info)) return;
+    *work = (T)(at_least_1(*n) * (*n > LEAF ? LEAF : 1));
+    if (asks) return;
+    const T best = *work;
+    const gpb_factor lu = LOCAL(matrix)(NAME(getri), 'G', *n, *n, a, *lda, ipiv);
+    *info = (INT)gpb_lapack_invert_lu(&lu, work, *lwork / at_least_1(*n), &on_host);
+    *work = best;
+}
+
 void F77(laswp)(GPB_LASWP_PARAMS(T, INT))
 {
     enum { COLUMNS = 32 };               /* at once: their rows' cache lines stay */
