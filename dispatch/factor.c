@@ -23,12 +23,12 @@ static void *element(const gpb_factor *f, int64_t row, int64_t col)
 static char adjoint(enum gpb_type type) { return gpb_type_is_complex(type) ? 'C' : 'T'; }
 
 /* Divides the m x n block at b by the triangle at a, on that side of it. */
-static gpb_solve solve_with(const gpb_factor *f, const void *a, char side, char uplo, char trans, char diag,
-                            int64_t m, int64_t n, void *b, int64_t ldb)
+static gpb_triangular solve_with(const gpb_factor *f, const void *a, char side, char uplo, char trans,
+                                 char diag, int64_t m, int64_t n, void *b, int64_t ldb)
 {
-    return (gpb_solve){ .symbol = f->symbol, .type = f->type, .width = f->width, .side = side, .uplo = uplo,
-                        .trans = trans, .diag = diag, .m = m, .n = n, .alpha = 1, .a = a, .lda = f->lda,
-                        .b = b, .ldb = ldb };
+    return (gpb_triangular){ .symbol = f->symbol, .solves = true, .type = f->type, .width = f->width,
+                             .side = side, .uplo = uplo, .trans = trans, .diag = diag, .m = m, .n = n,
+                             .alpha = 1, .a = a, .lda = f->lda, .b = b, .ldb = ldb };
 }
 
 /* C -= op(A) op(B), with blocks of the matrix. */
@@ -80,9 +80,9 @@ gpb_system_solves gpb_system_solve(const gpb_system *s)
     const gpb_factor *f = &s->a;
     const bool lu = gpb_factor_is_lu(f);
     const char h = adjoint(f->type), lower = lu ? 'L' : f->uplo, upper = lu ? 'U' : f->uplo;
-    const gpb_solve l = solve_with(f, f->a, 'L', lower, lu ? s->trans : f->uplo == 'L' ? 'N' : h,
-                                   lu ? 'U' : 'N', f->n, s->nrhs, s->b, s->ldb);
-    const gpb_solve u = solve_with(f, f->a, 'L', upper, lu ? s->trans : f->uplo == 'L' ? h : 'N', 'N', f->n,
-                                   s->nrhs, s->b, s->ldb);
+    const gpb_triangular l = solve_with(f, f->a, 'L', lower, lu ? s->trans : f->uplo == 'L' ? 'N' : h,
+                                        lu ? 'U' : 'N', f->n, s->nrhs, s->b, s->ldb);
+    const gpb_triangular u = solve_with(f, f->a, 'L', upper, lu ? s->trans : f->uplo == 'L' ? h : 'N', 'N',
+                                        f->n, s->nrhs, s->b, s->ldb);
     return lu && s->trans != 'N' ? (gpb_system_solves){ u, l } : (gpb_system_solves){ l, u };
 }

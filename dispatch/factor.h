@@ -8,7 +8,7 @@
 
 #include "dispatch/call.h"
 #include "dispatch/policy.h"
-#include "dispatch/solve.h"
+#include "dispatch/triangular.h"
 
 /* A = P L U with partial pivoting, or A = L L^H, or U^H U, in place. Column-major, the leading dimension in
    elements. */
@@ -27,7 +27,7 @@ typedef struct gpb_factor {
    the columns of first. */
 typedef struct gpb_factor_halves {
     gpb_factor first, second;    /* second's ipiv counts from its own first row */
-    gpb_solve solve;
+    gpb_triangular solve;
     gpb_call product;            /* Cholesky: SYRK, or HERK of complex types */
 } gpb_factor_halves;
 
@@ -41,7 +41,7 @@ typedef struct gpb_system {
 } gpb_system;
 
 typedef struct gpb_system_solves {
-    gpb_solve first, second;
+    gpb_triangular first, second;
 } gpb_system_solves;
 
 bool gpb_factor_legal(const gpb_factor *factor);

@@ -18,10 +18,10 @@ gpb_inverse_halves gpb_inverse_halve(const gpb_inverse *t)
     to.second.n = rest;
     to.second.a = gpb_inverse_at(t, half, half);
     const gpb_inverse *left = lower ? &to.second : &to.first, *right = lower ? &to.first : &to.second;
-    const gpb_solve solve = { .symbol = t->symbol, .type = t->type, .width = t->width, .uplo = t->uplo,
-                              .trans = 'N', .diag = t->diag, .m = lower ? rest : half,
-                              .n = lower ? half : rest, .lda = t->lda, .ldb = t->lda,
-                              .b = lower ? gpb_inverse_at(t, half, 0) : gpb_inverse_at(t, 0, half) };
+    const gpb_triangular solve = { .symbol = t->symbol, .solves = true, .type = t->type, .width = t->width,
+                                   .uplo = t->uplo, .trans = 'N', .diag = t->diag, .m = lower ? rest : half,
+                                   .n = lower ? half : rest, .lda = t->lda, .ldb = t->lda,
+                                   .b = lower ? gpb_inverse_at(t, half, 0) : gpb_inverse_at(t, 0, half) };
     to.left = to.right = solve;
     to.left.side = 'L';
     to.left.a = left->a;

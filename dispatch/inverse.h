@@ -4,7 +4,7 @@
 #ifndef GPB_INVERSE_H
 #define GPB_INVERSE_H
 
-#include "dispatch/solve.h"
+#include "dispatch/triangular.h"
 
 /* A triangle of order n, in place. Column-major, the leading dimension in elements. */
 typedef struct gpb_inverse {
@@ -19,7 +19,7 @@ typedef struct gpb_inverse {
 
 /* The solves in this order, then the triangles in any. */
 typedef struct gpb_inverse_halves {
-    gpb_solve left, right;       /* of the rectangle, by the triangle on that side of it */
+    gpb_triangular left, right;       /* of the rectangle, by the triangle on that side of it */
     gpb_inverse first, second;
 } gpb_inverse_halves;
 

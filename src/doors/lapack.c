@@ -71,20 +71,20 @@
     {                                                                                                       \
         void (*next)(GPB_TRTRI_PARAMS(gpb_##p, INT), size_t, size_t);                                       \
         const gpb_inverse triangle = { .symbol = #name, .type = GPB_TYPE_##p, .width = bits,                \
-                                        .uplo = gpb_triangle(gpb_letter(uplo)),                             \
+                                              .uplo = gpb_triangle(gpb_letter(uplo)),                       \
                                         .diag = gpb_diag(gpb_letter(diag)), .n = *n, .a = a, .lda = *lda }; \
         GO_ON(name, gpb_inverse_offload, triangle, , next(GPB_TRTRI_ARGS, 1, 1))                            \
     }
-#define F77_TRTRS(p, name, bits, INT)                                                                  \
-    void gpb_door_##name(GPB_TRTRS_PARAMS(gpb_##p, INT))                                               \
-    {                                                                                                  \
-        void (*next)(GPB_TRTRS_PARAMS(gpb_##p, INT), size_t, size_t, size_t);                          \
-        const gpb_solve solve = { .symbol = #name, .type = GPB_TYPE_##p, .width = bits, .side = 'L',   \
-                                  .uplo = gpb_triangle(gpb_letter(uplo)),                              \
-                                  .trans = gpb_op(gpb_letter(trans)),                                  \
-                                  .diag = gpb_diag(gpb_letter(diag)), .m = *n, .n = *nrhs, .alpha = 1, \
-                                  .a = a, .lda = *lda, .b = b, .ldb = *ldb };                          \
-        GO_ON(name, gpb_triangular_offload, solve, , next(GPB_TRTRS_ARGS, 1, 1, 1))                    \
+#define F77_TRTRS(p, name, bits, INT)                                                                        \
+    void gpb_door_##name(GPB_TRTRS_PARAMS(gpb_##p, INT))                                                     \
+    {                                                                                                        \
+        void (*next)(GPB_TRTRS_PARAMS(gpb_##p, INT), size_t, size_t, size_t);                                \
+        const gpb_triangular solve = { .symbol = #name, .solves = true, .type = GPB_TYPE_##p, .width = bits, \
+                                  .side = 'L', .uplo = gpb_triangle(gpb_letter(uplo)),                       \
+                                  .trans = gpb_op(gpb_letter(trans)),                                        \
+                                  .diag = gpb_diag(gpb_letter(diag)), .m = *n, .n = *nrhs, .alpha = 1,       \
+                                  .a = a, .lda = *lda, .b = b, .ldb = *ldb };                                \
+        GO_ON(name, gpb_triangular_system_offload, solve, , next(GPB_TRTRS_ARGS, 1, 1, 1))                   \
     }
 /* A question for the best size of work has lwork = -1. */
 #define F77_GETRI(p, name, bits, INT)                                                      \

@@ -10,18 +10,6 @@
 #include "src/host/lapack_abi.h"
 #include "src/host/next.h"
 
-static void *routine(const enum gpb_symbol of[GPB_TYPES][2], enum gpb_type type, int width)
-{
-    return gpb_next(of[type][width == 64]);
-}
-
-/* A routine's symbols, by type and width of integers. */
-#define OF_EACH(stem)                                                   \
-    [GPB_TYPE_s] = { GPB_SYMBOL_s##stem##_, GPB_SYMBOL_s##stem##_64_ }, \
-    [GPB_TYPE_d] = { GPB_SYMBOL_d##stem##_, GPB_SYMBOL_d##stem##_64_ }, \
-    [GPB_TYPE_c] = { GPB_SYMBOL_c##stem##_, GPB_SYMBOL_c##stem##_64_ }, \
-    [GPB_TYPE_z] = { GPB_SYMBOL_z##stem##_, GPB_SYMBOL_z##stem##_64_ }
-
 /* An INTEGER that the host has written. */
 static int64_t integer(const void *at, int width)
 {
@@ -43,16 +31,16 @@ static int64_t not_a_number(const gpb_factor *f)
 
 int64_t gpb_lapack_host_factor(const gpb_factor *f)
 {
-    static const enum gpb_symbol getrfs[GPB_TYPES][2] = { OF_EACH(getrf) };
-    static const enum gpb_symbol potrfs[GPB_TYPES][2] = { OF_EACH(potrf) };
+    static const gpb_next_names getrfs = GPB_NEXT_NAMES(getrf);
+    static const gpb_next_names potrfs = GPB_NEXT_NAMES(potrf);
     int64_t info = 0;
     if (gpb_factor_is_lu(f)) {
         void (*getrf)(GPB_GETRF_PARAMS(void, int64_t));
-        *(void **)&getrf = routine(getrfs, f->type, f->width);
+        *(void **)&getrf = gpb_next_of(getrfs, f->type, f->width);
         getrf(&f->m, &f->n, f->a, &f->lda, f->ipiv, &info);
     } else {
         void (*potrf)(GPB_POTRF_PARAMS(void, int64_t), size_t);
-        *(void **)&potrf = routine(potrfs, f->type, f->width);
+        *(void **)&potrf = gpb_next_of(potrfs, f->type, f->width);
         potrf(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
         if (integer(&info, f->width) == 0) return not_a_number(f);
     }
@@ -61,10 +49,10 @@ int64_t gpb_lapack_host_factor(const gpb_factor *f)
 
 void gpb_lapack_host_invert(const gpb_inverse *t)
 {
-    static const enum gpb_symbol trtris[GPB_TYPES][2] = { OF_EACH(trtri) };
+    static const gpb_next_names trtris = GPB_NEXT_NAMES(trtri);
     int64_t info = 0;
     void (*trtri)(GPB_TRTRI_PARAMS(void, int64_t), size_t, size_t);
-    *(void **)&trtri = routine(trtris, t->type, t->width);
+    *(void **)&trtri = gpb_next_of(trtris, t->type, t->width);
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
@@ -72,10 +60,10 @@ void gpb_lapack_host_invert(const gpb_inverse *t)
 static void swap_rows(const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first, int64_t last,
                       bool backwards)
 {
-    static const enum gpb_symbol laswps[GPB_TYPES][2] = { OF_EACH(laswp) };
+    static const gpb_next_names laswps = GPB_NEXT_NAMES(laswp);
     const int64_t k1 = first + 1, incx = backwards ? -1 : 1;
     void (*laswp)(GPB_LASWP_PARAMS(void, int64_t));
-    *(void **)&laswp = routine(laswps, f->type, f->width);
+    *(void **)&laswp = gpb_next_of(laswps, f->type, f->width);
     if (cols > 0) laswp(&cols, a, &lda, &k1, &last, f->ipiv, &incx);
 }
 
@@ -148,7 +136,7 @@ int64_t gpb_lapack_invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
     return info;
 }
 
-int64_t gpb_lapack_triangular(const gpb_solve *s, const gpb_lapack_parts *parts)
+int64_t gpb_lapack_triangular(const gpb_triangular *s, const gpb_lapack_parts *parts)
 {
     const int64_t info = s->diag == 'N' ? first_zero(s->type, s->a, s->m, s->lda) : 0;
     if (!info) parts->solve(s);
@@ -186,9 +174,10 @@ static void divide_by_l(const gpb_inverse *u, char *work, int64_t width, const g
                    { .base = block, .ld = u->lda, .trans = 'N', .uplo = 'G' } }
         };
         if (behind) parts->multiply(&product);
-        parts->solve(&(gpb_solve){ .symbol = u->symbol, .type = u->type, .width = u->width, .side = 'R',
-                                   .uplo = 'L', .trans = 'N', .diag = 'U', .m = n, .n = columns, .alpha = 1,
-                                   .a = work, .lda = ld, .b = block, .ldb = u->lda });
+        parts->solve(&(gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type,
+                                        .width = u->width, .side = 'R', .uplo = 'L', .trans = 'N',
+                                        .diag = 'U', .m = n, .n = columns, .alpha = 1, .a = work, .lda = ld,
+                                        .b = block, .ldb = u->lda });
     }
 }
 

@@ -13,7 +13,7 @@ typedef struct gpb_lapack_parts {
     int64_t leaf;
     int64_t (*factor)(const gpb_factor *factor);        /* returns INFO */
     void (*invert)(const gpb_inverse *triangle);
-    void (*solve)(const gpb_solve *solve);
+    void (*solve)(const gpb_triangular *solve);
     void (*multiply)(const gpb_call *call);             /* GEMM; SYRK, HERK */
 } gpb_lapack_parts;
 
@@ -25,7 +25,7 @@ void gpb_lapack_solve(const gpb_system *system, const gpb_lapack_parts *parts);
 /* trtri. Returns INFO: the first element of the diagonal that is 0, and then nothing is written. */
 int64_t gpb_lapack_invert(const gpb_inverse *triangle, const gpb_lapack_parts *parts);
 /* trtrs. Returns INFO as trtri does. */
-int64_t gpb_lapack_triangular(const gpb_solve *solve, const gpb_lapack_parts *parts);
+int64_t gpb_lapack_triangular(const gpb_triangular *solve, const gpb_lapack_parts *parts);
 /* getri, by blocks of that many columns. work: n times as many elements. Returns INFO as trtri does. */
 int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns,
                              const gpb_lapack_parts *parts);

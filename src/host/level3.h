@@ -4,13 +4,13 @@
 #define GPB_HOST_LEVEL3_H
 
 #include "dispatch/call.h"
-#include "dispatch/solve.h"
+#include "dispatch/triangular.h"
 
 /* One member of a GEMM without a structure, by the host's GEMM of the call's integer width. */
 void gpb_host_gemm(const gpb_call *call);
 /* The same, or a SYRK or HERK, by the host's routine of that name. */
 void gpb_host_multiply(const gpb_call *call);
-/* The same of a TRSM. */
-void gpb_host_trsm(const gpb_solve *solve);
+/* A TRSM or TRMM. */
+void gpb_host_triangular(const gpb_triangular *t);
 
 #endif

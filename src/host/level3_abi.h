@@ -43,8 +43,8 @@
         INT ldc
 #define GPB_CBLAS_SYRK_ARGS layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc
 
-/* op(A) X = alpha B or X op(A) = alpha B, with X in the place of B: trsm. A call of the Fortran name adds
-   four lengths */
+/* B = alpha op(A)^-1 B or alpha B op(A)^-1: trsm; trmm with op(A). A call of the Fortran name adds four
+   lengths */
 #define GPB_F77_TRSM_PARAMS(T, INT)                                                                       \
     const char *side, const char *uplo, const char *transa, const char *diag, const INT *m, const INT *n, \
         const T *alpha, const T *a, const INT *lda, T *b, const INT *ldb

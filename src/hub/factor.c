@@ -9,7 +9,7 @@
 #include "src/host/level3.h"
 #include "src/hub/offload.h"
 #include "src/hub/routing.h"
-#include "src/hub/solve.h"
+#include "src/hub/triangular.h"
 
 static void multiply(const gpb_call *g)
 {
@@ -19,9 +19,9 @@ static void multiply(const gpb_call *g)
     gpb_offload_done(&declined);
 }
 
-static void solve(const gpb_solve *s)
+static void solve(const gpb_triangular *s)
 {
-    if (!gpb_solve_offload(s)) gpb_host_trsm(s);
+    if (!gpb_triangular_offload(s)) gpb_host_triangular(s);
 }
 
 static gpb_lapack_parts parts_for(int64_t order)
@@ -47,7 +47,7 @@ static bool solves_pay(const gpb_system *s)
 {
     if (!gpb_system_legal(s) || s->nrhs == 0) return false;
     const gpb_system_solves to = gpb_system_solve(s);
-    return gpb_solve_pays(&to.first);
+    return gpb_triangular_pays(&to.first);
 }
 
 bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
@@ -83,15 +83,15 @@ bool gpb_inverse_offload(const gpb_inverse *t, int64_t *info)
     const gpb_lapack_parts parts = parts_for(t->n);
     if (!gpb_inverse_legal(t) || t->n <= 2 * parts.leaf) return false;
     const gpb_inverse_halves halves = gpb_inverse_halve(t);
-    const gpb_call largest = gpb_solve_halve(&halves.left).product;
+    const gpb_call largest = gpb_triangular_halve(&halves.left).product;
     if (gpb_routing_gain(&largest) < FASTER) return false;
     *info = gpb_lapack_invert(t, &parts);
     return true;
 }
 
-bool gpb_triangular_offload(const gpb_solve *s, int64_t *info)
+bool gpb_triangular_system_offload(const gpb_triangular *s, int64_t *info)
 {
-    if (!gpb_solve_pays(s)) return false;
+    if (!gpb_triangular_pays(s)) return false;
     const gpb_lapack_parts parts = parts_for(s->m);
     *info = gpb_lapack_triangular(s, &parts);
     return true;

@@ -16,7 +16,7 @@ bool gpb_system_factor_offload(const gpb_system *system, int64_t *info);
 /* trtri */
 bool gpb_inverse_offload(const gpb_inverse *triangle, int64_t *info);
 /* trtrs */
-bool gpb_triangular_offload(const gpb_solve *solve, int64_t *info);
+bool gpb_triangular_system_offload(const gpb_triangular *solve, int64_t *info);
 /* getri, with work of its own */
 bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info);
 

@@ -80,8 +80,14 @@ for p in s d c z; do
 
     widen $p "$testers/${p}blat3.in" > "wide_$p.in"
     widen $p "$testers/${p}in3" > "wide_c_$p.in"
+    export GPUBLAS_VERBOSE=1
     run "xblat3$p" "$PWD/wide_$p.in" "wide_$p";       judge "wide_$p" "$(routines "wide_$p.in")" 1
     run "x${p}cblat3" "$PWD/wide_c_$p.in" "wide_c_$p"; judge "wide_c_$p" "$(routines "wide_c_$p.in")" 2
+    unset GPUBLAS_VERBOSE
+    for stem in trsm trmm; do
+        at_least 100 "$(traced "wide_$p.trace" " $p${stem}_ ")" "products of $p${stem}_ were on the GPU"
+        at_least 100 "$(traced "wide_c_$p.trace" " cblas_$p$stem ")" "products of cblas_$p$stem were, too"
+    done
 
     # With a threshold of 1e-6 the tester prints its worst ratio. The limit is 16; a CPU's BLAS has at most 4.
     sed "s/^16.0 /1.0E-6 /; /^${p^}GEMM/! s/ T PUT/ F PUT/" "wide_$p.in" > "ratio_$p.in"

@@ -54,15 +54,17 @@ same octave 'sgemm_ ssyrk_ cherk_' octave-cli --norc --no-history --eval \
      d = a'"'"' * a; e = a + i * flipud(a); f = e'"'"' * e;
      printf("%d %d %d %d\n", d(4, 5), sum(sum(double(d))), f(4, 4), imag(f(4, 5)))'
 same octave_solve 'dgetrf_ dgetrs_ dpotrf_ sgetrf_ zgetrf_' octave-cli --norc --no-history --eval \
-    'n = 150; a = mod(reshape(0:n*n-1, n, n) * 7919, 19) - 9 + 60 * eye(n); b = mod(reshape(0:n*70-1, n, 70), 7);
+    'n = 150; a = mod(reshape(0:n*n-1, n, n) * 7919, 19) - 9 + 60 * eye(n);
+     b = mod(reshape(0:n*70-1, n, 70), 7);
      s = a * a'"'"'; x = a \ b; y = s \ b; c = single(a); z = a + 2i * eye(n);
      printf("%d %d %d\n", norm(a * x - b) < 1e-9, norm(s * y - b) < 1e-7, norm(a * inv(a) - eye(n)) < 1e-10);
      printf("%.3f %d\n", log(abs(det(a / 60))), norm(chol(s)'"'"' * chol(s) - s) < 1e-9);
      printf("%d %d\n", norm(c * (c \ b) - b) < 1e-2, norm(z * (z \ b) - b) < 1e-9)'
 same R_solve 'dgesv_ dpotrf_ dgetrf_' R --vanilla --slave -e \
-    'n <- 150; a <- matrix((0:(n * n - 1) * 7919) %% 19 - 9, n) + 60 * diag(n); b <- matrix(0:(n * 70 - 1) %% 7, n)
-     s <- tcrossprod(a); x <- solve(a, b); r <- chol(s)
-     cat(max(abs(a %*% x - b)) < 1e-9, max(abs(a %*% solve(a) - diag(n))) < 1e-10, max(abs(crossprod(r) - s)) < 1e-9,
+    'n <- 150; a <- matrix((0:(n * n - 1) * 7919) %% 19 - 9, n) + 60 * diag(n)
+     b <- matrix(0:(n * 70 - 1) %% 7, n); s <- tcrossprod(a); x <- solve(a, b); r <- chol(s)
+     cat(max(abs(a %*% x - b)) < 1e-9, max(abs(a %*% solve(a) - diag(n))) < 1e-10,
+         max(abs(crossprod(r) - s)) < 1e-9,
          max(abs(s %*% chol2inv(r) - diag(n))) < 1e-7, format(determinant(a)$modulus, digits = 6), "\n")'
 same R 'dgemm_ dsyrk_ dtrsm_' R --vanilla --slave -e \
     'options(matprod = "blas"); a <- matrix((0:13499) %% 7 - 3, 150); b <- matrix((0:11699) %% 5 - 2, 90)

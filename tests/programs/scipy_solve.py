@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""SciPy's solvers in four types: LU and Cholesky factors kept and used, inv, triangular systems. Prints whether
-the residuals are small."""
+"""SciPy's solvers in four types: LU and Cholesky factors kept and used, inv, triangular systems. Prints
+whether the residuals are small."""
 import numpy as np
 from scipy import linalg
 

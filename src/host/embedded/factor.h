@@ -97,4 +97,5 @@ static int64_t factor_leaf(const gpb_factor *f)
     return gpb_factor_is_lu(f) ? factor_lu(f) : factor_cholesky(f);
 }
 
-static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, gpb_host_trsm, gpb_host_multiply };
+static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, gpb_host_triangular,
+                                          gpb_host_multiply };

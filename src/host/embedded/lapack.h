@@ -80,10 +80,10 @@ void F77(trtrs)(GPB_TRTRS_PARAMS(T, INT))
     const int u = letter_of("UL", uplo), t = letter_of("NTC", trans), d = letter_of("NU", diag);
     if (BAD_LAPACK(trtrs, !u ? 1 : !t ? 2 : !d ? 3 : *n < 0 ? 4 : *nrhs < 0 ? 5 : *lda < at_least_1(*n) ? 7
                           : *ldb < at_least_1(*n) ? 9 : 0, info)) return;
-    *info = (INT)gpb_lapack_triangular(&(gpb_solve){
-        .symbol = NAME(trtrs), .type = TYPE_OF_P, .width = WIDTH, .side = 'L', .uplo = (char)u,
-        .trans = (char)t, .diag = (char)d, .m = *n, .n = *nrhs, .alpha = 1, .a = a, .lda = *lda, .b = b,
-        .ldb = *ldb }, &on_host);
+    *info = (INT)gpb_lapack_triangular(&(gpb_triangular){
+        .symbol = NAME(trtrs), .solves = true, .type = TYPE_OF_P, .width = WIDTH, .side = 'L',
+        .uplo = (char)u, .trans = (char)t, .diag = (char)d, .m = *n, .n = *nrhs, .alpha = 1, .a = a,
+        .lda = *lda, .b = b, .ldb = *ldb }, &on_host);
 }
 
 void F77(getri)(GPB_GETRI_PARAMS(T, INT))

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* See triangular.h. */
+#include "dispatch/triangular.h"
+
+#include "dispatch/halves.h"
+
+bool gpb_triangular_legal(const gpb_triangular *t)
+{
+    return t->side && t->uplo && t->trans && t->diag && t->m >= 0 && t->n >= 0
+           && t->lda >= max(1, gpb_triangular_order(t)) && t->ldb >= max(1, t->m);
+}
+
+static const void *element(const gpb_triangular *t, const void *of, int64_t row, int64_t col, int64_t ld)
+{
+    return (const char *)of + (row + col * ld) * (int64_t)gpb_type_bytes(t->type);
+}
+
+/* The triangle of that order from row `at` of A on, and its half of B. */
+static gpb_triangular part_of(const gpb_triangular *t, int64_t at, int64_t order)
+{
+    gpb_triangular part = *t;
+    const bool left = t->side == 'L';
+    part.a = element(t, t->a, at, at, t->lda);
+    part.b = (void *)(uintptr_t)element(t, t->b, left ? at : 0, left ? 0 : at, t->ldb);
+    *(left ? &part.m : &part.n) = order;
+    return part;
+}
+
+/* What of A is stored beside the two triangles, times the half of B that is read, or that times this. A solve
+   takes it out of alpha times the other half, which is still the caller's; else alpha times it is added. */
+static gpb_call product_of(const gpb_triangular *t, const gpb_triangular *read, const gpb_triangular *written,
+                           int64_t half)
+{
+    const bool left = t->side == 'L', lower = t->uplo == 'L';
+    const gpb_matrix a = { .base = element(t, t->a, lower ? half : 0, lower ? 0 : half, t->lda), .ld = t->lda,
+                           .trans = t->trans },
+                     b = { .base = read->b, .ld = t->ldb, .trans = 'N' };
+    return (gpb_call){ .symbol = t->symbol, .type = t->type, .width = t->width, .row_major = t->row_major,
+                       .m = written->m, .n = written->n, .k = gpb_triangular_order(read),
+                       .alpha = t->solves ? -1 : t->alpha, .beta = t->solves ? t->alpha : 1, .batch = 1,
+                       .x = { left ? a : b, left ? b : a,
+                              { .base = written->b, .ld = t->ldb, .trans = 'N', .uplo = 'G' } } };
+}
+
+/* A solve needs the half of B that depends on no other first, and the product reads that. TRMM goes the other
+   way, because its product must read a half that is still the caller's. */
+gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
+{
+    const int64_t order = gpb_triangular_order(t), half = gpb_halves_first(order);
+    const bool lower = (t->uplo == 'L') == (t->trans == 'N');       /* op(A) is */
+    const gpb_triangular upper_left = part_of(t, 0, half), lower_right = part_of(t, half, order - half);
+    const bool forwards = (lower == (t->side == 'L')) == t->solves;
+    gpb_triangular_halves halves = { .first = forwards ? upper_left : lower_right,
+                                     .second = forwards ? lower_right : upper_left };
+    if (t->solves) {
+        halves.product = product_of(t, &halves.first, &halves.second, half);
+        halves.second.alpha = 1;
+    } else {
+        halves.product = product_of(t, &halves.second, &halves.first, half);
+    }
+    return halves;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* TRSM and TRMM by halves. A triangle is cut into two triangles and a rectangle, and B into two halves. TRSM
+   solves for one half, a product with the rectangle takes it out of the other half, and TRSM solves for that.
+   TRMM multiplies one half by its triangle, a product with the rectangle adds what the other half gives, and
+   TRMM multiplies that. So nearly all of the work is products, which go where products go; the triangles that
+   are left are the host's. Each element is computed as by substitution (no triangle is inverted), and
+   neither the other triangle nor a unit diagonal is read. Pure. */
+#ifndef GPB_TRIANGULAR_H
+#define GPB_TRIANGULAR_H
+
+#include "dispatch/call.h"
+
+/* B = alpha op(A) B, or alpha B op(A) if A is on the right. If it solves, B = alpha op(A)^-1 B, or alpha B
+   op(A)^-1. Column-major; B is m x n, A a triangle of order m or n. Leading dimensions in elements. */
+typedef struct gpb_triangular {
+    const char *symbol;          /* the exported name that was called, for the trace */
+    bool solves;                 /* TRSM; else TRMM */
+    enum gpb_type type;
+    int width;                   /* bits of the caller's integers: 32 or 64 */
+    bool row_major;              /* the caller's order, for the trace only */
+    char side, uplo, trans, diag;    /* 'L' 'R', 'U' 'L', 'N' 'T' 'C', 'N' 'U'; 0: illegal */
+    int64_t m, n;
+    gpb_scalar alpha;
+    const void *a;
+    int64_t lda;
+    void *b;
+    int64_t ldb;
+} gpb_triangular;
+
+/* first, then the product, then second. */
+typedef struct gpb_triangular_halves {
+    gpb_triangular first, second;
+    gpb_call product;
+} gpb_triangular_halves;
+
+bool gpb_triangular_legal(const gpb_triangular *t);
+/* Rows of A. */
+static inline int64_t gpb_triangular_order(const gpb_triangular *t)
+{
+    return t->side == 'L' ? t->m : t->n;
+}
+/* For triangles of order 2 and more. */
+gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t);
+
+#endif

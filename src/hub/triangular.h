@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of every TRSM and TRMM. */
+#ifndef GPB_HUB_TRIANGULAR_H
+#define GPB_HUB_TRIANGULAR_H
+
+#include "dispatch/triangular.h"
+
+/* True if its largest product is the GPU's. */
+bool gpb_triangular_pays(const gpb_triangular *t);
+/* True: B is done. False: the caller must pass its own arguments to the host BLAS under the same name. */
+bool gpb_triangular_offload(const gpb_triangular *t);
+
+#endif

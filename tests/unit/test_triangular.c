@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* TRSM and TRMM by halves, down to triangles of one row: in every type, on each side, of each triangle, with
+   each letter and diagonal. The answer of TRSM solves the system as well as substitution does, and that of
+   TRMM is the product. Neither the other triangle nor a unit diagonal is read: there are NaNs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/halves.h"
+#include "dispatch/triangular.h"
+#include "tests/unit/plain_product.h"
+
+enum { MOST = 40, PAD = 3, REALS = 2 * (MOST + PAD) * MOST };
+
+static double a[REALS], b[REALS], x[REALS];          /* large enough for any type */
+
+static double complex get(enum gpb_type type, const void *at, int64_t i)
+{
+    if (is_real(type)) return read_real(type, at, i);
+    return read_real(type, at, 2 * i) + I * read_real(type, at, 2 * i + 1);
+}
+
+static void put(enum gpb_type type, void *at, int64_t i, double complex value)
+{
+    if (is_real(type)) {
+        write_real(type, at, i, creal(value));
+        return;
+    }
+    write_real(type, at, 2 * i, creal(value));
+    write_real(type, at, 2 * i + 1, cimag(value));
+}
+
+/* Element (i, j) of op(A), in a triangle of its own. */
+static double complex triangle_at(const gpb_triangular *t, int64_t i, int64_t j)
+{
+    const int64_t row = t->trans == 'N' ? i : j, col = t->trans == 'N' ? j : i;
+    if (row == col && t->diag == 'U') return 1;
+    if (t->uplo == 'U' ? row > col : row < col) return 0;
+    const double complex value = get(t->type, t->a, row + col * t->lda);
+    return t->trans == 'C' ? conj(value) : value;
+}
+
+static double pseudo(int i) { return (double)(i * 7919 % 1009) / 504.5 - 1; }
+
+static void fill(gpb_triangular *t)
+{
+    const int64_t order = gpb_triangular_order(t);
+    for (int i = 0; i < REALS / 2; i++) {
+        put(t->type, a, i, NAN);
+        put(t->type, b, i, pseudo(i) + I * pseudo(3 * i + 1));
+    }
+    for (int64_t col = 0; col < order; col++)
+        for (int64_t row = 0; row < order; row++) {
+            const bool inside = t->uplo == 'U' ? row < col : row > col;
+            const int seed = (int)(row * 31 + col);
+            if (inside) put(t->type, a, row + col * t->lda, (pseudo(seed) + I * pseudo(seed + 5)) / 8);
+            if (row == col && t->diag == 'N') put(t->type, a, row + col * t->lda, 1.5 + pseudo(seed) / 2);
+        }
+    memcpy(x, b, sizeof x);
+    t->a = a;
+    t->b = x;
+}
+
+static void by_halves(const gpb_triangular *t)
+{
+    if (gpb_triangular_order(t) > 1) {
+        const gpb_triangular_halves halves = gpb_triangular_halve(t);
+        assert_int_equal(gpb_triangular_order(&halves.first) + gpb_triangular_order(&halves.second),
+                         gpb_triangular_order(t));
+        by_halves(&halves.first);
+        multiply(&halves.product);
+        by_halves(&halves.second);
+        return;
+    }
+    for (int64_t j = 0; j < t->n; j++)
+        for (int64_t i = 0; i < t->m; i++) {
+            const int64_t at = i + j * t->ldb;
+            const double complex right = (double complex)t->alpha * get(t->type, t->b, at),
+                                 pivot = triangle_at(t, 0, 0);
+            put(t->type, t->b, at, t->solves ? right / pivot : right * pivot);
+        }
+}
+
+/* X is what became of B. TRSM: |op(A) X - alpha B| <= (order + 8) u (|op(A)| |X| + |alpha B|), some times
+   more for complex numbers. TRMM: |X - alpha op(A) B| <= (order + 8) u |alpha op(A)| |B|, likewise. */
+static void check(const gpb_triangular *t)
+{
+    const int64_t order = gpb_triangular_order(t);
+    const bool left = t->side == 'L';
+    const double u = is_single(t->type) ? 0x1p-24 : 0x1p-53;
+    const double complex alpha = (double complex)t->alpha;
+    const double *factor = t->solves ? x : b;
+    for (int64_t j = 0; j < t->n; j++)
+        for (int64_t i = 0; i < t->m; i++) {
+            double complex sum = 0;
+            double size = 0;
+            for (int64_t p = 0; p < order; p++) {
+                const double complex of_a = left ? triangle_at(t, i, p) : triangle_at(t, p, j);
+                const double complex of_x = get(t->type, factor, left ? p + j * t->ldb : i + p * t->ldb);
+                if (of_a == 0) continue;
+                sum += of_a * of_x;
+                size += cabs(of_a) * cabs(of_x);
+            }
+            const double complex before = get(t->type, b, i + j * t->ldb),
+                                 after = get(t->type, x, i + j * t->ldb),
+                                 found = t->solves ? sum : after, wanted = alpha * (t->solves ? before : sum);
+            const double scale = t->solves ? size + cabs(wanted) : cabs(alpha) * size;
+            assert_true(cabs(found - wanted) <= 4 * (double)(order + 8) * u * scale);
+        }
+}
+
+static void every_triangle(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = { { 1, 5 }, { 2, 3 }, { 7, 4 }, { 16, 1 }, { 33, 6 }, { 40, 40 } };
+    int count = 0;
+    for (enum gpb_type type = GPB_TYPE_s; type < GPB_TYPES; type++)
+        for (int mix = 0; mix < 48; mix++)
+            for (size_t z = 0; z < sizeof sizes / sizeof *sizes; z++) {
+                const char side = "LR"[mix % 2];
+                gpb_triangular t = { .solves = mix >= 24, .type = type, .width = 32, .side = side,
+                                     .uplo = "UL"[mix / 2 % 2], .diag = "NU"[mix / 4 % 2],
+                                     .trans = "NTC"[mix / 8 % 3], .m = sizes[z][side == 'R'],
+                                     .n = sizes[z][side == 'L'],
+                                     .alpha = is_real(type) ? 0.5 : 0.5 - 0.25 * I };
+                t.lda = gpb_triangular_order(&t) + PAD;
+                t.ldb = t.m + PAD;
+                fill(&t);
+                assert_true(gpb_triangular_legal(&t));
+                by_halves(&t);
+                check(&t);
+                for (int64_t j = 0; j < t.n; j++)                     /* between the columns of B */
+                    for (int64_t i = t.m; i < t.ldb; i++)
+                        assert_true(get(type, x, i + j * t.ldb) == get(type, b, i + j * t.ldb));
+                count++;
+            }
+    assert_int_equal(count, 4 * 48 * 6);
+}
+
+static void illegal(void **state)
+{
+    (void)state;
+    const gpb_triangular right = { .side = 'R', .uplo = 'U', .trans = 'N', .diag = 'N', .m = 3, .n = 5,
+                                   .lda = 5, .ldb = 3 };
+    assert_true(gpb_triangular_legal(&right));
+    for (int i = 0; i < 8; i++) {
+        gpb_triangular wrong = right;
+        char *const letters[] = { &wrong.side, &wrong.uplo, &wrong.trans, &wrong.diag };
+        int64_t *const sizes[] = { &wrong.m, &wrong.n, &wrong.lda, &wrong.ldb };
+        if (i < 4) *letters[i] = 0;
+        else if (i < 6) *sizes[i - 4] = -1;
+        else --*sizes[i - 4];
+        assert_false(gpb_triangular_legal(&wrong));
+    }
+}
+
+/* Small triangles are the host's, but for those that tests want to see. */
+static void leaves(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_halves_leaf(100, GPB_OFFLOAD_AUTO), 256);
+    assert_int_equal(gpb_halves_leaf(100, GPB_OFFLOAD_ALWAYS), 16);
+    assert_int_equal(gpb_halves_leaf(100000, GPB_OFFLOAD_ALWAYS), 256);
+    const gpb_triangular t = { .solves = true, .side = 'L', .uplo = 'L', .trans = 'N', .diag = 'N',
+                               .m = 5000, .n = 10 };
+    const gpb_triangular_halves halves = gpb_triangular_halve(&t);
+    assert_int_equal(halves.first.m, 2560);                            /* whole tiles */
+    assert_int_equal(halves.product.k, 2560);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_triangle), cmocka_unit_test(illegal),
+                                        cmocka_unit_test(leaves) };
+    return cmocka_run_group_tests_name("triangular", tests, NULL, NULL);
+}
