@@ -28,11 +28,10 @@ static char *element(const member *x, enum gpb_operand which, int64_t row, int64
     return x->at[which] + (size_t)(row + col * x->ld[which]) * gpb_call_element(x->call);
 }
 
-/* Computes C(i.., j..) of one member. */
-static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
+/* C(i.., j..) = alpha A B + beta C, by the host's GEMM. */
+static void product(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     const gpb_call *g = x->call;
-    if (rows <= 0 || cols <= 0) return;
     gpb_call part = *g;
     char *c = element(x, GPB_C, i, j), *a = c, *b = c;  /* any address will do, because k = 0 reads neither */
     if (x->k) {
@@ -51,31 +50,48 @@ static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64
     gpb_host_gemm(&part);
 }
 
-/* The part of column j that is those rows, counted from row i on. The host's GEMM multiplies a Hermitian C by
-   a complex beta, and makes no diagonal real, so this is done here. */
-static void column(const member *x, gpb_matrix_rows rows, int64_t i, int64_t j)
+/* Computes C(i.., j..) of one member. The host's GEMM multiplies a Hermitian C by a complex beta, and makes
+   no diagonal real, so this is done here. */
+static void rectangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
-    const bool hermitian = gpb_call_hermitian(x->call);
     member as = *x;
-    if (hermitian) {
-        gpb_scale_column(x->call, x->beta, element(x, GPB_C, i, j), rows, j - i);
-        as.beta = 1;
-    }
-    rectangle(&as, i + rows.first, rows.last - rows.first, j, 1);
-    if (hermitian && j >= i + rows.first && j < i + rows.last)
-        gpb_type_make_real(x->call->type, element(x, GPB_C, j, j));
-}
-
-/* Computes the columns of a tile from `from` on; of a triangle, only its part of each column. */
-static void columns(const member *x, const gpb_region *t, int64_t from)
-{
-    const char uplo = x->call->x[GPB_C].uplo;
-    if (uplo == 'G') {
-        rectangle(x, t->i, t->rows, t->j + from, t->cols - from);
+    if (rows <= 0 || cols <= 0) return;
+    if (!gpb_call_hermitian(x->call)) {
+        product(x, i, rows, j, cols);
         return;
     }
-    for (int64_t j = t->j + from; j < t->j + t->cols; j++)
-        column(x, gpb_matrix_rows_of(uplo, t->i, t->rows, j), t->i, j);
+    for (int64_t col = j; col < j + cols; col++)
+        gpb_scale_column(x->call, x->beta, element(x, GPB_C, i, col), (gpb_matrix_rows){ 0, rows }, col - i);
+    as.beta = 1;
+    product(&as, i, rows, j, cols);
+    for (int64_t d = max(i, j); d < min(i + rows, j + cols); d++)
+        gpb_type_make_real(x->call->type, element(x, GPB_C, d, d));
+}
+
+/* Computes what of C(i.., j..) belongs to C's triangle. A part that the diagonal crosses is halved until it
+   is small, so that nearly all of a triangle is rectangles, at GEMM's speed. */
+static void triangle(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
+{
+    enum { SMALL = 16 };
+    if (rows <= 0 || cols <= 0) return;
+    const char uplo = x->call->x[GPB_C].uplo;
+    const gpb_matrix_rows left = gpb_matrix_rows_of(uplo, i, rows, j),
+                          right = gpb_matrix_rows_of(uplo, i, rows, j + cols - 1);
+    if (left.first == left.last && right.first == right.last) return;
+    if (left.last - left.first == rows && right.last - right.first == rows) {
+        rectangle(x, i, rows, j, cols);
+    } else if (max(rows, cols) <= SMALL) {
+        for (int64_t col = j; col < j + cols; col++) {
+            const gpb_matrix_rows own = gpb_matrix_rows_of(uplo, i, rows, col);
+            rectangle(x, i + own.first, own.last - own.first, col, 1);
+        }
+    } else if (rows > cols) {
+        triangle(x, i, rows / 2, j, cols);
+        triangle(x, i + rows / 2, rows - rows / 2, j, cols);
+    } else {
+        triangle(x, i, rows, j, cols / 2);
+        triangle(x, i, rows, j + cols / 2, cols - cols / 2);
+    }
 }
 
 static int64_t guard_rows(const gpb_call *call) { return GPB_GUARD_ROWS(gpb_type_is_complex(call->type)); }
@@ -147,13 +163,14 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         x = rest;
         leave(&x, &begun->next);
     }
-    if (ok) columns(&x, t, begun && l == begun->done->members ? begun->done->cols : 0);
+    const int64_t home = begun && l == begun->done->members ? begun->done->cols : 0;
+    if (ok) triangle(&x, t->i, t->rows, t->j + home, t->cols - home);
     /* Of a triangle only its own part goes back, because the other may be another thread's by now. */
     const gpb_matrix *c = &call->x[GPB_C];
-    const gpb_dma_shape home = { .rows = call->m, .cols = call->n, .ld = c->ld,
+    const gpb_dma_shape back = { .rows = call->m, .cols = call->n, .ld = c->ld,
                                  .element = gpb_call_element(call), .uplo = c->uplo };
     if (ok && owned[GPB_C])
-        ok = gpb_dma_copy_and_wait(&home, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false)
+        ok = gpb_dma_copy_and_wait(&back, gpb_call_member(call, GPB_C, t->member + l), owned[GPB_C], false)
              == CUDA_SUCCESS;
     for (int i = 0; i < GPB_OPERANDS; i++) free(owned[i]);
     return ok;
