@@ -31,14 +31,14 @@ static gpb_triangular solve_with(const gpb_factor *f, const void *a, char side, 
                              .alpha = 1, .a = a, .lda = f->lda, .b = b, .ldb = ldb };
 }
 
-/* C -= op(A) op(B), with blocks of the matrix. */
-static gpb_call subtract(const gpb_factor *f, const void *a, char transa, const void *b, char transb,
-                         const gpb_factor *c, int64_t k)
+/* C += alpha op(A) op(B), with blocks of the matrix. */
+static gpb_call product_of(const gpb_factor *f, double alpha, const void *a, char transa, const void *b,
+                           char transb, const gpb_factor *c, int64_t k)
 {
     const bool herk = !gpb_factor_is_lu(f) && gpb_type_is_complex(f->type);
     return (gpb_call){ .symbol = f->symbol,
                        .routine = gpb_factor_is_lu(f) ? GPB_ROUTINE_GEMM : GPB_ROUTINE_SYRK, .type = f->type,
-                       .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = -1, .beta = 1, .batch = 1,
+                       .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = alpha, .beta = 1, .batch = 1,
                        .x = { { .base = a, .ld = f->lda, .trans = transa },
                               { .base = b, .ld = f->lda, .trans = transb },
                               { .base = c->a, .ld = f->lda, .trans = 'N', .uplo = c->uplo,
@@ -47,31 +47,53 @@ static gpb_call subtract(const gpb_factor *f, const void *a, char transa, const 
                                                               : GPB_SYMMETRIC } } };
 }
 
-gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
+/* The blocks on the diagonal. */
+static gpb_factor_halves blocks_of(const gpb_factor *f)
 {
-    const int64_t half = gpb_halves_first(gpb_factor_order(f)), rest = f->n - half;
+    const int64_t half = gpb_halves_first(gpb_factor_order(f));
     gpb_factor_halves to = { .first = *f, .second = *f };
     to.first.n = half;
     to.second.m = f->m - half;
-    to.second.n = rest;
+    to.second.n = f->n - half;
     to.second.a = element(f, half, half);
     if (!gpb_factor_is_lu(f)) to.first.m = half;
     else to.second.ipiv = (char *)f->ipiv + half * (f->width / 8);
+    return to;
+}
+
+gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
+{
+    gpb_factor_halves to = blocks_of(f);
+    const int64_t half = to.first.n, rest = to.second.n;
     void *below = element(f, half, 0), *beside = element(f, 0, half);
     const char h = adjoint(f->type);
     switch (f->uplo) {
     case 'L':
-        to.solve = solve_with(f, f->a, 'R', 'L', h, 'N', rest, half, below, f->lda);
-        to.product = subtract(f, below, 'N', below, h, &to.second, half);
+        to.triangular = solve_with(f, f->a, 'R', 'L', h, 'N', rest, half, below, f->lda);
+        to.product = product_of(f, -1, below, 'N', below, h, &to.second, half);
         break;
     case 'U':
-        to.solve = solve_with(f, f->a, 'L', 'U', h, 'N', half, rest, beside, f->lda);
-        to.product = subtract(f, beside, h, beside, 'N', &to.second, half);
+        to.triangular = solve_with(f, f->a, 'L', 'U', h, 'N', half, rest, beside, f->lda);
+        to.product = product_of(f, -1, beside, h, beside, 'N', &to.second, half);
         break;
     default:
-        to.solve = solve_with(f, f->a, 'L', 'L', 'N', 'U', half, rest, beside, f->lda);
-        to.product = subtract(f, below, 'N', beside, 'N', &to.second, half);
+        to.triangular = solve_with(f, f->a, 'L', 'L', 'N', 'U', half, rest, beside, f->lda);
+        to.product = product_of(f, -1, below, 'N', beside, 'N', &to.second, half);
     }
+    return to;
+}
+
+gpb_factor_halves gpb_factor_multiply_halve(const gpb_factor *f)
+{
+    gpb_factor_halves to = blocks_of(f);
+    const int64_t half = to.first.n, rest = to.second.n;
+    const bool lower = f->uplo == 'L';
+    void *block = lower ? element(f, half, 0) : element(f, 0, half);
+    const char h = adjoint(f->type);
+    to.product = product_of(f, 1, block, lower ? h : 'N', block, lower ? 'N' : h, &to.first, rest);
+    to.triangular = solve_with(f, to.second.a, lower ? 'L' : 'R', f->uplo, h, 'N', lower ? rest : half,
+                               lower ? half : rest, block, f->lda);
+    to.triangular.solves = false;
     return to;
 }
 

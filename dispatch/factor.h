@@ -23,11 +23,11 @@ typedef struct gpb_factor {
     void *ipiv;                  /* LU: min(m, n) row numbers, from 1 on, counted from A's first row */
 } gpb_factor;
 
-/* first; of LU, its row exchanges in the other columns; solve; product; second; of LU, its row exchanges in
-   the columns of first. */
+/* A factorisation is first; of LU, its row exchanges in the other columns; the solve; the product; second; of
+   LU, its row exchanges in the columns of first. */
 typedef struct gpb_factor_halves {
     gpb_factor first, second;    /* second's ipiv counts from its own first row */
-    gpb_triangular solve;
+    gpb_triangular triangular;
     gpb_call product;            /* Cholesky: SYRK, or HERK of complex types */
 } gpb_factor_halves;
 
@@ -54,6 +54,9 @@ static inline int64_t gpb_factor_order(const gpb_factor *factor)
 static inline bool gpb_factor_is_lu(const gpb_factor *factor) { return factor->uplo == 'G'; }
 /* For orders of 2 and more. */
 gpb_factor_halves gpb_factor_halve(const gpb_factor *factor);
+/* The same of L^H L or U U^H, from the triangle of Cholesky and in its place (lauum): first, the product,
+   TRMM, second. */
+gpb_factor_halves gpb_factor_multiply_halve(const gpb_factor *triangle);
 /* The two triangular solves. LU has row exchanges in B before them, or after them if A is transposed. */
 gpb_system_solves gpb_system_solve(const gpb_system *system);
 

@@ -31,13 +31,17 @@
         const gpb_factor factor = MATRIX(p, #name, bits, 'G', *m, *n, ipiv); \
         GO_ON(name, gpb_factor_offload, factor, , next(GPB_GETRF_ARGS))      \
     }
-#define F77_POTRF(p, name, bits, INT)                                                                   \
+/* Their parameters are the same. */
+#define F77_CHOLESKY(p, name, bits, INT, offload)                                                       \
     void gpb_door_##name(GPB_POTRF_PARAMS(gpb_##p, INT))                                                \
     {                                                                                                   \
         void (*next)(GPB_POTRF_PARAMS(gpb_##p, INT), size_t);                                           \
         const gpb_factor factor = MATRIX(p, #name, bits, gpb_triangle(gpb_letter(uplo)), *n, *n, NULL); \
-        GO_ON(name, gpb_factor_offload, factor, , next(GPB_POTRF_ARGS, 1))                              \
+        GO_ON(name, offload, factor, , next(GPB_POTRF_ARGS, 1))                                         \
     }
+#define F77_POTRF(p, name, bits, INT) F77_CHOLESKY(p, name, bits, INT, gpb_factor_offload)
+#define F77_POTRI(p, name, bits, INT) F77_CHOLESKY(p, name, bits, INT, gpb_cholesky_inverse_offload)
+#define F77_LAUUM(p, name, bits, INT) F77_CHOLESKY(p, name, bits, INT, gpb_square_offload)
 #define F77_GETRS(p, name, bits, INT)                                                           \
     void gpb_door_##name(GPB_GETRS_PARAMS(gpb_##p, INT))                                        \
     {                                                                                           \
@@ -102,5 +106,7 @@ GPB_F77_PRECISIONS(F77_POTRF, potrf)
 GPB_F77_PRECISIONS(F77_POTRS, potrs)
 GPB_F77_PRECISIONS(F77_POSV, posv)
 GPB_F77_PRECISIONS(F77_GETRI, getri)
+GPB_F77_PRECISIONS(F77_POTRI, potri)
+GPB_F77_PRECISIONS(F77_LAUUM, lauum)
 GPB_F77_PRECISIONS(F77_TRTRI, trtri)
 GPB_F77_PRECISIONS(F77_TRTRS, trtrs)

@@ -56,6 +56,15 @@ void gpb_lapack_host_invert(const gpb_inverse *t)
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
+void gpb_lapack_host_square(const gpb_factor *f)
+{
+    static const gpb_next_names lauums = GPB_NEXT_NAMES(lauum);
+    int64_t info = 0;
+    void (*lauum)(GPB_LAUUM_PARAMS(void, int64_t), size_t);
+    *(void **)&lauum = gpb_next_of(lauums, f->type, f->width);
+    lauum(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
+}
+
 /* Exchanges rows first + 1 to last of `cols` columns at a, as ipiv says. */
 static void swap_rows(const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first, int64_t last,
                       bool backwards)
@@ -87,7 +96,7 @@ int64_t gpb_lapack_factor(const gpb_factor *f, const gpb_lapack_parts *parts)
         void *beside = (char *)f->a + half * f->lda * (int64_t)gpb_type_bytes(f->type);
         swap_rows(f, beside, f->lda, rest, 0, half, false);
     }
-    parts->solve(&to.solve);
+    parts->triangular(&to.triangular);
     parts->multiply(&to.product);
     const int64_t later = gpb_lapack_factor(&to.second, parts);
     if (lu) {
@@ -102,8 +111,8 @@ void gpb_lapack_solve(const gpb_system *s, const gpb_lapack_parts *parts)
     const gpb_system_solves to = gpb_system_solve(s);
     const bool lu = gpb_factor_is_lu(&s->a), transposed = s->trans != 'N';
     if (lu && !transposed) swap_rows(&s->a, s->b, s->ldb, s->nrhs, 0, s->a.n, false);
-    parts->solve(&to.first);
-    parts->solve(&to.second);
+    parts->triangular(&to.first);
+    parts->triangular(&to.second);
     if (lu && transposed) swap_rows(&s->a, s->b, s->ldb, s->nrhs, 0, s->a.n, true);
 }
 
@@ -123,8 +132,8 @@ static void invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
         return;
     }
     const gpb_inverse_halves to = gpb_inverse_halve(t);
-    parts->solve(&to.left);
-    parts->solve(&to.right);
+    parts->triangular(&to.left);
+    parts->triangular(&to.right);
     invert(&to.first, parts);
     invert(&to.second, parts);
 }
@@ -139,7 +148,7 @@ int64_t gpb_lapack_invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
 int64_t gpb_lapack_triangular(const gpb_triangular *s, const gpb_lapack_parts *parts)
 {
     const int64_t info = s->diag == 'N' ? first_zero(s->type, s->a, s->m, s->lda) : 0;
-    if (!info) parts->solve(s);
+    if (!info) parts->triangular(s);
     return info;
 }
 
@@ -174,7 +183,7 @@ static void divide_by_l(const gpb_inverse *u, char *work, int64_t width, const g
                    { .base = block, .ld = u->lda, .trans = 'N', .uplo = 'G' } }
         };
         if (behind) parts->multiply(&product);
-        parts->solve(&(gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type,
+        parts->triangular(&(gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type,
                                         .width = u->width, .side = 'R', .uplo = 'L', .trans = 'N',
                                         .diag = 'U', .m = n, .n = columns, .alpha = 1, .a = work, .lda = ld,
                                         .b = block, .ldb = u->lda });
@@ -203,4 +212,26 @@ int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns, 
     divide_by_l(&u, work, columns, parts);
     swap_columns(&u, lu->ipiv, work);
     return 0;
+}
+
+void gpb_lapack_square(const gpb_factor *f, const gpb_lapack_parts *parts)
+{
+    if (f->n <= max(1, parts->leaf)) {
+        parts->square(f);
+        return;
+    }
+    const gpb_factor_halves to = gpb_factor_multiply_halve(f);
+    gpb_lapack_square(&to.first, parts);
+    parts->multiply(&to.product);
+    parts->triangular(&to.triangular);
+    gpb_lapack_square(&to.second, parts);
+}
+
+int64_t gpb_lapack_invert_cholesky(const gpb_factor *f, const gpb_lapack_parts *parts)
+{
+    const gpb_inverse triangle = { .symbol = f->symbol, .type = f->type, .width = f->width, .uplo = f->uplo,
+                                   .diag = 'N', .n = f->n, .a = f->a, .lda = f->lda };
+    const int64_t info = gpb_lapack_invert(&triangle, parts);
+    if (!info) gpb_lapack_square(f, parts);
+    return info;
 }

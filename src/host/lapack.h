@@ -7,13 +7,14 @@
 #include "dispatch/factor.h"
 #include "dispatch/inverse.h"
 
-/* What they call. Blocks up to the order `leaf` are factored by `factor`, and triangles inverted by
-   `invert`. */
+/* What they call. Blocks up to the order `leaf` are factored, inverted and multiplied by
+   the first three. */
 typedef struct gpb_lapack_parts {
     int64_t leaf;
     int64_t (*factor)(const gpb_factor *factor);        /* returns INFO */
     void (*invert)(const gpb_inverse *triangle);
-    void (*solve)(const gpb_triangular *solve);
+    void (*square)(const gpb_factor *triangle);
+    void (*triangular)(const gpb_triangular *t);        /* TRSM, TRMM */
     void (*multiply)(const gpb_call *call);             /* GEMM; SYRK, HERK */
 } gpb_lapack_parts;
 
@@ -29,8 +30,13 @@ int64_t gpb_lapack_triangular(const gpb_triangular *solve, const gpb_lapack_part
 /* getri, by blocks of that many columns. work: n times as many elements. Returns INFO as trtri does. */
 int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns,
                              const gpb_lapack_parts *parts);
-/* getrf or potrf, and trtri, of the host, by its own routine of that name. */
+/* lauum */
+void gpb_lapack_square(const gpb_factor *triangle, const gpb_lapack_parts *parts);
+/* potri. Returns INFO as trtri does. */
+int64_t gpb_lapack_invert_cholesky(const gpb_factor *triangle, const gpb_lapack_parts *parts);
+/* getrf or potrf, trtri and lauum of the host, by its own routine of that name. */
 int64_t gpb_lapack_host_factor(const gpb_factor *factor);
 void gpb_lapack_host_invert(const gpb_inverse *triangle);
+void gpb_lapack_host_square(const gpb_factor *triangle);
 
 #endif

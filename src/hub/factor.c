@@ -19,15 +19,16 @@ static void multiply(const gpb_call *g)
     gpb_offload_done(&declined);
 }
 
-static void solve(const gpb_triangular *s)
+static void triangular(const gpb_triangular *t)
 {
-    if (!gpb_triangular_offload(s)) gpb_host_triangular(s);
+    if (!gpb_triangular_offload(t)) gpb_host_triangular(t);
 }
 
 static gpb_lapack_parts parts_for(int64_t order)
 {
     const int64_t leaf = gpb_halves_leaf(order, gpb_routing_policy().offload);
-    return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, gpb_lapack_host_invert, solve, multiply };
+    return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, gpb_lapack_host_invert, gpb_lapack_host_square,
+                               triangular, multiply };
 }
 
 /* The largest product is three eighths of the work of LU and of Cholesky. Three times as fast, it saves a
@@ -75,6 +76,30 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
     const gpb_lapack_parts parts = parts_for(s->a.n);
     *info = factor ? gpb_lapack_factor(&s->a, &parts) : parts.factor(&s->a);
     if (*info == 0) gpb_lapack_solve(s, &parts);
+    return true;
+}
+
+static bool square_pays(const gpb_factor *f)
+{
+    if (!gpb_factor_legal(f) || f->n <= parts_for(f->n).leaf) return false;
+    const gpb_call largest = gpb_factor_multiply_halve(f).product;
+    return gpb_routing_gain(&largest) >= FASTER;
+}
+
+bool gpb_square_offload(const gpb_factor *f, int64_t *info)
+{
+    if (!square_pays(f)) return false;
+    const gpb_lapack_parts parts = parts_for(f->n);
+    gpb_lapack_square(f, &parts);
+    *info = 0;
+    return true;
+}
+
+bool gpb_cholesky_inverse_offload(const gpb_factor *f, int64_t *info)
+{
+    if (!square_pays(f)) return false;
+    const gpb_lapack_parts parts = parts_for(f->n);
+    *info = gpb_lapack_invert_cholesky(f, &parts);
     return true;
 }
 

@@ -13,6 +13,10 @@ bool gpb_factor_offload(const gpb_factor *factor, int64_t *info);
 bool gpb_system_offload(const gpb_system *system, int64_t *info);
 /* gesv, posv: A is factored first. */
 bool gpb_system_factor_offload(const gpb_system *system, int64_t *info);
+/* lauum */
+bool gpb_square_offload(const gpb_factor *triangle, int64_t *info);
+/* potri */
+bool gpb_cholesky_inverse_offload(const gpb_factor *triangle, int64_t *info);
 /* trtri */
 bool gpb_inverse_offload(const gpb_inverse *triangle, int64_t *info);
 /* trtrs */

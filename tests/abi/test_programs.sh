@@ -60,7 +60,7 @@ same octave_solve 'dgetrf_ dgetrs_ dpotrf_ sgetrf_ zgetrf_' octave-cli --norc --
      printf("%d %d %d\n", norm(a * x - b) < 1e-9, norm(s * y - b) < 1e-7, norm(a * inv(a) - eye(n)) < 1e-10);
      printf("%.3f %d\n", log(abs(det(a / 60))), norm(chol(s)'"'"' * chol(s) - s) < 1e-9);
      printf("%d %d\n", norm(c * (c \ b) - b) < 1e-2, norm(z * (z \ b) - b) < 1e-9)'
-same R_solve 'dgesv_ dpotrf_ dgetrf_' R --vanilla --slave -e \
+same R_solve 'dgesv_ dpotrf_ dgetrf_ dpotri_' R --vanilla --slave -e \
     'n <- 150; a <- matrix((0:(n * n - 1) * 7919) %% 19 - 9, n) + 60 * diag(n)
      b <- matrix(0:(n * 70 - 1) %% 7, n); s <- tcrossprod(a); x <- solve(a, b); r <- chol(s)
      cat(max(abs(a %*% x - b)) < 1e-9, max(abs(a %*% solve(a) - diag(n))) < 1e-10,

@@ -92,10 +92,24 @@ static void invert_leaf(const gpb_inverse *t)
     }
 }
 
+/* Row by row of L^H L, from rows of L that are still there; U U^H on its side, as in factor_cholesky. */
+static void square_leaf(const gpb_factor *f)
+{
+    T *a = f->a;
+    const bool lower = f->uplo == 'L';
+    const int64_t down = lower ? 1 : f->lda, right = lower ? f->lda : 1;
+    for (int64_t i = 0; i < f->n; i++) {
+        T *row = a + i * down, *below = row + i * right;
+        for (int64_t j = 0; j <= i; j++)
+            row[j * right] = dot(f->n - i, below, down, row + j * right, down, true);
+        *below = REAL(*below);
+    }
+}
+
 static int64_t factor_leaf(const gpb_factor *f)
 {
     return gpb_factor_is_lu(f) ? factor_lu(f) : factor_cholesky(f);
 }
 
-static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, gpb_host_triangular,
+static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, square_leaf, gpb_host_triangular,
                                           gpb_host_multiply };

@@ -61,6 +61,22 @@ void F77(posv)(GPB_POSV_PARAMS(T, INT))
     if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info, 1);
 }
 
+void F77(lauum)(GPB_LAUUM_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo);
+    if (BAD_LAPACK(lauum, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : 0, info)) return;
+    const gpb_factor f = LOCAL(matrix)(NAME(lauum), (char)u, *n, *n, a, *lda, NULL);
+    gpb_lapack_square(&f, &on_host);
+}
+
+void F77(potri)(GPB_POTRI_PARAMS(T, INT))
+{
+    const int u = letter_of("UL", uplo);
+    if (BAD_LAPACK(potri, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : 0, info)) return;
+    const gpb_factor f = LOCAL(matrix)(NAME(potri), (char)u, *n, *n, a, *lda, NULL);
+    *info = (INT)gpb_lapack_invert_cholesky(&f, &on_host);
+}
+
 static gpb_inverse LOCAL(triangle)(const char *symbol, int uplo, int diag, INT n, const T *a, INT lda)
 {
     return (gpb_inverse){ .symbol = symbol, .type = TYPE_OF_P, .width = WIDTH, .uplo = (char)uplo,
