@@ -118,10 +118,13 @@ static bool NAME(check_row)(sight *s, int64_t i)
         const REAL *x = (const REAL *)s->old + (i + j * g->m) * REALS;
         const SUM old[] = { (SUM)x[0], (SUM)x[REALS - 1] };
         const SUM size[] = { NAME(magnitude)(old[0]), NAME(magnitude)(old[1]) };
-        if (gpb_call_hermitian(g))                           /* a real beta */
+        /* A real beta, or 1, which need not multiply. A complex product of 1 and an infinity has a NaN, which
+           is right, too: there `before` is NaN and allows anything. */
+        if (gpb_call_hermitian(g) || g->beta == 1)
             for (int im = 0; im < REALS; im++) {
                 wanted[im] += side * (SUM)beta[0] * old[im];
                 before[im] += NAME(magnitude)((SUM)beta[0]) * size[im];
+                if (REALS == 2 && !gpb_call_hermitian(g)) before[im] += 0 * size[REALS - 1 - im];
             }
         else
             NAME(add)(wanted, before, side * (SUM)beta[0], side * (SUM)beta[1], old, size);
