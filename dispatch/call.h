@@ -12,13 +12,14 @@
 #include "dispatch/type.h"
 
 /* What is learnt of the host and the GPU is learnt apart for each. GEMM includes GEMMTR, which has a triangle
-   in C; SYRK includes HERK. */
-enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINE_SYRK, GPB_ROUTINES };
+   in C; SYRK includes HERK, and SYR2K HER2K. */
+enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINE_SYRK, GPB_ROUTINE_SYR2K, GPB_ROUTINES };
 
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
    in elements. SYRK and HERK are such products, too: B is A, and op(B) is op(A)^T or op(A)^H. HERK's C is
    GPB_HERMITIAN: its diagonal becomes real, the imaginary parts there are not read, and beta is real, so that
-   it multiplies real and imaginary parts each by itself. */
+   it multiplies real and imaginary parts each by itself. SYR2K and HER2K are two such products, one after the
+   other, and a call is one of them. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -68,10 +69,25 @@ static inline bool gpb_call_one_matrix(const gpb_call *g)
            && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
 }
 
-/* True of HERK. */
+/* True of HERK and HER2K. */
 static inline bool gpb_call_hermitian(const gpb_call *g)
 {
     return g->x[GPB_C].structure == GPB_HERMITIAN;
+}
+
+/* The second product of SYR2K or HER2K, of which `first` is the one with beta: A and B change places. The
+   diagonal of a Hermitian C is right because the real part of a sum is the sum of the real parts. */
+static inline gpb_call gpb_call_second(const gpb_call *first)
+{
+    const gpb_scalar alpha = first->alpha;
+    gpb_call second = *first;
+    second.x[GPB_A].base = first->x[GPB_B].base;
+    second.x[GPB_A].ld = first->x[GPB_B].ld;
+    second.x[GPB_B].base = first->x[GPB_A].base;
+    second.x[GPB_B].ld = first->x[GPB_A].ld;
+    if (gpb_call_hermitian(first)) second.alpha = __builtin_complex(__real__ alpha, -__imag__ alpha);
+    second.beta = 1;
+    return second;
 }
 
 /* k if A and B are read, else 0. */

@@ -21,6 +21,9 @@
     GPB_CBLAS_GEMMTR_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_SYRK(type, kind) \
     GPB_CBLAS_SYRK_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_SYR2K(type, kind)                                                               \
+    GPB_CBLAS_SYR2K_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), \
+                           CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
 #define CBLAS_GEMM_BATCH_STRIDED(type, kind) \
     GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
@@ -30,12 +33,15 @@
     void cblas_##letter##gemm(CBLAS_GEMM(type, kind));                      \
     void cblas_##letter##gemmtr(CBLAS_GEMMTR(type, kind));                  \
     void cblas_##letter##syrk(CBLAS_SYRK(type, kind));                      \
+    void cblas_##letter##syr2k(CBLAS_SYR2K(type, kind));                    \
     void cblas_##letter##gemm_batch(CBLAS_GEMM_BATCH(type, kind));          \
     void cblas_##letter##gemm_batch_strided(CBLAS_GEMM_BATCH_STRIDED(type, kind));
 #include "dispatch/type.def"
 #undef TYPE
 void cblas_cherk(GPB_CBLAS_SYRK_PARAMS(void, float, int));
 void cblas_zherk(GPB_CBLAS_SYRK_PARAMS(void, double, int));
+void cblas_cher2k(GPB_CBLAS_SYR2K_PARAMS(void, const void *, float, int));
+void cblas_zher2k(GPB_CBLAS_SYR2K_PARAMS(void, const void *, double, int));
 
 enum {
     ROW_MAJOR = 101,

@@ -23,10 +23,14 @@ void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, SCAL
 
 void F77(syrk)(GPB_F77_SYRK_PARAMS(ELEMENT, ELEMENT, int));
 void CBLAS(syrk64_)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, SCALAR, int64_t));
+void F77(syr2k)(GPB_F77_SYR2K_PARAMS(ELEMENT, ELEMENT, int));
+void CBLAS(syr2k64_)(GPB_CBLAS_SYR2K_PARAMS(ELEMENT, SCALAR, SCALAR, int64_t));
 
 #if IS_COMPLEX
 void F77(herk)(GPB_F77_SYRK_PARAMS(ELEMENT, REAL, int));
 void CBLAS(herk)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, REAL, int));
+void F77(her2k_64)(GPB_F77_SYR2K_PARAMS(ELEMENT, REAL, int64_t));
+void CBLAS(her2k)(GPB_CBLAS_SYR2K_PARAMS(ELEMENT, SCALAR, REAL, int));
 void F77(gemm3m)(GPB_F77_GEMM_PARAMS(ELEMENT, int));
 void CBLAS(gemm3m64_)(GPB_CBLAS_GEMM_PARAMS(ELEMENT, SCALAR, int64_t));
 #endif
@@ -161,7 +165,36 @@ static void NAME(through_syrk_rows_64)(const gpb_call *g)
                    GIVEN(p.beta), p.c, p.ldc);
 }
 
+static void NAME(through_syr2k)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldb = (int)p.ldb, ldc = (int)p.ldc;
+    F77(syr2k)(&p.uplo, &p.transa, &n, &k, &p.alpha, p.a, &lda, p.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+/* By rows A and B also change places. */
+static void NAME(through_syr2k_rows_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(syr2k64_)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), p.n, p.k, GIVEN(p.alpha), p.b, p.ldb,
+                    p.a, p.lda, GIVEN(p.beta), p.c, p.ldc);
+}
+
 #if IS_COMPLEX
+static void NAME(through_her2k_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const REAL beta = __real__ p.beta;
+    F77(her2k_64)(&p.uplo, &p.transa, &p.n, &p.k, &p.alpha, p.a, &p.lda, p.b, &p.ldb, &beta, p.c, &p.ldc);
+}
+
+static void NAME(through_her2k_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    CBLAS(her2k)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), (int)p.n, (int)p.k, GIVEN(p.alpha), p.b,
+                 (int)p.ldb, p.a, (int)p.lda, __real__ p.beta, p.c, (int)p.ldc);
+}
+
 static void NAME(through_herk)(const gpb_call *g)
 {
     const NAME(plain) p = NAME(plain_of)(g);
@@ -206,9 +239,13 @@ static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB
     { TEXT(CBLAS(gemm_batch)), NAME(through_groups), GPB_TEST_gemm_batch, false },
     { TEXT(F77(syrk)), NAME(through_syrk), GPB_TEST_syrk, false },
     { TEXT(CBLAS(syrk64_)) ", rows", NAME(through_syrk_rows_64), GPB_TEST_syrk, false },
+    { TEXT(F77(syr2k)), NAME(through_syr2k), GPB_TEST_syr2k, false },
+    { TEXT(CBLAS(syr2k64_)) ", rows", NAME(through_syr2k_rows_64), GPB_TEST_syr2k, false },
 #if IS_COMPLEX
     { TEXT(F77(herk)), NAME(through_herk), GPB_TEST_herk, false },
     { TEXT(CBLAS(herk)) ", rows", NAME(through_herk_rows), GPB_TEST_herk, false },
+    { TEXT(F77(her2k_64)), NAME(through_her2k_64), GPB_TEST_her2k, false },
+    { TEXT(CBLAS(her2k)) ", rows", NAME(through_her2k_rows), GPB_TEST_her2k, false },
     { TEXT(F77(gemm3m)), NAME(through_3m), GPB_TEST_gemm, true },
     { TEXT(CBLAS(gemm3m64_)) ", rows", NAME(through_3m_rows_64), GPB_TEST_gemm, false },
 #endif

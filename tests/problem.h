@@ -13,7 +13,8 @@ typedef struct gpb_problem {
     enum gpb_test_routine routine;
     enum gpb_type type;
     int m, n, k, batch;
-    char transa, transb;                 /* N, T or C, also in lower case */
+    char transa, transb;                 /* N, T or C, also in lower case; transb counts for nothing where
+                                            routine.def lets it follow from transa */
     char uplo;                           /* the triangle of C: 'U' or 'L', as stored */
     bool row_major;
     int pad, offset;                     /* added to each leading dimension; elements between the allocation

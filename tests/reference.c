@@ -162,10 +162,28 @@ static void dot(const gpb_call *g, int64_t i, int64_t j, int64_t l, sum of[2])
 
 static number scalar(gpb_scalar x) { return (number){ GPB_SCALAR_RE_IM(x) }; }
 
-/* Adds one part of alpha times A B, of which both parts are there. */
-static void add_scaled(sum *to, const gpb_call *g, const gpb_reference_element of[2], int part)
+/* SYR2K and HER2K add the product in which A and B have changed places, of HER2K times conj(alpha). */
+static int products_of(const gpb_call *g) { return g->routine == GPB_ROUTINE_SYR2K ? 2 : 1; }
+
+static gpb_call exchanged(const gpb_call *g)
 {
-    const number alpha = scalar(g->alpha);
+    const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
+    gpb_call other = *g;
+    other.x[GPB_A] = (gpb_matrix){ .base = b->base, .ld = b->ld, .trans = a->trans };
+    other.x[GPB_B] = (gpb_matrix){ .base = a->base, .ld = a->ld, .trans = b->trans };
+    return other;
+}
+
+static number factor_of(const gpb_call *g, int product)
+{
+    number alpha = scalar(g->alpha);
+    if (product && gpb_call_hermitian(g)) alpha.part[1] = -alpha.part[1];
+    return alpha;
+}
+
+/* Adds one part of alpha times A B, of which both parts are there. */
+static void add_scaled(sum *to, const gpb_call *g, number alpha, const gpb_reference_element of[2], int part)
+{
     for (int x = 0; x < parts_of(g); x++) {
         const double factor = x && !part ? -alpha.part[x] : alpha.part[x];
         const gpb_reference_element *e = &of[is_complex(g) ? part ^ x : 0];
@@ -183,21 +201,27 @@ static gpb_reference_element element_of(const gpb_call *g, const sum *s)
     return (gpb_reference_element){ .value = s->head, .product = s->size, .rest = rest };
 }
 
-void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2])
+void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l,
+                        gpb_reference_element sums[GPB_REFERENCE_SUMS])
 {
-    sum of[2] = { { 0, 0, 0 } };
-    if (gpb_call_multiplies(g)) dot(g, i, j, l, of);          /* else not even a NaN in A counts */
-    for (int part = 0; part < parts_of(g); part++) sums[part] = element_of(g, &of[part]);
+    for (int x = 0; x < products_of(g); x++) {
+        const gpb_call product = x ? exchanged(g) : *g;
+        sum of[2] = { { 0, 0, 0 } };
+        if (gpb_call_multiplies(g)) dot(&product, i, j, l, of);      /* else not even a NaN in A counts */
+        for (int part = 0; part < parts_of(g); part++) sums[2 * x + part] = element_of(g, &of[part]);
+    }
     const bool is_touched = gpb_call_multiplies(g) || g->beta != 1;
     sums[0].real = is_complex(g) && gpb_call_hermitian(g) && i == j && is_touched;
 }
 
-gpb_reference_element gpb_reference_scaled(const gpb_call *g, const gpb_reference_element sums[2],
+gpb_reference_element gpb_reference_scaled(const gpb_call *g,
+                                           const gpb_reference_element sums[GPB_REFERENCE_SUMS],
                                            const void *before, int part)
 {
     sum total = { 0, 0, 0 };
     if (sums[0].real && part) return element_of(g, &total);
-    if (gpb_call_multiplies(g)) add_scaled(&total, g, sums, part);
+    for (int x = 0; x < products_of(g) && gpb_call_multiplies(g); x++)
+        add_scaled(&total, g, factor_of(g, x), sums + 2 * x, part);
     const double product = total.size;
     total.size = 0;
     if (g->beta != 0) {
@@ -215,7 +239,7 @@ gpb_reference_element gpb_reference_scaled(const gpb_call *g, const gpb_referenc
 gpb_reference_element gpb_reference_part(const gpb_call *g, const void *c_before, int64_t i, int64_t j,
                                          int64_t l, int part)
 {
-    gpb_reference_element sums[2];
+    gpb_reference_element sums[GPB_REFERENCE_SUMS];
     gpb_reference_sums(g, i, j, l, sums);
     return gpb_reference_scaled(g, sums, c_before ? element(g, c_before, place_of(g, i, j, l)) : NULL, part);
 }
@@ -236,11 +260,11 @@ static double alpha_size(const gpb_call *g)
 
 double gpb_reference_bound(enum gpb_math math, const gpb_call *g, gpb_reference_element e)
 {
-    const int terms = parts_of(g);
+    const int terms = parts_of(g), products = products_of(g);
     const double u = is_single(g) ? 0x1p-24 : 0x1p-53, smallest = is_single(g) ? 0x1p-149 : 0x1p-1074;
-    const double steps = terms * (double)g->k + 4;
+    const double steps = products * terms * (double)g->k + 4;
     /* the last term: each rounding may also lose half of the smallest number of the type */
-    const double bound = steps * u * e.product + (terms + 1) * u * e.old
+    const double bound = steps * u * e.product + (terms + products) * u * e.old
         + steps * fmax(1, alpha_size(g)) * smallest;
     return math == GPB_MATH_TF32 ? bound + ldexp(e.product, -9) : bound;
 }
@@ -272,7 +296,7 @@ static double error_at(enum gpb_math math, const gpb_call *g, const void *c_befo
     const int64_t at = place_of(g, i, j, l);
     const void *now = element(g, g->x[GPB_C].base, at), *before = c_before ? element(g, c_before, at) : NULL;
     double worst = 0;
-    gpb_reference_element sums[2];
+    gpb_reference_element sums[GPB_REFERENCE_SUMS];
     gpb_reference_sums(g, i, j, l, sums);
     for (int part = 0; part < parts_of(g); part++) {
         const gpb_reference_element e = gpb_reference_scaled(g, sums, before, part);

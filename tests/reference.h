@@ -2,7 +2,8 @@
 /* A slow product that is right, and the error bound that every kernel of ours keeps. All tests share them.
    The four types of BLAS are computed at twice their precision: s and c in double, d and z in pairs of
    doubles. A complex number is judged part by part, because a large real part must not hide errors of a small
-   imaginary one. A and B may be of any structure (dispatch/matrix.h). */
+   imaginary one. A and B may be of any structure (dispatch/matrix.h). A call of SYR2K or HER2K stands for
+   both products here, and describes the first. */
 #ifndef GPB_REFERENCE_H
 #define GPB_REFERENCE_H
 
@@ -28,16 +29,20 @@ gpb_reference_element gpb_reference_at(const gpb_call *call, const void *c_befor
 gpb_reference_element gpb_reference_part(const gpb_call *call, const void *c_before, int64_t i, int64_t j,
                                          int64_t l, int part);
 
-/* The same in two steps, for tests that ask for many alpha and beta: both parts of A B at that place, and one
-   part of alpha times these plus beta times `before`, the element of C from before (not read if beta ==
-   0). */
-void gpb_reference_sums(const gpb_call *call, int64_t i, int64_t j, int64_t l, gpb_reference_element sums[2]);
-gpb_reference_element gpb_reference_scaled(const gpb_call *call, const gpb_reference_element sums[2],
+/* The same in two steps, for tests that ask for many alpha and beta: both parts of A B at that place, of
+   SYR2K and HER2K also those of the second product; and one part of alpha times these plus beta times
+   `before`, the element of C from before (not read if beta == 0). */
+enum { GPB_REFERENCE_SUMS = 4 };
+void gpb_reference_sums(const gpb_call *call, int64_t i, int64_t j, int64_t l,
+                        gpb_reference_element sums[GPB_REFERENCE_SUMS]);
+gpb_reference_element gpb_reference_scaled(const gpb_call *call,
+                                           const gpb_reference_element sums[GPB_REFERENCE_SUMS],
                                            const void *before, int part);
 
 /* How far a result may be from e: (k + 4) u product + 2 u old, where u is 2^-24 for s and 2^-53 for d. A part
-   of a complex element has 2 k terms, and its beta C has two: (2 k + 4) u product + 3 u old. TF32 may be off
-   by 2^-9 product more. */
+   of a complex element has 2 k terms, and its beta C has two: (2 k + 4) u product + 3 u old. SYR2K and HER2K
+   have twice as many terms, and u old more, because C is rounded once more. TF32 may be off by 2^-9 product
+   more. */
 double gpb_reference_bound(enum gpb_math math, const gpb_call *call, gpb_reference_element e);
 
 /* A part of an element of the call's type. */

@@ -29,13 +29,15 @@
 #include "tests/routine.def"
 #undef ROUTINE
 
+#define PRODUCT 1
+#define TWO_PRODUCTS 2
 #define ANY gpb_fill
-#define PRODUCT gpb_reference_check, gpb_reference_sample
 const gpb_test_row *gpb_test_row_of(enum gpb_test_routine routine)
 {
     static const gpb_test_row rows[] = {
 #define ROUTINE(name, fmas, a, b, c, members, fill, check) \
-    { #name, GPB_MEMBERS_##members, fmas_##name, shape_##name, fill, check },
+    { #name, GPB_MEMBERS_##members, fmas_##name, shape_##name, check, fill, gpb_reference_check, \
+      gpb_reference_sample },
 #include "tests/routine.def"
 #undef ROUTINE
     };
@@ -57,6 +59,12 @@ bool gpb_test_one_matrix(enum gpb_test_routine routine)
     return gpb_test_row_of(routine)->shape(GPB_B, 1, 1, 1).rows == 0;
 }
 
+/* SYRK, SYR2K and the Hermitian ones: the letter of op(B) follows from that of op(A). */
+static bool is_rank_k(enum gpb_test_routine routine)
+{
+    return gpb_test_one_matrix(routine) || gpb_test_row_of(routine)->products == 2;
+}
+
 static bool is_hermitian(enum gpb_test_routine routine, enum gpb_type type)
 {
     const enum gpb_structure c = gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure;
@@ -65,21 +73,22 @@ static bool is_hermitian(enum gpb_test_routine routine, enum gpb_type type)
 
 char gpb_test_op(enum gpb_test_routine routine, enum gpb_type type, char trans)
 {
-    const bool any = trans == 'N' || !gpb_test_one_matrix(routine) || !gpb_type_is_complex(type);
+    const bool any = trans == 'N' || !is_rank_k(routine) || !gpb_type_is_complex(type);
     return any ? trans : is_hermitian(routine, type) ? 'C' : 'T';
 }
 
-void gpb_test_repeat_a(enum gpb_test_routine routine, gpb_call *g)
+void gpb_test_settle(enum gpb_test_routine routine, gpb_call *g)
 {
     gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
-    if (!gpb_test_one_matrix(routine)) return;
-    g->routine = GPB_ROUTINE_SYRK;
+    const bool one = gpb_test_one_matrix(routine);
+    if (!is_rank_k(routine)) return;
+    g->routine = one ? GPB_ROUTINE_SYRK : GPB_ROUTINE_SYR2K;
     a->trans = gpb_test_op(routine, g->type, a->trans);
-    *b = *a;
+    if (one) *b = *a;
     b->trans = a->trans != 'N' ? 'N' : is_hermitian(routine, g->type) ? 'C' : 'T';
     g->x[GPB_C].structure = gpb_test_row_of(routine)->shape(GPB_C, 1, 1, 1).structure;
     if (g->x[GPB_C].structure != GPB_HERMITIAN) return;
-    g->alpha = __real__ g->alpha;
+    if (one) g->alpha = __real__ g->alpha;
     g->beta = __real__ g->beta;
 }
 

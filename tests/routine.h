@@ -27,6 +27,7 @@ typedef struct gpb_test_row {
     enum gpb_test_members members;
     double (*fmas)(double m, double n, double k);
     gpb_test_shape (*shape)(enum gpb_operand x, int64_t m, int64_t n, int64_t k);
+    int products;                /* 2: of SYR2K and HER2K */
     void (*fill)(enum gpb_fill fill, enum gpb_type type, void *x, int64_t count, uint64_t *state);
     /* gpb_reference_check, or what a routine that is no product has in its place. The same for a sample. */
     double (*check)(enum gpb_math math, const gpb_call *call, const void *c_before, size_t bytes);
@@ -41,11 +42,12 @@ bool gpb_test_has_triangle(enum gpb_test_routine routine);
 
 /* True if B is A once more. */
 bool gpb_test_one_matrix(enum gpb_test_routine routine);
-/* The letter that such a routine takes instead of T or C, if its type allows just one of them. Other routines
-   take any. */
+/* The letter that such a routine, or one of two products, takes instead of T or C, if its type allows just
+   one of them. Other routines take any. */
 char gpb_test_op(enum gpb_test_routine routine, enum gpb_type type, char trans);
-/* Makes the call's B its A once more if the routine's is, and alpha and beta real if they have to be. */
-void gpb_test_repeat_a(enum gpb_test_routine routine, gpb_call *call);
+/* Sets what the routine leaves no choice of: B if it is A once more, its letter if it follows from A's, the
+   structure of C, and alpha and beta if they have to be real. */
+void gpb_test_settle(enum gpb_test_routine routine, gpb_call *call);
 
 /* Floating-point operations of a call, and bytes that it has to read and to write at least. */
 double gpb_test_flops(enum gpb_test_routine routine, const gpb_call *call);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements gpu.h, place.h, ready.h, history.h, compute.h and verify.h for a build without CUDA
+/* Implements gpu.h, place.h, ready.h, history.h, compute.h, repair.h and verify.h for a build without CUDA
    (-DGPUBLAS_CUDA=OFF), where there never is a GPU. */
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/learn/history.h"
 #include "src/learn/ready.h"
 #include "src/hub/verify.h"
+#include "src/run/repair.h"
 
 #include <stdio.h>
 
@@ -78,6 +79,9 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     (void)call, (void)facts, (void)policy, (void)plan;
     return (gpb_outcome){ .failure = why };
 }
+
+/* Never called, because no call is begun on a GPU. */
+void gpb_repair_all(const gpb_call *call) { (void)call; }
 
 int gpb_gpu_count(const char **name, int *unserved_arch)
 {

@@ -207,3 +207,9 @@ bool gpb_repair(const gpb_job *job)
     }
     return ok;
 }
+
+void gpb_repair_all(const gpb_call *call)
+{
+    const gpb_facts in_host_memory = { 0 };
+    gpb_repair(&(gpb_job){ .call = call, .facts = &in_host_memory });
+}

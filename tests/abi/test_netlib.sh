@@ -84,9 +84,10 @@ for p in s d c z; do
     run "xblat3$p" "$PWD/wide_$p.in" "wide_$p";       judge "wide_$p" "$(routines "wide_$p.in")" 1
     run "x${p}cblat3" "$PWD/wide_c_$p.in" "wide_c_$p"; judge "wide_c_$p" "$(routines "wide_c_$p.in")" 2
     unset GPUBLAS_VERBOSE
-    for stem in trsm trmm; do
-        at_least 100 "$(traced "wide_$p.trace" " $p${stem}_ ")" "products of $p${stem}_ were on the GPU"
-        at_least 100 "$(traced "wide_c_$p.trace" " cblas_$p$stem ")" "products of cblas_$p$stem were, too"
+    case $p in s | d) hermitian='' ;; *) hermitian="${p}herk ${p}her2k" ;; esac
+    for stem in ${p}trsm ${p}trmm ${p}syrk ${p}syr2k $hermitian; do
+        at_least 100 "$(traced "wide_$p.trace" " ${stem}_ ")" "products of ${stem}_ were on the GPU"
+        at_least 100 "$(traced "wide_c_$p.trace" " cblas_$stem ")" "products of cblas_$stem were, too"
     done
 
     # With a threshold of 1e-6 the tester prints its worst ratio. The limit is 16; a CPU's BLAS has at most 4.

@@ -267,7 +267,7 @@ double check_worst(const check *c, const gpb_call *g)
     const int parts = gpb_type_of(g->type)->kind == GPB_TYPE_COMPLEX ? 2 : 1;
     double worst = 0;
     for (int x = 0; x < c->count; x++) {
-        gpb_reference_element sums[2];
+        gpb_reference_element sums[GPB_REFERENCE_SUMS];
         const void *got = entry(c, g, x);
         gpb_reference_sums(g, c->i[x], c->j[x], 0, sums);
         for (int part = 0; part < parts; part++) {

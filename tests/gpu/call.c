@@ -96,6 +96,37 @@ static void herk(const call *x)
         syrk(x);
 }
 
+static void syr2k(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER;
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                          \
+    case GPB_TYPE_##letter:                                                                             \
+        cblas_##letter##syr2k(x->order, uplo, x->ta, of->n, of->k, CBLAS_PASS_##kind(x->alpha.letter),  \
+                              x->at[GPB_A], ld[GPB_A], x->at[GPB_B], ld[GPB_B],                         \
+                              CBLAS_PASS_##kind(x->beta.letter), x->at[GPB_C], ld[GPB_C]);              \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+}
+
+static void her2k(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER;
+    if (of->type == GPB_TYPE_c)
+        cblas_cher2k(x->order, uplo, x->ta, of->n, of->k, &x->alpha.c, x->at[GPB_A], ld[GPB_A], x->at[GPB_B],
+                     ld[GPB_B], __real__ x->beta.c, x->at[GPB_C], ld[GPB_C]);
+    else if (of->type == GPB_TYPE_z)
+        cblas_zher2k(x->order, uplo, x->ta, of->n, of->k, &x->alpha.z, x->at[GPB_A], ld[GPB_A], x->at[GPB_B],
+                     ld[GPB_B], __real__ x->beta.z, x->at[GPB_C], ld[GPB_C]);
+    else
+        syr2k(x);
+}
+
 static void gemm_batch_strided(const call *x)
 {
     const gpb_problem *of = x->of;
@@ -155,6 +186,8 @@ void call_through_cblas(const gpb_problem *of, gpb_scalar alpha, gpb_scalar beta
         [GPB_TEST_gemmtr] = gemmtr,
         [GPB_TEST_syrk] = syrk,
         [GPB_TEST_herk] = herk,
+        [GPB_TEST_syr2k] = syr2k,
+        [GPB_TEST_her2k] = her2k,
         [GPB_TEST_gemm_batch_strided] = gemm_batch_strided,
         [GPB_TEST_gemm_batch] = gemm_batch,
     };

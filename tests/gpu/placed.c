@@ -184,8 +184,9 @@ static bool is_whole_number(gpb_scalar x)
 
 /* Of a complex type, beta = 1 may leave C as it is, or multiply it by 1 + 0 i. netlib does the one for op(A)
    = A and the other for its transpose, and so an infinite part of C becomes NaN or not. */
-static bool is_left_right(const gpb_call *g, enum gpb_math math, const gpb_reference_element sums[2],
-                          const char *before, const char *after, int part)
+static bool is_left_right(const gpb_call *g, enum gpb_math math,
+                          const gpb_reference_element sums[GPB_REFERENCE_SUMS], const char *before,
+                          const char *after, int part)
 {
     if (g->beta != 1) return false;
     gpb_call product = *g;
@@ -199,7 +200,8 @@ static bool is_left_right(const gpb_call *g, enum gpb_math math, const gpb_refer
 
 /* Integers have to be exact. What is finite has to stay so. */
 static bool is_right(const placed *p, const gpb_call *g, enum gpb_math math,
-                     const gpb_reference_element sums[2], const char *before, const char *after, int part)
+                     const gpb_reference_element sums[GPB_REFERENCE_SUMS], const char *before,
+                     const char *after, int part)
 {
     const bool are_whole = is_whole_number(g->alpha) && is_whole_number(g->beta);
     const bool exact = p->of.fill == GPB_FILL_integer && are_whole;

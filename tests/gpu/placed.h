@@ -18,7 +18,7 @@ typedef struct placed {
     int64_t entries;                     /* number of entries of C that are checked: all that are written, or
                                             a sample if the problem is large */
     int64_t *entry;                      /* i + (j + l*n)*m of each, in column-major order */
-    gpb_reference_element (*sums)[2];    /* both parts of op(A) op(B) there */
+    gpb_reference_element (*sums)[GPB_REFERENCE_SUMS];    /* gpb_reference_sums there */
 } placed;
 
 /* The fills that every kernel is tried with. */

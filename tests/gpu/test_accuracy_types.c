@@ -115,7 +115,7 @@ static void fill(operand *o, int64_t rows, int64_t k, const accuracy_data *data,
 typedef struct truth {
     gpb_call call;
     int side;
-    gpb_reference_element (*at)[2];        /* [x + y * side][part] */
+    gpb_reference_element (*at)[GPB_REFERENCE_SUMS];     /* [x + y * side][part] */
     bool *exact;                           /* where the chain of FMAs is */
 } truth;
 

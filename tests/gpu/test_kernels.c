@@ -119,12 +119,13 @@ static void add_other_routines(void)
             p->routine = t % 2 ? GPB_TEST_gemm_batch : GPB_TEST_gemm_batch_strided;
             p->batch = batches[i].batch;
         }
-    static const enum gpb_test_routine with_triangles[] = { GPB_TEST_gemmtr, GPB_TEST_syrk, GPB_TEST_herk };
+    static const enum gpb_test_routine with_triangles[] = { GPB_TEST_gemmtr, GPB_TEST_syrk, GPB_TEST_herk,
+                                                            GPB_TEST_syr2k, GPB_TEST_her2k };
     for (size_t i = 0; i < sizeof triangles / sizeof *triangles; i++)
-        for (int t = 0; t < 6; t++) {
+        for (int t = 0; t < 10; t++) {
             gpb_problem *p = add(triangles[i], pair(3 * t + (int)i), variant++, GPB_FILL_uniform);
-            p->routine = with_triangles[t % 3];
-            p->uplo = "UL"[t / 3];
+            p->routine = with_triangles[t % 5];
+            p->uplo = "UL"[t / 5];
         }
 }
 
@@ -239,7 +240,8 @@ static void test_kernel(void **state)
             const int x = count == 1 ? i % 2 : s;
             int64_t before = gpu_calls();
             faults += !is_right(kernel, p, scalars[x], splits[i % 4]);
-            if (scalars[x][0] != 0 && p->of.k) assert_int_equal(gpu_calls(), before + 1);
+            if (scalars[x][0] == 0 || p->of.k == 0) continue;
+            assert_int_equal(gpu_calls(), before + gpb_test_row_of(p->of.routine)->products);
         }
     }
     printf("%d calls in %.1f s\n", calls, now() - began);

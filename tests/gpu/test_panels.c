@@ -100,7 +100,8 @@ static void test_types(void **state)
     static const int large[][3] = { { 2100, 2100, 2100 }, { 20000, 300, 1000 }, { 300, 20000, 1000 },
                                     { 200, 200, 60000 }, { 5000, 4000, 100 } };
     static const enum gpb_test_routine others[] = { GPB_TEST_gemmtr, GPB_TEST_gemm_batch_strided,
-                                                    GPB_TEST_gemm_batch, GPB_TEST_syrk, GPB_TEST_herk };
+                                                    GPB_TEST_gemm_batch, GPB_TEST_syrk, GPB_TEST_herk,
+                                                    GPB_TEST_syr2k, GPB_TEST_her2k };
     set_option("KERNEL", NULL);
     const int step = is_large() ? 1 : getenv("GPB_TEST_FEW") ? 8 : 2;
     for (int i = 0; i < 3 * 15; i += step) {
@@ -109,7 +110,7 @@ static void test_types(void **state)
         const int *s = !is_gemm     ? (const int[]){ side, side, i % 2 ? 100 : 300 }
                        : is_large() ? large[i % 5]
                                     : small[i % 5];
-        placed p = { .of = { .routine = is_gemm ? GPB_TEST_gemm : others[i % 5],
+        placed p = { .of = { .routine = is_gemm ? GPB_TEST_gemm : others[(i % 5 + i / 15 * 2) % 7],
                              .type = (enum gpb_type)(1 + i / 15), .m = s[0], .n = s[1], .k = s[2],
                              .transa = "NTC"[i % 3], .transb = "CNT"[i / 2 % 3], .row_major = i >> 2 & 1,
                              .pad = i % 3 },

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
-   stay; GEMM, SYRK and HERK in four types, in and out of core, with every form of kernel, three betas,
-   operands in host and device memory. Each case is a child that makes three calls, preloaded, on the software
-   libcuda (fakecuda_fail). A case is right if C of each call is right, the canaries around it live, there is
-   at most one warning of a kind, and no call uses the GPU after a sticky error. Once a configuration, the
-   parent makes the operands and the right C; children compare. Usage: inject SEED SLICES [FOLDER]: one slice
-   of all cases; SLICES seeds in a row cover all of them; logs go to FOLDER. inject CONFIGURATION RULE: that
-   case alone, with its output, as it was printed. Exits with 1 if one was wrong. */
+   stay; GEMM, SYRK, SYR2K and the Hermitian ones in four types, in and out of core, with every form of
+   kernel, three betas, operands in host and device memory. Each case is a child that makes three calls,
+   preloaded, on the software libcuda (fakecuda_fail). A case is right if C of each call is right, the
+   canaries around it live, there is at most one warning of a kind, and no call uses the GPU after a sticky
+   error. Once a configuration, the parent makes the operands and the right C; children compare. Usage:
+   inject SEED SLICES [FOLDER]: one slice of all cases; SLICES seeds in a row cover all of them; logs go to
+   FOLDER. inject CONFIGURATION RULE: that case alone, with its output, as it was printed. Exits with 1 if
+   one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,8 +21,12 @@ typedef void gemm(const char *ta, const char *tb, const int *m, const int *n, co
                   const int *ldc);
 typedef void rank_k(const char *uplo, const char *trans, const int *n, const int *k, const void *alpha,
                     const void *a, const int *lda, const void *beta, void *c, const int *ldc);
+typedef void rank_2k(const char *uplo, const char *trans, const int *n, const int *k, const void *alpha,
+                     const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c,
+                     const int *ldc);
 gemm sgemm_, dgemm_, cgemm_, zgemm_;
 rank_k ssyrk_, dsyrk_, cherk_, zherk_;
+rank_2k ssyr2k_, dsyr2k_, cher2k_, zher2k_;
 
 /* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
 static struct {
@@ -32,12 +37,14 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct type { gemm *call; rank_k *rank_k; size_t bytes; bool is_double, is_complex;
-} types[] = { ['s'] = { sgemm_, ssyrk_, sizeof(float), false, false },
-              ['d'] = { dgemm_, dsyrk_, sizeof(double), true, false },
-              ['c'] = { cgemm_, cherk_, 2 * sizeof(float), false, true },
-              ['z'] = { zgemm_, zherk_, 2 * sizeof(double), true, true } };
-/* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. */
+static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; size_t bytes;
+                           bool is_double, is_complex;
+} types[] = { ['s'] = { sgemm_, ssyrk_, ssyr2k_, sizeof(float), false, false },
+              ['d'] = { dgemm_, dsyrk_, dsyr2k_, sizeof(double), true, false },
+              ['c'] = { cgemm_, cherk_, cher2k_, 2 * sizeof(float), false, true },
+              ['z'] = { zgemm_, zherk_, zher2k_, 2 * sizeof(double), true, true } };
+/* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. With a 2 behind,
+   SYR2K or HER2K: two products, in the second of which A and B have changed places. */
 static const struct shape { const char *name; char type; const char *trans; int m, n, k;
                             const char *option, *value;
 } shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
@@ -53,7 +60,9 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "triangle, panels", 's', "NTL", 560, 560, 270, "GPUBLAS_MEMORY", "1280K" },
                { "triangle", 'd', "TNU", 300, 300, 90, "GPUBLAS_MEMORY", "" },
                { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "" },
-               { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" } };
+               { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" },
+               { "two products", 'd', "TNU2", 90, 90, 70, "GPUBLAS_MEMORY", "" },
+               { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "" } };
 static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },
@@ -120,12 +129,15 @@ static void add_product(double to[2], const double x[2], const double y[2])
 /* 1, or for complex types 1 + i. */
 static const double alpha[2] = { 1, 1 };
 
+static bool is_twice(const struct shape *s) { return s->trans[2] && s->trans[3]; }
+
 /* Whole numbers below 2^24, exact in any order. */
 static void make_operands(const struct shape *s, const double beta[2])
 {
     const char ta = s->trans[0], tb = s->trans[1], uplo = s->trans[2];
-    const bool are_complex = type->is_complex && !uplo;
-    const double alpha_here[2] = { alpha[0], are_complex ? alpha[1] : 0 },
+    const bool twice = is_twice(s), are_complex = type->is_complex && !uplo;
+    const double alpha_here[2] = { alpha[0], are_complex || (type->is_complex && twice) ? alpha[1] : 0 },
+                 conjugate[2] = { alpha_here[0], -alpha_here[1] },
                  beta_here[2] = { beta[0], are_complex ? beta[1] : 0 };
     free(a.host);
     free(b.host);
@@ -133,20 +145,25 @@ static void make_operands(const struct shape *s, const double beta[2])
     free(right);
     a = ta == 'N' ? make(s->m, s->k, 1) : make(s->k, s->m, 1);
     b = tb == 'N' ? make(s->k, s->n, 2) : make(s->n, s->k, 2);
-    if (uplo) memcpy(b.host, a.host, bytes_of(&a));
+    if (uplo && !twice) memcpy(b.host, a.host, bytes_of(&a));
     c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
     for (int j = 0; j < s->n; j++)
         for (int i = uplo == 'L' ? j : 0; i < (uplo == 'U' ? j + 1 : s->m); i++) {
-            double sum[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
+            double sum[2] = { 0 }, second[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
             const bool is_real = uplo && i == j;
             for (int p = 0; p < s->k; p++) {
                 at(&a, ta, i, p, x);
                 at(&b, tb, p, j, y);
                 add_product(sum, x, y);
+                if (!twice) continue;
+                at(&b, ta, i, p, x);
+                at(&a, tb, p, j, y);
+                add_product(second, x, y);
             }
             at(&c, 'N', i, j, x);
             add_product(to, alpha_here, sum);
+            add_product(to, conjugate, second);
             add_product(to, beta_here, x);
             if (is_real) to[1] = 0;
             for (int part = 0; part < reals(1); part++)
@@ -234,7 +251,10 @@ static _Noreturn void child(const struct shape *s, const double beta[2], const s
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        if (s->trans[2])
+        if (is_twice(s))
+            type->rank_2k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda,
+                          where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
+        else if (s->trans[2])
             type->rank_k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda, scalars[1],
                          where(&my_c), &ldc);
         else

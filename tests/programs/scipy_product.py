@@ -4,7 +4,12 @@ integers, or have them as real and imaginary part, so any BLAS is exact."""
 import numpy as np
 from scipy.linalg import blas
 
-for gemm, dtype in zip((blas.sgemm, blas.dgemm, blas.cgemm, blas.zgemm), "fdFD"):
+def product(x, y):          # NumPy multiplies integers without a BLAS
+    re, im = (lambda z: np.real(z).astype(int)), (lambda z: np.imag(z).astype(int))
+    return re(x) @ re(y) - im(x) @ im(y) + 1j * (re(x) @ im(y) + im(x) @ re(y))
+
+for letter, dtype in zip("sdcz", "fdFD"):
+    gemm, syr2k, trmm = (getattr(blas, letter + name) for name in ("gemm", "syr2k", "trmm"))
     i = 0 if dtype in "fd" else 1j
     x = (np.arange(150 * 90) % 7 - 3).reshape(150, 90)
     y = (np.arange(90 * 130) % 5 - 2).reshape(90, 130)
@@ -15,3 +20,12 @@ for gemm, dtype in zip((blas.sgemm, blas.dgemm, blas.cgemm, blas.zgemm), "fdFD")
     ones = np.ones((150, 130), dtype, order="F")
     print("beta", np.array_equal(gemm(2.0, a, b.T, beta=-1.0, c=ones, trans_b=1), 2 * exact - 1))
     print("conjugated", np.array_equal(gemm(1.0, a.conj().T, b, trans_a=2), exact))
+    other = np.asfortranarray(a[::-1] * 2)
+    both = product(a, other.T) + product(other, a.T)
+    print("two products", np.array_equal(np.triu(syr2k(1.0, a, other)), np.triu(both)))
+    square = np.asfortranarray(both.real % 5 + i * (both.imag % 3)).astype(dtype)
+    print("triangle", np.array_equal(trmm(1.0, square, a, lower=1), product(np.tril(square), a)))
+    if i:
+        half = product(a, other.conj().T) * 1j
+        found = getattr(blas, letter + "her2k")(1j, a, other)
+        print("Hermitian", np.array_equal(np.triu(found), np.triu(half + half.conj().T)))

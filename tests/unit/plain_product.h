@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GEMM, SYRK and HERK in all four types by plain loops, in the arithmetic of the type itself: what a check
-   must find right. Tests spoil it to see whether the check notices. */
+/* GEMM, SYRK, SYR2K and the Hermitian ones in all four types by plain loops, in the arithmetic of the type
+   itself: what a check must find right. Tests spoil it to see whether the check notices. */
 #ifndef GPB_PLAIN_PRODUCT_H
 #define GPB_PLAIN_PRODUCT_H
 
@@ -55,8 +55,7 @@ static inline int64_t place(const gpb_matrix *of, int64_t row, int64_t col)
 #include "dispatch/type.def"
 #undef TYPE
 
-/* Of operands that are stored whole: their structure is not looked at. */
-static inline void multiply(const gpb_call *g)
+static inline void multiply_once(const gpb_call *g)
 {
     switch (g->type) {
 #define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: multiply_##letter(g); break;
@@ -64,6 +63,14 @@ static inline void multiply(const gpb_call *g)
 #undef TYPE
     default: abort();
     }
+}
+
+/* Of operands that are stored whole: their structure is not looked at. */
+static inline void multiply(const gpb_call *g)
+{
+    const gpb_call second = gpb_call_second(g);
+    multiply_once(g);
+    if (g->routine == GPB_ROUTINE_SYR2K) multiply_once(&second);
 }
 
 #endif

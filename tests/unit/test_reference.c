@@ -234,6 +234,8 @@ static void test_table(void **state)
     assert_true(gpb_test_one_matrix(GPB_TEST_syrk) && !gpb_test_one_matrix(GPB_TEST_gemmtr));
     assert_true(gpb_test_flops(GPB_TEST_syrk, &g) == 2 * 28 * 3 * 4);
     assert_true(gpb_test_bytes_read(GPB_TEST_herk, &g) == 4 * 7 * 3 * 4);
+    assert_true(gpb_test_flops(GPB_TEST_syr2k, &g) == 2 * 56 * 3 * 4);
+    assert_true(gpb_test_bytes_read(GPB_TEST_her2k, &g) == 2 * 4 * 7 * 3 * 4);
 }
 
 static void test_poison(void **state)

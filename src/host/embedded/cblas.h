@@ -250,8 +250,7 @@ C_SYMM(symm)
 
 /* Row-major HER2K: the products change places, so alpha is conjugated. */
 #define C_SYR2K(stem, transposed, S, ADDRESS, hermitian)                                               \
-    void CBLAS(stem)(int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, \
-                     const T *b, INT ldb, S beta, T *c, INT ldc)                                       \
+    void CBLAS(stem)(GPB_CBLAS_SYR2K_PARAMS(T, SCALAR, S, INT))                                        \
     {                                                                                                  \
         if (!LEGAL(stem, "LUT", layout, uplo, trans)) return;                                          \
         char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, transposed);              \

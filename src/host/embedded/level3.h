@@ -90,9 +90,7 @@ SYMM(hemm, true)
 /* C = alpha op(A) op(B)^T + alpha op(B) op(A)^T + beta C. Hermitian: ^H, conj(alpha) in the second product,
    and real beta. */
 #define SYR2K(stem, letters, hermitian, S)                                                              \
-    void F77(stem)(const char *uplo, const char *trans, const INT *n, const INT *k, const T *alpha,     \
-                   const T *a, const INT *lda, const T *b, const INT *ldb, const S *beta,               \
-                   T *c, const INT *ldc)                                                                \
+    void F77(stem)(GPB_F77_SYR2K_PARAMS(T, S, INT))                                                     \
     {                                                                                                   \
         int u = letter_of("UL", uplo), t = letter_of(letters, trans);                                   \
         int64_t rows = at_least_1(t == 'N' ? *n : *k);                                                  \
