@@ -11,14 +11,6 @@
 #include "src/hub/routing.h"
 #include "src/hub/triangular.h"
 
-static void multiply(const gpb_call *g)
-{
-    gpb_host_call declined;
-    if (gpb_offload(g, &declined)) return;
-    gpb_host_multiply(g);
-    gpb_offload_done(&declined);
-}
-
 static void triangular(const gpb_triangular *t)
 {
     if (!gpb_triangular_offload(t)) gpb_host_triangular(t);
@@ -28,7 +20,7 @@ static gpb_lapack_parts parts_for(int64_t order)
 {
     const int64_t leaf = gpb_halves_leaf(order, gpb_routing_policy().offload);
     return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, gpb_lapack_host_invert, gpb_lapack_host_square,
-                               triangular, multiply };
+                               triangular, gpb_offload_or_host };
 }
 
 /* The largest product is three eighths of the work of LU and of Cholesky. Three times as fast, it saves a

@@ -12,6 +12,7 @@
 #include "src/copy/scale.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
+#include "src/host/level3.h"
 #include "src/hub/routing.h"
 #include "src/hub/trace.h"
 #include "src/hub/verify.h"
@@ -173,4 +174,12 @@ void gpb_offload_done(const gpb_host_call *record)
     if (record->modelled_s > 0)
         gpb_machine_host_took(record->call, record->threads, record->modelled_s, seconds);
     count_host(record);
+}
+
+void gpb_offload_or_host(const gpb_call *call)
+{
+    gpb_host_call declined;
+    if (gpb_offload(call, &declined)) return;
+    gpb_host_multiply(call);
+    gpb_offload_done(&declined);
 }

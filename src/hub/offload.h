@@ -27,5 +27,8 @@ bool gpb_offload(const gpb_call *call, gpb_host_call *record);
 /* True if the reference would compute or return without calling xerbla. */
 bool gpb_offload_legal(const gpb_call *call);
 void gpb_offload_done(const gpb_host_call *record);
+/* A GEMM, SYRK or HERK of ours, for a part of a larger call: by the GPU or by the host's routine of that
+   name. */
+void gpb_offload_or_host(const gpb_call *call);
 
 #endif

@@ -8,14 +8,6 @@
 #include "src/hub/offload.h"
 #include "src/hub/routing.h"
 
-static void multiply(const gpb_call *g)
-{
-    gpb_host_call declined;
-    if (gpb_offload(g, &declined)) return;
-    gpb_host_gemm(g);
-    gpb_offload_done(&declined);
-}
-
 static void compute(const gpb_triangular *t, int64_t leaf)
 {
     if (gpb_triangular_order(t) <= leaf) {
@@ -24,7 +16,7 @@ static void compute(const gpb_triangular *t, int64_t leaf)
     }
     const gpb_triangular_halves halves = gpb_triangular_halve(t);
     compute(&halves.first, leaf);
-    multiply(&halves.product);
+    gpb_offload_or_host(&halves.product);
     compute(&halves.second, leaf);
 }
 
