@@ -141,7 +141,8 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;
     record->call = call;
     if (gpb_place_unreachable(call)) {
-        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", "was not computed");
+        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more",
+                     gpb_place_unbegun(call));
         return true;
     }
     if (!gpb_call_multiplies(call)) {

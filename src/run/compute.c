@@ -129,7 +129,7 @@ static void finish(const gpb_job *job)
     gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
                  errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
                  lost ? "was partly overwritten and is neither the result nor what it was"
-                      : "was not computed");
+                      : gpb_place_unbegun(job->call));
 }
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
