@@ -13,6 +13,7 @@
 
 #include "dispatch/matrix.h"
 #include "dispatch/numbers.h"
+#include "src/copy/mirror.h"
 
 /* Other steps and distances (256 to 1024, 512 to 4096) are within 5 % of these. */
 enum { STEP = 512, AHEAD = 4096, LINE = 64, BLOCK = 16384 };
@@ -127,6 +128,10 @@ void gpb_copy2d(const gpb_copy2d_job *rectangle)
 {
     gpb_copy2d_job r = *rectangle;
     if (r.rows <= 0 || r.cols <= 0) return;
+    if (r.mirrors) {
+        gpb_mirror(&r);
+        return;
+    }
     if (r.adds) r.target = GPB_STORE_PREFETCHED;
     if (r.uplo == 'G' && r.ld_from == r.rows && r.ld_to == r.rows) {
         r.rows *= r.cols;

@@ -33,7 +33,11 @@ typedef struct gpb_copy2d_job {
                                                 PREFETCHED */
     bool hermitian;                          /* of a triangle: the diagonal's imaginary parts are not read and
                                                 become 0, and beta is real */
-    enum gpb_type type;                      /* of the elements, if it adds or is Hermitian */
+    bool mirrors;                            /* all of the rectangle is copied, and the triangle is what is
+                                                read: the other elements are its mirror images, conjugated if
+                                                Hermitian. `from` is where the first element is or would be.
+                                                Not if it adds */
+    enum gpb_type type;                      /* of the elements, if it adds, mirrors or is Hermitian */
     gpb_scalar beta;
 } gpb_copy2d_job;
 

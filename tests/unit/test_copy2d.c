@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of a rectangle: every byte of the target is compared with a loop over elements. Buffers end where
-   the rectangle does, so that a sanitizer sees any step outside. */
+   the rectangle does, so that a sanitizer sees any step outside. Of a matrix that is mirrored, the triangle
+   that is not stored is NaNs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,9 +177,101 @@ static void adds_each_type(void **state)
     }
 }
 
+/* ---- mirrored */
+
+enum { ORDER = 150, GAP = 3, AROUND = 0x5a };    /* a tile has 64 floats a side */
+
+static bool is_stored(char uplo, int64_t row, int64_t col) { return uplo == 'U' ? row <= col : row >= col; }
+
+/* Element (row, col) of a matrix with ORDER + GAP elements a column, as the whole matrix has it. */
+static gpb_element whole(const char *matrix, const gpb_copy2d_job *r, int64_t row, int64_t col)
+{
+    const bool stored = is_stored(r->uplo, row, col);
+    gpb_element x;
+    memcpy(&x, matrix + (size_t)(stored ? row + col * r->ld_from : col + row * r->ld_from) * r->element,
+           r->element);
+    if (r->hermitian && r->type == GPB_TYPE_c)
+        x.c = __builtin_complex(__real__ x.c, row == col ? 0 : stored ? __imag__ x.c : -__imag__ x.c);
+    if (r->hermitian && r->type == GPB_TYPE_z)
+        x.z = __builtin_complex(__real__ x.z, row == col ? 0 : stored ? __imag__ x.z : -__imag__ x.z);
+    return x;
+}
+
+/* The stored triangle has random numbers, and NaNs as imaginary parts on a Hermitian diagonal. */
+static char *make_matrix(const gpb_copy2d_job *r)
+{
+    const size_t count = (size_t)((ORDER - 1) * r->ld_from + ORDER), real = gpb_type_real_bytes(r->type);
+    char *matrix = malloc(SHIFT + count * r->element);
+    assert_non_null(matrix);
+    fill(matrix, SHIFT + count * r->element, true);
+    for (int64_t at = 0; at < (int64_t)count; at++) {
+        const int64_t row = at % r->ld_from, col = at / r->ld_from;
+        char *element = matrix + SHIFT + (size_t)at * r->element;
+        if (row >= ORDER || !is_stored(r->uplo, row, col)) memset(element, 0xff, r->element);
+        else if (r->hermitian && row == col) memset(element + real, 0xff, r->element - real);
+    }
+    return matrix;
+}
+
+static void check_mirrored(gpb_copy2d_job r, const char *matrix)
+{
+    const size_t bytes = (size_t)(r.cols * r.ld_to) * r.element;
+    char *target = malloc(SHIFT + bytes), *right = malloc(SHIFT + bytes);
+    assert_true(target && right);
+    memset(target, AROUND, SHIFT + bytes);
+    memset(right, AROUND, SHIFT + bytes);
+    for (int64_t j = 0; j < r.cols; j++)
+        for (int64_t i = 0; i < r.rows; i++) {
+            const gpb_element x = whole(matrix, &r, r.row0 + i, r.col0 + j);
+            memcpy(right + SHIFT + (size_t)(i + j * r.ld_to) * r.element, &x, r.element);
+        }
+    r.from = matrix + (size_t)(r.row0 + r.col0 * r.ld_from) * r.element;
+    r.to = target + SHIFT;
+    gpb_copy2d(&r);
+    if (memcmp(target, right, SHIFT + bytes) != 0)
+        fail_msg("type %d%s uplo %c %lld x %lld ld %lld at %lld, %lld target %d", (int)r.type,
+                 r.hermitian ? " Hermitian" : "", r.uplo, (long long)r.rows, (long long)r.cols,
+                 (long long)r.ld_to, (long long)r.row0, (long long)r.col0, r.target);
+    free(target);
+    free(right);
+}
+
+/* Rectangles above the diagonal, below it and across it, at its ends, and all of the matrix. */
+static void mirrored(gpb_copy2d_job r)
+{
+    static const int64_t at[][4] = { { 0, 0, 1, 1 },     { 0, 0, ORDER, ORDER }, { 2, 90, 33, 47 },
+                                     { 80, 1, 67, 66 },  { 10, 15, 70, 65 },     { 70, 3, 9, 140 },
+                                     { 1, 60, 149, 5 },  { 149, 149, 1, 1 },     { 0, 149, 150, 1 },
+                                     { 149, 0, 1, 150 }, { 63, 64, 66, 64 },     { 64, 63, 3, 70 } };
+    char *matrix = make_matrix(&r);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        for (int gap = 0; gap < 2; gap++) {
+            r.row0 = at[i][0];
+            r.col0 = at[i][1];
+            r.rows = at[i][2];
+            r.cols = at[i][3];
+            r.ld_to = r.rows + 5 * gap;
+            check_mirrored(r, matrix + SHIFT);
+        }
+    free(matrix);
+}
+
+static void mirrors(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int hermitian = 0; hermitian <= gpb_type_is_complex(type); hermitian++)
+            for (enum gpb_store_hint target = GPB_STORE_CACHED; target <= GPB_STORE_STREAMING; target++)
+                for (const char *uplo = "UL"; *uplo; uplo++)
+                    mirrored((gpb_copy2d_job){ .element = gpb_type_bytes(type), .type = type, .uplo = *uplo,
+                                               .ld_from = ORDER + GAP, .mirrors = true,
+                                               .hermitian = hermitian, .target = target });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(copies), cmocka_unit_test(adds),
+                                        cmocka_unit_test(mirrors),
                                         cmocka_unit_test(adds_each_type),
                                         cmocka_unit_test(long_runs), cmocka_unit_test(two_roundings) };
     return cmocka_run_group_tests(tests, NULL, NULL);
