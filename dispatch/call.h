@@ -12,14 +12,22 @@
 #include "dispatch/type.h"
 
 /* What is learnt of the host and the GPU is learnt apart for each. GEMM includes GEMMTR, which has a triangle
-   in C; SYRK includes HERK, and SYR2K HER2K. */
-enum gpb_routine { GPB_ROUTINE_GEMM, GPB_ROUTINE_SYRK, GPB_ROUTINE_SYR2K, GPB_ROUTINES };
+   in C; SYRK includes HERK, SYR2K HER2K, and SYMM HEMM. */
+enum gpb_routine {
+    GPB_ROUTINE_GEMM,
+    GPB_ROUTINE_SYRK,
+    GPB_ROUTINE_SYR2K,
+    GPB_ROUTINE_SYMM,
+    GPB_ROUTINES
+};
 
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
    in elements. SYRK and HERK are such products, too: B is A, and op(B) is op(A)^T or op(A)^H. HERK's C is
    GPB_HERMITIAN: its diagonal becomes real, the imaginary parts there are not read, and beta is real, so that
    it multiplies real and imaginary parts each by itself. SYR2K and HER2K are two such products, one after the
-   other, and a call is one of them. */
+   other, and a call is one of them. SYMM and HEMM are products of which A or, on the right, B is square and
+   GPB_SYMMETRIC or GPB_HERMITIAN: its other triangle is not read, nor are the imaginary parts on a Hermitian
+   diagonal. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -90,10 +98,17 @@ static inline gpb_call gpb_call_second(const gpb_call *first)
     return second;
 }
 
+/* True of an A or B of which one triangle is read, and the rest is its mirror image. */
+static inline bool gpb_call_mirrors(const gpb_call *g, enum gpb_operand x)
+{
+    const enum gpb_structure structure = g->x[x].structure;
+    return x != GPB_C && (structure == GPB_SYMMETRIC || structure == GPB_HERMITIAN);
+}
+
 /* k if A and B are read, else 0. */
 static inline int64_t gpb_call_depth(const gpb_call *g) { return gpb_call_multiplies(g) ? g->k : 0; }
 
-/* Elements of an operand that are read or written, over all members. */
+/* Elements of an operand that are multiplied or written, over all members. */
 static inline double gpb_call_elements(const gpb_call *g, enum gpb_operand x)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)gpb_call_depth(g);

@@ -133,6 +133,15 @@ static double longest_wait(const gpb_plan *plan, bool must)
     return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
+/* True if a triangle would have to be mirrored on the device, which no kernel does. */
+static bool mirrors_on_device(const gpb_call *call, const gpb_facts *facts)
+{
+    bool mirrors = false;
+    for (int x = 0; x < GPB_C; x++)
+        mirrors |= gpb_call_mirrors(call, x) && !gpb_place_on_host(facts->where[x].place);
+    return mirrors && gpb_call_multiplies(call);
+}
+
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
@@ -204,6 +213,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
 
     const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
+    if (mirrors_on_device(call, facts)) return on_host(plan, "symmetric operand on the device");
 
     /* Most calls are small. They are rejected by the GPU's fixed cost before any kernel is considered. */
     plan.panel[GPB_A].extent = call->m;

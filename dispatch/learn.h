@@ -38,7 +38,7 @@ typedef struct gpb_learn_key {
     uint32_t place, tag;
 } gpb_learn_key;
 gpb_learn_key gpb_learn_key_of(const gpb_call *call);
-/* A hash of all that tells one size from another: routine, type, sides, batch, transpositions, triangle,
+/* A hash of all that tells one size from another: routine, type, sides, batch, transpositions, triangles,
    whether C is read. */
 uint64_t gpb_learn_hash(const gpb_call *call);
 

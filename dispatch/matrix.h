@@ -23,7 +23,8 @@ typedef struct gpb_matrix {
     char trans;                  /* op(X): 'N' 'T' 'C' */
     bool conj;                   /* conjugated in addition: with 'N', conjugated and not transposed */
     enum gpb_structure structure;
-    char uplo;                   /* the stored triangle, or for C the written one: 'U' 'L'; 'G': all */
+    char uplo;                   /* the stored triangle, or for C the written one: 'U' 'L'; 'G': all. Nothing
+                                    of a GENERAL A or B */
     char diag;                   /* of a triangular matrix: 'U' if the diagonal is all ones and not read; else
                                     'N' */
 } gpb_matrix;

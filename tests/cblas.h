@@ -24,6 +24,8 @@
 #define CBLAS_SYR2K(type, kind)                                                               \
     GPB_CBLAS_SYR2K_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), \
                            CBLAS_SCALAR_##kind(type), int)
+#define CBLAS_SYMM(type, kind) \
+    GPB_CBLAS_SYMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
 #define CBLAS_GEMM_BATCH_STRIDED(type, kind) \
     GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
@@ -34,6 +36,7 @@
     void cblas_##letter##gemmtr(CBLAS_GEMMTR(type, kind));                  \
     void cblas_##letter##syrk(CBLAS_SYRK(type, kind));                      \
     void cblas_##letter##syr2k(CBLAS_SYR2K(type, kind));                    \
+    void cblas_##letter##symm(CBLAS_SYMM(type, kind));                      \
     void cblas_##letter##gemm_batch(CBLAS_GEMM_BATCH(type, kind));          \
     void cblas_##letter##gemm_batch_strided(CBLAS_GEMM_BATCH_STRIDED(type, kind));
 #include "dispatch/type.def"
@@ -42,6 +45,8 @@ void cblas_cherk(GPB_CBLAS_SYRK_PARAMS(void, float, int));
 void cblas_zherk(GPB_CBLAS_SYRK_PARAMS(void, double, int));
 void cblas_cher2k(GPB_CBLAS_SYR2K_PARAMS(void, const void *, float, int));
 void cblas_zher2k(GPB_CBLAS_SYR2K_PARAMS(void, const void *, double, int));
+void cblas_chemm(GPB_CBLAS_SYMM_PARAMS(void, const void *, int));
+void cblas_zhemm(GPB_CBLAS_SYMM_PARAMS(void, const void *, int));
 
 enum {
     ROW_MAJOR = 101,
@@ -50,7 +55,9 @@ enum {
     TRANS = 112,
     CONJ_TRANS = 113,
     UPPER = 121,
-    LOWER = 122
+    LOWER = 122,
+    LEFT = 141,
+    RIGHT = 142
 };
 
 #endif

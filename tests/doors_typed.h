@@ -26,7 +26,12 @@ void CBLAS(syrk64_)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, SCALAR, int64_t));
 void F77(syr2k)(GPB_F77_SYR2K_PARAMS(ELEMENT, ELEMENT, int));
 void CBLAS(syr2k64_)(GPB_CBLAS_SYR2K_PARAMS(ELEMENT, SCALAR, SCALAR, int64_t));
 
+void F77(symm)(GPB_F77_SYMM_PARAMS(ELEMENT, int));
+void CBLAS(symm64_)(GPB_CBLAS_SYMM_PARAMS(ELEMENT, SCALAR, int64_t));
+
 #if IS_COMPLEX
+void F77(hemm)(GPB_F77_SYMM_PARAMS(ELEMENT, int));
+void CBLAS(hemm)(GPB_CBLAS_SYMM_PARAMS(ELEMENT, SCALAR, int));
 void F77(herk)(GPB_F77_SYRK_PARAMS(ELEMENT, REAL, int));
 void CBLAS(herk)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, REAL, int));
 void F77(her2k_64)(GPB_F77_SYR2K_PARAMS(ELEMENT, REAL, int64_t));
@@ -180,6 +185,39 @@ static void NAME(through_syr2k_rows_64)(const gpb_call *g)
                     p.a, p.lda, GIVEN(p.beta), p.c, p.ldc);
 }
 
+/* A call of SYMM or HEMM as its doors take it: the symmetric operand is A on either side. By rows it is on
+   the other side, and the other triangle is stored. */
+typedef struct NAME(sided) {
+    char side, uplo;
+    int row_side, row_uplo;
+    int64_t m, n, lda, ldb, ldc;
+    const ELEMENT *a, *b;
+} NAME(sided);
+
+static NAME(sided) NAME(sided_of)(const gpb_call *g)
+{
+    const bool right = gpb_call_mirrors(g, GPB_B);
+    const gpb_matrix *a = &g->x[right ? GPB_B : GPB_A], *b = &g->x[right ? GPB_A : GPB_B];
+    return (NAME(sided)){ right ? 'R' : 'L', a->uplo, right ? 141 : 142, a->uplo == 'U' ? 122 : 121, g->m,
+                          g->n, a->ld, b->ld, g->x[GPB_C].ld, a->base, b->base };
+}
+
+static void NAME(through_symm)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const NAME(sided) s = NAME(sided_of)(g);
+    const int m = (int)s.m, n = (int)s.n, lda = (int)s.lda, ldb = (int)s.ldb, ldc = (int)s.ldc;
+    F77(symm)(&s.side, &s.uplo, &m, &n, &p.alpha, s.a, &lda, s.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+static void NAME(through_symm_rows_64)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const NAME(sided) s = NAME(sided_of)(g);
+    CBLAS(symm64_)(ROW, s.row_side, s.row_uplo, s.n, s.m, GIVEN(p.alpha), s.a, s.lda, s.b, s.ldb,
+                   GIVEN(p.beta), p.c, s.ldc);
+}
+
 #if IS_COMPLEX
 static void NAME(through_her2k_64)(const gpb_call *g)
 {
@@ -193,6 +231,22 @@ static void NAME(through_her2k_rows)(const gpb_call *g)
     const NAME(plain) p = NAME(plain_of)(g);
     CBLAS(her2k)(ROW, p.uplo == 'U' ? 122 : 121, trans(p.transb), (int)p.n, (int)p.k, GIVEN(p.alpha), p.b,
                  (int)p.ldb, p.a, (int)p.lda, __real__ p.beta, p.c, (int)p.ldc);
+}
+
+static void NAME(through_hemm)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const NAME(sided) s = NAME(sided_of)(g);
+    const int m = (int)s.m, n = (int)s.n, lda = (int)s.lda, ldb = (int)s.ldb, ldc = (int)s.ldc;
+    F77(hemm)(&s.side, &s.uplo, &m, &n, &p.alpha, s.a, &lda, s.b, &ldb, &p.beta, p.c, &ldc);
+}
+
+static void NAME(through_hemm_rows)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const NAME(sided) s = NAME(sided_of)(g);
+    CBLAS(hemm)(ROW, s.row_side, s.row_uplo, (int)s.n, (int)s.m, GIVEN(p.alpha), s.a, (int)s.lda, s.b,
+                (int)s.ldb, GIVEN(p.beta), p.c, (int)s.ldc);
 }
 
 static void NAME(through_herk)(const gpb_call *g)
@@ -241,11 +295,15 @@ static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB
     { TEXT(CBLAS(syrk64_)) ", rows", NAME(through_syrk_rows_64), GPB_TEST_syrk, false },
     { TEXT(F77(syr2k)), NAME(through_syr2k), GPB_TEST_syr2k, false },
     { TEXT(CBLAS(syr2k64_)) ", rows", NAME(through_syr2k_rows_64), GPB_TEST_syr2k, false },
+    { TEXT(F77(symm)), NAME(through_symm), GPB_TEST_symm, false },
+    { TEXT(CBLAS(symm64_)) ", rows", NAME(through_symm_rows_64), GPB_TEST_symm, false },
 #if IS_COMPLEX
     { TEXT(F77(herk)), NAME(through_herk), GPB_TEST_herk, false },
     { TEXT(CBLAS(herk)) ", rows", NAME(through_herk_rows), GPB_TEST_herk, false },
     { TEXT(F77(her2k_64)), NAME(through_her2k_64), GPB_TEST_her2k, false },
     { TEXT(CBLAS(her2k)) ", rows", NAME(through_her2k_rows), GPB_TEST_her2k, false },
+    { TEXT(F77(hemm)), NAME(through_hemm), GPB_TEST_hemm, false },
+    { TEXT(CBLAS(hemm)) ", rows", NAME(through_hemm_rows), GPB_TEST_hemm, false },
     { TEXT(F77(gemm3m)), NAME(through_3m), GPB_TEST_gemm, true },
     { TEXT(CBLAS(gemm3m64_)) ", rows", NAME(through_3m_rows_64), GPB_TEST_gemm, false },
 #endif

@@ -16,12 +16,12 @@ static bool is_transposed(const gpb_problem *p, enum gpb_operand x)
 {
     const bool as_a = x == GPB_A || (x == GPB_B && gpb_test_row_of(p->routine)->products == 2);
     const char trans = as_a ? p->transa : x == GPB_B ? p->transb : 'N';
-    return trans != 0 && toupper(trans) != 'N';
+    return trans != 0 && toupper(trans) != 'N' && !gpb_test_sided(p->routine);
 }
 
 static gpb_test_shape shape_of(const gpb_problem *p, enum gpb_operand x)
 {
-    return gpb_test_row_of(p->routine)->shape(x, p->m, p->n, p->k);
+    return gpb_test_shape_of(p->routine, x, p->m, p->n, p->k, p->side == 'R');
 }
 
 int gpb_problem_lead(const gpb_problem *p, enum gpb_operand x)
@@ -38,6 +38,7 @@ int64_t gpb_problem_lines(const gpb_problem *p, enum gpb_operand x)
 
 void gpb_problem_lay_out(gpb_problem *p)
 {
+    if (gpb_test_sided(p->routine)) p->k = p->side == 'R' ? p->n : p->m;
     for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++) {
         const int lead = gpb_problem_lead(p, x);
         if (p->ld[x] == 0) p->ld[x] = (lead > 1 ? lead : 1) + p->pad;
@@ -62,6 +63,13 @@ void gpb_problem_fill(const gpb_problem *p, enum gpb_operand x, void *allocation
     gpb_poison(p->type, allocation, count);
     for (int64_t at = p->offset; at < count; at += p->ld[x])
         gpb_test_row_of(p->routine)->fill(p->fill, p->type, element(p->type, allocation, at), lead, &seed);
+    gpb_problem_poison_mirror(p, x, element(p->type, allocation, p->offset));
+}
+
+void gpb_problem_poison_mirror(const gpb_problem *p, enum gpb_operand x, void *first)
+{
+    const gpb_call g = gpb_problem_call(p, 1, 0, first, first, NULL);
+    if (x != GPB_C) gpb_test_poison_mirror(&g, p->row_major ? !x : x);
 }
 
 void gpb_problem_fill_c(const gpb_problem *p, gpb_scalar beta, void *allocation)
@@ -95,12 +103,14 @@ gpb_call gpb_problem_call(const gpb_problem *p, gpb_scalar alpha, gpb_scalar bet
     g.x[GPB_C] = matrix_of(p, GPB_C, c);
     g.x[GPB_C].uplo = p->uplo ? p->uplo : 'G';
     gpb_test_settle(p->routine, &g);
+    gpb_test_put_side(p->routine, &g, p->side, p->uplo);
     if (!p->row_major) return g;
     const gpb_matrix first = g.x[GPB_A];
     g.x[GPB_A] = g.x[GPB_B];
     g.x[GPB_B] = first;
     g.m = p->n;
     g.n = p->m;
-    if (p->uplo) g.x[GPB_C].uplo = p->uplo == 'U' ? 'L' : 'U';
+    for (enum gpb_operand x = GPB_A; x < GPB_OPERANDS; x++)
+        g.x[x].uplo = g.x[x].uplo == 'U' ? 'L' : g.x[x].uplo == 'L' ? 'U' : g.x[x].uplo;
     return g;
 }

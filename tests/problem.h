@@ -15,7 +15,9 @@ typedef struct gpb_problem {
     int m, n, k, batch;
     char transa, transb;                 /* N, T or C, also in lower case; transb counts for nothing where
                                             routine.def lets it follow from transa */
-    char uplo;                           /* the triangle of C: 'U' or 'L', as stored */
+    char uplo;                           /* the triangle of C, or of a symmetric A: 'U' or 'L', as stored */
+    char side;                           /* of such an A: 'R', else left; B is then the left operand's place,
+                                            which is x[GPB_A] */
     bool row_major;
     int pad, offset;                     /* added to each leading dimension; elements between the allocation
                                             and the first of an operand */
@@ -23,7 +25,7 @@ typedef struct gpb_problem {
     int ld[GPB_OPERANDS];                /* may be given. gpb_problem_lay_out sets those that are 0 */
 } gpb_problem;
 
-/* Sets the leading dimensions that are 0. */
+/* Sets the leading dimensions that are 0, and k where another size says what it is. */
 void gpb_problem_lay_out(gpb_problem *p);
 /* Elements from an operand's first to its last. An operand is `lines` runs of `lead` elements each, ld apart:
    columns, or rows in row-major order. */
@@ -45,6 +47,9 @@ char gpb_problem_op(const gpb_problem *p);
 /* All of an operand's allocation, offset + span elements: its own are filled as the problem says, the others
    are poison. C with beta == 0 is all poison, because it is never read then. */
 void gpb_problem_fill(const gpb_problem *p, enum gpb_operand x, void *allocation, uint64_t seed);
+/* Poisons what of an operand that begins there is not to be read: the other triangle of a symmetric A, and
+   the imaginary parts on a Hermitian diagonal. */
+void gpb_problem_poison_mirror(const gpb_problem *p, enum gpb_operand x, void *first);
 void gpb_problem_fill_c(const gpb_problem *p, gpb_scalar beta, void *allocation);
 
 #endif

@@ -44,9 +44,50 @@ const gpb_test_row *gpb_test_row_of(enum gpb_test_routine routine)
     return &rows[routine];
 }
 
+gpb_test_shape gpb_test_shape_of(enum gpb_test_routine routine, enum gpb_operand x, int64_t m, int64_t n,
+                                 int64_t k, bool right)
+{
+    const gpb_test_row *row = gpb_test_row_of(routine);
+    if (!right || x == GPB_C) return row->shape(x, m, n, k);
+    return x == GPB_B ? row->shape(GPB_A, n, n, k) : row->shape(GPB_B, m, n, k);
+}
+
 static gpb_test_shape shape_of(enum gpb_test_routine routine, const gpb_call *g, enum gpb_operand x)
 {
-    return gpb_test_row_of(routine)->shape(x, g->m, g->n, g->k);
+    return gpb_test_shape_of(routine, x, g->m, g->n, g->k, gpb_call_mirrors(g, GPB_B));
+}
+
+bool gpb_test_sided(enum gpb_test_routine routine)
+{
+    return gpb_test_row_of(routine)->shape(GPB_A, 1, 1, 1).structure != GPB_GENERAL;
+}
+
+void gpb_test_put_side(enum gpb_test_routine routine, gpb_call *g, char side, char uplo)
+{
+    gpb_matrix *symmetric = &g->x[side == 'R' ? GPB_B : GPB_A];
+    if (!gpb_test_sided(routine)) return;
+    g->routine = GPB_ROUTINE_SYMM;
+    g->k = side == 'R' ? g->n : g->m;
+    g->x[GPB_A].trans = g->x[GPB_B].trans = 'N';
+    g->x[GPB_C].uplo = 'G';
+    symmetric->uplo = uplo == 'U' ? 'U' : 'L';
+    symmetric->structure = gpb_type_is_complex(g->type)
+                           ? gpb_test_row_of(routine)->shape(GPB_A, 1, 1, 1).structure : GPB_SYMMETRIC;
+}
+
+void gpb_test_poison_mirror(const gpb_call *g, enum gpb_operand x)
+{
+    const gpb_matrix *of = &g->x[x];
+    const int64_t order = gpb_call_rows(g, x), real = (int64_t)gpb_type_real_bytes(g->type);
+    for (int64_t j = 0; j < order && gpb_call_mirrors(g, x); j++) {
+        const gpb_matrix_rows rows = gpb_matrix_rows_of(of->uplo == 'U' ? 'L' : 'U', 0, order, j);
+        const int64_t first = rows.first + (of->uplo == 'U'), last = rows.last - (of->uplo == 'L');
+        char *column = (char *)gpb_call_member(g, x, 0) + j * of->ld * (int64_t)gpb_call_element(g);
+        if (first < last)
+            gpb_poison(g->type, column + first * (int64_t)gpb_call_element(g), last - first);
+        if (of->structure == GPB_HERMITIAN)
+            gpb_poison(gpb_type_real(g->type), column + (2 * j + 1) * real, 1);
+    }
 }
 
 bool gpb_test_has_triangle(enum gpb_test_routine routine)

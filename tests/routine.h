@@ -37,6 +37,18 @@ typedef struct gpb_test_row {
 
 const gpb_test_row *gpb_test_row_of(enum gpb_test_routine routine);
 
+/* The shape of an operand; right: of a routine whose symmetric A is on the right. */
+gpb_test_shape gpb_test_shape_of(enum gpb_test_routine routine, enum gpb_operand x, int64_t m, int64_t n,
+                                 int64_t k, bool right);
+
+/* True if one operand is symmetric or Hermitian, on either side. */
+bool gpb_test_sided(enum gpb_test_routine routine);
+/* Makes a column-major call one of such a routine: that operand on that side ('R', else left), with that
+   triangle stored, k its order, no transpositions. Calls of other routines stay as they are. */
+void gpb_test_put_side(enum gpb_test_routine routine, gpb_call *call, char side, char uplo);
+/* Poisons what of a symmetric or Hermitian operand is not to be read. */
+void gpb_test_poison_mirror(const gpb_call *call, enum gpb_operand x);
+
 /* True if only a triangle of C is written. */
 bool gpb_test_has_triangle(enum gpb_test_routine routine);
 

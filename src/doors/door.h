@@ -19,20 +19,25 @@ enum { GPB_ROW_MAJOR = 101, GPB_COL_MAJOR = 102 };
 
 /* Like Fortran's LSAME it reads the first character only, in any case. */
 static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
-/* CBLAS_TRANSPOSE and CBLAS_UPLO as letters; 0, which is illegal, for other values. */
+/* CBLAS_TRANSPOSE, CBLAS_UPLO and CBLAS_SIDE as letters; 0, which is illegal, for other values. */
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
-/* 'U' and 'L'; 0, which is illegal, for other letters. */
-static inline char gpb_triangle(char letter) { return letter == 'U' || letter == 'L' ? letter : 0; }
-
-/* 'N', 'T' and 'C'; 0, which is illegal, for other letters. */
-static inline char gpb_op(char letter)
+static inline char gpb_side(int of) { return of == 141 ? 'L' : of == 142 ? 'R' : 0; }
+/* The letter if it is one of these; 0, which is illegal, if not. */
+static inline char gpb_one_of(const char *letters, char letter)
 {
-    return letter == 'N' || letter == 'T' || letter == 'C' ? letter : 0;
+    for (; *letters; letters++)
+        if (*letters == letter) return letter;
+    return 0;
 }
+/* 'U' and 'L'; 0 for other letters. */
+static inline char gpb_triangle(char letter) { return gpb_one_of("UL", letter); }
 
-/* 'N' and 'U'; 0, which is illegal, for other letters. */
-static inline char gpb_diag(char letter) { return letter == 'N' || letter == 'U' ? letter : 0; }
+/* 'N', 'T' and 'C'; 0 for other letters. */
+static inline char gpb_op(char letter) { return gpb_one_of("NTC", letter); }
+
+/* 'N' and 'U'; 0 for other letters. */
+static inline char gpb_diag(char letter) { return gpb_one_of("NU", letter); }
 
 /* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }
@@ -86,21 +91,24 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
     gpb_offload_done(&declined);
 
 /* Makes a call column-major whose fields are still as the CBLAS caller gave them. Row-major C = A B is
-   column-major C' = B' A', and the upper triangle of C is the lower triangle of C'. An illegal layout makes
-   the call illegal. */
+   column-major C' = B' A', and the upper triangle of C is the lower triangle of C', as those of a symmetric A
+   and A' are. The transpose of a Hermitian A is Hermitian, too, so nothing is to be conjugated. An illegal
+   layout makes the call illegal. */
 static inline void gpb_from_layout(gpb_call *call, int layout)
 {
     if (layout == GPB_COL_MAJOR) return;
     const gpb_matrix a = call->x[GPB_A];
     const int64_t m = call->m;
-    gpb_matrix *c = &call->x[GPB_C];
     call->row_major = true;
     call->m = call->n;
     call->n = m;
     call->x[GPB_A] = call->x[GPB_B];
     call->x[GPB_B] = a;
     if (layout != GPB_ROW_MAJOR) call->x[GPB_A].trans = 0;
-    c->uplo = c->uplo == 'U' ? 'L' : c->uplo == 'L' ? 'U' : c->uplo;
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        char *uplo = &call->x[x].uplo;
+        *uplo = *uplo == 'U' ? 'L' : *uplo == 'L' ? 'U' : *uplo;
+    }
 }
 
 #endif

@@ -5,15 +5,7 @@
 #include "src/doors/door.h"
 #include "src/hub/triangular.h"
 
-/* The letter if it is one of two or three; else 0. */
-static char one_of(const char *letters, char letter)
-{
-    for (; *letters; letters++)
-        if (*letters == letter) return letter;
-    return 0;
-}
-/* CBLAS_SIDE and CBLAS_DIAG as letters. */
-static char side_letter(int of) { return of == 141 ? 'L' : of == 142 ? 'R' : 0; }
+/* CBLAS_DIAG as a letter. */
 static char diag_letter(int of) { return of == 131 ? 'N' : of == 132 ? 'U' : 0; }
 
 /* By rows op(A) B is B^T op(A)^T by columns, and A is stored as its transpose. */
@@ -45,17 +37,16 @@ static void from_layout(gpb_triangular *t, int layout)
     void gpb_door_##name(GPB_F77_TRSM_PARAMS(gpb_##p, INT))                                            \
     {                                                                                                  \
         void (*next)(GPB_F77_TRSM_PARAMS(gpb_##p, INT), size_t, size_t, size_t, size_t);               \
-        const gpb_triangular call = CALL(p, solve, #name, bits, one_of("LR", gpb_letter(side)),        \
-                                         one_of("UL", gpb_letter(uplo)),                               \
-                                         one_of("NTC", gpb_letter(transa)),                            \
-                                         one_of("NU", gpb_letter(diag)), AT, VALUE);                   \
+        const gpb_triangular call = CALL(p, solve, #name, bits, gpb_one_of("LR", gpb_letter(side)),    \
+                                         gpb_triangle(gpb_letter(uplo)), gpb_op(gpb_letter(transa)),   \
+                                         gpb_diag(gpb_letter(diag)), AT, VALUE);                       \
         GO_ON(name, next(GPB_F77_TRSM_ARGS, 1, 1, 1, 1))                                               \
     }
 #define C_TRIANGULAR(p, solve, name, bits, INT)                                                        \
     void gpb_door_##name(GPB_CBLAS_TRSM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT))                          \
     {                                                                                                  \
         void (*next)(GPB_CBLAS_TRSM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                             \
-        gpb_triangular call = CALL(p, solve, #name, bits, side_letter(side), gpb_uplo(uplo),           \
+        gpb_triangular call = CALL(p, solve, #name, bits, gpb_side(side), gpb_uplo(uplo),              \
                                    gpb_trans(transa), diag_letter(diag), VALUE, GPB_ADDRESS_##p);      \
         from_layout(&call, layout);                                                                    \
         GO_ON(name, next(GPB_CBLAS_TRSM_ARGS))                                                         \

@@ -316,7 +316,13 @@ static void find_operands(const gpb_call *call, gpb_facts *facts)
 {
     static const enum gpb_operand order[] = { GPB_C, GPB_A, GPB_B };  /* C's device is the one that counts */
     int device = -1;
-    for (int i = 0; i < GPB_OPERANDS; i++) facts->where[order[i]] = place_of_all(call, order[i], &device);
+    for (int i = 0; i < GPB_OPERANDS; i++) {
+        gpb_where *where = &facts->where[order[i]];
+        *where = place_of_all(call, order[i], &device);
+        /* The driver's copies mirror nothing, so the crew packs a pinned triangle like any other. */
+        if (where->place == GPB_PLACE_PINNED && gpb_call_mirrors(call, order[i]))
+            where->place = GPB_PLACE_HOST;
+    }
     facts->device = device + 1;
     if (gpb_facts_managed(facts) && !concurrent_access()) facts->gpu.arch = 0;
 }

@@ -5,7 +5,7 @@
    INT is int32_t or int64_t. T is the element (void in complex doors). SCALAR is how CBLAS passes alpha and
    beta: `float`, `double`, or `const void *` for complex. CBLAS's enumerations are passed as `int`.
    Fortran's hidden string lengths are not in the lists. C callers pass none, so a definition must not read
-   them. A call adds `, (size_t)1, (size_t)1` for gemm, syrk and syr2k, and three of them for gemmtr. */
+   them. A call adds `, (size_t)1, (size_t)1` for gemm, symm, syrk and syr2k, and three of them for gemmtr. */
 #ifndef GPB_LEVEL3_ABI_H
 #define GPB_LEVEL3_ABI_H
 
@@ -42,6 +42,18 @@
     int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, SCALAR beta, T *c,   \
         INT ldc
 #define GPB_CBLAS_SYRK_ARGS layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc
+
+/* C = alpha A B + beta C with a symmetric A, or alpha B A + beta C if it is on the right: symm; hemm with a
+   Hermitian A */
+#define GPB_F77_SYMM_PARAMS(T, INT)                                                                       \
+    const char *side, const char *uplo, const INT *m, const INT *n, const T *alpha, const T *a,           \
+        const INT *lda, const T *b, const INT *ldb, const T *beta, T *c, const INT *ldc
+#define GPB_F77_SYMM_ARGS side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc
+
+#define GPB_CBLAS_SYMM_PARAMS(T, SCALAR, INT)                                                           \
+    int layout, int side, int uplo, INT m, INT n, SCALAR alpha, const T *a, INT lda, const T *b,        \
+        INT ldb, SCALAR beta, T *c, INT ldc
+#define GPB_CBLAS_SYMM_ARGS layout, side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc
 
 /* C = alpha op(A) op(B)^T + alpha op(B) op(A)^T + beta C on one triangle of C: syr2k; her2k with ^H, and
    conj(alpha) in the second product. BETA is the type of beta, which is real in her2k */

@@ -37,8 +37,10 @@ bool gpb_offload_legal(const gpb_call *g)
 {
     bool legal = g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->x[GPB_C].uplo;
     for (int x = 0; x < GPB_OPERANDS; x++) legal &= g->x[x].ld >= max(1, gpb_call_rows(g, x));
-    for (int x = 0; x < GPB_C; x++)
+    for (int x = 0; x < GPB_C; x++) {
         legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
+        legal &= g->x[x].uplo || !gpb_call_mirrors(g, x);
+    }
     return legal;
 }
 

@@ -37,16 +37,17 @@ void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome
     print_scalar(beta, sizeof beta, g->beta);
     if (out->splits > 1) snprintf(splits, sizeof splits, " splits=%d", out->splits);
     print_predicted(predicted, sizeof predicted, record->host_s, record->gpu_s);
-    /* m, n, A and B as the caller sees them. */
-    const bool row = g->row_major;
-    const char uplo = g->x[GPB_C].uplo;
-    const gpb_matrix *a = &g->x[row ? GPB_B : GPB_A], *b = &g->x[row ? GPB_A : GPB_B];
+    /* m, n, A and B as the caller sees them. A symmetric matrix is A on either side. */
+    const bool row = g->row_major, second = gpb_call_mirrors(g, GPB_B);
+    const bool sided = second || gpb_call_mirrors(g, GPB_A), exchanged = sided ? second : row;
+    const gpb_matrix *a = &g->x[exchanged ? GPB_B : GPB_A], *b = &g->x[exchanged ? GPB_A : GPB_B];
+    const char uplo = sided ? a->uplo : g->x[GPB_C].uplo;
     gpb_log_line(
-        "%s order=%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%s beta=%s "
+        "%s order=%s%s%s ta=%c tb=%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%s beta=%s "
         "batch=%lld "
         "route=%s why=\"%s\" kernel=%s%s%s%s%s%s predicted_ms=%s to_gpu=%lld from_gpu=%lld ms=%.3f "
         "gflops=%.1f",
-        g->symbol, row ? "row" : "col",
+        g->symbol, row ? "row" : "col", !sided ? "" : second != row ? " side=R" : " side=L",
         uplo == 'G'            ? ""
         : (uplo == 'U') != row ? " uplo=U"
                                : " uplo=L",

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "dispatch/numbers.h"
+#include "src/copy/copy2d.h"
 #include "src/run/repair.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -151,6 +152,24 @@ static void write_matrix(int file, const char *at, int64_t rows, int64_t cols, i
         if (write(file, at + (size_t)(j * ld) * element, (size_t)rows * element) < 0) return;
 }
 
+/* Writes A or B; of a matrix of which one triangle is stored, all of it. */
+static void write_operand(int file, const gpb_call *g, enum gpb_operand x, const char *at)
+{
+    const gpb_matrix *of = &g->x[x];
+    const int64_t rows = gpb_call_rows(g, x), cols = gpb_call_cols(g, x);
+    const size_t element = gpb_call_element(g);
+    gpb_copy2d_job job = { .from = at, .rows = rows, .cols = cols, .ld_from = of->ld, .ld_to = rows,
+                           .element = element, .uplo = of->uplo, .mirrors = true,
+                           .hermitian = of->structure == GPB_HERMITIAN, .type = g->type };
+    if (!gpb_call_mirrors(g, x)) {
+        write_matrix(file, at, rows, cols, of->ld, element);
+    } else if ((job.to = malloc((size_t)rows * (size_t)cols * element))) {
+        gpb_copy2d(&job);
+        write_matrix(file, job.to, rows, cols, rows, element);
+        free(job.to);
+    }
+}
+
 /* Writes a header line, then the wrong member's A, B, C before the call (if beta is not 0) and C, column by
    column without padding. The file is new and only for this user. At most a few are written a process. */
 static void dump(const sight *s)
@@ -178,9 +197,8 @@ static void dump(const sight *s)
         (long long)g->n, (long long)g->k, alpha[0], beta[0], (long long)s->i, (long long)s->j, alpha[1],
         beta[1]);
     if (gpb_call_multiplies(g)) {
-        write_matrix(file, s->a, gpb_call_rows(g, GPB_A), gpb_call_cols(g, GPB_A), g->x[GPB_A].ld, element);
-        write_matrix(file, s->b, gpb_call_rows(g, GPB_B), gpb_call_cols(g, GPB_B), g->x[GPB_B].ld,
-                     element);
+        write_operand(file, g, GPB_A, s->a);
+        write_operand(file, g, GPB_B, s->b);
     }
     if (s->old) write_matrix(file, s->old, g->m, g->n, g->m, element);
     write_matrix(file, s->c, g->m, g->n, g->x[GPB_C].ld, element);

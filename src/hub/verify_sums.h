@@ -18,18 +18,28 @@ static inline SUM NAME(magnitude)(SUM x)
     return SINGLE ? (SUM)__builtin_fabs((double)x) : (SUM)__builtin_fabsl((long double)x);
 }
 
+/* One part of an element of A or B, in its place as stored or, of a symmetric one, as it would be. */
+static inline SUM NAME(part)(const gpb_matrix *x, const void *base, int64_t row, int64_t col, int im)
+{
+    const REAL *at = base;
+    const bool symmetric = x->structure != GPB_GENERAL;
+    const bool mirrored = symmetric && (x->uplo == 'U' ? row > col : row < col);
+    const SUM part = (SUM)at[(mirrored ? col + row * x->ld : row + col * x->ld) * REALS + im];
+    if (im == 0 || x->structure != GPB_HERMITIAN) return part;
+    return row == col ? 0 : mirrored ? -part : part;
+}
+
 /* Computes s->bs and s->babs. */
 static void NAME(project_b)(const sight *s)
 {
     const gpb_matrix *b = &s->call->x[GPB_B];
     const bool transposed = gpb_matrix_transposed(b), conj = (b->trans == 'C') != b->conj;
-    const REAL *at = s->b;
     SUM *bs = s->bs, *babs = s->babs;
     for (int64_t p = 0; p < s->call->k; p++)
         for (int im = 0; im < REALS; im++) {
             SUM sum = 0, size = 0;
             for (int64_t j = s->j; j < s->j + s->cols; j++) {
-                const SUM x = (SUM)at[(transposed ? j + p * b->ld : p + j * b->ld) * REALS + im];
+                const SUM x = NAME(part)(b, s->b, transposed ? j : p, transposed ? p : j, im);
                 sum += (SUM)sign(j - s->j) * x;
                 size += NAME(magnitude)(x);
             }
@@ -53,9 +63,9 @@ static inline void NAME(add)(SUM *want, SUM *size, SUM re, SUM im, const SUM *bs
 /* Adds op(A)(i, p) (B s)(p). */
 static inline void NAME(add_a)(const sight *s, int64_t i, int64_t p, bool transposed, bool conj)
 {
-    const int64_t ld = s->call->x[GPB_A].ld;
-    const REAL *x = (const REAL *)s->a + (transposed ? p + i * ld : i + p * ld) * REALS;
-    const SUM re = (SUM)x[0], im = (SUM)x[REALS - 1];
+    const gpb_matrix *a = &s->call->x[GPB_A];
+    const int64_t row = transposed ? p : i, col = transposed ? i : p;
+    const SUM re = NAME(part)(a, s->a, row, col, 0), im = NAME(part)(a, s->a, row, col, REALS - 1);
     NAME(add)((SUM *)s->want + i * REALS, (SUM *)s->size + i * REALS, re, conj ? -im : im,
               (SUM *)s->bs + p * REALS, (SUM *)s->babs + p * REALS);
 }

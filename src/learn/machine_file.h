@@ -8,7 +8,7 @@
 
 #include "src/learn/machine.h"
 
-enum { GPB_MACHINE_FILE_BYTES = 262144, GPB_MACHINE_KEY_BYTES = 512 };
+enum { GPB_MACHINE_FILE_BYTES = 524288, GPB_MACHINE_KEY_BYTES = 512 };
 
 /* Prints the machine as text, one fact per line. key: the machine's name, one line. Returns the length, or 0
    if `size` is too small. */

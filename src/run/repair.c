@@ -7,6 +7,7 @@
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 #include "kernels/sliced.h"
+#include "src/copy/copy2d.h"
 #include "src/copy/scale.h"
 #include "src/host/level3.h"
 #include "src/gpu/dma.h"
@@ -28,26 +29,88 @@ static char *element(const member *x, enum gpb_operand which, int64_t row, int64
     return x->at[which] + (size_t)(row + col * x->ld[which]) * gpb_call_element(x->call);
 }
 
-/* C(i.., j..) = alpha A B + beta C, by the host's GEMM. */
-static void product(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
+/* Part of an operand, as it is stored. */
+typedef struct piece {
+    const char *at;
+    int64_t ld;
+} piece;
+
+/* The operand's part for that rectangle. If nothing is multiplied it is not read, and any address will do. */
+static piece piece_of(const member *x, enum gpb_operand which, const gpb_region *of)
 {
-    const gpb_call *g = x->call;
-    gpb_call part = *g;
-    char *c = element(x, GPB_C, i, j), *a = c, *b = c;  /* any address will do, because k = 0 reads neither */
-    if (x->k) {
-        a = gpb_call_k_down(g, GPB_A) ? element(x, GPB_A, x->p, i) : element(x, GPB_A, i, x->p);
-        b = gpb_call_k_down(g, GPB_B) ? element(x, GPB_B, x->p, j) : element(x, GPB_B, j, x->p);
-    }
-    part.m = rows;
-    part.n = cols;
+    const int64_t at = of->at[which], ld = x->ld[which];
+    if (!x->k) return (piece){ x->at[GPB_C], x->ld[GPB_C] };
+    return gpb_call_k_down(x->call, which) ? (piece){ element(x, which, x->p, at), ld }
+                                           : (piece){ element(x, which, at, x->p), ld };
+}
+
+/* C = alpha A B + beta C there, by the host's GEMM. */
+static void product_of(const member *x, const gpb_region *to, piece a, piece b)
+{
+    gpb_call part = *x->call;
+    part.m = to->rows;
+    part.n = to->cols;
     part.k = x->k;
     part.beta = x->beta;
-    const char *const at[GPB_OPERANDS] = { a, b, c };
+    const piece pieces[GPB_OPERANDS] = { a, b, { element(x, GPB_C, to->i, to->j), x->ld[GPB_C] } };
     for (int y = 0; y < GPB_OPERANDS; y++) {
-        part.x[y].base = at[y];
-        part.x[y].ld = x->ld[y];
+        part.x[y].base = pieces[y].at;
+        part.x[y].ld = pieces[y].ld;
     }
     gpb_host_gemm(&part);
+}
+
+/* The same part of an operand of which one triangle is stored, as all of it. */
+static piece mirror(const member *x, enum gpb_operand which, const gpb_region *of, char *room)
+{
+    const gpb_matrix *stored = &x->call->x[which];
+    const bool is_a = which == GPB_A;
+    const int64_t row = is_a ? of->i : x->p, col = is_a ? x->p : of->j, rows = is_a ? of->rows : x->k;
+    gpb_copy2d(&(gpb_copy2d_job){ .from = element(x, which, row, col), .to = room, .rows = rows,
+                                  .cols = is_a ? x->k : of->cols, .ld_from = x->ld[which], .ld_to = rows,
+                                  .element = gpb_call_element(x->call), .uplo = stored->uplo, .row0 = row,
+                                  .col0 = col, .target = GPB_STORE_CACHED, .mirrors = true,
+                                  .hermitian = stored->structure == GPB_HERMITIAN, .type = x->call->type });
+    return (piece){ room, rows };
+}
+
+/* The host's GEMM wants all of a matrix. So the operand is mirrored into memory of our own, as many rows of A
+   (columns of B) at a time as there is room for; less than one, if memory is short. */
+static void product_mirrored(const member *x, const gpb_region *to, enum gpb_operand which)
+{
+    enum { MOST = 8 << 20, LEAST = 4096 };
+    const int64_t e = (int64_t)gpb_call_element(x->call), end = to->at[which] + to->size[which];
+    int64_t bytes = min(MOST, e * x->k * to->size[which]);
+    char least[LEAST], *room = malloc((size_t)bytes);
+    while (!room && bytes > LEAST) room = malloc((size_t)(bytes /= 2));
+    char *const owned = room;
+    if (!room || bytes < LEAST) {
+        room = least;
+        bytes = LEAST;
+    }
+    const int64_t depth = min(x->k, bytes / e), count = bytes / e / depth;
+    gpb_region part = *to;
+    for (; part.at[which] < end; part.at[which] += count)
+        for (int64_t p = 0; p < x->k; p += depth) {
+            member deep = *x;
+            deep.p += p;
+            deep.k = min(depth, x->k - p);
+            if (p) deep.beta = 1;
+            part.size[which] = min(count, end - part.at[which]);
+            const piece whole = mirror(&deep, which, &part, room);
+            const piece other = piece_of(&deep, !which, &part);
+            product_of(&deep, &part, which == GPB_A ? whole : other, which == GPB_A ? other : whole);
+        }
+    free(owned);
+}
+
+/* C(i.., j..) = alpha A B + beta C. */
+static void product(const member *x, int64_t i, int64_t rows, int64_t j, int64_t cols)
+{
+    const gpb_region to = { .i = i, .j = j, .rows = rows, .cols = cols };
+    if (x->k && gpb_call_mirrors(x->call, GPB_A)) product_mirrored(x, &to, GPB_A);
+    else if (x->k && gpb_call_mirrors(x->call, GPB_B)) product_mirrored(x, &to, GPB_B);
+    else product_of(x, &to, piece_of(x, GPB_A, &to), piece_of(x, GPB_B, &to));
 }
 
 /* Computes C(i.., j..) of one member. The host's GEMM multiplies a Hermitian C by a complex beta, and makes
@@ -130,7 +193,8 @@ static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_
         return true;
     const gpb_dma_shape panel = { .rows = gpb_call_rows(g, which), .cols = gpb_call_cols(g, which),
                                   .ld = g->x[which].ld,
-                              .element = gpb_call_element(g), .uplo = 'G' };
+                                  .element = gpb_call_element(g),
+                                  .uplo = gpb_call_mirrors(g, which) ? g->x[which].uplo : 'G' };
     x->at[which] = *owned = malloc((size_t)panel.rows * (size_t)panel.cols * panel.element);
     x->ld[which] = panel.rows;
     return *owned && gpb_dma_copy_and_wait(&panel, at, *owned, true) == CUDA_SUCCESS;

@@ -19,6 +19,10 @@ static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, con
     return number > x->buffers ? f->run.lane->freed[x->which][number % 2] : NULL;
 }
 
+/* Bytes across the columns of a chunk of a mirrored matrix, unless the strip is narrower: what is transposed
+   is read as pieces of stored columns, and these are whole cache lines then. */
+enum { ACROSS = 256 };
+
 /* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
    begin soon. */
 static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x,
@@ -27,8 +31,12 @@ static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_ru
     const size_t e = f->run.element;
     size_t most = (size_t)GPB_STAGING_MIN << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
     if (most > f->run.lane->up->job_bytes) most = f->run.lane->up->job_bytes;
-    const int64_t fit = (int64_t)(most / e), rows = min(s->rows - w->row, fit), whole = rows == s->rows;
-    const int64_t cols = whole ? min(s->cols - w->col, fit / rows) : 1;
+    const bool mirrors = gpb_call_mirrors(f->run.call, x->which);
+    const int64_t fit = (int64_t)(most / e);
+    const int64_t across = min(s->cols - w->col, mirrors ? ACROSS / (int64_t)e : 1);
+    const bool whole = w->row == 0 && s->rows * across <= fit;
+    const int64_t rows = whole ? s->rows : min(s->rows - w->row, fit / across);
+    const int64_t cols = whole ? min(s->cols - w->col, fit / rows) : across;
     const char *from = gpb_matrix_member(&x->stored, w->move.block.member + w->member, e);
     const CUdeviceptr to = gpb_operand_strip(&f->run, &w->move)
                            + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
@@ -43,7 +51,12 @@ static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_ru
                               .ld_from = x->stored.ld,
                               .ld_to = rows,
                               .element = e,
-                              .uplo = 'G' } };
+                              .uplo = mirrors ? x->stored.uplo : 'G',
+                              .row0 = s->row + w->row,
+                              .col0 = s->col + w->col,
+                              .hermitian = mirrors && x->stored.structure == GPB_HERMITIAN,
+                              .mirrors = mirrors,
+                              .type = f->run.call->type } };
 }
 
 /* Copies a strip that the driver can read where it is: pinned, or on another GPU. Later strips are queued

@@ -2,8 +2,9 @@
 /* Touching operands; see touch.h. Several workers of the crew would use a bad pointer at the same time. That
    cuts short a crash reporter that is made for one fault (Python's faulthandler lets the second fault end the
    process). So the calling thread uses the pointer first, before anything is begun, and the report names the
-   call that is to blame. It touches both ends, because an error is mostly in the address or in the size. A
-   hole in the middle is found by the first thread that comes to it. */
+   call that is to blame. It touches both ends, because an error is mostly in the address or in the size;
+   those of a triangle are on its diagonal. A hole in the middle is found by the first thread that comes to
+   it. */
 #include "src/service/touch.h"
 
 #include <stdint.h>

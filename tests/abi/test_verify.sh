@@ -75,7 +75,7 @@ expect 'a wrong GPU, triangles, verified: wrong elements, warnings' '0 1' \
 # The operands of a wrong call: a few files, readable by this user alone, that say what they hold. They are
 # written nowhere else, and not through a link.
 mkdir dumps
-for seed in 1 2 3 4 5 6; do      # until there is one of each type
+for seed in 1 2 3 4 5 6 7 8; do      # until there is one of each type
     FAKECUDA_WRONG=20 GPUBLAS_VERIFY=1 GPUBLAS_VERIFY_DUMP=$PWD/dumps fuzz $seed 5000
     expect 'dumps: exit, files, rights' "0 $((4 * seed)) 600" \
         "$? $(find dumps -type f | wc -l) $(stat -c %a dumps/* | sort -u)"

@@ -127,6 +127,33 @@ static void her2k(const call *x)
         syr2k(x);
 }
 
+/* CBLAS has the symmetric operand before the other on either side. */
+static void symm(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const bool right = of->side == 'R';
+    const enum gpb_operand a = right ? GPB_B : GPB_A, b = right ? GPB_A : GPB_B;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER, side = right ? RIGHT : LEFT;
+    const bool hermitian = of->routine == GPB_TEST_hemm;
+    if (hermitian && of->type == GPB_TYPE_c)
+        cblas_chemm(x->order, side, uplo, of->m, of->n, &x->alpha.c, x->at[a], ld[a], x->at[b], ld[b],
+                    &x->beta.c, x->at[GPB_C], ld[GPB_C]);
+    else if (hermitian && of->type == GPB_TYPE_z)
+        cblas_zhemm(x->order, side, uplo, of->m, of->n, &x->alpha.z, x->at[a], ld[a], x->at[b], ld[b],
+                    &x->beta.z, x->at[GPB_C], ld[GPB_C]);
+    else switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                          \
+    case GPB_TYPE_##letter:                                                                             \
+        cblas_##letter##symm(x->order, side, uplo, of->m, of->n, CBLAS_PASS_##kind(x->alpha.letter),     \
+                             x->at[a], ld[a], x->at[b], ld[b], CBLAS_PASS_##kind(x->beta.letter),       \
+                             x->at[GPB_C], ld[GPB_C]);                                                  \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+}
+
 static void gemm_batch_strided(const call *x)
 {
     const gpb_problem *of = x->of;
@@ -188,6 +215,8 @@ void call_through_cblas(const gpb_problem *of, gpb_scalar alpha, gpb_scalar beta
         [GPB_TEST_herk] = herk,
         [GPB_TEST_syr2k] = syr2k,
         [GPB_TEST_her2k] = her2k,
+        [GPB_TEST_symm] = symm,
+        [GPB_TEST_hemm] = symm,
         [GPB_TEST_gemm_batch_strided] = gemm_batch_strided,
         [GPB_TEST_gemm_batch] = gemm_batch,
     };

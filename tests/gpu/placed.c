@@ -115,6 +115,7 @@ static void fill_members(const placed *p, enum gpb_operand x, void *image, uint6
         for (int64_t at = 0; at < span; at += p->of.ld[x])
             gpb_test_row_of(p->of.routine)->fill(p->of.fill, p->of.type,
                 (char *)image + (size_t)(p->of.offset + l * p->stride[x] + at) * each, lead, &seed);
+    gpb_problem_poison_mirror(&p->of, x, (char *)image + (size_t)p->of.offset * each);
 }
 
 void placed_make(placed *p)

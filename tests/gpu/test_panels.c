@@ -90,7 +90,8 @@ static void test_data_of_types(void **state)
         try_data(type, is_large() ? 4000 : 2000);
 }
 
-/* Such shapes in d, c and z, conjugated too; triangles; batches by distances and by addresses. */
+/* Such shapes in d, c and z, conjugated too; triangles; batches by distances and by addresses; symmetric
+   operands on either side. */
 static void test_types(void **state)
 {
     (void)state;
@@ -101,23 +102,27 @@ static void test_types(void **state)
                                     { 200, 200, 60000 }, { 5000, 4000, 100 } };
     static const enum gpb_test_routine others[] = { GPB_TEST_gemmtr, GPB_TEST_gemm_batch_strided,
                                                     GPB_TEST_gemm_batch, GPB_TEST_syrk, GPB_TEST_herk,
-                                                    GPB_TEST_syr2k, GPB_TEST_her2k };
+                                                    GPB_TEST_syr2k, GPB_TEST_her2k, GPB_TEST_symm,
+                                                    GPB_TEST_hemm };
+    enum { FORMS = 10 + sizeof others / sizeof *others };
     set_option("KERNEL", NULL);
     const int step = is_large() ? 1 : getenv("GPB_TEST_FEW") ? 8 : 2;
-    for (int i = 0; i < 3 * 15; i += step) {
-        const bool is_gemm = i % 15 < 10;
+    for (int i = 0; i < 3 * FORMS; i += step) {
+        const int form = i % FORMS;
+        const bool is_gemm = form < 10;
         const int side = is_large() ? 1500 : 300;
         const int *s = !is_gemm     ? (const int[]){ side, side, i % 2 ? 100 : 300 }
                        : is_large() ? large[i % 5]
                                     : small[i % 5];
-        placed p = { .of = { .routine = is_gemm ? GPB_TEST_gemm : others[(i % 5 + i / 15 * 2) % 7],
-                             .type = (enum gpb_type)(1 + i / 15), .m = s[0], .n = s[1], .k = s[2],
+        placed p = { .of = { .routine = is_gemm ? GPB_TEST_gemm : others[form - 10],
+                             .type = (enum gpb_type)(1 + i / FORMS), .m = s[0], .n = s[1], .k = s[2],
                              .transa = "NTC"[i % 3], .transb = "CNT"[i / 2 % 3], .row_major = i >> 2 & 1,
                              .pad = i % 3 },
-                     .at = { i % 15 == 11 ? PLACE_DEVICE : PLACE_PAGEABLE, PLACE_PAGEABLE,
-                             i % 15 == 13 ? PLACE_DEVICE : PLACE_PAGEABLE } };
-        if (gpb_test_has_triangle(p.of.routine)) p.of.uplo = "UL"[i & 1];
+                     .at = { form == 11 || form == 15 ? PLACE_DEVICE : PLACE_PAGEABLE, PLACE_PAGEABLE,
+                             form == 13 || form == 15 || form == 17 ? PLACE_DEVICE : PLACE_PAGEABLE } };
+        if (gpb_test_has_triangle(p.of.routine) || gpb_test_sided(p.of.routine)) p.of.uplo = "UL"[i & 1];
         else if (!is_gemm) p.of.batch = 5;
+        if (gpb_test_sided(p.of.routine)) p.of.side = "RL"[i / FORMS % 2];
         placed_make(&p);
         const int64_t before = gpu_calls();
         assert_true(placed_try(&p, -0.5 + 0.25i, i & 2 ? 0 : 1.5 - 1.0i, GPB_MATH_FMA));

@@ -94,6 +94,7 @@ static void fill(const gpb_call *g, const gpb_test_row *row, enum gpb_operand x,
             char *member = gpb_call_member(g, x, l);
             row->fill(data, g->type, member + bytes_of(g->type, j * g->x[x].ld), gpb_call_rows(g, x), &state);
         }
+    if (x != GPB_C) gpb_test_poison_mirror(g, x);
 }
 
 typedef struct task {
@@ -141,6 +142,7 @@ static gpb_call draw_sizes(enum gpb_type type, const gpb_test_door *door)
         g.x[GPB_C].uplo = draw(2) ? 'U' : 'L';
         g.m = g.n;
     }
+    if (gpb_test_sided(door->routine)) gpb_test_put_side(door->routine, &g, "LR"[draw(2)], "UL"[draw(2)]);
     if (gpb_test_row_of(door->routine)->members != GPB_MEMBERS_ONE) g.batch = (int64_t)draw(5);
     gpb_test_settle(door->routine, &g);
     return g;
@@ -245,9 +247,9 @@ static void describe(const task *t, const char *kernel, double worst)
 {
     const gpb_call *g = &t->call;
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B], *c = &g->x[GPB_C];
-    printf("%s uplo=%c %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld ", t->door->name, c->uplo,
-           a->trans, b->trans, (long long)g->m, (long long)g->n, (long long)g->k, (long long)a->ld,
-           (long long)b->ld, (long long)c->ld);
+    printf("%s uplo=%c %c%c%c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld ", t->door->name, c->uplo,
+           a->trans, b->trans, a->uplo ? a->uplo : '-', b->uplo ? b->uplo : '-', (long long)g->m,
+           (long long)g->n, (long long)g->k, (long long)a->ld, (long long)b->ld, (long long)c->ld);
     printf("alpha=%g%+gi beta=%g%+gi batch=%lld%s kernel=%s illegal=%d reported=%d: %g of the bound\n",
            __real__ g->alpha, __imag__ g->alpha, __real__ g->beta, __imag__ g->beta, (long long)g->batch,
            a->base && a->base == b->base ? " A=B" : "", kernel, t->illegal, reported, worst);

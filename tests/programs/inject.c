@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
-   stay; GEMM, SYRK, SYR2K and the Hermitian ones in four types, in and out of core, with every form of
+   stay; GEMM, SYMM, SYRK, SYR2K and the Hermitian ones in four types, in and out of core, with every form of
    kernel, three betas, operands in host and device memory. Each case is a child that makes three calls,
    preloaded, on the software libcuda (fakecuda_fail). A case is right if C of each call is right, the
    canaries around it live, there is at most one warning of a kind, and no call uses the GPU after a sticky
@@ -24,7 +24,11 @@ typedef void rank_k(const char *uplo, const char *trans, const int *n, const int
 typedef void rank_2k(const char *uplo, const char *trans, const int *n, const int *k, const void *alpha,
                      const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c,
                      const int *ldc);
+typedef void sided(const char *side, const char *uplo, const int *m, const int *n, const void *alpha,
+                   const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c,
+                   const int *ldc);
 gemm sgemm_, dgemm_, cgemm_, zgemm_;
+sided ssymm_, dsymm_, chemm_, zhemm_;
 rank_k ssyrk_, dsyrk_, cherk_, zherk_;
 rank_2k ssyr2k_, dsyr2k_, cher2k_, zher2k_;
 
@@ -37,14 +41,15 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; size_t bytes;
+static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; sided *sided; size_t bytes;
                            bool is_double, is_complex;
-} types[] = { ['s'] = { sgemm_, ssyrk_, ssyr2k_, sizeof(float), false, false },
-              ['d'] = { dgemm_, dsyrk_, dsyr2k_, sizeof(double), true, false },
-              ['c'] = { cgemm_, cherk_, cher2k_, 2 * sizeof(float), false, true },
-              ['z'] = { zgemm_, zherk_, zher2k_, 2 * sizeof(double), true, true } };
+} types[] = { ['s'] = { sgemm_, ssyrk_, ssyr2k_, ssymm_, sizeof(float), false, false },
+              ['d'] = { dgemm_, dsyrk_, dsyr2k_, dsymm_, sizeof(double), true, false },
+              ['c'] = { cgemm_, cherk_, cher2k_, chemm_, 2 * sizeof(float), false, true },
+              ['z'] = { zgemm_, zherk_, zher2k_, zhemm_, 2 * sizeof(double), true, true } };
 /* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. With a 2 behind,
-   SYR2K or HER2K: two products, in the second of which A and B have changed places. */
+   SYR2K or HER2K: two products, in the second of which A and B have changed places. With L or R behind, SYMM
+   or HEMM with that triangle stored, of the operand on that side. */
 static const struct shape { const char *name; char type; const char *trans; int m, n, k;
                             const char *option, *value;
 } shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
@@ -62,7 +67,11 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "" },
                { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" },
                { "two products", 'd', "TNU2", 90, 90, 70, "GPUBLAS_MEMORY", "" },
-               { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "" } };
+               { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "" },
+               { "symmetric on the right", 's', "NNLR", 90, 110, 110, "GPUBLAS_MEMORY", "" },
+               { "symmetric, panels", 'd', "NNUL", 530, 280, 530, "GPUBLAS_MEMORY", "2560K" },
+               { "Hermitian A, FP16 slices", 'c', "NNLL", 140, 130, 140, "GPUBLAS_KERNEL", "fp16x3" },
+               { "Hermitian on the right, cut k", 'z', "NNUR", 50, 70, 70, "GPUBLAS_SPLITS", "3" } };
 static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },
@@ -129,29 +138,48 @@ static void add_product(double to[2], const double x[2], const double y[2])
 /* 1, or for complex types 1 + i. */
 static const double alpha[2] = { 1, 1 };
 
-static bool is_twice(const struct shape *s) { return s->trans[2] && s->trans[3]; }
+static bool is_twice(const struct shape *s) { return s->trans[2] && s->trans[3] == '2'; }
+static bool is_sided(const struct shape *s) { return s->trans[2] && s->trans[3] && s->trans[3] != '2'; }
+static bool is_rank_k(const struct shape *s) { return s->trans[2] && !s->trans[3]; }
+static operand *symmetric_of(const struct shape *s) { return s->trans[3] == 'L' ? &a : &b; }
+
+/* Makes the operand symmetric or Hermitian, or (hidden) NaN what of such a one is not to be read. */
+static void mirror(const operand *x, char uplo, bool hidden)
+{
+    for (int j = 0; j < x->cols; j++)
+        for (int i = 0; i < x->rows; i++) {
+            const int to = reals(i + j * (x->rows + PAD)), from = reals(j + i * (x->rows + PAD));
+            const bool image = uplo == 'U' ? i > j : i < j;
+            if (image) put(x->host, to, hidden ? NAN : get(x->host, from));
+            if (type->is_complex && (image || i == j))
+                put(x->host, to + 1, hidden ? NAN : i == j ? 0 : -get(x->host, from + 1));
+        }
+}
 
 /* Whole numbers below 2^24, exact in any order. */
 static void make_operands(const struct shape *s, const double beta[2])
 {
     const char ta = s->trans[0], tb = s->trans[1], uplo = s->trans[2];
-    const bool twice = is_twice(s), are_complex = type->is_complex && !uplo;
-    const double alpha_here[2] = { alpha[0], are_complex || (type->is_complex && twice) ? alpha[1] : 0 },
+    const bool twice = is_twice(s);
+    const char written = is_sided(s) ? 0 : uplo;
+    const bool complex_alpha = type->is_complex && !is_rank_k(s), complex_beta = type->is_complex && !written;
+    const double alpha_here[2] = { alpha[0], complex_alpha ? alpha[1] : 0 },
                  conjugate[2] = { alpha_here[0], -alpha_here[1] },
-                 beta_here[2] = { beta[0], are_complex ? beta[1] : 0 };
+                 beta_here[2] = { beta[0], complex_beta ? beta[1] : 0 };
     free(a.host);
     free(b.host);
     free(c.host);
     free(right);
     a = ta == 'N' ? make(s->m, s->k, 1) : make(s->k, s->m, 1);
     b = tb == 'N' ? make(s->k, s->n, 2) : make(s->n, s->k, 2);
-    if (uplo && !twice) memcpy(b.host, a.host, bytes_of(&a));
+    if (is_rank_k(s)) memcpy(b.host, a.host, bytes_of(&a));
+    if (is_sided(s)) mirror(symmetric_of(s), uplo, false);
     c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
     for (int j = 0; j < s->n; j++)
-        for (int i = uplo == 'L' ? j : 0; i < (uplo == 'U' ? j + 1 : s->m); i++) {
+        for (int i = written == 'L' ? j : 0; i < (written == 'U' ? j + 1 : s->m); i++) {
             double sum[2] = { 0 }, second[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
-            const bool is_real = uplo && i == j;
+            const bool is_real = written && i == j;
             for (int p = 0; p < s->k; p++) {
                 at(&a, ta, i, p, x);
                 at(&b, tb, p, j, y);
@@ -169,6 +197,7 @@ static void make_operands(const struct shape *s, const double beta[2])
             for (int part = 0; part < reals(1); part++)
                 put(right, reals(i + j * (c.rows + PAD)) + part, to[part]);
         }
+    if (is_sided(s)) mirror(symmetric_of(s), uplo, true);
 }
 
 /* ---- in the child */
@@ -254,7 +283,13 @@ static _Noreturn void child(const struct shape *s, const double beta[2], const s
         if (is_twice(s))
             type->rank_2k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda,
                           where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
-        else if (s->trans[2])
+        else if (is_sided(s) && s->trans[3] == 'L')
+            type->sided("L", &s->trans[2], &s->m, &s->n, scalars[0], where(&my_a), &lda, where(&my_b), &ldb,
+                        scalars[1], where(&my_c), &ldc);
+        else if (is_sided(s))
+            type->sided("R", &s->trans[2], &s->m, &s->n, scalars[0], where(&my_b), &ldb, where(&my_a), &lda,
+                        scalars[1], where(&my_c), &ldc);
+        else if (is_rank_k(s))
             type->rank_k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda, scalars[1],
                          where(&my_c), &ldc);
         else

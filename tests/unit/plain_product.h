@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GEMM, SYRK, SYR2K and the Hermitian ones in all four types by plain loops, in the arithmetic of the type
-   itself: what a check must find right. Tests spoil it to see whether the check notices. */
+/* GEMM, SYMM, SYRK, SYR2K and the Hermitian ones in all four types by plain loops, in the arithmetic of the
+   type itself: what a check must find right. Tests spoil it to see whether the check notices. */
 #ifndef GPB_PLAIN_PRODUCT_H
 #define GPB_PLAIN_PRODUCT_H
 
@@ -29,12 +29,22 @@ static inline int64_t place(const gpb_matrix *of, int64_t row, int64_t col)
     return of->trans == 'N' ? row + col * of->ld : col + row * of->ld;
 }
 
+/* True if the element is the mirror image of a stored one. */
+static inline bool is_image(const gpb_matrix *of, int64_t row, int64_t col)
+{
+    const bool mirrors = of->structure == GPB_SYMMETRIC || of->structure == GPB_HERMITIAN;
+    return mirrors && (of->uplo == 'U' ? row > col : row < col);
+}
+
 /* ~ is the complex conjugate (GNU C), without <complex.h>. */
 #define TYPE(letter, type, bytes, flops, kind)                                                          \
     static type operand_##letter(const gpb_matrix *of, int64_t row, int64_t col)                        \
     {                                                                                                   \
-        const double _Complex value = ((const type *)of->base)[place(of, row, col)];                    \
-        return (type)(of->trans == 'C' ? ~value : value);                                               \
+        const bool image = is_image(of, row, col), hermitian = of->structure == GPB_HERMITIAN;          \
+        const int64_t at = image ? place(of, col, row) : place(of, row, col);                           \
+        const double _Complex value = ((const type *)of->base)[at];                                     \
+        if (hermitian && row == col) return (type)__real__ value;                                       \
+        return (type)((of->trans == 'C') != (hermitian && image) ? ~value : value);                     \
     }                                                                                                   \
     static void multiply_##letter(const gpb_call *g)                                                    \
     {                                                                                                   \
@@ -65,7 +75,7 @@ static inline void multiply_once(const gpb_call *g)
     }
 }
 
-/* Of operands that are stored whole: their structure is not looked at. */
+/* Of operands without a structure or symmetric ones, which are not transposed. */
 static inline void multiply(const gpb_call *g)
 {
     const gpb_call second = gpb_call_second(g);

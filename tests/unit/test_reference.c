@@ -97,6 +97,10 @@ static void test_products(void **state)
             p.m = p.n;
             p.uplo = "UL"[mix % 2];
         }
+        if (gpb_test_sided(p.routine)) {
+            p.uplo = "UL"[mix / 48 % 2];
+            p.side = "LR"[mix / 16 % 3 % 2];
+        }
         const gpb_call g = made(&p, 0.7 - 1.25 * I, mix / 288 ? 0 : 1.3 + 0.5 * I);
         multiply(&g);
         assert_true(judge(&p, &g) <= 1);
@@ -236,6 +240,12 @@ static void test_table(void **state)
     assert_true(gpb_test_bytes_read(GPB_TEST_herk, &g) == 4 * 7 * 3 * 4);
     assert_true(gpb_test_flops(GPB_TEST_syr2k, &g) == 2 * 56 * 3 * 4);
     assert_true(gpb_test_bytes_read(GPB_TEST_her2k, &g) == 2 * 4 * 7 * 3 * 4);
+    assert_true(gpb_test_sided(GPB_TEST_symm) && !gpb_test_sided(GPB_TEST_herk));
+    g.m = 5;
+    g.batch = 1;
+    gpb_test_put_side(GPB_TEST_symm, &g, 'R', 'U');
+    assert_true(g.k == 7 && gpb_test_flops(GPB_TEST_symm, &g) == 2 * 5 * 7 * 7);
+    assert_true(gpb_test_bytes_read(GPB_TEST_symm, &g) == 4 * (5 * 7 + 7 * 8 / 2));
 }
 
 static void test_poison(void **state)

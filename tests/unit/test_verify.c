@@ -60,6 +60,13 @@ static gpb_verify verify_of(const gpb_call *g)
     return verify;
 }
 
+/* Makes an element NaN. */
+static void spoil(enum gpb_type type, void *at, int64_t which)
+{
+    const int parts = is_real(type) ? 1 : 2;
+    for (int part = 0; part < parts; part++) write_real(type, at, which * parts + part, __builtin_nan(""));
+}
+
 /* Far above the bound of one element here, and far below what a wrong element is off by. */
 static double fault_of(const gpb_call *g) { return 4096 * K * (is_single(g->type) ? 0x1p-24 : 0x1p-53); }
 
@@ -92,6 +99,25 @@ static void every_form(void **state)
         for (int form = 0; form < 54; form++) {
             const gpb_call g = call_of(type, "NTC"[form % 3], "NTC"[form / 3 % 3], "GUL"[form / 9 % 3],
                                        form / 27);
+            judges(&g);
+        }
+}
+
+/* A symmetric or Hermitian operand on either side. What is not stored of it is NaN. */
+static void every_side(void **state)
+{
+    (void)state;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int form = 0; form < (is_real(type) ? 4 : 8); form++) {
+            gpb_call g = call_of(type, 'N', 'N', 'G', form & 1);
+            const enum gpb_operand x = form & 2 ? GPB_B : GPB_A;
+            g.m = M;
+            g.k = x == GPB_A ? M : N;
+            g.x[x].uplo = "UL"[form & 1];
+            g.x[x].structure = form & 4 ? GPB_HERMITIAN : GPB_SYMMETRIC;
+            for (int64_t j = 0; j < g.k; j++)
+                for (int64_t i = 0; i < g.k; i++)
+                    if (is_image(&g.x[x], i, j)) spoil(type, (char *)(uintptr_t)g.x[x].base, i + j * LD);
             judges(&g);
         }
 }
@@ -160,6 +186,32 @@ static void special_values(void **state)
     }
 }
 
+/* A dumped symmetric operand is whole, so that none of its numbers is a NaN of the triangle that is not
+   read. */
+static void dumps_symmetric(void **state)
+{
+    (void)state;
+    const char *folder = getenv("GPUBLAS_VERIFY_DUMP");
+    char path[256];
+    double numbers[N * N];
+    gpb_call g = call_of(GPB_TYPE_d, 'N', 'N', 'G', false);
+    snprintf(path, sizeof path, "%s/operand", folder);
+    g.k = N;
+    g.x[GPB_B].uplo = 'L';
+    g.x[GPB_B].structure = GPB_SYMMETRIC;
+    for (int64_t j = 0; j < N; j++)
+        for (int64_t i = 0; i < j; i++) spoil(GPB_TYPE_d, b, i + j * LD);
+    const int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(file >= 0);
+    write_operand(file, &g, GPB_B, b);
+    assert_int_equal(pread(file, numbers, sizeof numbers, 0), sizeof numbers);
+    for (int64_t j = 0; j < N; j++)
+        for (int64_t i = 0; i < N; i++)
+            assert_true(numbers[i + j * N] == read_real(GPB_TYPE_d, b, i < j ? j + i * LD : i + j * LD));
+    close(file);
+    unlink(path);
+}
+
 /* From begin to end. Of C, only the call's own part comes back. */
 static void puts_back_and_dumps(void **state)
 {
@@ -199,8 +251,10 @@ int main(void)
     if (!mkdtemp(folder)) return 1;
     setenv("GPUBLAS_VERIFY", "1", 1);
     setenv("GPUBLAS_VERIFY_DUMP", folder, 1);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_form), cmocka_unit_test(groups),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_form), cmocka_unit_test(every_side),
+                                        cmocka_unit_test(groups),
                                         cmocka_unit_test(coarse), cmocka_unit_test(special_values),
+                                        cmocka_unit_test(dumps_symmetric),
                                         cmocka_unit_test(puts_back_and_dumps) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     rmdir(folder);

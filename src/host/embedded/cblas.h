@@ -229,8 +229,7 @@ C_GEMMTR(gemmtr)
 C_GEMMTR(gemmt)
 
 #define C_SYMM(stem)                                                       \
-    void CBLAS(stem)(int layout, int side, int uplo, INT m, INT n, SCALAR alpha, const T *a, INT lda, \
-                     const T *b, INT ldb, SCALAR beta, T *c, INT ldc) \
+    void CBLAS(stem)(GPB_CBLAS_SYMM_PARAMS(T, SCALAR, INT))                \
     {                                                                      \
         if (!LEGAL(stem, "LSU", layout, side, uplo)) return;               \
         char s = side_letter(layout, side), u = uplo_letter(layout, uplo); \

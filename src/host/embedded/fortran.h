@@ -53,9 +53,7 @@ void BLAS(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT), size_t,
 void BLAS(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 
-#define SYMM_(stem) void BLAS(stem)(const char *, const char *, const INT *, const INT *, const T *, \
-                                    const T *, const INT *, \
-                                    const T *, const INT *, const T *, T *, const INT *, size_t, size_t);
+#define SYMM_(stem) void BLAS(stem)(GPB_F77_SYMM_PARAMS(T, INT), size_t, size_t);
 #define SYRK_(stem, S) void BLAS(stem)(GPB_F77_SYRK_PARAMS(T, S, INT), size_t, size_t);
 #define SYR2K_(stem, S) void BLAS(stem)(GPB_F77_SYR2K_PARAMS(T, S, INT), size_t, size_t);
 #define TRMM_(stem) void BLAS(stem)(GPB_F77_TRSM_PARAMS(T, INT), size_t, size_t, size_t, size_t);

@@ -53,9 +53,7 @@ void F77(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT)) { LOCAL(gemmtr)(NAME(gemmtr), GP
 void F77(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT)) { LOCAL(gemmtr)(NAME(gemmt), GPB_F77_GEMMTR_ARGS); }
 
 #define SYMM(stem, hermitian)                                                                               \
-    void F77(stem)(const char *side, const char *uplo, const INT *m, const INT *n, const T *alpha,          \
-                   const T *a, const INT *lda, const T *b, const INT *ldb, const T *beta,                   \
-                   T *c, const INT *ldc)                                                                    \
+    void F77(stem)(GPB_F77_SYMM_PARAMS(T, INT))                                                             \
     {                                                                                                       \
         int s = letter_of("LR", side), u = letter_of("UL", uplo);                                           \
         if (BAD(stem, !s ? 1 : !u ? 2 : *m < 0 ? 3 : *n < 0 ? 4 : *lda < at_least_1(s == 'L' ? *m : *n) ? 7 \

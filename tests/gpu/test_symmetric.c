@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* SYMM and HEMM do not touch the triangle that is not stored: its pages are forbidden, or another thread
+   writes there all the time. Calls that have nothing to multiply touch neither operand. Sums are of small
+   integers, so that every result is exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/gpu/placed.h"
+
+enum { ORDER = 2048, OTHER = 10, PAGE = 4096 };
+
+/* A matrix of floats or of complex ones, of which one triangle is stored. */
+typedef struct symmetric {
+    float *at;
+    int order, reals;                    /* reals: of an element */
+    char uplo;
+} symmetric;
+
+static bool is_stored(const symmetric *a, int row, int col)
+{
+    return a->uplo == 'U' ? row <= col : row >= col;
+}
+
+static float value(int row, int col, int part) { return (float)((row * 7 + col * 3 + part * 5) % 5 - 2); }
+
+static float *place(const symmetric *a, int row, int col)
+{
+    return a->at + ((int64_t)row + (int64_t)col * a->order) * a->reals;
+}
+
+static size_t bytes_of(const symmetric *a)
+{
+    return (size_t)a->order * (size_t)a->order * (size_t)a->reals * sizeof *a->at;
+}
+
+/* Pages that hold nothing of the stored triangle are forbidden. */
+static symmetric make(int order, int reals, char uplo)
+{
+    symmetric a = { NULL, order, reals, uplo };
+    a.at = mmap(NULL, bytes_of(&a), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(a.at != MAP_FAILED);
+    for (int j = 0; j < order; j++)
+        for (int i = 0; i < order; i++)
+            for (int part = 0; part < reals && is_stored(&a, i, j); part++)
+                place(&a, i, j)[part] = value(i, j, part);
+    return a;
+}
+
+static void forbid(const symmetric *a)
+{
+    const int rows = PAGE / (int)sizeof *a->at / a->reals;
+    int forbidden = 0;
+    for (int j = 0; j < a->order; j++)
+        for (int i = 0; i < a->order; i += rows) {
+            if (is_stored(a, i, j) || is_stored(a, i + rows - 1, j)) continue;
+            assert_int_equal(mprotect(place(a, i, j), PAGE, PROT_NONE), 0);
+            forbidden++;
+        }
+    assert_true(forbidden >= a->order / 2);
+}
+
+/* One part of element (row, col) of the whole matrix. */
+static float whole(const symmetric *a, int row, int col, int part)
+{
+    if (part && row == col) return 0;
+    return is_stored(a, row, col) ? value(row, col, part) : (part ? -1 : 1) * value(col, row, part);
+}
+
+/* C = A B, or B A, where B and C have OTHER columns, or rows. All of B is 1 or, in every third line, 2. */
+static void call(const symmetric *a, bool right, const float *b, float *c)
+{
+    const int m = right ? OTHER : a->order, n = right ? a->order : OTHER, side = right ? RIGHT : LEFT,
+              uplo = a->uplo == 'U' ? UPPER : LOWER;
+    const float one[] = { 1, 0 }, zero[] = { 0, 0 };
+    if (a->reals == 2)
+        cblas_chemm(COLUMN_MAJOR, side, uplo, m, n, one, a->at, a->order, b, m, zero, c, m);
+    else
+        cblas_ssymm(COLUMN_MAJOR, side, uplo, m, n, 1, a->at, a->order, b, m, 0, c, m);
+}
+
+/* Element (i, x) of the product on the left; on the right it is the transpose. */
+static bool is_right(const symmetric *a, bool right, const float *b, const float *c, int i, int x)
+{
+    const int m = right ? OTHER : a->order;
+    for (int part = 0; part < a->reals; part++) {
+        double sum = 0;
+        for (int p = 0; p < a->order; p++)
+            sum += (double)whole(a, right ? p : i, right ? i : p, part)
+                   * (double)b[(right ? x + (int64_t)p * m : p + (int64_t)x * m) * a->reals];
+        const int64_t at = (right ? x + (int64_t)i * m : i + (int64_t)x * m) * a->reals + part;
+        if ((double)c[at] != sum) return false;
+    }
+    return true;
+}
+
+static void test_forbidden(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 8; form++) {
+        const symmetric a = make(ORDER, 1 + form / 4, "UL"[form & 1]);
+        const bool right = form & 2;
+        const size_t count = (size_t)ORDER * OTHER * (size_t)a.reals;
+        float *b = calloc(count, sizeof *b), *c = malloc(count * sizeof *c);
+        assert_true(b && c);
+        forbid(&a);
+        for (size_t at = 0; at < count; at += (size_t)a.reals) b[at] = at / 3 % 3 ? 1 : 2;
+        memset(c, 0xff, count * sizeof *c);
+        const int64_t before = gpu_calls();
+        call(&a, right, b, c);
+        assert_int_equal(gpu_calls(), before + 1);
+        for (int i = 0; i < ORDER; i += 31)
+            for (int x = 0; x < OTHER; x++) assert_true(is_right(&a, right, b, c, i, x));
+        free(b);
+        free(c);
+        munmap(a.at, bytes_of(&a));
+    }
+}
+
+/* ---- another thread writes there */
+
+static atomic_bool over;
+
+static void *scribble(void *of)
+{
+    const symmetric *a = of;
+    for (float x = 0; !over; x++)
+        for (int j = 0; j < a->order; j++)
+            for (int i = 0; i < a->order; i++)
+                for (int part = 0; part < a->reals && !is_stored(a, i, j); part++) place(a, i, j)[part] = x;
+    return of;
+}
+
+static void test_written_beside(void **state)
+{
+    (void)state;
+    enum { SMALL = 300, CALLS = 20 };
+    for (int form = 0; form < 4; form++) {
+        symmetric a = make(SMALL, 1 + form / 2, "UL"[form & 1]);
+        const size_t count = (size_t)SMALL * OTHER * (size_t)a.reals;
+        float *b = calloc(count, sizeof *b), *c = malloc(count * sizeof *c);
+        pthread_t writer;
+        assert_true(b && c);
+        for (size_t at = 0; at < count; at += (size_t)a.reals) b[at] = 1;
+        over = false;
+        assert_int_equal(pthread_create(&writer, NULL, scribble, &a), 0);
+        for (int i = 0; i < CALLS; i++) {
+            memset(c, 0xff, count * sizeof *c);
+            call(&a, i & 1, b, c);
+            for (int row = i; row < SMALL; row += 7) assert_true(is_right(&a, i & 1, b, c, row, i % OTHER));
+        }
+        over = true;
+        pthread_join(writer, NULL);
+        free(b);
+        free(c);
+        munmap(a.at, bytes_of(&a));
+    }
+}
+
+/* ---- nothing to multiply */
+
+static void test_not_referenced(void **state)
+{
+    (void)state;
+    const float kept[] = { 3, 5, 7, 9 }, half[] = { 1.5f, 2.5f, 3.5f, 4.5f }, none[4] = { 0 };
+    for (int form = 0; form < 8; form++) {
+        const int side = form & 1 ? RIGHT : LEFT, uplo = form & 2 ? UPPER : LOWER,
+                  order = form & 4 ? ROW_MAJOR : COLUMN_MAJOR;
+        float c[4];
+        memcpy(c, kept, sizeof c);
+        cblas_ssymm(order, side, uplo, 0, 2, 1, NULL, 2, NULL, 2, 0, c, 2);
+        cblas_ssymm(order, side, uplo, 2, 0, 1, NULL, 2, NULL, 2, 0, c, 2);
+        cblas_ssymm(order, side, uplo, 2, 2, 0, NULL, 2, NULL, 2, 1, c, 2);
+        assert_memory_equal(c, kept, sizeof c);
+        cblas_ssymm(order, side, uplo, 2, 2, 0, NULL, 2, NULL, 2, 0.5f, c, 2);
+        assert_memory_equal(c, half, sizeof c);
+        memset(c, 0xff, sizeof c);
+        cblas_ssymm(order, side, uplo, 2, 2, 0, NULL, 2, NULL, 2, 0, c, 2);
+        assert_memory_equal(c, none, sizeof c);
+    }
+}
+
+int main(void)
+{
+    if (!gpu_open()) return 77;
+    set_option("OFFLOAD", "always");
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden),
+                                        cmocka_unit_test(test_written_beside),
+                                        cmocka_unit_test(test_not_referenced) };
+    return cmocka_run_group_tests_name("symmetric", tests, NULL, NULL);
+}
