@@ -111,6 +111,7 @@ bool gpb_host_threads_leave_core(int cores) { return cores < 0; }
 void gpb_host_threads_take_core(void) { }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
+void gpb_host_multiply(const gpb_call *call) { (void)call; }
 int gpb_crew_size(void) { return 13; }
 static bool suspected;
 bool gpb_crowd_is_suspected(void) { return suspected; }
