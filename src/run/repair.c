@@ -75,7 +75,7 @@ static piece mirror(const member *x, enum gpb_operand which, const gpb_region *o
 }
 
 /* The host's GEMM wants all of a matrix. So the operand is mirrored into memory of our own, as many rows of A
-   (columns of B) at a time as there is room for; less than one, if memory is short. */
+   (columns of B) at a time as there is room for; parts of one, if memory is short. */
 static void product_mirrored(const member *x, const gpb_region *to, enum gpb_operand which)
 {
     enum { MOST = 8 << 20, LEAST = 4096 };

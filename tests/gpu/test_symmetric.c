@@ -21,7 +21,7 @@ enum { ORDER = 2048, OTHER = 10, PAGE = 4096 };
 /* A matrix of floats or of complex ones, of which one triangle is stored. */
 typedef struct symmetric {
     float *at;
-    int order, reals;                    /* reals: of an element */
+    int order, others, reals;            /* others: columns of B and C, or rows; reals: of an element */
     char uplo;
 } symmetric;
 
@@ -43,9 +43,9 @@ static size_t bytes_of(const symmetric *a)
 }
 
 /* Pages that hold nothing of the stored triangle are forbidden. */
-static symmetric make(int order, int reals, char uplo)
+static symmetric make(int order, int others, int reals, char uplo)
 {
-    symmetric a = { NULL, order, reals, uplo };
+    symmetric a = { NULL, order, others, reals, uplo };
     a.at = mmap(NULL, bytes_of(&a), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(a.at != MAP_FAILED);
     for (int j = 0; j < order; j++)
@@ -75,10 +75,10 @@ static float whole(const symmetric *a, int row, int col, int part)
     return is_stored(a, row, col) ? value(row, col, part) : (part ? -1 : 1) * value(col, row, part);
 }
 
-/* C = A B, or B A, where B and C have OTHER columns, or rows. All of B is 1 or, in every third line, 2. */
+/* C = A B, or B A. */
 static void call(const symmetric *a, bool right, const float *b, float *c)
 {
-    const int m = right ? OTHER : a->order, n = right ? a->order : OTHER, side = right ? RIGHT : LEFT,
+    const int m = right ? a->others : a->order, n = right ? a->order : a->others, side = right ? RIGHT : LEFT,
               uplo = a->uplo == 'U' ? UPPER : LOWER;
     const float one[] = { 1, 0 }, zero[] = { 0, 0 };
     if (a->reals == 2)
@@ -90,7 +90,7 @@ static void call(const symmetric *a, bool right, const float *b, float *c)
 /* Element (i, x) of the product on the left; on the right it is the transpose. */
 static bool is_right(const symmetric *a, bool right, const float *b, const float *c, int i, int x)
 {
-    const int m = right ? OTHER : a->order;
+    const int m = right ? a->others : a->order;
     for (int part = 0; part < a->reals; part++) {
         double sum = 0;
         for (int p = 0; p < a->order; p++)
@@ -106,7 +106,7 @@ static void test_forbidden(void **state)
 {
     (void)state;
     for (int form = 0; form < 8; form++) {
-        const symmetric a = make(ORDER, 1 + form / 4, "UL"[form & 1]);
+        const symmetric a = make(ORDER, OTHER, 1 + form / 4, "UL"[form & 1]);
         const bool right = form & 2;
         const size_t count = (size_t)ORDER * OTHER * (size_t)a.reals;
         float *b = calloc(count, sizeof *b), *c = malloc(count * sizeof *c);
@@ -123,6 +123,26 @@ static void test_forbidden(void **state)
         free(c);
         munmap(a.at, bytes_of(&a));
     }
+}
+
+/* The first chunk of A has not all rows, because it is small. The third could have them, but begins in the
+   middle. */
+static void test_chunks(void **state)
+{
+    (void)state;
+    enum { SMALL = 500, WIDE = 1100 };
+    const symmetric a = make(SMALL, WIDE, 1, 'U');
+    const size_t count = (size_t)SMALL * WIDE;
+    float *b = malloc(count * sizeof *b), *c = malloc(count * sizeof *c);
+    assert_true(b && c);
+    for (size_t at = 0; at < count; at++) b[at] = at / 3 % 3 ? 1 : 2;
+    const int64_t before = gpu_calls();
+    call(&a, false, b, c);
+    assert_int_equal(gpu_calls(), before + 1);
+    for (int i = 0; i < SMALL; i++) assert_true(is_right(&a, false, b, c, i, i * 7 % WIDE));
+    free(b);
+    free(c);
+    munmap(a.at, bytes_of(&a));
 }
 
 /* ---- another thread writes there */
@@ -144,7 +164,7 @@ static void test_written_beside(void **state)
     (void)state;
     enum { SMALL = 300, CALLS = 20 };
     for (int form = 0; form < 4; form++) {
-        symmetric a = make(SMALL, 1 + form / 2, "UL"[form & 1]);
+        symmetric a = make(SMALL, OTHER, 1 + form / 2, "UL"[form & 1]);
         const size_t count = (size_t)SMALL * OTHER * (size_t)a.reals;
         float *b = calloc(count, sizeof *b), *c = malloc(count * sizeof *c);
         pthread_t writer;
@@ -154,7 +174,9 @@ static void test_written_beside(void **state)
         assert_int_equal(pthread_create(&writer, NULL, scribble, &a), 0);
         for (int i = 0; i < CALLS; i++) {
             memset(c, 0xff, count * sizeof *c);
+            const int64_t before = gpu_calls();
             call(&a, i & 1, b, c);
+            assert_int_equal(gpu_calls(), before + 1);
             for (int row = i; row < SMALL; row += 7) assert_true(is_right(&a, i & 1, b, c, row, i % OTHER));
         }
         over = true;
@@ -192,7 +214,7 @@ int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden), cmocka_unit_test(test_chunks),
                                         cmocka_unit_test(test_written_beside),
                                         cmocka_unit_test(test_not_referenced) };
     return cmocka_run_group_tests_name("symmetric", tests, NULL, NULL);

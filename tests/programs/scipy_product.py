@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""SciPy's own BLAS wrappers in four types, with C given, beta, transposition and conjugation. Operands are
-integers, or have them as real and imaginary part, so any BLAS is exact."""
+"""SciPy's own BLAS wrappers in four types, with C given, beta, transposition and conjugation, and a symmetric
+or Hermitian operand on both sides, with NaN in the triangle that is not stored. Operands are integers, or
+have them as real and imaginary part, so any BLAS is exact."""
 import numpy as np
 from scipy.linalg import blas
 
@@ -29,3 +30,22 @@ for letter, dtype in zip("sdcz", "fdFD"):
         half = product(a, other.conj().T) * 1j
         found = getattr(blas, letter + "her2k")(1j, a, other)
         print("Hermitian", np.array_equal(np.triu(found), np.triu(half + half.conj().T)))
+
+for name, dtype in zip(("ssymm", "dsymm", "csymm", "zsymm", "chemm", "zhemm"), "fdFDFD"):
+    x = np.arange(90 * 90).reshape(90, 90) % 11 - 5
+    square = (x + (1j * x[::-1] if dtype in "FD" else 0)).astype(dtype)
+    other = np.asfortranarray(np.arange(90 * 70).reshape(90, 70) % 3 - 1).astype(dtype)
+    for lower in 0, 1:
+        stored = (np.tril if lower else np.triu)(square)
+        rest = stored.T.conj() if "hemm" in name else stored.T
+        whole = stored + rest - np.diag(np.diag(rest))
+        if "hemm" in name: np.fill_diagonal(whole, whole.diagonal().real)
+        hidden = np.where((np.tri(90) if lower else np.tri(90).T) > 0, square, np.nan)
+        a, b = np.asfortranarray(hidden.astype(dtype)), np.asfortranarray(other.T)
+        multiply = getattr(blas, name)
+        left = (whole[:, :, None] * other[None]).sum(1)
+        print(name, lower, np.array_equal(multiply(1.0, a, other, lower=lower), left))
+        right = (b[:, :, None] * whole[None]).sum(1)
+        ones = np.ones((70, 90), dtype, order="F")
+        both = multiply(2.0, a, b, beta=-1.0, c=ones, side=1, lower=lower)
+        print("right", np.array_equal(both, 2 * right - 1))

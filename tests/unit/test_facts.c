@@ -118,6 +118,23 @@ static void places(void **state)
     assert_false(gpb_facts_on_gpu(&facts));
 }
 
+/* Only the crew mirrors a triangle. A triangle of C is not mirrored. */
+static void symmetric(void **state)
+{
+    (void)state;
+    gpb_call call = gemm(pinned, pinned, pinned);
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        call.x[x].structure = GPB_SYMMETRIC;
+        call.x[x].uplo = 'U';
+    }
+    gpb_facts facts = facts_of(call);
+    assert_true(gpb_where_is(&facts, GPB_A, GPB_PLACE_HOST) && gpb_where_is(&facts, GPB_B, GPB_PLACE_HOST)
+                && gpb_where_is(&facts, GPB_C, GPB_PLACE_PINNED));
+    call.x[GPB_A].base = (void *)(uintptr_t)memory;
+    facts = facts_of(call);
+    assert_true(gpb_where_is(&facts, GPB_A, GPB_PLACE_DEVICE));
+}
+
 /* In place for kernels and for the host alike, so nothing must be copied. */
 static void managed_memory(void **state)
 {
@@ -392,7 +409,8 @@ static void machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places), cmocka_unit_test(managed_memory), cmocka_unit_test(extents),
+        cmocka_unit_test(places), cmocka_unit_test(symmetric),
+        cmocka_unit_test(managed_memory), cmocka_unit_test(extents),
         cmocka_unit_test(arrays), cmocka_unit_test(long_arrays), cmocka_unit_test(equal_steps),
         cmocka_unit_test(surely_host), cmocka_unit_test(probes), cmocka_unit_test(out_of_reach),
         cmocka_unit_test(machine),

@@ -226,9 +226,27 @@ static void threads(void **state)
     for (int i = 0; i < GPB_LEARN_CLASSES; i++) assert_true(ratio_of(learnt, i) == 2);
 }
 
+/* Sides and triangles of SYMM are sizes of their own, in classes apart from GEMM's. */
+static void sides(void **state)
+{
+    (void)state;
+    const gpb_call gemm = { .m = 512, .n = 512, .k = 512, .batch = 1, .x[GPB_C].uplo = 'G' };
+    uint64_t hashes[5] = { gpb_learn_hash(&gemm) };
+    for (int form = 0; form < 4; form++) {
+        gpb_call symm = gemm;
+        symm.routine = GPB_ROUTINE_SYMM;
+        symm.x[form & 1].structure = GPB_SYMMETRIC;
+        symm.x[form & 1].uplo = form & 2 ? 'U' : 'L';
+        assert_int_not_equal(gpb_learn_key_of(&symm).class, gpb_learn_key_of(&gemm).class);
+        hashes[form + 1] = gpb_learn_hash(&symm);
+        for (int i = 0; i <= form; i++) assert_true(hashes[form + 1] != hashes[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sides),
         cmocka_unit_test(classes), cmocka_unit_test(converges), cmocka_unit_test(exceptions),
         cmocka_unit_test(lends), cmocka_unit_test(sizes), cmocka_unit_test(tries),
         cmocka_unit_test(changes), cmocka_unit_test(threads),

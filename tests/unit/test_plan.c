@@ -277,6 +277,30 @@ static void order_of_the_rules(void **state)
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
 }
 
+/* The triangle of a symmetric operand is mirrored on its way up, so it must not be there already. That of C
+   may be. */
+static void symmetric_operands(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++)
+        for (int form = 0; form < 2; form++) {
+            gpb_call call = gemm(2000, 2000, 2000);
+            call.routine = GPB_ROUTINE_SYMM;
+            call.x[side].structure = form ? GPB_HERMITIAN : GPB_SYMMETRIC;
+            call.x[side].uplo = 'U';
+            gpb_facts facts = cards[4].facts;
+            assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
+            facts.where[!side].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
+            assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
+            for (enum gpb_place place = GPB_PLACE_DEVICE; place <= GPB_PLACE_ELSEWHERE; place++) {
+                facts.where[side].place = place;
+                assert_false(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
+            }
+            call.alpha = 0;
+            assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
+        }
+}
+
 static void start_must_pay(void **state)
 {
     (void)state;
@@ -853,6 +877,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/plans.golden"),
         cmocka_unit_test(order_of_the_rules),
+        cmocka_unit_test(symmetric_operands),
         cmocka_unit_test(start_must_pay),
         cmocka_unit_test(corrections),
         cmocka_unit_test(host_of_each_type),

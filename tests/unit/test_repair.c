@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's share of a call with a symmetric or Hermitian operand: a rectangle of C and a part of k, with
+   all the memory that it wants, with little, and with none. What is not stored of the operand is NaN. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fill.h"
+#include "tests/routine.h"
+#include "tests/unit/plain_product.h"
+
+static size_t limit;                     /* bytes that malloc gives at once */
+static void *limited(size_t bytes) { return bytes <= limit ? malloc(bytes) : NULL; }
+#define malloc limited
+#include "src/run/repair.c"
+#undef malloc
+
+static int products;
+
+void gpb_host_gemm(const gpb_call *call)
+{
+    gpb_call plain = *call;
+    plain.x[GPB_A].structure = plain.x[GPB_B].structure = GPB_GENERAL;
+    multiply(&plain);
+    products++;
+}
+enum gpb_place gpb_place_of(const void *pointer)
+{
+    (void)pointer;
+    return GPB_PLACE_HOST;
+}
+bool gpb_host_readable(const void *pointer) { return pointer != NULL; }
+CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void *host, bool fetch)
+{
+    (void)panel, (void)gpu, (void)host, (void)fetch;
+    return CUDA_ERROR_UNKNOWN;
+}
+
+enum { ROWS = 300, COLS = 60, LD = 303, BYTES = LD * ROWS * 16 };
+static _Alignas(16) char a[BYTES], b[BYTES], c[BYTES], wanted[BYTES];
+
+/* All of a symmetric or Hermitian matrix. */
+static char dense[BYTES];
+static void make_dense(const gpb_call *g, const gpb_matrix *of)
+{
+    const int64_t e = (int64_t)gpb_call_element(g);
+    for (int64_t col = 0; col < g->k; col++)
+        for (int64_t row = 0; row < g->k; row++) {
+            const bool image = is_image(of, row, col);
+            const char *from = (const char *)of->base + (image ? col + row * LD : row + col * LD) * e;
+            char *to = dense + (row + col * LD) * e;
+            memcpy(to, from, (size_t)e);
+            if (of->structure != GPB_HERMITIAN) continue;
+            if (row == col) gpb_type_make_real(g->type, to);
+            else if (image) write_real(g->type, to, 1, -read_real(g->type, from, 1));
+        }
+}
+
+/* A rectangle of C from k = [p, p + k) is what a call gives whose operands begin there. */
+static void check(gpb_call g, enum gpb_operand symmetric, int64_t p, int64_t k)
+{
+    const int64_t i = 1, j = 2, rows = g.m - 4, cols = g.n - 5, e = (int64_t)gpb_call_element(&g);
+    gpb_call part = g;
+    make_dense(&g, &g.x[symmetric]);
+    part.x[symmetric] = (gpb_matrix){ .base = dense, .ld = LD, .trans = 'N' };
+    part.x[GPB_A].base = (const char *)part.x[GPB_A].base + (i + p * LD) * e;
+    part.x[GPB_B].base = (const char *)part.x[GPB_B].base + (p + j * LD) * e;
+    part.x[GPB_C].base = wanted + (i + j * LD) * e;
+    part.m = rows;
+    part.n = cols;
+    part.k = k;
+    memcpy(wanted, c, BYTES);
+    multiply(&part);
+    const member x = { .call = &g, .at = { (char *)(uintptr_t)g.x[GPB_A].base,
+                                           (char *)(uintptr_t)g.x[GPB_B].base, c },
+                       .ld = { LD, LD, LD }, .p = p, .k = k, .beta = g.beta };
+    rectangle(&x, i, rows, j, cols);
+    assert_memory_equal(c, wanted, BYTES);
+}
+
+static void test_rectangles(void **state)
+{
+    (void)state;
+    static const size_t limits[] = { SIZE_MAX, 20000, 5000, 0 };
+    uint64_t seed = 1;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int form = 0; form < 32; form++) {
+            const enum gpb_test_routine routine = form & 1 ? GPB_TEST_hemm : GPB_TEST_symm;
+            const bool right = form & 2;
+            gpb_call g = { .type = type, .m = right ? COLS : ROWS, .n = right ? ROWS : COLS, .batch = 1,
+                           .alpha = 2, .beta = 3,
+                           .x = { { .base = a, .ld = LD },
+                                  { .base = b, .ld = LD },
+                                  { .base = c, .ld = LD } } };
+            const enum gpb_operand symmetric = right ? GPB_B : GPB_A;
+            const int64_t count = BYTES / (int64_t)gpb_type_bytes(type);
+            if (routine == GPB_TEST_hemm && is_real(type)) continue;
+            gpb_test_put_side(routine, &g, right ? 'R' : 'L', form & 4 ? 'U' : 'L');
+            gpb_fill(GPB_FILL_integer, type, a, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, b, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, c, count, &seed);
+            gpb_test_poison_mirror(&g, symmetric);
+            limit = limits[form / 8];
+            products = 0;
+            check(g, symmetric, form & 1 ? 0 : 100, form & 1 ? ROWS : 150);
+            /* One product, or as many as the memory makes pieces. */
+            assert_true(limit == SIZE_MAX ? products == 1 : products > 2);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rectangles) };
+    return cmocka_run_group_tests_name("repair", tests, NULL, NULL);
+}
