@@ -53,7 +53,7 @@ variant() {
             compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
         thread)
             options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
-            not='_gpu$|(operands|panels|threads)_fake'     # they run beside a GPU at work, as *_engine
+            not='_gpu$|(operands|panels|threads|symmetric)_fake'  # they run beside a GPU at work, as *_engine
             not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table'
             not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
         no_cuda)

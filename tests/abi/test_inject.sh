@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every driver call fails at every occurrence, in every form of call and place of operands
-# (programs/inject.c). There are 1,140,000 cases. A day runs a 32nd of them, by the day's number, so any 32
-# days in a row cover all: five minutes of a core. GPB_TEST_SEED: another slice;
+# (programs/inject.c). There are 1.6 million cases. A day runs a 32nd of them, by the day's number, so any 32
+# days in a row cover all: six minutes of a core. GPB_TEST_SEED: another slice;
 # GPB_TEST_SLICES: the number of slices, for CI that runs more than once a day and counts its runs;
-# GPB_TEST_LARGE=1: all, an hour and a half.
+# GPB_TEST_LARGE=1: all, two hours and a half.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 build inject gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I"$here/../.." "$programs/inject.c" \

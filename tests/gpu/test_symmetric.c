@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SYMM and HEMM do not touch the triangle that is not stored: its pages are forbidden, or another thread
-   writes there all the time. Calls that have nothing to multiply touch neither operand. Sums are of small
-   integers, so that every result is exact. */
+   writes there all the time. Calls that have nothing to multiply touch neither operand. The trace names
+   side and triangle as the caller did. Sums are of small integers, so that every result is exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "tests/gpu/placed.h"
+#include "tests/gpu/trace.h"
 
 enum { ORDER = 2048, OTHER = 10, PAGE = 4096 };
 
@@ -210,12 +211,46 @@ static void test_not_referenced(void **state)
     }
 }
 
+/* ---- the line of a call */
+
+static void expect(const char *trace, const char *key, const char *wanted)
+{
+    char value[64];
+    assert_string_equal(trace_value(trace, key, value, sizeof value), wanted);
+}
+
+/* Side, triangle and operands as the caller named them, in both orders. */
+static void test_trace(void **state)
+{
+    (void)state;
+    enum { SMALL = 8 };
+    float a[SMALL * SMALL] = { 0 }, b[SMALL * SMALL] = { 0 }, c[SMALL * SMALL];
+    for (int form = 0; form < 8; form++) {
+        const bool rows = form & 1, right = form & 2, upper = form & 4;
+        trace_begin();
+        cblas_ssymm(rows ? ROW_MAJOR : COLUMN_MAJOR, right ? RIGHT : LEFT, upper ? UPPER : LOWER, 3, 5, 1, a,
+                    6, b, 7, 0, c, 8);
+        const char *trace = trace_end();
+        expect(trace, "order", rows ? "row" : "col");
+        expect(trace, "side", right ? "R" : "L");
+        expect(trace, "uplo", upper ? "U" : "L");
+        expect(trace, "m", "3");
+        expect(trace, "n", "5");
+        expect(trace, "k", right ? "5" : "3");
+        expect(trace, "lda", "6");
+        expect(trace, "ldb", "7");
+        expect(trace, "ldc", "8");
+        expect(trace, "route", "gpu");
+    }
+}
+
 int main(void)
 {
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden), cmocka_unit_test(test_chunks),
                                         cmocka_unit_test(test_written_beside),
-                                        cmocka_unit_test(test_not_referenced) };
+                                        cmocka_unit_test(test_not_referenced),
+                                        cmocka_unit_test(test_trace) };
     return cmocka_run_group_tests_name("symmetric", tests, NULL, NULL);
 }
