@@ -41,8 +41,8 @@ same numpy        'cblas_%gemm cblas_%syrk' "$python" "$programs/numpy_product.p
 same scipy        '%gemm_ %symm_ chemm_ zhemm_ %syr2k_ %trmm_ cher2k_ zher2k_' "$python" \
     "$programs/scipy_product.py"
 same numpy_wheel  'scipy_cblas_%gemm64_ scipy_cblas_%syrk64_' "$venv" "$programs/numpy_product.py"
-same scipy_wheel  'scipy_%gemm_ scipy_%symm_ scipy_chemm_ scipy_zhemm_ scipy_%syr2k_ scipy_%trmm_ scipy_cher2k_' \
-    "$venv" "$programs/scipy_product.py"
+same scipy_wheel  'scipy_%gemm_ scipy_%symm_ scipy_chemm_ scipy_%syr2k_ scipy_%trmm_ scipy_cher2k_' "$venv" \
+    "$programs/scipy_product.py"
 doors='dgesv_ zgesv_ dgetrf_ zgetrf_ dpotrf_ zpotrf_'        # NumPy solves in double
 same numpy_solve       "$doors" "$python" "$programs/numpy_solve.py"
 same numpy_solve_wheel "$(sed 's/[^ ]*/scipy_&64_/g' <<< "$doors")" "$venv" "$programs/numpy_solve.py"
