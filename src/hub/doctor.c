@@ -64,7 +64,8 @@ static void print_hosts(int fd, bool all)
 {
     static const struct { const char *what; enum gpb_symbol symbol; } hosts[] = {
         { "Fortran", GPB_SYMBOL_sgemm_ }, { "C", GPB_SYMBOL_cblas_sgemm },
-        { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ } };
+        { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ },
+        { "LAPACK", GPB_SYMBOL_dgetrf_ }, { "LAPACK, 64-bit", GPB_SYMBOL_dgetrf_64_ } };
     const char *file = gpb_next_file(GPB_SYMBOL_sgemm_);
     if (!all)
         dprintf(fd, "host BLAS      %s (a program that brings a BLAS, as NumPy does, keeps its own)\n", file);
@@ -103,7 +104,7 @@ PUBLIC void gpublas_report(int fd)
 static void print_help(const char *self)
 {
     dprintf(STDOUT_FILENO,
-            "libgpublas %s: a BLAS whose large SGEMM calls run on an NVIDIA GPU.\n"
+            "libgpublas %s: a BLAS whose large products, and LAPACK's solvers, run on an NVIDIA GPU.\n"
             "All other calls go to the host's BLAS.\n\n"
             "LD_PRELOAD=%s PROGRAM: runs a program with it\n"
             "%s: says whether it works here\n"
