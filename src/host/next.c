@@ -29,6 +29,14 @@
 
 /* ---- searching */
 
+/* A host that we opened may call plain names: netlib's CBLAS and all of LAPACK do. */
+static void *open_host(const char *path)
+{
+    void *handle = gpb_objects_open(path);
+    if (handle && gpb_probe_width(handle) == 64) gpb_symbol_ask_callers();
+    return handle;
+}
+
 /* The library that GPUBLAS_HOST_BLAS names, opened once; NULL if unset, EMBEDDED_ONLY for the word
    "embedded". */
 static void *named_host(void)
@@ -38,7 +46,7 @@ static void *named_host(void)
     const char *path = gpb_option_text(GPB_OPTION_HOST_BLAS);
     if (handle || !path) return handle;
     if (strcmp(path, "embedded") == 0) return EMBEDDED_ONLY;
-    handle = gpb_objects_open(path);
+    handle = open_host(path);
     if (!handle)
         gpb_log_warn("GPUBLAS_HOST_BLAS cannot be opened (%s); looking for another host BLAS", dlerror());
     else if (!gpb_probe_offered(handle, &gpb_symbol_rows[GPB_SYMBOL_sgemm_])
@@ -62,7 +70,7 @@ static void *known_host(int width)
     void *host = atomic_load(&kept[width == 64]), *other = atomic_load(&kept[width != 64]);
     if (!host && other && other != NO_HOST) return NULL;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts && !host; i++) {
-        void *handle = hosts[i].width == width ? gpb_objects_open(hosts[i].soname) : NULL;
+        void *handle = hosts[i].width == width ? open_host(hosts[i].soname) : NULL;
         if (handle && gpb_probe_offered(handle, gemm)) host = handle;
     }
     atomic_store(&kept[width == 64], host ? host : NO_HOST);

@@ -91,13 +91,24 @@ void *gpb_symbol_bind(unsigned number, const void *caller)
     return target;
 }
 
+static void bind_anew(void)
+{
+    for (unsigned number = 0; number < GPB_SYMBOLS; number++)
+        if (gpb_symbol_plain(number))
+            atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
+}
+
+void gpb_symbol_ask_callers(void)
+{
+    int nobody = NOBODY;
+    if (atomic_compare_exchange_strong(&aside, &nobody, BY_CALLER)) bind_anew();
+}
+
 void gpb_symbol_stand_aside(const char *because_of, bool all)
 {
     const int to = all ? EVERYBODY : BY_CALLER;
     if (atomic_exchange(&aside, to) == to) return;
     gpb_log_warn("%s takes 64-bit integers under the plain BLAS names: %s go to it unchanged", because_of,
                  all ? "all calls of those names" : "calls of those names from libraries that need it");
-    for (unsigned number = 0; number < GPB_SYMBOLS; number++)
-        if (gpb_symbol_plain(number))
-            atomic_store_explicit(&gpb_slots[number], gpb_lazies[number], memory_order_release);
+    bind_anew();
 }

@@ -36,6 +36,9 @@ bool gpb_symbol_plain(enum gpb_symbol symbol);
    now on. Else only calls from libraries that would have found it without us do, decided call by call. Warns
    once. */
 void gpb_symbol_stand_aside(const char *because_of, bool all);
+/* The host that we opened uses the plain names with 64-bit integers: its own calls of them go to it, decided
+   call by call. */
+void gpb_symbol_ask_callers(void);
 /* We stand aside for all callers. */
 bool gpb_symbol_standing_aside(void);
 

@@ -18,7 +18,7 @@ solved() {
     GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./solvers "$widths" 100 "$halves" > halves.out 2> halves.err
     expect "$host by halves" '0 wrong' "$(tail -1 halves.out)"
     grep -h -m 5 wrong: alone.out halves.out
-    for routine in getrf getrs gesv potrf potrs posv getri potri lauum trtri trtrs; do
+    for routine in getrf getrf2 getrs gesv potrf potrf2 potrs posv getri potri lauum trtri trtrs; do
         at_least 90 "$(traced halves.err "${routine}_")" "products of $routine on the GPU before $host"
     done
     expect "$host: residuals more than twice the host's" '' "$(paste -d'|' alone.out halves.out |

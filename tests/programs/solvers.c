@@ -30,6 +30,8 @@
     void p##trtri##tail(const char *, const char *, const INT *, void *, const INT *, INT *);             \
     void p##trtrs##tail(const char *, const char *, const char *, const INT *, const INT *, const void *, \
                         const INT *, void *, const INT *, INT *);                                         \
+    void p##getrf2##tail(const INT *, const INT *, void *, const INT *, INT *, INT *);                    \
+    void p##potrf2##tail(const char *, const INT *, void *, const INT *, INT *);                          \
     void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
 #define DECLARE_BOTH(p) DECLARE(p, _, int32_t) DECLARE(p, _64_, int64_t)
 DECLARE_BOTH(s) DECLARE_BOTH(d) DECLARE_BOTH(c) DECLARE_BOTH(z)
@@ -41,13 +43,15 @@ typedef struct routines {
     int width;
     void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
     void (*getri)(), (*trtri)(), (*trtrs)(), (*potri)(), (*lauum)();
+    void (*getrf2)(), (*potrf2)();
 } routines;
 #define ROUTINES(p, tail, width)                                                         \
     { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
       (void (*)())p##gesv##tail, (void (*)())p##potrf##tail, (void (*)())p##potrs##tail, \
       (void (*)())p##posv##tail, (void (*)())p##laswp##tail, (void (*)())p##getri##tail, \
       (void (*)())p##trtri##tail, (void (*)())p##trtrs##tail,                            \
-      (void (*)())p##potri##tail, (void (*)())p##lauum##tail }
+      (void (*)())p##potri##tail, (void (*)())p##lauum##tail,                            \
+      (void (*)())p##getrf2##tail, (void (*)())p##potrf2##tail }
 static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
                                 ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
                                 ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
@@ -272,15 +276,19 @@ static double lu_residual(const matrix *a, const matrix *lu, const void *ipiv)
     return largest;
 }
 
-static void test_lu(int64_t m, int64_t n, int f)
+/* The factors by that routine: getrf or getrf2. */
+static void test_lu(int64_t m, int64_t n, int f, bool second)
 {
-    routine = "getrf";
+    routine = second ? "getrf2" : "getrf";
     family = families[f].name;
     matrix a = new_matrix(m, n, 3);
     families[f].fill(&a);
     matrix lu = copy_of(&a);
     int64_t *ipiv = new_pivots(order_of(&a));
-    const int64_t info = getrf(&lu, ipiv);
+    int64_t info = 0;
+    if (!second) info = getrf(&lu, ipiv);
+    else r->getrf2(&m, &n, lu.at, &lu.ld, ipiv, &info);
+    info = integer(&info, 0);
     if (info != 0 && !(m > 0 && n > 0 && (f >= 3))) wrong("INFO", m, n, (double)info);
     check_padding(&lu);
     check_pivots(&lu, ipiv);
@@ -443,6 +451,13 @@ static void test_cholesky(int64_t n, int64_t nrhs, char uplo, bool graded)
     check_padding(&l);
     check_other_triangle(&l, uplo);
     if (n) check_residual(cholesky_residual(&a, &l, uplo), norm_of(&whole), &a);
+    routine = "potrf2";
+    matrix again = copy_of(&a);
+    r->potrf2(&uplo, &n, again.at, &again.ld, &info);
+    if (integer(&info, 0)) wrong("INFO", n, n, (double)integer(&info, 0));
+    check_other_triangle(&again, uplo);
+    if (n) check_residual(cholesky_residual(&a, &again, uplo), norm_of(&whole), &a);
+    free(again.at);
     matrix b = new_matrix(n, nrhs, 3);
     random_entries(&b);
     for (int both = 0; both < 2; both++) {
@@ -826,9 +841,10 @@ int main(int count, char **words)
         for (int f = 0; f < FAMILIES; f++) {
             for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
                 const int64_t n = orders[o];
-                test_lu(n, n, f);
-                test_lu(n, n / 2, f);
-                test_lu(n / 3, n, f);
+                test_lu(n, n, f, false);
+                test_lu(n, n / 2, f, false);
+                test_lu(n / 3, n, f, false);
+                test_lu(n, n, f, true);
             }
             report();
             for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)

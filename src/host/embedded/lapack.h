@@ -12,20 +12,28 @@ static gpb_factor LOCAL(matrix)(const char *symbol, char uplo, INT m, INT n, con
                          .a = (void *)(uintptr_t)a, .lda = lda, .ipiv = (void *)(uintptr_t)ipiv };
 }
 
-void F77(getrf)(GPB_GETRF_PARAMS(T, INT))
-{
-    if (BAD_LAPACK(getrf, *m < 0 ? 1 : *n < 0 ? 2 : *lda < at_least_1(*m) ? 4 : 0, info)) return;
-    gpb_factor f = LOCAL(matrix)(NAME(getrf), 'G', *m, *n, a, *lda, ipiv);
-    *info = (INT)gpb_lapack_factor(&f, &on_host);
-}
-
-void F77(potrf)(GPB_POTRF_PARAMS(T, INT))
-{
-    const int u = letter_of("UL", uplo);
-    if (BAD_LAPACK(potrf, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : 0, info)) return;
-    gpb_factor f = LOCAL(matrix)(NAME(potrf), (char)u, *n, *n, a, *lda, NULL);
-    *info = (INT)gpb_lapack_factor(&f, &on_host);
-}
+/* getrf2, potrf2: netlib's own recursions, which other hosts may lack. */
+#define GETRF(stem)                                                                                  \
+    void F77(stem)(GPB_GETRF_PARAMS(T, INT))                                                         \
+    {                                                                                                \
+        if (BAD_LAPACK(stem, *m < 0 ? 1 : *n < 0 ? 2 : *lda < at_least_1(*m) ? 4 : 0, info)) return; \
+        const gpb_factor f = LOCAL(matrix)(NAME(stem), 'G', *m, *n, a, *lda, ipiv);                  \
+        *info = (INT)gpb_lapack_factor(&f, &on_host);                                                \
+    }
+#define POTRF(stem)                                                                              \
+    void F77(stem)(GPB_POTRF_PARAMS(T, INT))                                                     \
+    {                                                                                            \
+        const int u = letter_of("UL", uplo);                                                     \
+        if (BAD_LAPACK(stem, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : 0, info)) return; \
+        const gpb_factor f = LOCAL(matrix)(NAME(stem), (char)u, *n, *n, a, *lda, NULL);          \
+        *info = (INT)gpb_lapack_factor(&f, &on_host);                                            \
+    }
+GETRF(getrf)
+GETRF(getrf2)
+POTRF(potrf)
+POTRF(potrf2)
+#undef GETRF
+#undef POTRF
 
 void F77(getrs)(GPB_GETRS_PARAMS(T, INT))
 {
