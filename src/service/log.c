@@ -18,10 +18,11 @@
 
 #define LINE 1024
 #define WARNINGS 128
+#define KEPT 16
 
 /* In the C locale, because the program's own may have a decimal comma, and readers of the trace expect a
    point. (glibc returns its one "C" object, so nothing is allocated.) */
-static int format_in_c(char *to, size_t room, const char *format, va_list arguments)
+int gpb_log_print(char *to, size_t room, const char *format, va_list arguments)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
     int wanted = vsnprintf(to, room, format, arguments);
@@ -30,39 +31,77 @@ static int format_in_c(char *to, size_t room, const char *format, va_list argume
     return wanted;
 }
 
-/* One write, unless a signal or a full pipe interrupts it. False: the pipe has no reader any more. */
-static bool write_all(const char *line, size_t length)
+/* One write, unless a signal or a full pipe interrupts it. 0, or an errno. */
+static int write_all(int fd, const char *bytes, size_t length)
 {
     for (size_t done = 0; done < length;) {
-        ssize_t count = write(STDERR_FILENO, line + done, length - done);
+        ssize_t count = write(fd, bytes + done, length - done);
         if (count > 0) done += (size_t)count;
-        else if (count == 0 || errno != EINTR) return errno != EPIPE;
+        else if (count == 0 || errno != EINTR) return count == 0 ? EIO : errno;
     }
-    return true;
+    return 0;
 }
 
-/* A SIGPIPE for a line that the program did not write would end the program. SIGPIPE is sent to the thread
-   that writes. So it is blocked in this thread, and if the write raised one it is removed, unless one was
-   already pending. write(2) is a cancellation point, but a BLAS call must not be one. */
-static void write_line(const char *format, va_list arguments)
+/* A SIGPIPE for a line that the program did not write would end the program, and so would SIGXFSZ for a file
+   that may not grow. Both are sent to the thread that writes. So they are blocked in this thread, and one
+   that the write raised is removed, unless it was already pending. write(2) is a cancellation point, but a
+   BLAS call must not be one. */
+int gpb_log_write(int fd, const char *bytes, size_t length)
 {
-    char line[LINE] = "gpublas: ";
     int before = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    size_t length = strlen(line), room = sizeof line - length;
-    int wanted = format_in_c(line + length, room, format, arguments);
-    length += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1;
-    line[length++] = '\n';                           /* replaces the final zero */
-    sigset_t broken, mask, waiting;
-    sigemptyset(&broken);
-    sigaddset(&broken, SIGPIPE);
+    sigset_t ours, mask, waiting;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
     sigemptyset(&waiting);
     sigpending(&waiting);
-    pthread_sigmask(SIG_BLOCK, &broken, &mask);
-    if (!write_all(line, length) && !sigismember(&waiting, SIGPIPE))
-        while (sigtimedwait(&broken, NULL, &(struct timespec){ 0, 0 }) < 0 && errno == EINTR) { }
+    pthread_sigmask(SIG_BLOCK, &ours, &mask);
+    const int failed = write_all(fd, bytes, length);
+    const int raised = failed == EPIPE ? SIGPIPE : failed == EFBIG ? SIGXFSZ : 0;
+    if (raised && !sigismember(&waiting, raised)) {
+        sigemptyset(&ours);
+        sigaddset(&ours, raised);
+        while (sigtimedwait(&ours, NULL, &(struct timespec){ 0, 0 }) < 0 && errno == EINTR) { }
+    }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     pthread_setcancelstate(cancel, NULL);
+    errno = before;
+    return failed;
+}
+
+static char kept[KEPT][LINE / 4];
+static atomic_bool is_kept[KEPT];
+static atomic_int given;
+
+static void keep(const char *text, size_t length)
+{
+    const int index = atomic_fetch_add(&given, 1);
+    if (index < 0 || index >= KEPT) return;
+    snprintf(kept[index], sizeof kept[index], "%.*s", (int)length, text);
+    atomic_store(&is_kept[index], true);
+}
+
+const char *gpb_log_warning(int index)
+{
+    return index < KEPT && atomic_load(&is_kept[index]) ? kept[index] : NULL;
+}
+
+void gpb_log_in_child(void)
+{
+    for (int i = 0; i < KEPT; i++) atomic_store(&is_kept[i], false);
+    atomic_store(&given, 0);
+}
+
+static void write_line(bool warning, const char *format, va_list arguments)
+{
+    char line[LINE] = "gpublas: ";
+    const size_t begin = strlen(line), room = sizeof line - begin;
+    const int before = errno, wanted = gpb_log_print(line + begin, room, format, arguments);
+    size_t length = begin + (wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1);
+    if (warning) keep(line + begin, length - begin);
+    line[length++] = '\n';                           /* replaces the final zero */
+    gpb_log_write(STDERR_FILENO, line, length);
     errno = before;
 }
 
@@ -84,7 +123,15 @@ void gpb_log_warn(const char *format, ...)
     if (!is_new(format)) return;
     va_list arguments;
     va_start(arguments, format);
-    write_line(format, arguments);
+    write_line(true, format, arguments);
+    va_end(arguments);
+}
+
+void gpb_log_warn_each(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(true, format, arguments);
     va_end(arguments);
 }
 
@@ -92,7 +139,7 @@ void gpb_log_line(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    write_line(format, arguments);
+    write_line(false, format, arguments);
     va_end(arguments);
 }
 
@@ -101,6 +148,6 @@ void gpb_log_debug(const char *format, ...)
     if (gpb_option_number(GPB_OPTION_VERBOSE) < 2) return;
     va_list arguments;
     va_start(arguments, format);
-    write_line(format, arguments);
+    write_line(false, format, arguments);
     va_end(arguments);
 }

@@ -152,10 +152,10 @@ static void warn_unknown(const char *name, size_t length)
         nearest = option;
     }
     if (least < 4)
-        gpb_log_line("warning: unknown option " PREFIX "%.*s; did you mean " PREFIX "%s?", (int)length, name,
-                     rows[nearest].name);
+        gpb_log_warn_each("warning: unknown option " PREFIX "%.*s; did you mean " PREFIX "%s?", (int)length,
+                          name, rows[nearest].name);
     else
-        gpb_log_line("warning: unknown option " PREFIX "%.*s", (int)length, name);
+        gpb_log_warn_each("warning: unknown option " PREFIX "%.*s", (int)length, name);
 }
 
 /* secure_getenv, because a program with more rights than its user must not obey the user's options. Nor does
@@ -170,7 +170,8 @@ static void load(void)
         store(option, NULL);
         const struct row *row = &rows[option];
         const char *what = row->kind == BYTES ? "a number of bytes" : row->kind == INT ? "in " : "one of ";
-        gpb_log_line("warning: %s=%s is not %s%s; using %s", name, value, what, row->range, row->standard);
+        gpb_log_warn_each("warning: %s=%s is not %s%s; using %s", name, value, what, row->range,
+                          row->standard);
     }
     for (char **entry = environ; entry && *entry && !getauxval(AT_SECURE); entry++) {
         if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) continue;

@@ -4,8 +4,6 @@
 
 #include <stdatomic.h>
 
-/* Threads add to different cache lines, because two that add to one line wait 50 ns for each other. */
-enum { SHARDS = 16 };
 static struct shard {
     _Alignas(128) _Atomic uint64_t on_host;
 #define COUNT(field) _Atomic uint64_t field;
@@ -13,15 +11,17 @@ static struct shard {
 #include "src/service/stats.def"
 #undef COUNT
 #undef SUM
-} shards[SHARDS];
+} shards[GPB_STATS_SHARDS];
 
-static struct shard *own_shard(void)
+unsigned gpb_stats_shard(void)
 {
-    static _Thread_local struct shard *own __attribute__((tls_model("initial-exec")));
+    static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
     static atomic_uint threads;
-    if (!own) own = &shards[atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % SHARDS];
-    return own;
+    if (!own) own = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % GPB_STATS_SHARDS;
+    return own - 1;
 }
+
+static struct shard *own_shard(void) { return &shards[gpb_stats_shard()]; }
 
 /* stats.def and gpublas_stats_t must have the same fields with the same types. */
 struct as_listed {
@@ -71,7 +71,7 @@ void gpb_stats_host(void) { count(&own_shard()->on_host, 1); }
 void gpb_stats_read(gpublas_stats_t *stats)
 {
     *stats = (gpublas_stats_t){ 0 };
-    for (int i = 0; i < SHARDS; i++) {
+    for (int i = 0; i < GPB_STATS_SHARDS; i++) {
         const uint64_t on_host = atomic_load_explicit(&shards[i].on_host, memory_order_relaxed);
         stats->calls += on_host;
         stats->host_calls += on_host;
