@@ -28,6 +28,7 @@ static _Atomic int state = UNTRIED;
 static const char *_Atomic why = "starting the GPU takes too long";
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic double expected_s = START_S;      /* how long the start will take */
+static _Atomic double took_s;                    /* how long it took */
 static gpb_device devices[GPB_DEVICES];
 static int device_count;
 static atomic_bool present;              /* the driver has GPUs or does not say; the program may use them */
@@ -50,6 +51,7 @@ static void turn_off(const char *because)
 void gpb_gpu_in_child(void)
 {
     atomic_store(&forked, atomic_load(&touched));
+    atomic_store(&took_s, 0);
     if (atomic_load(&touched) && gpb_gpu_possible()) turn_off("forked after the GPU was started");
 }
 
@@ -250,7 +252,8 @@ static void start(void)
     for (int i = 0; i < device_count; i++)
         gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name,
                       devices[i].arch, devices[i].sms, (long long)(devices[i].budget >> 20));
-    gpb_log_debug("starting the GPU took %.0f ms", 1e3 * (gpb_clock_s() - begin_s));
+    atomic_store(&took_s, gpb_clock_s() - begin_s);
+    gpb_log_debug("starting the GPU took %.0f ms", 1e3 * atomic_load(&took_s));
 }
 
 bool gpb_gpu_start(void)
@@ -269,6 +272,7 @@ bool gpb_gpu_start(void)
 
 bool gpb_gpu_untried(void) { return atomic_load(&state) == UNTRIED; }
 void gpb_gpu_touch(void) { atomic_store(&touched, true); }
+double gpb_gpu_took_s(void) { return atomic_load(&took_s); }
 double gpb_gpu_start_s(void) { return atomic_load(&expected_s); }
 void gpb_gpu_occupy(bool now) { atomic_store(&occupied, now); }
 bool gpb_gpu_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }

@@ -16,6 +16,8 @@ bool gpb_gpu_untried(void);
 void gpb_gpu_touch(void);
 /* Seconds that a start is expected to take, with the devices known so far. */
 double gpb_gpu_start_s(void);
+/* Seconds that starting the GPUs took in this process; 0: they were not started. */
+double gpb_gpu_took_s(void);
 /* The program has a context on one of the GPUs. Asks libcuda, and opens it if the process has not. */
 bool gpb_gpu_in_use(void);
 /* False once it is certain that no call will run on a GPU in this process. */

@@ -7,9 +7,11 @@
 
 #include "src/copy/crew.h"
 #include "src/gpu/gpu.h"
+#include "src/hub/tally.h"
 #include "src/learn/history.h"
 #include "src/service/cores.h"
 #include "src/service/linker.h"
+#include "src/service/log.h"
 #include "src/service/option.h"
 #include "src/service/thread.h"
 
@@ -17,6 +19,8 @@ static void in_child(void)
 {
     gpb_linker_in_child();
     gpb_option_in_child();
+    gpb_log_in_child();
+    gpb_tally_in_child();
     gpb_cores_in_child();
     gpb_crew_in_child();
     gpb_gpu_in_child();

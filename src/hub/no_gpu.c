@@ -43,6 +43,7 @@ void gpb_history_note(double saved_s, bool on_gpu)
 void gpb_history_note_loud(void) { }
 gpb_history gpb_history_known(void) { return (gpb_history){ 0 }; }
 bool gpb_gpu_started(void) { return false; }
+double gpb_gpu_took_s(void) { return 0; }
 bool gpb_gpu_in_use(void) { return false; }
 void gpb_ready_save(void) { }
 bool gpb_gpu_possible(void) { return false; }

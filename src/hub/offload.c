@@ -4,6 +4,7 @@
 #include "src/hub/offload.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "dispatch/decide.h"
@@ -14,6 +15,7 @@
 #include "src/gpu/place.h"
 #include "src/host/level3.h"
 #include "src/hub/routing.h"
+#include "src/hub/tally.h"
 #include "src/hub/trace.h"
 #include "src/hub/verify.h"
 #include "src/learn/history.h"
@@ -51,6 +53,36 @@ static bool quick_return(const gpb_call *g)
     return g->m == 0 || g->n == 0 || g->batch == 0 || (!gpb_call_multiplies(g) && g->beta == 1);
 }
 
+/* The trace and the report, of a call that the GPU computed or began. */
+static void tell_gpu(const gpb_host_call *record, const gpb_outcome *out)
+{
+    const bool failed = out->failure != NULL;
+    if (record->came_s == 0) return;
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, failed ? "gpu+host" : "gpu", out);
+    if (!gpb_option_reports()) return;
+    const double seconds = gpb_clock_s() - record->came_s;
+    gpb_tally_add(record->call, record->why,
+                  &(gpb_tally){ .on_gpu = !failed, .failed = failed, .gpu_s = seconds,
+                                .bytes_up = (double)out->bytes_up, .bytes_down = (double)out->bytes_down,
+                                .flops = gpb_trace_flops(record->call),
+                                .saved_s = record->host_s > 0 ? record->host_s - seconds : 0 });
+}
+
+/* The same of a call on the host. The GPU may be predicted to be faster all the same: it may not be started
+   yet. */
+static void count_host(const gpb_host_call *record, double lost_s)
+{
+    gpb_stats_host();
+    if (record->came_s == 0) return;
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, "host", &(gpb_outcome){ 0 });
+    if (!gpb_option_reports()) return;
+    const double missed_s = record->gpu_s > 0 ? record->host_s - record->gpu_s : 0;
+    gpb_tally_add(record->call, record->why,
+                  &(gpb_tally){ .on_host = record->products, .host_s = gpb_clock_s() - record->came_s,
+                                .flops = record->products * gpb_trace_flops(record->call),
+                                .missed_s = max(missed_s, 0), .lost_s = lost_s });
+}
+
 /* True if C is done, by the GPU alone or finished by the host. Else plan->why says why not. */
 static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy *user, gpb_plan *plan,
                        double came_s)
@@ -79,10 +111,8 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     const bool telling = alone && !failed && !verified && !crowded && !gpb_facts_managed(facts);
     if (telling && gpb_machine_gpu_took(call, facts, plan->gpu_s / facts->learnt.gpu_ratio, seconds))
         gpb_ready_save();
-    if (gpb_option_number(GPB_OPTION_VERBOSE))
-        gpb_trace(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s,
-                                    .gpu_s = plan->gpu_s, .came_s = came_s },
-              failed ? "gpu+host" : "gpu", &out);
+    tell_gpu(&(gpb_host_call){ .call = call, .why = plan->why, .host_s = plan->host_s,
+                               .gpu_s = plan->gpu_s, .came_s = came_s }, &out);
     return true;
 }
 
@@ -95,12 +125,6 @@ static void scale(const gpb_call *g)
             char *column = (char *)gpb_call_member(g, GPB_C, l) + (size_t)(j * c->ld) * gpb_call_element(g);
             gpb_scale_column(g, g->beta, column, gpb_matrix_rows_of(c->uplo, 0, g->m, j), j);
         }
-}
-
-static void count_host(const gpb_host_call *record)
-{
-    gpb_stats_host();
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, "host", &(gpb_outcome){ 0 });
 }
 
 /* True: C is done. False: the host must compute it, and *record holds what is known of the call. */
@@ -132,13 +156,13 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
-    *record = (gpb_host_call){ 0 };
+    *record = (gpb_host_call){ .products = 1 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
     gpb_routing_leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
-    if (gpb_option_number(GPB_OPTION_VERBOSE)) record->came_s = gpb_clock_s();
+    if (atomic_load_explicit(&gpb_option_watched, memory_order_relaxed)) record->came_s = gpb_clock_s();
     record->why = gpb_routing_reject_fast(call, &libcuda);
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;
     record->call = call;
@@ -149,7 +173,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
     }
     if (!gpb_call_multiplies(call)) {
         scale(call);
-        count_host(record);
+        count_host(record, 0);
         return true;
     }
     if (record->modelled_s > 0) record->begin_s = gpb_clock_s();
@@ -173,10 +197,11 @@ void gpb_offload_done(const gpb_host_call *record)
     inside = NULL;
     gpb_routing_leave_host();
     const double seconds = record->begin_s > 0 ? gpb_clock_s() - record->begin_s : 0;
-    if (seconds > 0 && gpb_ready_is_near()) gpb_history_lose(seconds - record->host_s);
+    const double lost_s = seconds > 0 && gpb_ready_is_near() ? seconds - record->host_s : 0;
+    if (lost_s != 0) gpb_history_lose(lost_s);
     if (record->modelled_s > 0)
         gpb_machine_host_took(record->call, record->threads, record->modelled_s, seconds);
-    count_host(record);
+    count_host(record, lost_s);
 }
 
 void gpb_offload_or_host(const gpb_call *call)

@@ -9,7 +9,9 @@
 bool gpb_rank_2k_offload(const gpb_call *first, gpb_host_call *record)
 {
     if (!gpb_offload(first, record)) {
-        record->host_s *= 2;                     /* the host computes both at once */
+        record->products = 2;                    /* the host computes both at once */
+        record->host_s *= 2;
+        record->gpu_s *= 2;
         record->modelled_s *= 2;
         return false;
     }

@@ -35,6 +35,7 @@ static const struct row {
 
 static _Atomic int64_t numbers[GPB_OPTIONS];
 static _Atomic(const char *) texts[GPB_OPTIONS];
+atomic_bool gpb_option_watched;
 static atomic_bool loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
@@ -90,6 +91,15 @@ static bool parse_bytes(const char *text, int64_t *number)
     if (errno || end[*end ? 1 : 0] || (*end && !unit) || *number > INT64_MAX >> shift) return false;
     *number <<= shift;
     return true;
+}
+
+static bool is_report(const char *text) { return text && strcmp(text, "0") != 0; }
+
+/* After each change. */
+static void note_watched(void)
+{
+    atomic_store(&gpb_option_watched, atomic_load(&numbers[GPB_OPTION_VERBOSE]) != 0
+                                      || is_report(atomic_load(&texts[GPB_OPTION_REPORT])));
 }
 
 /* Parses the value and stores it. False: nothing changed. */
@@ -182,6 +192,7 @@ static void load(void)
             exact |= strlen(rows[option].name) == length && strncmp(rows[option].name, name, length) == 0;
         if (!exact) warn_unknown(name, length);
     }
+    note_watched();
     atomic_store_explicit(&loaded, true, memory_order_release);
 }
 
@@ -201,6 +212,8 @@ const char *gpb_option_text(enum gpb_option option)
     ready();
     return atomic_load_explicit(&texts[option], memory_order_acquire);
 }
+
+bool gpb_option_reports(void) { return is_report(gpb_option_text(GPB_OPTION_REPORT)); }
 
 bool gpb_option_calibration(char *path, size_t size)
 {
@@ -246,6 +259,7 @@ int gpb_option_set(const char *name, const char *value)
     ready();
     pthread_mutex_lock(&setting);
     const bool good = store(option, value);
+    note_watched();
     pthread_mutex_unlock(&setting);
     return good ? 0 : -1;
 }

@@ -4,6 +4,7 @@
 #ifndef GPB_OPTION_H
 #define GPB_OPTION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,10 @@ int64_t gpb_option_number(enum gpb_option option);
 /* STRING: the text, or NULL if unset; it stays valid for ever, and equal texts have the same address. Other
    kinds: NULL. */
 const char *gpb_option_text(enum gpb_option option);
+/* Calls are to be told of: VERBOSE or REPORT is on. One load, because every call asks. */
+extern atomic_bool gpb_option_watched;
+/* REPORT is on. */
+bool gpb_option_reports(void);
 /* Sets an option by its name, with or without GPUBLAS_, in any case; value NULL or "": the default. Returns
    0, or -1 for an unknown name or a bad value; then nothing has changed. */
 int gpb_option_set(const char *name, const char *value);

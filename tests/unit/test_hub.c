@@ -23,6 +23,7 @@ static double its_s(void) { return now_s; }
 #include "src/copy/scale.c"
 #include "src/learn/machine.c"
 #include "src/hub/routing.c"
+#include "src/hub/tally.c"
 #include "src/hub/trace.c"
 #include "src/hub/offload.c"
 #include "src/hub/rank_2k.c"
