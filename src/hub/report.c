@@ -90,14 +90,21 @@ static void name_routine(char *routine, size_t size, const char *symbol)
     }
 }
 
+/* True of TRSM, TRMM and LAPACK's solvers, and of SYR2K and HER2K, which are two products. */
+static bool is_made_of_products(const char *routine)
+{
+    static const char *const products[] = { "gemm", "symm", "hemm", "syrk", "herk" };
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        if (strstr(routine, products[i])) return false;
+    return true;
+}
+
 static line *line_of(const gpb_tally_kind *kind)
 {
     line wanted = { .type = { kind->type }, .form = kind->form, .octave = kind->octave };
     if (!kind->symbol) return &lines[LINES - 1];
     name_routine(wanted.routine, sizeof wanted.routine, kind->symbol);
-    /* SYR2K and HER2K are two products, too. */
-    wanted.part = !strstr(wanted.routine, "gemm") && !strstr(wanted.routine, "syrk")
-                  && !strstr(wanted.routine, "herk");
+    wanted.part = is_made_of_products(wanted.routine);
     for (int i = 0; i < line_count; i++)
         if (strcmp(lines[i].routine, wanted.routine) == 0 && lines[i].form == wanted.form
             && lines[i].octave == wanted.octave)
