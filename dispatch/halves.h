@@ -16,6 +16,14 @@ static inline int64_t gpb_halves_leaf(int64_t order, enum gpb_offload_when when)
     return when != GPB_OFFLOAD_ALWAYS ? LEAF : min(LEAF, max(LEAST, order / 8));
 }
 
+/* LAPACK's solvers are cut from this order on. The host's own routines are better than their parts, and each
+   product brings its operands anew. An H200 beside 16 cores, of the speed of these alone: 0.7 to 1.6 at 2048,
+   1.0 to 2.4 at 4096, and in double 1.4 to 2.0 at 8192 (tests/bench/results). */
+static inline int64_t gpb_halves_least(enum gpb_offload_when when)
+{
+    return when != GPB_OFFLOAD_ALWAYS ? 4096 : 0;
+}
+
 /* Half of the order, in whole tiles of a kernel if it is large. */
 static inline int64_t gpb_halves_first(int64_t order)
 {

@@ -47,6 +47,23 @@ int64_t gpb_lapack_host_factor(const gpb_factor *f)
     return integer(&info, f->width);
 }
 
+void gpb_lapack_host_solve(const gpb_system *s)
+{
+    static const gpb_next_names getrss = GPB_NEXT_NAMES(getrs);
+    static const gpb_next_names potrss = GPB_NEXT_NAMES(potrs);
+    const gpb_factor *f = &s->a;
+    int64_t info = 0;
+    if (gpb_factor_is_lu(f)) {
+        void (*getrs)(GPB_GETRS_PARAMS(void, int64_t), size_t);
+        *(void **)&getrs = gpb_next_of(getrss, f->type, f->width);
+        getrs(&s->trans, &f->n, &s->nrhs, f->a, &f->lda, f->ipiv, s->b, &s->ldb, &info, 1);
+    } else {
+        void (*potrs)(GPB_POTRS_PARAMS(void, int64_t), size_t);
+        *(void **)&potrs = gpb_next_of(potrss, f->type, f->width);
+        potrs(&f->uplo, &f->n, &s->nrhs, f->a, &f->lda, s->b, &s->ldb, &info, 1);
+    }
+}
+
 void gpb_lapack_host_invert(const gpb_inverse *t)
 {
     static const gpb_next_names trtris = GPB_NEXT_NAMES(trtri);

@@ -34,6 +34,9 @@ int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns,
 void gpb_lapack_square(const gpb_factor *triangle, const gpb_lapack_parts *parts);
 /* potri. Returns INFO as trtri does. */
 int64_t gpb_lapack_invert_cholesky(const gpb_factor *triangle, const gpb_lapack_parts *parts);
+/* getrs or potrs of the host. With few right-hand sides it is better than the host's TRSM: at order 4096 with
+   one by 20 to 60 ms. */
+void gpb_lapack_host_solve(const gpb_system *system);
 /* getrf or potrf, trtri and lauum of the host, by its own routine of that name. */
 int64_t gpb_lapack_host_factor(const gpb_factor *factor);
 void gpb_lapack_host_invert(const gpb_inverse *triangle);
