@@ -5,6 +5,7 @@
 
 #include "dispatch/numbers.h"
 #include "dispatch/policy.h"
+#include "dispatch/type.h"
 
 /* Blocks up to this order are the host's. 256 is not measured. It leaves the host 256 / order of the work
    and gives the GPU products of k = 256 at least; the host takes three times as long for one of 8192 x 256 x
@@ -17,11 +18,12 @@ static inline int64_t gpb_halves_leaf(int64_t order, enum gpb_offload_when when)
 }
 
 /* LAPACK's solvers are cut from this order on. The host's own routines are better than their parts, and each
-   product brings its operands anew. An H200 beside 16 cores, of the speed of these alone: 0.7 to 1.6 at 2048,
-   1.0 to 2.4 at 4096, and in double 1.4 to 2.0 at 8192 (tests/bench/results). */
-static inline int64_t gpb_halves_least(enum gpb_offload_when when)
+   product brings its operands anew. An H200 beside 16 cores, of the speed of these alone: 0.7 to 1.6 at 2048;
+   at 4096 0.6 to 1.6 in s, 0.9 to 1.5 in d, 1.3 to 2.1 in c; at 8192 in d 1.4 to 2.4
+   (tests/bench/results/nvidia-h200/evidence/solvers.md). */
+static inline int64_t gpb_halves_least(enum gpb_type type, enum gpb_offload_when when)
 {
-    return when != GPB_OFFLOAD_ALWAYS ? 4096 : 0;
+    return when == GPB_OFFLOAD_ALWAYS ? 0 : type == GPB_TYPE_s ? 8192 : 4096;
 }
 
 /* Half of the order, in whole tiles of a kernel if it is large. */

@@ -29,14 +29,15 @@ static gpb_lapack_parts parts_for(int64_t order)
 enum { FASTER = 3 };
 
 /* True of orders that are cut into halves at all. */
-static bool is_cut(int64_t order)
+static bool is_cut(enum gpb_type type, int64_t order)
 {
-    return order > parts_for(order).leaf && order >= gpb_halves_least(gpb_routing_policy().offload);
+    const int64_t least = gpb_halves_least(type, gpb_routing_policy().offload);
+    return order > parts_for(order).leaf && order >= least;
 }
 
 static bool factor_pays(const gpb_factor *f)
 {
-    if (!gpb_factor_legal(f) || !is_cut(gpb_factor_order(f))) return false;
+    if (!gpb_factor_legal(f) || !is_cut(f->type, gpb_factor_order(f))) return false;
     const gpb_call largest = gpb_factor_halve(f).product;
     return gpb_routing_gain(&largest) >= FASTER;
 }
@@ -79,7 +80,7 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
 
 static bool square_pays(const gpb_factor *f)
 {
-    if (!gpb_factor_legal(f) || !is_cut(f->n)) return false;
+    if (!gpb_factor_legal(f) || !is_cut(f->type, f->n)) return false;
     const gpb_call largest = gpb_factor_multiply_halve(f).product;
     return gpb_routing_gain(&largest) >= FASTER;
 }
@@ -104,7 +105,7 @@ bool gpb_cholesky_inverse_offload(const gpb_factor *f, int64_t *info)
 bool gpb_inverse_offload(const gpb_inverse *t, int64_t *info)
 {
     const gpb_lapack_parts parts = parts_for(t->n);
-    if (!gpb_inverse_legal(t) || !is_cut(t->n) || t->n <= 2 * parts.leaf) return false;
+    if (!gpb_inverse_legal(t) || !is_cut(t->type, t->n) || t->n <= 2 * parts.leaf) return false;
     const gpb_inverse_halves halves = gpb_inverse_halve(t);
     const gpb_call largest = gpb_triangular_halve(&halves.left).product;
     if (gpb_routing_gain(&largest) < FASTER) return false;
@@ -125,7 +126,7 @@ bool gpb_triangular_system_offload(const gpb_triangular *s, int64_t *info)
 bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info)
 {
     const gpb_lapack_parts parts = parts_for(lu->n);
-    if (!gpb_factor_legal(lu) || !is_cut(lu->n)) return false;
+    if (!gpb_factor_legal(lu) || !is_cut(lu->type, lu->n)) return false;
     const int64_t columns = max(parts.leaf, ceil_div(lu->n, 8));
     gpb_call middle = gpb_factor_halve(lu).product;
     middle.m = lu->n;
