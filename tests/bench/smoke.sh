@@ -7,7 +7,8 @@
 source "$(dirname "$0")/../abi/harness.sh"
 bench=$(realpath "${3:?the bench}") standin=$(realpath "${4:?the folder of the stand-in for cuBLAS}")
 host=$debian/openblas-pthread/libopenblas.so.0
-need "$host"
+venv=${VENV:-$here/../../build/venv}/bin/python
+need "$host" "$venv"
 export GPUBLAS_CALIBRATION=off
 
 # mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
@@ -56,6 +57,12 @@ if ! env LD_LIBRARY_PATH="$fake" "$python" -B "$here/../bench/programs.py" \
 fi
 expect 'programs: rows' 28 "$(($(grep -vc '^#' programs.csv) - 1))"
 rows programs 1 '^"layers with CUDA",always,.*,[1-9][0-9]*$'
+
+if env LD_LIBRARY_PATH="$fake" "$venv" -B "$here/../bench/solvers.py" --library "$library" --smoke \
+    --only getrf,symm --types d --seconds 60 --csv solvers.csv > solvers.log 2>&1; then ok 'solvers: exit'
+else fail 'solvers: exit'; tail -20 solvers.log; fi
+rows solvers 1 '^ours,getrf,d,300,.*,[1-9][0-9]*,[0-9.]*$'
+rows solvers 1 '^ours,symm,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 
 mode callers 29 --largest 48 --seconds 1
 for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
