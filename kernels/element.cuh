@@ -25,10 +25,6 @@ static __device__ __forceinline__ double gpb_with_sign(double x, unsigned sign)
 {
     return __hiloint2double(__double2hiint(x) ^ (int)sign, __double2loint(x));
 }
-static __device__ __forceinline__ float gpb_with_sign(float x, unsigned sign)
-{
-    return __uint_as_float(__float_as_uint(x) ^ sign);
-}
 
 /* A real number of the type, and what kernels of general/ sum up in: d and z as real numbers. */
 template <class T> struct gpb_real_of { using type = T; using sum = T; };

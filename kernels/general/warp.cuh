@@ -78,12 +78,13 @@ struct gpb_complex_fragments {
     using element = double2;
     static constexpr int DEPTH = 4, HIGH = 8;
     static constexpr bool TWICE = false;
-    /* 2^31 if a sign changes: of a[2]; of a[3]; of the sums' imaginary parts. */
-    const unsigned third, fourth, flip;
+    /* 2^31 if a sign changes: of a[2]; of a[3]. */
+    const unsigned third, fourth;
+    const bool flip;                       /* the sign of the sums' imaginary parts changes */
 
     __device__ __forceinline__ gpb_complex_fragments(const gpb_gemm_args &g)
         : third(!g.conj_a == !g.conj_b ? 1u << 31 : 0), fourth(third ^ 1u << 31),
-          flip(g.conj_a ? 1u << 31 : 0)
+          flip(g.conj_a)
     {
     }
     template <class LA> static __device__ __forceinline__ int offset_a()
@@ -113,7 +114,7 @@ struct gpb_complex_fragments {
     }
     __device__ __forceinline__ double2 finish(double re, double im) const
     {
-        return make_double2(re, gpb_with_sign(im, flip));
+        return make_double2(re, flip ? 0.0 - im : im);      /* not -im: a sum of 0 stays +0 */
     }
     static __device__ __forceinline__ int row(int x) { return 8 * x + gpb_lane_g(); }
 };
@@ -204,14 +205,14 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     static constexpr int DEPTH = 1, LN = WN >= 4 * WM ? 16 : WM >= 4 * WN ? 2 : 4, LM = 32 / LN;
     static constexpr int TM = WM / LM, TN = WN / LN, ROWS = TM / 2, COLS = TN;
     static_assert(TM % 2 == 0 && TN % 2 == 0 && LM * LN == 32, "pairs of rows and columns");
-    const unsigned flip;                   /* 2^31: the sign of the sums' imaginary parts changes */
+    const bool flip;                       /* as in gpb_complex_fragments */
     float2 sum[TN][TM] = {};
     struct fragment {
         float2 a[TM], b[TN];
     };
     fragment even, odd;                    /* of even and odd steps */
 
-    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b ? 1u << 31 : 0) {}
+    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b) {}
     static constexpr bool TWICE = false;
     template <class> static __device__ __forceinline__ int offset_a() { return gpb_thread() % LM * 2; }
     template <class> static __device__ __forceinline__ int offset_b() { return gpb_thread() % 32 / LM * 2; }
@@ -269,7 +270,7 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     __device__ __forceinline__ float4 unit(int row, int col) const
     {
         const float2 v = sum[col][2 * row], w = sum[col][2 * row + 1];
-        return make_float4(v.x, gpb_with_sign(v.y, flip), w.x, gpb_with_sign(w.y, flip));
+        return make_float4(v.x, flip ? 0 - v.y : v.y, w.x, flip ? 0 - w.y : w.y);
     }
     static __device__ __forceinline__ int row(int x) { return x * 2 * LM + offset_a<void>(); }
     static __device__ __forceinline__ int col(int y) { return y / 2 * 2 * LN + offset_b<void>() + y % 2; }
