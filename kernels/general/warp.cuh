@@ -205,14 +205,14 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     static constexpr int DEPTH = 1, LN = WN >= 4 * WM ? 16 : WM >= 4 * WN ? 2 : 4, LM = 32 / LN;
     static constexpr int TM = WM / LM, TN = WN / LN, ROWS = TM / 2, COLS = TN;
     static_assert(TM % 2 == 0 && TN % 2 == 0 && LM * LN == 32, "pairs of rows and columns");
-    const bool flip;                       /* as in gpb_complex_fragments */
+    const float flip;                      /* -1: as in gpb_complex_fragments; else 1 */
     float2 sum[TN][TM] = {};
     struct fragment {
         float2 a[TM], b[TN];
     };
     fragment even, odd;                    /* of even and odd steps */
 
-    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b) {}
+    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b ? -1 : 1) {}
     static constexpr bool TWICE = false;
     template <class> static __device__ __forceinline__ int offset_a() { return gpb_thread() % LM * 2; }
     template <class> static __device__ __forceinline__ int offset_b() { return gpb_thread() % 32 / LM * 2; }
@@ -270,7 +270,7 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
     __device__ __forceinline__ float4 unit(int row, int col) const
     {
         const float2 v = sum[col][2 * row], w = sum[col][2 * row + 1];
-        return make_float4(v.x, flip ? 0 - v.y : v.y, w.x, flip ? 0 - w.y : w.y);
+        return make_float4(v.x, __fmaf_rn(v.y, flip, 0), w.x, __fmaf_rn(w.y, flip, 0));
     }
     static __device__ __forceinline__ int row(int x) { return x * 2 * LM + offset_a<void>(); }
     static __device__ __forceinline__ int col(int y) { return y / 2 * 2 * LN + offset_b<void>() + y % 2; }
