@@ -14,6 +14,8 @@ using gpb_type_s = float;
 using gpb_type_d = double;
 using gpb_type_c = float2;
 using gpb_type_z = double2;
+#define GPB_TYPE_NAME_(p) gpb_type_##p
+#define GPB_TYPE_NAME(p) GPB_TYPE_NAME_(p)
 
 template <class T> constexpr bool GPB_IS_COMPLEX = false;
 template <> constexpr bool GPB_IS_COMPLEX<float2> = true;

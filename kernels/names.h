@@ -12,6 +12,8 @@
 #define GPB_PACK_SYMBOL(p)       gpb_##p##pack
 #define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
 #define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
+#define GPB_SOLVE_SYMBOL_(p, name) gpb_##p##name
+#define GPB_SOLVE_SYMBOL(p, name) GPB_SOLVE_SYMBOL_(p, name)       /* solve.def */
 #define GPB_SLICER_SYMBOL(p, name) gpb_##p##name       /* slicer.def */
 
 /* MATH: what a kernel promises numerically. u = 2^-24 for s and c, 2^-53 for d and z. Of complex types the

@@ -102,6 +102,20 @@ static __device__ __forceinline__ void gpb_store_within(int number, int count, f
                  :: "l"(to), "f"(x.x), "f"(x.y), "r"(number), "r"(count), "r"((int)aligned) : "memory");
 }
 
+/* 1 / x to about 20 bits, by one instruction that knows no subnormal numbers. */
+static __device__ __forceinline__ float gpb_inverse_estimate(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+static __device__ __forceinline__ double gpb_inverse_estimate(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return y;
+}
+
 /* A barrier with that number, for `threads` threads of the block. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {

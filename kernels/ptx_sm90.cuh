@@ -65,6 +65,30 @@ static __device__ __forceinline__ void gpb_mbarrier_wait(unsigned barrier, unsig
                  "@done bra ready;\nbra again;\nready:\n}" :: "r"(barrier), "r"(parity) : "memory");
 }
 
+/* The same, and sees what other blocks of the cluster have stored. */
+static __device__ __forceinline__ void gpb_mbarrier_wait_cluster(unsigned barrier, unsigned parity)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra ready;\nbra again;\nready:\n}" :: "r"(barrier), "r"(parity) : "memory");
+#endif
+}
+
+/* Stores 16 bytes to the shared memory of block `rank`, at the place that `at` has in this one, and counts
+   them at its barrier of the same place. */
+static __device__ __forceinline__ void gpb_cluster_store_async(unsigned at, unsigned rank, ulonglong2 x,
+                                                               unsigned barrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .b32 there, its;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mapa.shared::cluster.u32 its, %2, %1;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 "
+                 "[there], {%3, %4}, [its];\n}"
+                 :: "r"(at), "r"(rank), "r"(barrier), "l"(x.x), "l"(x.y) : "memory");
+#endif
+}
+
 /* ---- bulk copies, global to shared, in units of 16 bytes: to this block, or to the same address in every
    block of `mask` */
 

@@ -10,8 +10,15 @@
 #include "dispatch/kernel_table.h"
 #include "src/service/driver.h"
 
-/* What each type has one function for. */
-enum gpb_pass { GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE, GPB_PASSES };
+/* What each type has one function for: passes over operands, and the rows of solve.def (GPB_PASS_swap ...).
+   */
+enum gpb_pass {
+    GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE,
+#define SOLVE(name, arguments, threads) GPB_PASS_##name,
+#include "kernels/solve.def"
+#undef SOLVE
+    GPB_PASSES
+};
 
 /* Functions of a device: the rows of gemm.def, the passes of each type, the rows of slicer.def
    (gpu/kernels.h). */

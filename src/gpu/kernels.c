@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "dispatch/resident.h"
 #include "kernels/sliced.h"
+#include "kernels/solve_args.h"
 #include "src/service/clock.h"
 #include "src/gpu/image.h"
 
@@ -15,35 +17,54 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Early launches (programmatic dependent launch, sm_90 and up) for the launches that ask for them: 1 us of 23
    at n = 1024. Only code built for sm_90 or later waits for the launch before it. Code that the driver
    compiles from older PTX does not. */
-static bool may_be_early(const gpb_device *device) { return GPB_NEWEST_ARCH >= 90 && device->arch >= 90; }
+static bool may_be_early(const gpb_device *device) { return gpb_kernels_have_clusters(device); }
+
+bool gpb_kernels_have_clusters(const gpb_device *device)
+{
+    return GPB_NEWEST_ARCH >= 90 && device->arch >= 90;
+}
 
 typedef struct row {
     enum gpb_image image;
     const char *symbol;
     int threads, smem;
+    bool big_clusters;           /* it may be launched in clusters of more than 8 blocks */
+    bool swaps;                  /* it takes as much shared memory as its launch says */
 } row;
 
 /* By type, then by pass. */
+#define PASS(p, pass, image, symbol, threads) \
+    [GPB_TYPE_##p * GPB_PASSES + GPB_PASS_##pass] = { image, GPB_STR(symbol), threads, 0 }
 static const row passes[GPB_TYPES * GPB_PASSES] = {
 #define TYPE(p, type, bytes, flops, kind)                                                      \
-    { GPB_IMAGE_##p##pack, GPB_STR(GPB_PACK_SYMBOL(p)), GPB_PACK_THREADS, 0 },                 \
-    { GPB_IMAGE_##p##pack, GPB_STR(GPB_UNPACK_SYMBOL(p)), GPB_PACK_THREADS, 0 },               \
-    { GPB_IMAGE_##p##pack, GPB_STR(GPB_REDUCE_SYMBOL(p)), GPB_REDUCE_THREADS, 0 },
+    PASS(p, PACK, GPB_IMAGE_##p##pack, GPB_PACK_SYMBOL(p), GPB_PACK_THREADS),                  \
+    PASS(p, UNPACK, GPB_IMAGE_##p##pack, GPB_UNPACK_SYMBOL(p), GPB_PACK_THREADS),              \
+    PASS(p, REDUCE, GPB_IMAGE_##p##pack, GPB_REDUCE_SYMBOL(p), GPB_REDUCE_THREADS),
 #include "dispatch/type.def"
 #undef TYPE
+#define SOLVE_OF(p, name, threads) PASS(p, name, GPB_IMAGE_##p##solve, GPB_SOLVE_SYMBOL(p, name), threads)
+#define SOLVE(name, arguments, threads)                                                        \
+    SOLVE_OF(s, name, threads), SOLVE_OF(d, name, threads), SOLVE_OF(c, name, threads),        \
+    SOLVE_OF(z, name, threads),
+#include "kernels/solve.def"
+#undef SOLVE
 };
 
 static row row_of(int which)
 {
     if (which < GPB_KERNELS) {
         const gpb_kernel *kernel = &gpb_kernels[which];
-        return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem };
+        return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem, false, false };
     }
     if (which >= GPB_FUNCTION_SLICERS) {
         const gpb_slicer *of = &gpb_slicers[which - GPB_FUNCTION_SLICERS];
-        return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0 };
+        return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0, false, false };
     }
-    return passes[which - GPB_FUNCTION_PASSES];
+    row pass = passes[which - GPB_FUNCTION_PASSES];
+    const int number = (which - GPB_FUNCTION_PASSES) % GPB_PASSES;
+    pass.big_clusters = number == GPB_PASS_panel_cluster;
+    pass.swaps = number == GPB_PASS_swap;
+    return pass;
 }
 
 /* Under the lock. An image that cannot be loaded is not tried again, unless memory was short, because that
@@ -73,6 +94,12 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     if (!result && of->smem > DYNAMIC)
         result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                             of->smem);
+#if CUDA_VERSION >= 11080
+    /* Clusters of more than 8 blocks are not on every GPU. Where they are not, launches of them fail. */
+    if (!result && of->big_clusters)
+        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                            1);
+#endif
     return result;
 }
 
@@ -101,7 +128,8 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
 {
     *function = atomic_load_explicit(&device->function[which], memory_order_acquire);
     if (*function) return CUDA_SUCCESS;
-    const row of = row_of(which);
+    row of = row_of(which);
+    if (of.swaps) of.smem = (int)gpb_resident_swap_shared(device->arch);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
     if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SLICED) {
@@ -126,27 +154,45 @@ void gpb_kernels_forget(gpb_device *device)
     pthread_mutex_unlock(&lock);
 }
 
+#if CUDA_VERSION >= 11080
+/* What the launch asks for beside its grid. Returns how many. */
+static unsigned attributes_of(const gpb_device *device, const gpb_launch *launch, CUlaunchAttribute *attrs)
+{
+    unsigned count = 0;
+    if (launch->early && may_be_early(device))
+        attrs[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                              .value.programmaticStreamSerializationAllowed = 1 };
+    if (launch->one_cluster)
+        attrs[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                              .value.clusterDim = { (unsigned)launch->blocks, 1, 1 } };
+    if (launch->cooperative)
+        attrs[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    return count;
+}
+#endif
+
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
 {
     const gpb_driver *driver = gpb_driver_get();
     const row of = row_of(launch->which);
     const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
                    threads = (unsigned)of.threads;
-    const unsigned smem = (unsigned)of.smem;
+    const unsigned smem = (unsigned)(of.smem + launch->smem);
     void *params[] = { launch->args };
     CUfunction function;
     if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* the limit of a grid */
     CUresult result = gpb_kernels_find(device, launch->which, &function);
     if (result) return result;
 #if CUDA_VERSION >= 11080
-    if (launch->early && may_be_early(device) && driver->cuLaunchKernelEx) {
-        CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                    .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchAttribute attrs[3];
+    const unsigned count = driver->cuLaunchKernelEx ? attributes_of(device, launch, attrs) : 0;
+    if (count) {
         const CUlaunchConfig config = { .gridDimX = x, .gridDimY = 1, .gridDimZ = z, .blockDimX = threads,
                                         .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = smem,
-                                        .hStream = stream, .attrs = &early, .numAttrs = 1 };
+                                        .hStream = stream, .attrs = attrs, .numAttrs = count };
         return driver->cuLaunchKernelEx(&config, function, params, NULL);
     }
 #endif
+    if (launch->one_cluster || launch->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
     return driver->cuLaunchKernel(function, x, 1, z, threads, 1, 1, smem, stream, params, NULL);
 }

@@ -23,6 +23,9 @@ static inline int gpb_kernels_pass(enum gpb_pass pass, enum gpb_type type)
 /* Function `which` on the device whose context is current. Loads its image at first use. */
 CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function);
 
+/* The device has clusters, and so has the code that it runs. */
+bool gpb_kernels_have_clusters(const gpb_device *device);
+
 /* The device was reset: forgets images, functions, and which images could not be loaded. */
 void gpb_kernels_forget(gpb_device *device);
 
@@ -34,6 +37,9 @@ typedef struct gpb_launch {
     void *args;
     bool early;                  /* its blocks may start before the previous launch has ended; they wait for
                                     that themselves */
+    bool one_cluster;            /* its blocks are one cluster (sm_90) */
+    bool cooperative;            /* its blocks wait for each other, so all must be on the device at once */
+    int64_t smem;                /* dynamic shared memory beyond that of the row */
 } gpb_launch;
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch);
 

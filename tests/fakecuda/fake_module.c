@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules and kernels: the rows of kernels/gemm.def by name, and the rules of a launch. The contents of an
-   image are not used. */
+/* Modules and kernels: the rows of gemm.def, slicer.def and solve.def by name, and the rules of a launch. The
+   contents of an image are not used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +39,14 @@ static const gpb_fake_kernel kernels[] = {
       .image = IMAGE_##of, .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
 #include "kernels/slicer.def"
 #undef SLICER
+#define SOLVER(p, name, blocks)                                                                     \
+    { .symbol = GPB_STR(GPB_SOLVE_SYMBOL(p, name)), .role = GPB_FAKE_##name, .type = GPB_TYPE_##p, \
+      .image = IMAGE_##p##solve, .threads = blocks },
+#define SOLVE(name, arguments, blocks) \
+    SOLVER(s, name, blocks) SOLVER(d, name, blocks) SOLVER(c, name, blocks) SOLVER(z, name, blocks)
+#include "kernels/solve.def"
+#undef SOLVE
+#undef SOLVER
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 static uint64_t launched[KERNELS], ran[KERNELS], shared[KERNELS];     /* shared: launches with Stream-K */
@@ -99,6 +107,16 @@ void gpb_fake_module_reset(CUcontext context)
     }
 }
 
+/* Shared memory that a kernel has of its own, if it is much: solve/swap.cuh's moves and widths. */
+static int own_shared(const gpb_fake_kernel *kernel) { return kernel->role == GPB_FAKE_swap ? 11 << 10 : 0; }
+
+/* 48 KB, of which even other kernels have some of their own. */
+static int default_limit(const gpb_fake_kernel *kernel)
+{
+    const int own = own_shared(kernel);
+    return (48 << 10) - (own ? own : 1 << 10);
+}
+
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
@@ -112,8 +130,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     if (!r) {
         m->context = gpb_fake_current();
         for (int i = 0; i < KERNELS; i++)
-            /* 48 KB, of which a kernel has some of its own. */
-            m->functions[i] = (struct CUfunc_st){ &kernels[i], m->context, 47 << 10 };
+            m->functions[i] = (struct CUfunc_st){ .kernel = &kernels[i], .context = m->context,
+                                                  .dynamic_limit = default_limit(&kernels[i]) };
         m->next = modules;
         *module = modules = m;
     }
@@ -161,19 +179,31 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return gpb_fake_leave(__func__, r);
 }
 
+/* False: that is no attribute of a function, or no value of it. */
+static bool set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || value > gpb_fake_opt_in_bytes() - own_shared(function->kernel)) return false;
+        function->dynamic_limit = value;
+        return true;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return value >= -1 && value <= 100;
+#if CUDA_VERSION >= 11080
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        function->big_clusters = value == 1;
+        return value == 0 || value == 1;
+#endif
+    default: return false;
+    }
+}
+
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r && !is_function(function))
         r = CUDA_ERROR_INVALID_HANDLE;
-    bool size = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    if (!r
-        && !(size ? value >= 0 && value <= gpb_fake_opt_in_bytes()
-                  : attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1
-                        && value <= 100))
+    if (!r && !set_attribute(function, attribute, value))
         r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && size)
-        function->dynamic_limit = value;
     return gpb_fake_leave(__func__, r);
 }
 
@@ -195,7 +225,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
     return gpb_fake_leave(__func__, r);
 }
 
-typedef struct shape { unsigned grid[3], block[3], smem; } shape;
+/* cluster: blocks of one that the launch asks for, if it is more than one. */
+typedef struct shape { unsigned grid[3], block[3], smem, cluster, cooperative; } shape;
 
 /* What the driver itself refuses. */
 static bool launchable(CUfunction function, const shape *s)
@@ -207,21 +238,24 @@ static bool launchable(CUfunction function, const shape *s)
            && (int64_t)s->smem <= function->dynamic_limit;
 }
 
-/* Checks the shape that kernels/names.h asks for. Any other would compute garbage in silence. */
+/* Checks the shape that kernels/names.h and kernels/solve_args.h ask for. Any other would compute garbage in
+   silence. */
 static void check_shape(const char *name, const shape *s, const shape *right)
 {
     if (memcmp(s, right, sizeof *s))
         gpb_fake_die(
-            "BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes, not (%u,1,%u), (%u,1,1), %u",
+            "BAD LAUNCH of %s: grid (%u,%u,%u), block (%u,%u,%u), %u bytes, cluster %u, cooperative %u, "
+            "not (%u,1,%u), (%u,1,1), %u, %u, %u",
             name, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->smem,
-            right->grid[0], right->grid[2], right->block[0], right->smem);
+            s->cluster, s->cooperative, right->grid[0], right->grid[2], right->block[0], right->smem,
+            right->cluster, right->cooperative);
 }
 
 static shape shape_of(int64_t tiles, int64_t batch, int threads, int smem)
 {
     return (shape){ { (unsigned)tiles, 1, (unsigned)GPB_GRID_Z(batch) },
                     { (unsigned)threads, 1, 1 },
-                    (unsigned)smem };
+                    (unsigned)smem, 0, 0 };
 }
 
 static void check_sizes(const char *name, int64_t m, int64_t n, int64_t k, int64_t batch)
@@ -237,6 +271,39 @@ static void check_scalars(const gpb_fake_kernel *row, const double *alpha, const
     if (gpb_type_of(row->type)->kind == GPB_TYPE_REAL && (alpha[1] != 0 || beta[1] != 0))
         gpb_fake_die("BAD LAUNCH of %s: alpha=%g%+gi beta=%g%+gi", row->symbol, alpha[0], alpha[1], beta[0],
                      beta[1]);
+}
+
+/* The same of the kernels of solve.def: copies the block and returns the right shape. */
+static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
+{
+    const gpb_fake_kernel *row = l->function->kernel;
+    shape right = { 0 };
+    if (row->role == GPB_FAKE_cholesky) {
+        gpb_cholesky_args *g = memcpy(&l->arguments.cholesky, from, sizeof *g);
+        check_sizes(row->symbol, g->n, g->n, 0, 1);
+        right = shape_of(1, 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_substitute) {
+        gpb_substitute_args *g = memcpy(&l->arguments.substitute, from, sizeof *g);
+        check_sizes(row->symbol, g->n, g->cols, 0, 1);
+        check_scalars(row, g->alpha, g->alpha);
+        right = shape_of(GPB_SUBSTITUTE_BLOCKS(g->cols), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_swap) {
+        gpb_swap_args *g = memcpy(&l->arguments.swap, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, (int64_t)g->last - g->first, 1);
+        right = shape_of(s->grid[0] < g->cols ? s->grid[0] : g->cols, 1, row->threads,
+                         (int)GPB_SWAP_SHARED(g->rows, g->last - g->first));
+    } else {
+        gpb_panel_args *g = memcpy(&l->arguments.panel, from, sizeof *g);
+        const bool in_cluster = row->role == GPB_FAKE_panel_cluster;
+        check_sizes(row->symbol, g->m, g->n, 0, 1);
+        /* Its code for older GPUs reads nothing from other blocks, nor from its own. */
+        if (in_cluster && gpb_fake_options_get()->arch < 90)
+            gpb_fake_die("BAD LAUNCH of %s: this GPU has no clusters", row->symbol);
+        right = shape_of(GPB_PANEL_BLOCKS(g->m), 1, row->threads, 0);
+        right.cluster = in_cluster && right.grid[0] > 1 ? right.grid[0] : 0;
+        right.cooperative = !in_cluster;
+    }
+    return right;
 }
 
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
@@ -272,6 +339,8 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         if (row->max_k && (g->k > row->max_k || g->slices > 2))
             gpb_fake_die("BAD LAUNCH of %s: k=%lld", row->symbol, (long long)g->k);
         right = shape_of((strips ? strips : 1) * row->cluster, g->batch, row->threads, 0);
+    } else if (row->role > GPB_FAKE_SLICER) {
+        right = take_solver(l, s, from);
     } else if (row->role == GPB_FAKE_PACK) {
         gpb_pack_args *g = memcpy(&l->arguments.pack, from, sizeof *g);
         check_sizes(row->symbol, g->rows_padded, g->cols_padded, 0, g->batch);
@@ -314,26 +383,54 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     if (!r && extra)
         r = CUDA_ERROR_NOT_SUPPORTED;
     if (!r)
-        r = launch(function, &(shape){ { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, smem },
+        r = launch(function,
+                   &(shape){ { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, smem, 0, 0 },
                    stream, parameters);
     return gpb_fake_leave(__func__, r);
 }
 
 #if CUDA_VERSION >= 11080
+/* Clusters of 8 blocks are allowed on all GPUs that have clusters, of 16 on some, and if asked for. */
+static CUresult take_cluster(CUfunction function, const CUlaunchAttribute *x, shape *s)
+{
+    const gpb_fake_options *options = gpb_fake_options_get();
+    const unsigned blocks = x->value.clusterDim.x;
+    const unsigned most = options->arch < 90 || options->no_clusters          ? 1
+                          : function->big_clusters && options->arch < 120 ? 16
+                                                                              : 8;
+    if (!blocks || blocks > most || x->value.clusterDim.y != 1 || x->value.clusterDim.z != 1)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    s->cluster = blocks > 1 ? blocks : 0;
+    return s->grid[0] % blocks ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult take_attribute(CUfunction function, const CUlaunchAttribute *x, shape *s)
+{
+    switch ((int)x->id) {
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return take_cluster(function, x, s);
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        s->cooperative = x->value.cooperative != 0;
+        /* A multiprocessor has registers for one block of panel_grid, which alone may ask for this. */
+        return s->cooperative && s->grid[0] > GPB_FAKE_SMS ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                                           : CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **parameters, void **extra)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    shape s = { { c->gridDimX, c->gridDimY, c->gridDimZ }, { c->blockDimX, c->blockDimY, c->blockDimZ },
+                c->sharedMemBytes, 0, 0 };
     if (!r && extra)
         r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r && !is_function(function))
+        r = CUDA_ERROR_INVALID_HANDLE;
     for (unsigned i = 0; !r && i < c->numAttrs; i++)
-        if (c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-            r = CUDA_ERROR_NOT_SUPPORTED;
+        r = take_attribute(function, &c->attrs[i], &s);
     if (!r)
-        r = launch(function,
-                   &(shape){ { c->gridDimX, c->gridDimY, c->gridDimZ },
-                             { c->blockDimX, c->blockDimY, c->blockDimZ },
-                             c->sharedMemBytes },
-                   c->hStream, parameters);
+        r = launch(function, &s, c->hStream, parameters);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -368,6 +465,11 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_UNPACK: gpb_fake_unpack(kernel, device, &l->arguments.unpack); break;
     case GPB_FAKE_REDUCE: gpb_fake_reduce(kernel, device, &l->arguments.reduce); break;
     case GPB_FAKE_SLICER: gpb_fake_slicer(kernel, device, &l->arguments.slice); break;
+    case GPB_FAKE_panel_cluster:
+    case GPB_FAKE_panel_grid: gpb_fake_panel(kernel, device, &l->arguments.panel); break;
+    case GPB_FAKE_cholesky: gpb_fake_cholesky(kernel, device, &l->arguments.cholesky); break;
+    case GPB_FAKE_substitute: gpb_fake_substitute(kernel, device, &l->arguments.substitute); break;
+    case GPB_FAKE_swap: gpb_fake_swap(kernel, device, &l->arguments.swap); break;
     }
     ran[kernel - kernels]++;
 }

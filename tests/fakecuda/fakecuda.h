@@ -17,6 +17,7 @@
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
 #include "kernels/sliced.h"
+#include "kernels/solve_args.h"
 
 /* Clusters: not every SM finds partners in its group. */
 enum { GPB_FAKE_DEVICES = 16, GPB_FAKE_SMS = 132, GPB_FAKE_CLUSTERS = 62 };
@@ -140,6 +141,10 @@ typedef struct gpb_fake_launch {
         gpb_unpack_args unpack;
         gpb_reduce_args reduce;
         gpb_slice_args slice;
+        gpb_panel_args panel;
+        gpb_cholesky_args cholesky;
+        gpb_substitute_args substitute;
+        gpb_swap_args swap;
     } arguments;
 } gpb_fake_launch;
 
@@ -190,7 +195,12 @@ bool gpb_fake_run_next(void);            /* runs one; false: none is ready */
 void gpb_fake_mark_release(gpb_fake_mark *mark);
 
 /* fake_module.c: kernels by name */
-enum gpb_fake_role { GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SLICER };
+enum gpb_fake_role {
+    GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SLICER,
+#define SOLVE(name, arguments, threads) GPB_FAKE_##name,
+#include "kernels/solve.def"
+#undef SOLVE
+};
 typedef struct gpb_fake_kernel {
     const char *symbol;
     enum gpb_fake_role role;
@@ -205,6 +215,7 @@ struct CUfunc_st {
     const gpb_fake_kernel *kernel;
     CUcontext context;
     int dynamic_limit;
+    bool big_clusters;                   /* of more than 8 blocks are allowed */
 };
 static inline bool gpb_fake_is_complex(const gpb_fake_kernel *kernel)
 {
@@ -349,5 +360,11 @@ typedef struct gpb_fake_slices {
 } gpb_fake_slices;
 void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t j0, int columns,
                          gpb_fake_sums sums);
+
+/* fake_solve.c: LAPACK's solvers. panel: of both kinds */
+void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g);
+void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g);
+void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_substitute_args *g);
+void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g);
 
 #endif

@@ -103,7 +103,11 @@ static void test_types(void **state)
 {
     static gpb_device device = { .arch = 90, .sms = 132 };
     static const char *const names[GPB_PASSES] = { [GPB_PASS_PACK] = "pack", [GPB_PASS_UNPACK] = "unpack",
-                                                   [GPB_PASS_REDUCE] = "reduce" };
+                                                   [GPB_PASS_REDUCE] = "reduce",
+#define SOLVE(name, arguments, threads) [GPB_PASS_##name] = #name,
+#include "kernels/solve.def"
+#undef SOLVE
+    };
     CUfunction f;
     (void)state;
     held = 60;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* See resident.h. */
+#include "dispatch/resident.h"
+
+#include "dispatch/numbers.h"
+#include "kernels/solve_args.h"
+
+gpb_call gpb_resident_equivalent(const gpb_resident *w)
+{
+    const gpb_factor *f = &w->system.a;
+    const double m = (double)f->m, n = (double)f->n, order = (double)gpb_factor_order(f);
+    /* Multiplications of LAPACK's counts: LU of m x n; Cholesky half of that of n x n. */
+    const double lu = order * (m * n - (m + n) * order / 2 + order * order / 3);
+    const double factor = !w->factors ? 0 : gpb_factor_is_lu(f) ? lu : n * n * n / 6;
+    const double solve = w->solves ? n * n * (double)w->system.nrhs : 0;
+    const int64_t cols = max(1, f->n + (w->solves ? w->system.nrhs : 0));
+    const double k = (factor + solve) / (max(m, 1) * (double)cols);
+    const void *b = w->solves ? w->system.b : f->a;
+    const int64_t ld = max(f->lda, w->solves ? w->system.ldb : 1);
+    return (gpb_call){ .symbol = f->symbol, .type = f->type, .width = f->width, .m = f->m, .n = cols,
+                       .k = max(1, (int64_t)k), .alpha = 1, .beta = 0, .batch = 1,
+                       .x = { { .base = f->a, .ld = ld, .trans = 'N' },
+                              { .base = b, .ld = max(ld, (int64_t)k), .trans = 'N' },
+                              { .base = w->solves ? b : f->a, .ld = ld, .trans = 'N', .uplo = 'G' } } };
+}
+
+static double steps_s(const gpb_resident *w, double lu, double cholesky, double solve)
+{
+    const double factor = !w->factors ? 0 : gpb_factor_is_lu(&w->system.a) ? lu : cholesky;
+    return (double)gpb_factor_order(&w->system.a) * (factor + (w->solves ? solve : 0));
+}
+
+/* H200, d, 4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md). Not measured on other GPUs.
+   */
+double gpb_resident_gpu_steps_s(const gpb_resident *w)
+{
+    const double START = 3e-4;
+    return START + steps_s(w, 2.9e-6, 1.4e-6, 0.6e-6);
+}
+
+/* OpenBLAS on 16 cores, d, 512 to 4096: what getrf and potrf take beyond as many operations of its GEMM (the
+   same run). One core waits for nobody. */
+double gpb_resident_host_steps_s(const gpb_resident *w, int cores)
+{
+    const double waiting = (double)min(cores - 1, 15) / 15;
+    return waiting * steps_s(w, 5.5e-6, 2.2e-6, 0);
+}
+
+int64_t gpb_resident_ld(const gpb_factor *f)
+{
+    enum { OF_FOUR_BYTES = 8 };
+    return round_up(max(1, f->m), OF_FOUR_BYTES);
+}
+
+int64_t gpb_resident_bytes(const gpb_resident *w)
+{
+    const gpb_factor *f = &w->system.a;
+    const int64_t element = (int64_t)gpb_type_bytes(f->type), ld = gpb_resident_ld(f);
+    const int64_t cols = f->n + (w->solves ? w->system.nrhs : 0);
+    const int64_t pivots = 8 + gpb_factor_order(f) * (4 + 4 + 2 * (int64_t)sizeof(gpb_row_move));
+    const int64_t slots = 2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES;
+    return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256);
+}
+
+int64_t gpb_resident_workspace(const gpb_resident *w)
+{
+    enum { LEAST = 64 << 20 };
+    const gpb_factor *f = &w->system.a;
+    return LEAST + 2 * gpb_resident_ld(f) * f->n * (int64_t)gpb_type_bytes(f->type);
+}
+
+/* Beside what it has of its own. */
+int64_t gpb_resident_swap_shared(int arch)
+{
+    enum { OWN = 11 << 10 };
+    const int64_t all = arch == 80 || arch == 87 ? 163 << 10 : arch >= 90 && arch < 120 ? 227 << 10 : 99 <<
+   10; return all - OWN;
+}
+
+int64_t gpb_resident_exchanges(int64_t rows, int arch)
+{
+    const int64_t fit = (gpb_resident_swap_shared(arch) - GPB_SWAP_SHARED(rows, 0)) / GPB_SWAP_SHARED(0, 1);
+    return max(0, min(fit, GPB_SWAP_MOST));
+}
+
+/* Clusters of 16 blocks are allowed on sm_90 and sm_100, of 8 everywhere from sm_90 on. */
+bool gpb_resident_one_cluster(int64_t rows, int arch)
+{
+    const int64_t most = arch < 90 ? 0 : arch < 120 ? GPB_PANEL_CLUSTER : 8;
+    return GPB_PANEL_BLOCKS(rows) <= most;
+}
+
+bool gpb_resident_fits(const gpb_resident *w, int arch, int sms)
+{
+    enum { FEWEST_EXCHANGES = 1024 };
+    const gpb_factor *f = &w->system.a;
+    if (arch < 80) return false;
+    if (!gpb_factor_is_lu(f)) return true;
+    return gpb_resident_exchanges(f->m, arch) >= FEWEST_EXCHANGES
+           && (!w->factors || gpb_resident_one_cluster(f->m, arch) || GPB_PANEL_BLOCKS(f->m) <= sms);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Factorisations and solves whose matrices stay on the GPU from the first step to the last: what they need
+   there, and whether that pays. The other way, by calls (hub/factor.c), sends operands once for each product.
+   Pure. */
+#ifndef GPB_RESIDENT_H
+#define GPB_RESIDENT_H
+
+#include "dispatch/call.h"
+#include "dispatch/factor.h"
+
+/* What is done with a system: its matrix is factored, or holds factors already; B is divided, or there is
+   none. */
+typedef struct gpb_resident {
+    gpb_system system;
+    bool factors, solves;
+} gpb_resident;
+
+/* A product that takes as many operations as all of it, on operands of that size: what predictions and
+   decisions are made from, and where `where` of the facts comes from. */
+gpb_call gpb_resident_equivalent(const gpb_resident *work);
+/* Seconds beyond those of such a product, on the GPU: columns of panels one after the other, and many small
+   launches; on the host's cores: its panels, and threads that wait for each other. */
+double gpb_resident_gpu_steps_s(const gpb_resident *work);
+double gpb_resident_host_steps_s(const gpb_resident *work, int cores);
+/* Rows and columns between elements on the device: columns begin at multiples of 32 bytes. */
+int64_t gpb_resident_ld(const gpb_factor *factor);
+/* Bytes of A, B and what pivots need. */
+int64_t gpb_resident_bytes(const gpb_resident *work);
+/* Bytes beside them for the products' workspace: more than this gains nothing; less than a quarter of it is
+   too little. */
+int64_t gpb_resident_workspace(const gpb_resident *work);
+/* True if that GPU has the kernels and the shared memory for it. */
+bool gpb_resident_fits(const gpb_resident *work, int arch, int sms);
+/* Bytes of shared memory that a block of gpb_<p>swap can have. */
+int64_t gpb_resident_swap_shared(int arch);
+/* Exchanges of rows that one launch can make in a matrix of so many rows. */
+int64_t gpb_resident_exchanges(int64_t rows, int arch);
+/* True if a panel of so many rows is one cluster's, on a GPU that has clusters. */
+bool gpb_resident_one_cluster(int64_t rows, int arch);
+
+#endif

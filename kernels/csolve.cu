@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: blocks of LAPACK's solvers. */
+#define GPB_SOLVE_TYPE c
+#include "kernels/solve/instance.cuh"

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of solve.def for the type of the including image. */
+#ifndef GPB_SOLVE_INSTANCE_CUH
+#define GPB_SOLVE_INSTANCE_CUH
+
+#include "kernels/names.h"
+#include "kernels/solve/cholesky.cuh"
+#include "kernels/solve/panel.cuh"
+#include "kernels/solve/substitute.cuh"
+#include "kernels/solve/swap.cuh"
+
+template <class T> static __device__ __forceinline__ void gpb_panel_cluster(const gpb_panel_args &g)
+{
+    gpb_panel<T, gpb_cluster_exchange>(g);
+}
+template <class T> static __device__ __forceinline__ void gpb_panel_grid(const gpb_panel_args &g)
+{
+    gpb_panel<T, gpb_grid_exchange>(g);
+}
+
+/* Define GPB_SOLVE_TYPE as the type's letter. */
+#define SOLVE(name, arguments, threads)                                                           \
+    extern "C" __global__ void __launch_bounds__(threads)                                         \
+    GPB_SOLVE_SYMBOL(GPB_SOLVE_TYPE, name)(const __grid_constant__ gpb_##arguments##_args g)      \
+    { gpb_##name<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>(g); }
+#include "kernels/solve.def"
+#undef SOLVE
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The argument blocks of the kernels of solve/, as gemm_args.h has those of products, and their launches. All
+   matrices are in device memory, all sizes and strides in elements. */
+#ifndef GPB_SOLVE_ARGS_H
+#define GPB_SOLVE_ARGS_H
+
+#include "kernels/gemm_args.h"
+
+/* The largest block of each kernel, by the bytes of an element. A thread holds a row or a column of it in
+   registers, of which it has 128 for that. */
+#define GPB_PANEL_COLUMNS(bytes) ((bytes) == 16 ? 16 : 32)
+#define GPB_BLOCK_ORDER(bytes)   ((bytes) == 16 ? 32 : 64)
+
+/* LAUNCH, block and grid.
+   panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
+   panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
+   cholesky       GPB_CHOLESKY_THREADS, 1
+   substitute     GPB_SUBSTITUTE_THREADS, GPB_SUBSTITUTE_BLOCKS(cols)
+   swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory */
+#define GPB_PANEL_THREADS 512
+#define GPB_PANEL_CLUSTER 16
+#define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
+#define GPB_CHOLESKY_THREADS 256
+#define GPB_SUBSTITUTE_THREADS 256
+#define GPB_SUBSTITUTE_COLUMNS 64            /* of a block */
+#define GPB_SUBSTITUTE_BLOCKS(cols) (((cols) + GPB_SUBSTITUTE_COLUMNS - 1) / GPB_SUBSTITUTE_COLUMNS)
+#define GPB_SWAP_THREADS 512
+#define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
+#define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
+#define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
+
+/* Row `from` goes to row `to`; both counted from the matrix's first row. */
+typedef struct gpb_row_move {
+    int32_t to, from;
+} gpb_row_move;
+
+/* What one block of a panel shows to the others (gpb_slot). */
+#define GPB_PANEL_SLOT_BYTES (16 + 16 + 32 * 8)
+
+/* LU of the m x n panel at a, with partial pivoting as LAPACK's getf2: the first of the largest |re| + |im|
+   of each column. n <= GPB_PANEL_COLUMNS. The panel begins at row and column `first` of the matrix. */
+typedef struct gpb_panel_args {
+    int64_t m;
+    void *a;
+    int64_t lda;
+    int32_t n, first;
+    int32_t *ipiv;                         /* n row numbers of the matrix, from 1 on */
+    gpb_row_move *moves;                   /* 2n: the same exchanges as moves at once, some of them twice */
+    int32_t *width;                        /* n is written there */
+    int32_t *info;                         /* lowered to the number of the first column, from 1 on, whose
+                                              pivot is 0 */
+    void *slots;                           /* panel_grid: 2 GPB_PANEL_SLOT_BYTES for each block */
+    uint32_t *arrivals, arrived;           /* panel_grid: a counter, and its value before the launch. Each
+                                              block adds n + 1 */
+} gpb_panel_args;
+
+/* A = L L^H of the n x n matrix, of which the lower triangle is read and becomes L. n <= GPB_BLOCK_ORDER. The
+   upper triangle's U^H U is the same with rs and cs exchanged (U is then L^T, of complex types too). */
+typedef struct gpb_cholesky_args {
+    void *a;
+    int64_t rs, cs;
+    int32_t n, first;                      /* the block's place in the matrix */
+    int32_t *info;                         /* lowered to the number of the first leading minor, from 1 on,
+                                              that is not positive */
+} gpb_cholesky_args;
+
+/* B = alpha L^-1 B, alpha not 0, for the n x n lower triangle L and n x cols B. n <= GPB_BLOCK_ORDER. Any
+   TRSM is this one by strides, which may be negative. */
+typedef struct gpb_substitute_args {
+    const void *l;
+    int64_t rsl, csl;
+    void *b;
+    int64_t rsb, csb, cols;
+    double alpha[2];
+    int32_t n;
+    int32_t unit, conj;                    /* L's diagonal is all ones and not read; L is conjugated */
+} gpb_substitute_args;
+
+/* Exchanges rows [.., rows) of `cols` columns as panels [first, last) of the moves say, in order, or undoes
+   it in reverse order. Panels begin at width[first] and follow each other. At most GPB_SWAP_MOST. */
+typedef struct gpb_swap_args {
+    void *a;
+    int64_t lda, cols, rows;
+    const gpb_row_move *moves;             /* of column c of the matrix from moves[2 c] on */
+    const int32_t *width;                  /* width[c] of the panel that begins or ends with column c */
+    int32_t first, last;
+    int32_t backwards;
+} gpb_swap_args;
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of LAPACK's solvers (kernels/solve.def): whatever they may touch is translated and
+   bounds-checked, and what they count on is checked. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fakecuda/fakecuda.h"
+
+/* The largest block of any type, the widest panel, and panels that gpb_<p>swap can follow. */
+enum { MOST = GPB_BLOCK_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = GPB_SWAP_THREADS / 2 };
+
+#define LETTER s
+#define ELEMENT float
+#include "tests/fakecuda/fake_solve.h"
+#define LETTER d
+#define ELEMENT double
+#include "tests/fakecuda/fake_solve.h"
+#define LETTER c
+#define ELEMENT float _Complex
+#include "tests/fakecuda/fake_solve.h"
+#define LETTER z
+#define ELEMENT double _Complex
+#include "tests/fakecuda/fake_solve.h"
+
+static const struct solver {
+    int (*panel)(int64_t m, int n, void *a, int64_t lda, int64_t *pivots);
+    int (*cholesky)(int n, void *a, int64_t rs, int64_t cs);
+    void (*substitute)(const gpb_substitute_args *g, const void *l, void *b);
+} solvers[GPB_TYPES] = {
+#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, substitute_##p },
+#include "dispatch/type.def"
+#undef TYPE
+};
+
+static int bytes_of(const gpb_fake_kernel *kernel) { return (int)gpb_type_bytes(kernel->type); }
+
+/* Bytes low to high (exclusive) after that address, which holds numbers of `unit` bytes. */
+static void *numbers_at(const gpb_fake_kernel *kernel, int device, const void *at, int unit, int64_t low,
+                        int64_t high)
+{
+    if ((uintptr_t)at % (unsigned)unit)
+        gpb_fake_die("MISALIGNED: %s uses %p", kernel->symbol, at);
+    return gpb_fake_translate(device, (CUdeviceptr)at, low, high, kernel->symbol);
+}
+
+static int32_t *ints_at(const gpb_fake_kernel *kernel, int device, const void *at, int64_t first,
+                        int64_t last)
+{
+    enum { BYTES = sizeof(int32_t) };
+    return numbers_at(kernel, device, at, BYTES, first * BYTES, last * BYTES);
+}
+
+/* The lower triangle of an n x n matrix, without its diagonal if that is not touched. No element is farther
+   away than its corners. */
+static void *triangle_at(const gpb_fake_kernel *kernel, int device, const void *at, int n, int64_t rs,
+                         int64_t cs, bool unit)
+{
+    const int64_t corners[3] = { unit ? rs : 0, (n - 1) * rs, (n - 1) * rs + (unit ? n - 2 : n - 1) * cs };
+    const int bytes = bytes_of(kernel);
+    int64_t low = corners[0], high = corners[0];
+    if (unit && n == 1)
+        return NULL;
+    for (int i = 1; i < 3; i++) {
+        low = corners[i] < low ? corners[i] : low;
+        high = corners[i] > high ? corners[i] : high;
+    }
+    return numbers_at(kernel, device, at, (int)gpb_type_real_bytes(kernel->type), low * bytes,
+                      (high + 1) * bytes);
+}
+
+static void lower(int32_t *info, int64_t to) { *info = to < *info ? (int32_t)to : *info; }
+
+/* Which row lay, before the first `count` exchanges, where row `at` lies now. */
+static int64_t row_before(const int64_t *pivots, int64_t at, int count)
+{
+    for (int j = count - 1; j >= 0; j--)
+        at = at == j ? pivots[j] : at == pivots[j] ? j : at;
+    return at;
+}
+
+static int64_t row_after(const int64_t *pivots, int64_t at, int count)
+{
+    for (int j = 0; j < count; j++)
+        at = at == j ? pivots[j] : at == pivots[j] ? j : at;
+    return at;
+}
+
+/* Blocks leave what they found in the slots: this makes it NaN. They count on the counter's value, and leave
+   it higher. */
+static void meet(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g)
+{
+    const int64_t blocks = GPB_PANEL_BLOCKS(g->m), bytes = 2 * GPB_PANEL_SLOT_BYTES * blocks;
+    void *slots = numbers_at(kernel, device, g->slots, sizeof(uint64_t), 0, bytes);
+    uint32_t *arrivals = (uint32_t *)ints_at(kernel, device, g->arrivals, 0, 1);
+    if (*arrivals != g->arrived)
+        gpb_fake_die("BAD LAUNCH of %s: %u arrivals before it, not %u", kernel->symbol, *arrivals,
+                     g->arrived);
+    memset(slots, 0xFF, (size_t)bytes);
+    *arrivals += (uint32_t)(blocks * (g->n + 1));
+}
+
+void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g)
+{
+    const int n = g->n;
+    if (n > GPB_PANEL_COLUMNS(bytes_of(kernel)) || g->m < n || g->lda < g->m || g->first < 0
+        || g->first + g->m > INT32_MAX)
+        gpb_fake_die("BAD LAUNCH of %s: %lldx%d from %d on, lda %lld", kernel->symbol, (long long)g->m, n,
+                     g->first, (long long)g->lda);
+    void *a = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a, g->m, n, 1, g->lda, kernel->symbol);
+    int32_t *ipiv = ints_at(kernel, device, g->ipiv, 0, n), *width = ints_at(kernel, device, g->width, 0, n);
+    int32_t *info = ints_at(kernel, device, g->info, 0, 1);
+    gpb_row_move *moves = (gpb_row_move *)ints_at(kernel, device, g->moves, 0, 4 * n);
+    int64_t pivots[WIDEST];
+    if (kernel->role == GPB_FAKE_panel_grid)
+        meet(kernel, device, g);
+    const int singular = solvers[kernel->type].panel(g->m, n, a, g->lda, pivots);
+    for (int j = 0; j < n; j++) {
+        ipiv[j] = (int32_t)(g->first + pivots[j] + 1);
+        moves[j] = (gpb_row_move){ g->first + j, (int32_t)(g->first + row_before(pivots, pivots[j], j)) };
+        moves[n + j] = (gpb_row_move){ (int32_t)(g->first + row_after(pivots, j, n)), g->first + j };
+    }
+    width[0] = width[n - 1] = n;
+    if (singular)
+        lower(info, g->first + singular);
+}
+
+static void check_order(const gpb_fake_kernel *kernel, int n)
+{
+    if (n > GPB_BLOCK_ORDER(bytes_of(kernel)))
+        gpb_fake_die("BAD LAUNCH of %s: n=%d", kernel->symbol, n);
+}
+
+void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g)
+{
+    check_order(kernel, g->n);
+    void *a = triangle_at(kernel, device, g->a, g->n, g->rs, g->cs, false);
+    int32_t *info = ints_at(kernel, device, g->info, 0, 1);
+    const int failed = solvers[kernel->type].cholesky(g->n, a, g->rs, g->cs);
+    if (failed)
+        lower(info, g->first + failed);
+}
+
+void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_substitute_args *g)
+{
+    check_order(kernel, g->n);
+    const void *l = triangle_at(kernel, device, g->l, g->n, g->rsl, g->csl, g->unit != 0);
+    void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->b, g->n, g->cols, g->rsb, g->csb,
+                                 kernel->symbol);
+    solvers[kernel->type].substitute(g, l, b);
+}
+
+/* source[i] = the row whose contents row i gets, after the moves of one panel: all at once. */
+static void exchange(const gpb_fake_kernel *kernel, const gpb_swap_args *g, int32_t *source,
+                     const gpb_row_move *moves, int width)
+{
+    int32_t taken[2 * WIDEST_MOVES];
+    for (int x = 0; x < 2 * width; x++) {
+        if (moves[x].to < 0 || moves[x].to >= g->rows || moves[x].from < 0 || moves[x].from >= g->rows)
+            gpb_fake_die("BAD LAUNCH of %s: row %d to row %d of %lld", kernel->symbol, moves[x].from,
+                         moves[x].to, (long long)g->rows);
+        taken[x] = source[g->backwards ? moves[x].to : moves[x].from];
+    }
+    for (int x = 0; x < 2 * width; x++)
+        source[g->backwards ? moves[x].from : moves[x].to] = taken[x];
+    for (int x = 0; x < 2 * width; x++)
+        if (source[g->backwards ? moves[x].from : moves[x].to] != taken[x])
+            gpb_fake_die("BAD LAUNCH of %s: moves contradict each other", kernel->symbol);
+}
+
+static void find_sources(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g, int32_t *source)
+{
+    const gpb_row_move *moves = (const gpb_row_move *)ints_at(kernel, device, g->moves, 4 * (int64_t)g->first,
+                                                              4 * (int64_t)g->last);
+    const int32_t *width = ints_at(kernel, device, g->width, g->first, g->last);
+    for (int64_t i = 0; i < g->rows; i++)
+        source[i] = (int32_t)i;
+    for (int32_t done = 0, all = g->last - g->first; done < all;) {
+        const int32_t n = width[g->backwards ? g->last - done - 1 : g->first + done];
+        if (n < 1 || n > all - done || n > WIDEST_MOVES)
+            gpb_fake_die("BAD LAUNCH of %s: a panel of %d columns, %d columns before the end", kernel->symbol,
+                         n, all - done);
+        const int64_t begins = g->backwards ? g->last - done - n : g->first + done;
+        exchange(kernel, g, source, moves + 2 * begins, n);
+        done += n;
+    }
+}
+
+/* Moves `count` rows of every column, in increasing order. The rows of `moved` are those of `source`, too. */
+static void move_rows(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g,
+                      const int32_t *source, const int32_t *moved, int64_t count)
+{
+    const int64_t low = moved[0], high = moved[count - 1];
+    const size_t bytes = gpb_type_bytes(kernel->type);
+    char *a = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a + (CUdeviceptr)low * bytes,
+                                 high - low + 1, g->cols, 1, g->lda, kernel->symbol);
+    char *old = malloc((size_t)count * bytes);
+    if (!old)
+        gpb_fake_die("%s: no memory", kernel->symbol);
+    for (int64_t j = 0; j < g->cols; j++) {
+        char *column = a + (j * g->lda - low) * (int64_t)bytes;
+        for (int64_t i = 0; i < count; i++)
+            memcpy(old + (size_t)i * bytes, column + (size_t)source[moved[i]] * bytes, bytes);
+        for (int64_t i = 0; i < count; i++)
+            memcpy(column + (size_t)moved[i] * bytes, old + (size_t)i * bytes, bytes);
+    }
+    free(old);
+}
+
+void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g)
+{
+    if (g->first < 0 || g->last - g->first > GPB_SWAP_MOST || g->lda < g->rows || g->rows > INT32_MAX)
+        gpb_fake_die("BAD LAUNCH of %s: columns %d to %d, %lld rows, lda %lld", kernel->symbol, g->first,
+                     g->last, (long long)g->rows, (long long)g->lda);
+    int32_t *source = malloc(2 * (size_t)g->rows * sizeof *source), *moved = source + g->rows;
+    int64_t count = 0;
+    if (!source)
+        gpb_fake_die("%s: no memory", kernel->symbol);
+    find_sources(kernel, device, g, source);
+    for (int64_t i = 0; i < g->rows; i++)
+        if (source[i] != i)
+            moved[count++] = (int32_t)i;
+    if (count)
+        move_rows(kernel, device, g, source, moved, count);
+    free(source);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels of solve.def compute, of one type: the body of four. fake_solve.c includes it once for
+   each type, with LETTER and ELEMENT defined. The order of operations is that of kernels/solve, but products
+   are rounded before they are subtracted, and every division is a division. */
+#define REAL __typeof__(__real__(ELEMENT)0)
+#define PASTE(x, letter) x##_##letter
+#define NAME_(x, letter) PASTE(x, letter)
+#define NAME(x) NAME_(x, LETTER)
+
+static inline ELEMENT NAME(times)(ELEMENT x, ELEMENT y) { return (ELEMENT)GPB_PRODUCT_COMPLEX(x, y); }
+
+static inline ELEMENT NAME(conjugate)(ELEMENT x)
+{
+    return (ELEMENT)__builtin_complex(__real__ x, -__imag__ x);
+}
+
+static inline REAL NAME(magnitude)(REAL x) { return x < 0 ? -x : x; }
+
+/* What pivots are compared by. */
+static inline REAL NAME(size)(ELEMENT x)
+{
+    return NAME(magnitude)(__real__ x) + NAME(magnitude)(__imag__ x);
+}
+
+/* Smith's division, as in kernels/solve/scalar.cuh. */
+static ELEMENT NAME(quotient)(ELEMENT x, ELEMENT y)
+{
+    if (sizeof(ELEMENT) == sizeof(REAL))
+        return x / y;
+    const bool flat = NAME(magnitude)(__real__ y) >= NAME(magnitude)(__imag__ y);
+    const REAL large = flat ? __real__ y : __imag__ y, small = flat ? __imag__ y : __real__ y;
+    const REAL ratio = small / large, scale = large + ratio * small;
+    const REAL re = flat ? __real__ x + __imag__ x * ratio : __real__ x * ratio + __imag__ x;
+    const REAL im = flat ? __imag__ x - __real__ x * ratio : __imag__ x * ratio - __real__ x;
+    return (ELEMENT)__builtin_complex(re / scale, im / scale);
+}
+
+/* The first row of the largest element from row j on. No comparison with a NaN is true, so NaN wins only in
+   row j itself. */
+static int64_t NAME(largest)(const ELEMENT *column, int64_t j, int64_t m)
+{
+    int64_t best = j;
+    REAL most = NAME(size)(column[j]);
+    for (int64_t i = j + 1; i < m; i++)
+        if (NAME(size)(column[i]) > most) {
+            best = i;
+            most = NAME(size)(column[i]);
+        }
+    return best;
+}
+
+/* Row pivots[j] and row j are exchanged in step j. Returns the number of the first column whose pivot is 0,
+   from 1 on, or 0. */
+static int NAME(panel)(int64_t m, int n, void *at, int64_t lda, int64_t *pivots)
+{
+    ELEMENT *a = at;
+    int singular = 0;
+    for (int j = 0; j < n; j++) {
+        ELEMENT *column = a + j * lda;
+        pivots[j] = NAME(largest)(column, j, m);
+        for (int i = 0; i < n; i++) {
+            const ELEMENT x = a[j + i * lda];
+            a[j + i * lda] = a[pivots[j] + i * lda];
+            a[pivots[j] + i * lda] = x;
+        }
+        const ELEMENT pivot = column[j];
+        if (pivot == 0) {
+            singular = singular ? singular : j + 1;
+            continue;
+        }
+        for (int64_t r = j + 1; r < m; r++)
+            column[r] = NAME(quotient)(column[r], pivot);
+        for (int i = j + 1; i < n; i++) {
+            ELEMENT *to = a + i * lda;
+            const ELEMENT factor = to[j];
+            for (int64_t r = j + 1; r < m; r++)
+                to[r] -= NAME(times)(column[r], factor);
+        }
+    }
+    return singular;
+}
+
+/* Returns the number of the first leading minor that is not positive, from 1 on, or 0. Goes on after it, as
+   the kernel does. */
+static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs)
+{
+    ELEMENT *a = at;
+    int failed = 0;
+    for (int j = 0; j < n; j++) {
+        ELEMENT *column = a + j * cs;
+        const REAL minor = __real__ column[j * rs];
+        failed = failed || minor > 0 ? failed : j + 1;
+        const REAL root = (REAL)sqrt((double)minor), inverse = 1 / root;
+        column[j * rs] = root;
+        for (int i = j + 1; i < n; i++)
+            column[i * rs] *= inverse;
+        for (int k = j + 1; k < n; k++)
+            for (int i = k; i < n; i++)
+                a[i * rs + k * cs] -= NAME(times)(column[i * rs], NAME(conjugate)(column[k * rs]));
+    }
+    return failed;
+}
+
+static void NAME(substitute)(const gpb_substitute_args *g, const void *at_l, void *at_b)
+{
+    static ELEMENT l[MOST][MOST];        /* by columns. Static, because one kernel runs at a time */
+    ELEMENT x[MOST];
+    const ELEMENT alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
+    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
+    for (int j = 0; j < g->n; j++)
+        for (int i = g->unit ? j + 1 : j; i < g->n; i++) {
+            const ELEMENT y = ((const ELEMENT *)at_l)[i * g->rsl + j * g->csl];
+            l[j][i] = g->conj ? NAME(conjugate)(y) : y;
+        }
+    for (int64_t c = 0; c < g->cols; c++) {
+        ELEMENT *b = (ELEMENT *)at_b + c * g->csb;
+        for (int i = 0; i < g->n; i++)
+            x[i] = scales ? NAME(times)(alpha, b[i * g->rsb]) : b[i * g->rsb];
+        for (int i = 0; i < g->n; i++) {
+            x[i] = g->unit ? x[i] : NAME(quotient)(x[i], l[i][i]);
+            for (int r = i + 1; r < g->n; r++)
+                x[r] -= NAME(times)(l[i][r], x[i]);
+            b[i * g->rsb] = x[i];
+        }
+    }
+}
+
+#undef REAL
+#undef PASTE
+#undef NAME_
+#undef NAME
+#undef LETTER
+#undef ELEMENT

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of solve.def on tests/fakecuda: the right answer in all types, nothing touched beside it, and
+   each broken rule of a launch is found. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/names.h"
+#include "kernels/solve_args.h"
+#include "tests/fakecuda/child.h"
+#include "tests/fill.h"
+
+/* Rows of a panel of three blocks, of one with more than a cluster of 8, and of one with more than any
+   cluster. */
+enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17 * GPB_PANEL_THREADS,
+       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_SUBSTITUTE_COLUMNS + 6 };
+
+enum solver {
+#define SOLVE(name, arguments, threads) solver_##name,
+#include "kernels/solve.def"
+#undef SOLVE
+    SOLVERS
+};
+static const int threads[SOLVERS] = {
+#define SOLVE(name, arguments, threads) threads,
+#include "kernels/solve.def"
+#undef SOLVE
+};
+static const char *const symbols[GPB_TYPES][SOLVERS] = {
+#define OF(p, name) [GPB_TYPE_##p][solver_##name] = GPB_STR(GPB_SOLVE_SYMBOL(p, name)),
+#define SOLVE(name, arguments, threads) OF(s, name) OF(d, name) OF(c, name) OF(z, name)
+#include "kernels/solve.def"
+#undef SOLVE
+#undef OF
+};
+
+/* ---- elements of any type */
+
+static enum gpb_type type;
+
+static size_t bytes_of(int64_t elements) { return (size_t)elements * gpb_type_bytes(type); }
+static double unit_of(void) { return gpb_type_real_bytes(type) == 4 ? 0x1p-24 : 0x1p-53; }
+static int widest(void) { return GPB_PANEL_COLUMNS(bytes_of(1)); }
+static int order(void) { return GPB_BLOCK_ORDER(bytes_of(1)); }
+
+static gpb_scalar get(const void *x, int64_t i)
+{
+    gpb_element e;
+    memcpy(&e, (const char *)x + bytes_of(i), bytes_of(1));
+    switch (type) {
+#define TYPE(letter, type, bytes, flops, kind) case GPB_TYPE_##letter: return e.letter;
+#include "dispatch/type.def"
+#undef TYPE
+    default: return 0;
+    }
+}
+
+static void put(void *x, int64_t i, gpb_scalar value)
+{
+    const gpb_element e = gpb_element_of(type, value);
+    memcpy((char *)x + bytes_of(i), &e, bytes_of(1));
+}
+
+static double size(gpb_scalar x) { return fabs(__real__ x) + fabs(__imag__ x); }
+static gpb_scalar conjugate(gpb_scalar x) { return __builtin_complex(__real__ x, -__imag__ x); }
+static gpb_scalar product(gpb_scalar x, gpb_scalar y) { return GPB_PRODUCT_COMPLEX(x, y); }
+static bool is_nan(gpb_scalar x) { return isnan(__real__ x) || isnan(__imag__ x); }
+
+/* Memory of so many elements, at random. Never freed, because it is a child's. */
+static void *elements(int64_t count, uint64_t seed)
+{
+    void *x = malloc(bytes_of(count));
+    EXPECT(x != NULL);
+    gpb_fill(GPB_FILL_uniform, type, x, count, &seed);
+    return x;
+}
+
+static void *copy_of(const void *x, int64_t count) { return memcpy(elements(count, 1), x, bytes_of(count)); }
+
+static void *download(CUdeviceptr from, size_t bytes)
+{
+    void *to = malloc(bytes);
+    EXPECT(to != NULL && cuMemcpyDtoH(to, from, bytes) == CUDA_SUCCESS);
+    return to;
+}
+
+/* ---- launches */
+
+static CUresult launch_as(enum solver solver, unsigned grid, int64_t smem, CUlaunchAttribute *attributes,
+                          unsigned count, void *arguments)
+{
+    const CUfunction f = gpb_child_kernel(symbols[type][solver]);
+    if (solver == solver_panel_cluster)
+        EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) == CUDA_SUCCESS);
+    if (smem > 37 << 10)
+        EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)smem)
+               == CUDA_SUCCESS);
+    const CUlaunchConfig config = { .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1, .blockDimY = 1,
+                                    .blockDimX = (unsigned)threads[solver], .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)smem, .attrs = attributes,
+                                    .numAttrs = count };
+    return cuLaunchKernelEx(&config, f, (void *[]){ arguments }, NULL);
+}
+
+static CUlaunchAttribute cluster_of(unsigned blocks)
+{
+    return (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                .value.clusterDim = { blocks, 1, 1 } };
+}
+
+static CUlaunchAttribute cooperative(void)
+{
+    return (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+}
+
+static CUresult launch_panel(bool in_cluster, gpb_panel_args *g)
+{
+    const unsigned blocks = (unsigned)GPB_PANEL_BLOCKS(g->m);
+    CUlaunchAttribute how = in_cluster ? cluster_of(blocks) : cooperative();
+    return launch_as(in_cluster ? solver_panel_cluster : solver_panel_grid, blocks, 0, &how, 1, g);
+}
+
+static CUresult launch_swap(gpb_swap_args *g)
+{
+    return launch_as(solver_swap, (unsigned)(g->cols < 5 ? g->cols : 5),
+                     GPB_SWAP_SHARED(g->rows, g->last - g->first), NULL, 0, g);
+}
+
+/* ---- panels */
+
+/* Pivots of a matrix and a counter, on the device. */
+typedef struct pivots {
+    CUdeviceptr ipiv, moves, width, info, slots, arrivals;
+} pivots;
+
+static pivots make_pivots(void)
+{
+    const int32_t none = INT32_MAX;
+    const uint32_t arrived = UINT32_MAX - 3;                  /* it wraps around */
+    return (pivots){ gpb_child_device(COLUMNS * 4), gpb_child_device(COLUMNS * 2 * sizeof(gpb_row_move)),
+                     gpb_child_device(COLUMNS * 4), gpb_child_upload(&none, sizeof none),
+                     gpb_child_device(2 * GPB_PANEL_SLOT_BYTES * GPB_PANEL_BLOCKS(MOST)),
+                     gpb_child_upload(&arrived, sizeof arrived) };
+}
+
+/* The panel at row and column `at` of that matrix. The numbers of its rows begin with `first`. */
+static gpb_panel_args panel_of(const pivots *p, CUdeviceptr a, int64_t rows, int64_t lda, int at, int width,
+                               int first)
+{
+    uint32_t arrived;
+    EXPECT(cuMemcpyDtoH(&arrived, p->arrivals, sizeof arrived) == CUDA_SUCCESS);
+    return (gpb_panel_args){
+        .m = rows - at, .n = width, .a = (void *)(a + bytes_of(at + at * lda)), .lda = lda,
+        .first = first + at, .ipiv = (int32_t *)p->ipiv + at, .moves = (gpb_row_move *)p->moves + 2 * at,
+        .width = (int32_t *)p->width + at, .info = (int32_t *)p->info, .slots = (void *)p->slots,
+        .arrivals = (uint32_t *)p->arrivals, .arrived = arrived
+    };
+}
+
+static void exchange_rows(void *a, int64_t lda, int64_t cols, int64_t x, int64_t y)
+{
+    for (int64_t j = 0; j < cols; j++) {
+        const gpb_scalar old = get(a, x + j * lda);
+        put(a, x + j * lda, get(a, y + j * lda));
+        put(a, y + j * lda, old);
+    }
+}
+
+/* The moves of a panel, all at once, are its exchanges one after the other. */
+static void check_moves(const gpb_panel_args *g, const int32_t *ipiv)
+{
+    const gpb_row_move *moves = download((CUdeviceptr)g->moves, (size_t)g->n * 2 * sizeof *moves);
+    const int32_t *width = download((CUdeviceptr)g->width, (size_t)g->n * 4);
+    int32_t *row = malloc((size_t)g->m * sizeof *row);
+    bool *moved = calloc((size_t)g->m, sizeof *moved);
+    EXPECT(row && moved && width[0] == g->n && width[g->n - 1] == g->n);
+    for (int32_t i = 0; i < g->m; i++)
+        row[i] = i;
+    for (int j = 0; j < g->n; j++) {
+        const int32_t at = ipiv[j] - g->first - 1, old = row[at];
+        row[at] = row[j];
+        row[j] = old;
+    }
+    for (int x = 0; x < 2 * g->n; x++) {
+        EXPECT(row[moves[x].to - g->first] == moves[x].from - g->first);
+        moved[moves[x].to - g->first] = true;
+    }
+    for (int32_t i = 0; i < g->m; i++)
+        EXPECT(moved[i] || row[i] == i);
+}
+
+/* P A = L U, part by part, and each pivot is the largest of its column. before: A, whose rows this moves. */
+static void check_factors(const gpb_panel_args *g, const int32_t *ipiv, void *before, const void *after)
+{
+    /* A complex pivot may be shorter than what it divides, by the square root of 2. */
+    const double most = gpb_type_is_complex(type) ? 2.00001 : 1;
+    for (int j = 0; j < g->n; j++)
+        exchange_rows(before, g->lda, g->n, j, ipiv[j] - g->first - 1);
+    for (int j = 0; j < g->n; j++)
+        for (int64_t i = 0; i < g->m; i++) {
+            gpb_scalar sum = get(before, i + j * g->lda);
+            double bound = size(sum);
+            for (int k = 0; k <= j && k <= i; k++) {
+                const gpb_scalar l = k < i ? get(after, i + k * g->lda) : 1, u = get(after, k + j * g->lda);
+                EXPECT(k == i || size(l) <= most);
+                sum -= product(l, u);
+                bound += size(l) * size(u);
+            }
+            EXPECT(size(sum) <= (2 * g->n + 8) * unit_of() * bound);
+        }
+}
+
+static int64_t panel_rows;               /* what `panel` computes */
+static int panel_width;
+static bool in_cluster, singular;
+
+static int panel(void)
+{
+    gpb_child_start();
+    const int64_t lda = panel_rows + PAD, count = lda * panel_width;
+    const int zero = singular ? panel_width / 2 : panel_width;
+    void *before = elements(count, 1);
+    for (int64_t i = 0; i < panel_rows && singular; i++) {
+        put(before, i + zero * lda, 0);
+        put(before, i + (panel_width - 1) * lda, 0);          /* the first one counts */
+    }
+    const CUdeviceptr a = gpb_child_upload(before, bytes_of(count));
+    const pivots p = make_pivots();
+    gpb_panel_args g = panel_of(&p, a, panel_rows, lda, 0, panel_width, FIRST);
+    EXPECT(launch_panel(in_cluster, &g) == CUDA_SUCCESS);
+    const int32_t *ipiv = download(p.ipiv, (size_t)g.n * 4), *info = download(p.info, 4);
+    const uint32_t *arrivals = download(p.arrivals, 4);
+    void *after = download(a, bytes_of(count));
+    EXPECT(*info == (singular ? FIRST + zero + 1 : INT32_MAX));
+    EXPECT(*arrivals == g.arrived + (in_cluster ? 0 : (uint32_t)(GPB_PANEL_BLOCKS(g.m) * (g.n + 1))));
+    for (int j = 0; j < g.n; j++)        /* between the columns */
+        EXPECT(!memcmp((char *)after + bytes_of(j * lda + g.m), (char *)before + bytes_of(j * lda + g.m),
+                       bytes_of(PAD)));
+    check_moves(&g, ipiv);
+    check_factors(&g, ipiv, before, after);
+    return GPB_CHILD_OK;
+}
+
+/* One column, whose pivot is known. */
+static int32_t pivot_of(const gpb_scalar *column, int count, gpb_scalar *after)
+{
+    char x[8 * sizeof(gpb_element)];
+    for (int i = 0; i < count; i++)
+        put(x, i, column[i]);
+    const CUdeviceptr a = gpb_child_upload(x, bytes_of(count));
+    const pivots p = make_pivots();
+    gpb_panel_args g = panel_of(&p, a, count, count, 0, 1, 0);
+    EXPECT(launch_panel(true, &g) == CUDA_SUCCESS);
+    const void *factors = download(a, bytes_of(count));
+    for (int i = 0; i < count; i++)
+        after[i] = get(factors, i);
+    return *(int32_t *)download(p.ipiv, 4);
+}
+
+/* The first of equals; NaN only where the column begins; infinity before all numbers; by |re| + |im|. */
+static int pivots_of_columns(void)
+{
+    const bool complex = gpb_type_is_complex(type);
+    gpb_scalar after[4];
+    gpb_child_start();
+    EXPECT(pivot_of((gpb_scalar[]){ 1, -2, 2, 2 }, 4, after) == 2);
+    EXPECT(after[0] == -2 && after[1] == -0.5 && after[2] == -1 && after[3] == -1);
+    EXPECT(pivot_of((gpb_scalar[]){ 1, NAN, 4, NAN }, 4, after) == 3);
+    EXPECT(after[0] == 4 && is_nan(after[1]) && after[2] == 0.25 && is_nan(after[3]));
+    EXPECT(pivot_of((gpb_scalar[]){ NAN, 5, INFINITY }, 3, after) == 1 && is_nan(after[1]));
+    EXPECT(pivot_of((gpb_scalar[]){ 0, 5, -INFINITY }, 3, after) == 3 && after[2] == 0);
+    EXPECT(pivot_of((gpb_scalar[]){ 0, NAN, 0 }, 3, after) == 1 && after[0] == 0 && is_nan(after[1]));
+    EXPECT(pivot_of((gpb_scalar[]){ 4, __builtin_complex(3.0, 3.0) }, 2, after) == (complex ? 2 : 1));
+    return GPB_CHILD_OK;
+}
+
+/* A NaN in one row spoils that row, and the rows below from the step on in which it is the pivot. */
+static int panel_of_nan(void)
+{
+    gpb_child_start();
+    char x[9 * sizeof(gpb_element)];
+    for (int i = 0; i < 9; i++)
+        put(x, i, (const double[]){ 4, 2, 1, 1, NAN, 1, 1, 1, 8 }[i]);
+    const CUdeviceptr a = gpb_child_upload(x, bytes_of(9));
+    const pivots p = make_pivots();
+    gpb_panel_args g = panel_of(&p, a, 3, 3, 0, 3, 0);
+    EXPECT(launch_panel(false, &g) == CUDA_SUCCESS);
+    const int32_t *ipiv = download(p.ipiv, 12), *info = download(p.info, 4);
+    const void *after = download(a, bytes_of(9));
+    EXPECT(ipiv[0] == 1 && ipiv[1] == 2 && ipiv[2] == 3 && *info == INT32_MAX);
+    EXPECT(get(after, 0) == 4 && get(after, 3) == 1 && is_nan(get(after, 4)) && is_nan(get(after, 8)));
+    return GPB_CHILD_OK;
+}
+
+/* ---- Cholesky */
+
+/* A positive definite matrix: M M^H + 1, both triangles. */
+static void *positive(int n)
+{
+    const void *m = elements((int64_t)n * n, 3);
+    void *a = elements((int64_t)n * n, 3);
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++) {
+            gpb_scalar sum = i == j;
+            for (int k = 0; k < n; k++)
+                sum += product(get(m, i + k * n), conjugate(get(m, j + k * n)));
+            put(a, i + j * n, sum);
+        }
+    return a;
+}
+
+static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, bool upper, CUdeviceptr info)
+{
+    return (gpb_cholesky_args){ .a = (void *)a, .rs = upper ? n : 1, .cs = upper ? 1 : n, .n = n,
+                                .first = FIRST, .info = (int32_t *)info };
+}
+
+static int cholesky(void)
+{
+    gpb_child_start();
+    const int n = order() - 3;
+    const int32_t none = INT32_MAX;
+    for (int upper = 0; upper < 2; upper++) {
+        const void *a = positive(n);
+        void *half = copy_of(a, (int64_t)n * n);
+        const int64_t rs = upper ? n : 1, cs = upper ? 1 : n;
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < j; i++)
+                put(half, i * rs + j * cs, NAN);              /* never read */
+        const CUdeviceptr at = gpb_child_upload(half, bytes_of((int64_t)n * n)),
+                          info = gpb_child_upload(&none, sizeof none);
+        gpb_cholesky_args g = cholesky_of(at, n, upper, info);
+        EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
+        const void *l = download(at, bytes_of((int64_t)n * n));
+        EXPECT(*(int32_t *)download(info, 4) == INT32_MAX);
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < n; i++) {
+                gpb_scalar sum = get(half, i * rs + j * cs);
+                double bound = size(sum);
+                for (int k = 0; k <= j && i >= j; k++) {
+                    const gpb_scalar x = get(l, i * rs + k * cs), y = get(l, j * rs + k * cs);
+                    sum -= product(x, conjugate(y));
+                    bound += size(x) * size(y);
+                }
+                EXPECT(i < j ? is_nan(get(l, i * rs + j * cs))
+                             : size(sum) <= (2 * n + 8) * unit_of() * bound);
+            }
+    }
+    return GPB_CHILD_OK;
+}
+
+static int cholesky_fails(void)
+{
+    gpb_child_start();
+    for (int bad = 0; bad < 3; bad++) {
+        const int32_t before = bad == 2 ? 1 : INT32_MAX;      /* an earlier failure stays */
+        void *a = positive(6);
+        put(a, 3 + 3 * 6, bad ? -1 : NAN);
+        const CUdeviceptr at = gpb_child_upload(a, bytes_of(36)),
+                          info = gpb_child_upload(&before, sizeof before);
+        gpb_cholesky_args g = cholesky_of(at, 6, false, info);
+        EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
+        EXPECT(*(int32_t *)download(info, 4) == (bad == 2 ? 1 : FIRST + 4));
+    }
+    return GPB_CHILD_OK;
+}
+
+/* ---- substitution */
+
+/* Where element (0, 0) lies of an n x cols matrix with such strides that fills its memory. */
+static int64_t origin(int64_t rows, int64_t cols, int64_t rs, int64_t cs)
+{
+    return (rs < 0 ? (1 - rows) * rs : 0) + (cs < 0 ? (1 - cols) * cs : 0);
+}
+
+static void substitute_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_t csb, bool unit, bool conj)
+{
+    const int64_t l0 = origin(n, n, rsl, csl), b0 = origin(n, COLS, rsb, csb), in_b = (int64_t)n * COLS;
+    const gpb_scalar alpha = unit ? 1 : __builtin_complex(0.5, gpb_type_is_complex(type) ? 0.25 : 0);
+    void *l = elements((int64_t)n * n, 5), *b = elements(in_b, 6);
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++) {
+            const int64_t at = l0 + i * rsl + j * csl;
+            if (i < j || (unit && i == j))
+                put(l, at, NAN);                              /* never read */
+            else
+                put(l, at, i == j ? get(l, at) + 4 : get(l, at) / n);
+        }
+    /* Without the first and the last element, if those are on a diagonal that is not read. */
+    const int64_t skip = unit && n > 1 ? 1 : 0;
+    const CUdeviceptr at_l = gpb_child_upload((char *)l + bytes_of(skip), bytes_of((int64_t)n * n - 2 * skip))
+                             - bytes_of(skip),
+                      at_b = gpb_child_upload(b, bytes_of(in_b));
+    gpb_substitute_args g = { .l = (void *)(at_l + bytes_of(l0)), .rsl = rsl, .csl = csl,
+                              .b = (void *)(at_b + bytes_of(b0)), .rsb = rsb, .csb = csb, .cols = COLS,
+                              .alpha = GPB_SCALAR_RE_IM(alpha), .n = n, .unit = unit, .conj = conj };
+    EXPECT(launch_as(solver_substitute, GPB_SUBSTITUTE_BLOCKS(COLS), 0, NULL, 0, &g) == CUDA_SUCCESS);
+    const void *x = download(at_b, bytes_of(in_b));
+    for (int c = 0; c < COLS; c++)
+        for (int i = 0; i < n; i++) {
+            gpb_scalar sum = product(alpha, get(b, b0 + i * rsb + c * csb));
+            double bound = 2 * size(sum);
+            for (int j = 0; j <= i; j++) {
+                const gpb_scalar y = unit && i == j ? 1 : get(l, l0 + i * rsl + j * csl),
+                                 v = get(x, b0 + j * rsb + c * csb);
+                sum -= product(conj ? conjugate(y) : y, v);
+                bound += 2 * size(y) * size(v);
+            }
+            EXPECT(size(sum) <= (n + 8) * unit_of() * bound);
+        }
+}
+
+static int substitute(void)
+{
+    gpb_child_start();
+    for (int how = 0; how < 64; how++) {
+        const int n = how & 1 ? order() : how & 2 ? 5 : 1;
+        const int sign_l = how & 4 ? -1 : 1, sign_b = how & 8 ? -1 : 1;
+        const bool unit = how & 16, conj = how & 32, across = (how ^ how >> 2) & 1;
+        substitute_with(n, sign_l * (across ? n : 1), sign_l * (across ? 1 : n), sign_b * (across ? COLS : 1),
+                        across ? 1 : n, unit, conj);
+    }
+    substitute_with(7, 1, 7, 1, -7, false, true);
+    return GPB_CHILD_OK;
+}
+
+/* ---- exchanges of rows */
+
+/* Three panels of different widths, whose exchanges are then made in another matrix: all of them, or without
+   the first panel's. */
+static int swap(void)
+{
+    gpb_child_start();
+    const int w = widest(), widths[] = { w, 5, w - 1 }, columns = 2 * w + 4;
+    enum { COLS_OF_B = 7 };
+    const int64_t lda = ROWS + PAD;
+    const CUdeviceptr a = gpb_child_upload(elements(lda * columns, 8), bytes_of(lda * columns));
+    const pivots p = make_pivots();
+    for (int i = 0, at = 0; i < 3; at += widths[i++]) {
+        gpb_panel_args g = panel_of(&p, a, ROWS, lda, at, widths[i], 0);
+        EXPECT(launch_panel(i % 2 == 0, &g) == CUDA_SUCCESS);
+    }
+    const int32_t *ipiv = download(p.ipiv, (size_t)columns * 4);
+    for (int first = 0; first <= w; first += w) {
+        void *b = elements(lda * COLS_OF_B, 9), *right = copy_of(b, lda * COLS_OF_B);
+        const CUdeviceptr at = gpb_child_upload(b, bytes_of(lda * COLS_OF_B));
+        gpb_swap_args g = { .a = (void *)at, .lda = lda, .cols = COLS_OF_B, .rows = ROWS,
+                            .moves = (void *)p.moves, .width = (void *)p.width, .first = first,
+                            .last = columns };
+        EXPECT(launch_swap(&g) == CUDA_SUCCESS);
+        for (int j = first; j < columns; j++)
+            exchange_rows(right, lda, COLS_OF_B, j, ipiv[j] - 1);
+        EXPECT(!memcmp(download(at, bytes_of(lda * COLS_OF_B)), right, bytes_of(lda * COLS_OF_B)));
+        g.backwards = 1;
+        EXPECT(launch_swap(&g) == CUDA_SUCCESS);
+        EXPECT(!memcmp(download(at, bytes_of(lda * COLS_OF_B)), b, bytes_of(lda * COLS_OF_B)));
+    }
+    return GPB_CHILD_OK;
+}
+
+/* ---- the rules */
+
+/* A launch that is right, except for one thing. Ends as each rule says. */
+enum rule { NOTHING, GRID, THREADS, NO_ATTRIBUTE, SHORT, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED, HOST, LAST,
+            ROW, COMPLEX, SMEM };
+static enum rule rule;
+
+static bool broken(enum rule which) { return rule == which; }
+
+static int panel_rules(void)
+{
+    gpb_child_start();
+    const int64_t lda = ROWS;
+    const CUdeviceptr a = gpb_child_upload(elements(lda * 4, 1), bytes_of(lda * 4));
+    const pivots p = make_pivots();
+    gpb_panel_args g = panel_of(&p, a, ROWS, lda, 0, 4, 0);
+    if (broken(SHORT)) g.m = 3;
+    if (broken(WIDE)) g.n = 33;
+    if (broken(LDA)) g.lda--;
+    if (broken(BEYOND)) g.ipiv += COLUMNS - 3;
+    if (broken(ARRIVED)) g.arrived++;
+    if (broken(MISALIGNED)) g.moves = (void *)((char *)g.moves + 2);
+    static int32_t of_host[4];
+    if (broken(HOST)) g.width = of_host;
+    const unsigned blocks = (unsigned)GPB_PANEL_BLOCKS(g.m);
+    CUlaunchAttribute how = in_cluster ? cluster_of(blocks) : cooperative();
+    EXPECT(launch_as(in_cluster ? solver_panel_cluster : solver_panel_grid, blocks + broken(GRID) * blocks, 0,
+                     &how, !broken(NO_ATTRIBUTE), &g) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static int block_rules(void)
+{
+    gpb_child_start();
+    const CUdeviceptr a = gpb_child_upload(elements(16, 1), bytes_of(16)), b = gpb_child_device(bytes_of(16)),
+                      info = gpb_child_upload(&(int32_t){ INT32_MAX }, 4);
+    gpb_cholesky_args c = cholesky_of(a, 4, false, info);
+    gpb_substitute_args s = { .l = (void *)a, .rsl = 1, .csl = 4, .b = (void *)b, .rsb = 1, .csb = 4,
+                              .cols = 4, .alpha = { 1, broken(COMPLEX) }, .n = 4 };
+    if (broken(WIDE)) c.n = order() + 1;
+    if (broken(BEYOND)) s.rsb = -1;
+    if (broken(LDA)) s.csl = 5;
+    if (broken(HOST)) c.info = &(int32_t){ 0 };
+    EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &c) == CUDA_SUCCESS);
+    EXPECT(launch_as(solver_substitute, 1 + broken(GRID), 0, NULL, 0, &s) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+static int swap_rules(void)
+{
+    gpb_child_start();
+    gpb_row_move moves[] = { { 0, 2 }, { 1, 3 }, { 2, 0 }, { 3, 1 } };
+    if (broken(ROW)) moves[0].from = 4;
+    if (broken(WIDE)) moves[2] = (gpb_row_move){ 0, 1 };      /* row 0 from two rows */
+    const CUdeviceptr a = gpb_child_upload(elements(8, 1), bytes_of(8)),
+                      at = gpb_child_upload(moves, sizeof moves),
+                      width = gpb_child_upload((int32_t[]){ 2, 2 }, 8);
+    gpb_swap_args g = { .a = (void *)a, .lda = 4, .cols = 2, .rows = 4, .moves = (void *)at,
+                        .width = (void *)width, .last = 2 };
+    if (broken(LAST)) g.last = 1;
+    if (broken(LDA)) g.lda++;
+    const int64_t smem = GPB_SWAP_SHARED(g.rows, g.last) + 4 * broken(SMEM);
+    EXPECT(launch_as(solver_swap, 2 + broken(GRID), smem, NULL, 0, &g) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
+/* What a driver refuses: clusters that the GPU has not, or that were not asked for; more blocks than the GPU
+   holds; shared memory that was not asked for. */
+static int refused(void)
+{
+    gpb_child_start();
+    const bool none = getenv("FAKECUDA_NO_CLUSTERS");
+    const CUdeviceptr a = gpb_child_device(bytes_of(MOST));
+    EXPECT(cuMemsetD8(a, 0, bytes_of(MOST)) == CUDA_SUCCESS);
+    const pivots p = make_pivots();
+    gpb_panel_args g = panel_of(&p, a, MANY, MOST, 0, 1, 0);
+    CUlaunchAttribute of_nine = cluster_of(9), all = cooperative();
+    CUlaunchConfig config = { .gridDimX = 9, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPB_PANEL_THREADS,
+                              .blockDimY = 1, .blockDimZ = 1, .attrs = &of_nine, .numAttrs = 1 };
+    const CUfunction f = gpb_child_kernel(symbols[type][solver_panel_cluster]);
+    EXPECT(cuLaunchKernelEx(&config, f, (void *[]){ &g }, NULL) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 2)
+           == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) == CUDA_SUCCESS);
+    EXPECT(cuLaunchKernelEx(&config, f, (void *[]){ &g }, NULL)
+           == (none ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS));
+    g.m = MOST;
+    EXPECT(launch_panel(true, &g) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    config.gridDimX = 133;
+    config.attrs = &all;
+    const CUfunction grid = gpb_child_kernel(symbols[type][solver_panel_grid]);
+    EXPECT(cuLaunchKernelEx(&config, grid, (void *[]){ &g }, NULL)
+           == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    const CUfunction swaps = gpb_child_kernel(symbols[type][solver_swap]);
+    gpb_swap_args s = { .a = (void *)a, .lda = MOST, .cols = 1, .rows = 10000 };
+    EXPECT(cuLaunchKernel(swaps, 1, 1, 1, GPB_SWAP_THREADS, 1, 1, GPB_SWAP_SHARED(10000, 0), NULL,
+                          (void *[]){ &s }, NULL) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(launch_swap(&s) == CUDA_SUCCESS);
+    EXPECT(cuFuncSetAttribute(swaps, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 << 10)
+           == CUDA_ERROR_INVALID_VALUE);
+    return GPB_CHILD_OK;
+}
+
+/* ---- tests */
+
+static void all_types(int (*body)(void))
+{
+    for (int of = 0; of < GPB_TYPES; of++) {
+        type = (enum gpb_type)of;
+        assert_int_equal(gpb_child_run(body, NULL), GPB_CHILD_OK);
+    }
+}
+
+static void panels(int64_t rows, int width, bool zeros)
+{
+    panel_rows = rows;
+    singular = zeros;
+    for (int of = 0; of < GPB_TYPES; of++) {
+        type = (enum gpb_type)of;
+        panel_width = width < widest() ? width : widest();
+        assert_int_equal(gpb_child_run(panel, NULL), GPB_CHILD_OK);
+    }
+}
+
+static void test_panels(void **state)
+{
+    (void)state;
+    for (int cluster = 0; cluster < 2; cluster++) {
+        in_cluster = cluster;
+        panels(1, 1, false);
+        panels(20, 20, false);
+        panels(5, 3, true);
+        panels(ROWS, 32, false);
+        panels(ROWS, 32, true);
+        panels(MANY, 3, false);
+    }
+    in_cluster = false;
+    panels(MOST, 2, false);
+    all_types(pivots_of_columns);
+    all_types(panel_of_nan);
+}
+
+static void test_cholesky(void **state)
+{
+    (void)state;
+    all_types(cholesky);
+    all_types(cholesky_fails);
+}
+
+static void test_substitute(void **state)
+{
+    (void)state;
+    all_types(substitute);
+}
+
+static void test_swap(void **state)
+{
+    (void)state;
+    all_types(swap);
+}
+
+static void expect_caught(int (*body)(void), const enum rule *rules)
+{
+    rule = NOTHING;
+    all_types(body);
+    type = GPB_TYPE_d;
+    for (; *rules; rules++) {
+        rule = *rules;
+        assert_int_equal(gpb_child_run(body, NULL), 86);
+    }
+}
+
+static void test_broken_rules(void **state)
+{
+    (void)state;
+    for (int cluster = 0; cluster < 2; cluster++) {
+        in_cluster = cluster;
+        expect_caught(panel_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, SHORT, WIDE, LDA, BEYOND, MISALIGNED,
+                                                  HOST, cluster ? NOTHING : ARRIVED, NOTHING });
+    }
+    expect_caught(block_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
+    expect_caught(swap_rules, (enum rule[]){ GRID, WIDE, LDA, LAST, ROW, SMEM, NOTHING });
+    type = GPB_TYPE_s;
+    in_cluster = true;
+    rule = NOTHING;
+    assert_int_equal(gpb_child_run(panel_rules, (const char *[]){ "FAKECUDA_ARCH", "80", NULL }),
+                     GPB_CHILD_BROKEN);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    all_types(refused);
+    assert_int_equal(gpb_child_run(refused, (const char *[]){ "FAKECUDA_NO_CLUSTERS", "1", NULL }),
+                     GPB_CHILD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_panels), cmocka_unit_test(test_cholesky), cmocka_unit_test(test_substitute),
+        cmocka_unit_test(test_swap), cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
