@@ -48,9 +48,8 @@ static gpb_call product_of(const gpb_factor *f, double alpha, const void *a, cha
 }
 
 /* The blocks on the diagonal. */
-static gpb_factor_halves blocks_of(const gpb_factor *f)
+static gpb_factor_halves blocks_of(const gpb_factor *f, int64_t half)
 {
-    const int64_t half = gpb_halves_first(gpb_factor_order(f));
     gpb_factor_halves to = { .first = *f, .second = *f };
     to.first.n = half;
     to.second.m = f->m - half;
@@ -61,10 +60,10 @@ static gpb_factor_halves blocks_of(const gpb_factor *f)
     return to;
 }
 
-gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
+gpb_factor_halves gpb_factor_cut(const gpb_factor *f, int64_t half)
 {
-    gpb_factor_halves to = blocks_of(f);
-    const int64_t half = to.first.n, rest = to.second.n;
+    gpb_factor_halves to = blocks_of(f, half);
+    const int64_t rest = to.second.n;
     void *below = element(f, half, 0), *beside = element(f, 0, half);
     const char h = adjoint(f->type);
     switch (f->uplo) {
@@ -83,9 +82,14 @@ gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
     return to;
 }
 
+gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
+{
+    return gpb_factor_cut(f, gpb_halves_first(gpb_factor_order(f)));
+}
+
 gpb_factor_halves gpb_factor_multiply_halve(const gpb_factor *f)
 {
-    gpb_factor_halves to = blocks_of(f);
+    gpb_factor_halves to = blocks_of(f, gpb_halves_first(gpb_factor_order(f)));
     const int64_t half = to.first.n, rest = to.second.n;
     const bool lower = f->uplo == 'L';
     void *block = lower ? element(f, half, 0) : element(f, 0, half);

@@ -52,6 +52,8 @@ static inline int64_t gpb_factor_order(const gpb_factor *factor)
     return factor->m < factor->n ? factor->m : factor->n;
 }
 static inline bool gpb_factor_is_lu(const gpb_factor *factor) { return factor->uplo == 'G'; }
+/* The first block has `half` columns: from 1 to the order. */
+gpb_factor_halves gpb_factor_cut(const gpb_factor *factor, int64_t half);
 /* For orders of 2 and more. */
 gpb_factor_halves gpb_factor_halve(const gpb_factor *factor);
 /* The same of L^H L or U U^H, from the triangle of Cholesky and in its place (lauum): first, the product,

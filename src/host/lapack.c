@@ -8,6 +8,7 @@
 
 #include "dispatch/numbers.h"
 #include "src/host/lapack_abi.h"
+#include "src/host/level3.h"
 #include "src/host/next.h"
 
 /* An INTEGER that the host has written. */
@@ -29,19 +30,30 @@ static int64_t not_a_number(const gpb_factor *f)
     return 0;
 }
 
-int64_t gpb_lapack_host_factor(const gpb_factor *f)
+/* This thread is in a routine of the host that was called here. It may call others by name, which are ours.
+   */
+static _Thread_local int inside __attribute__((tls_model("initial-exec")));
+
+bool gpb_lapack_inside_host(void) { return inside > 0; }
+
+static int64_t host_factor(void *where, const gpb_factor *f)
 {
+    (void)where;
     static const gpb_next_names getrfs = GPB_NEXT_NAMES(getrf);
     static const gpb_next_names potrfs = GPB_NEXT_NAMES(potrf);
     int64_t info = 0;
     if (gpb_factor_is_lu(f)) {
         void (*getrf)(GPB_GETRF_PARAMS(void, int64_t));
         *(void **)&getrf = gpb_next_of(getrfs, f->type, f->width);
+        inside++;
         getrf(&f->m, &f->n, f->a, &f->lda, f->ipiv, &info);
+        inside--;
     } else {
         void (*potrf)(GPB_POTRF_PARAMS(void, int64_t), size_t);
         *(void **)&potrf = gpb_next_of(potrfs, f->type, f->width);
+        inside++;
         potrf(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
+        inside--;
         if (integer(&info, f->width) == 0) return not_a_number(f);
     }
     return integer(&info, f->width);
@@ -53,6 +65,7 @@ void gpb_lapack_host_solve(const gpb_system *s)
     static const gpb_next_names potrss = GPB_NEXT_NAMES(potrs);
     const gpb_factor *f = &s->a;
     int64_t info = 0;
+    inside++;
     if (gpb_factor_is_lu(f)) {
         void (*getrs)(GPB_GETRS_PARAMS(void, int64_t), size_t);
         *(void **)&getrs = gpb_next_of(getrss, f->type, f->width);
@@ -62,10 +75,12 @@ void gpb_lapack_host_solve(const gpb_system *s)
         *(void **)&potrs = gpb_next_of(potrss, f->type, f->width);
         potrs(&f->uplo, &f->n, &s->nrhs, f->a, &f->lda, s->b, &s->ldb, &info, 1);
     }
+    inside--;
 }
 
-void gpb_lapack_host_invert(const gpb_inverse *t)
+static void host_invert(void *where, const gpb_inverse *t)
 {
+    (void)where;
     static const gpb_next_names trtris = GPB_NEXT_NAMES(trtri);
     int64_t info = 0;
     void (*trtri)(GPB_TRTRI_PARAMS(void, int64_t), size_t, size_t);
@@ -73,8 +88,9 @@ void gpb_lapack_host_invert(const gpb_inverse *t)
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
-void gpb_lapack_host_square(const gpb_factor *f)
+static void host_square(void *where, const gpb_factor *f)
 {
+    (void)where;
     static const gpb_next_names lauums = GPB_NEXT_NAMES(lauum);
     int64_t info = 0;
     void (*lauum)(GPB_LAUUM_PARAMS(void, int64_t), size_t);
@@ -82,16 +98,31 @@ void gpb_lapack_host_square(const gpb_factor *f)
     lauum(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
 }
 
-/* Exchanges rows first + 1 to last of `cols` columns at a, as ipiv says. */
-static void swap_rows(const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first, int64_t last,
-                      bool backwards)
+void gpb_lapack_host_triangular(void *where, const gpb_triangular *t)
+{
+    (void)where;
+    gpb_host_triangular(t);
+}
+
+void gpb_lapack_host_multiply(void *where, const gpb_call *call)
+{
+    (void)where;
+    gpb_host_multiply(call);
+}
+
+void gpb_lapack_host_swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t cols,
+                          int64_t first, int64_t last, bool backwards)
 {
     static const gpb_next_names laswps = GPB_NEXT_NAMES(laswp);
     const int64_t k1 = first + 1, incx = backwards ? -1 : 1;
     void (*laswp)(GPB_LASWP_PARAMS(void, int64_t));
+    (void)where;
     *(void **)&laswp = gpb_next_of(laswps, f->type, f->width);
     if (cols > 0) laswp(&cols, a, &lda, &k1, &last, f->ipiv, &incx);
 }
+
+const gpb_lapack_parts gpb_lapack_host = { .leaf = INT64_MAX, .factor = host_factor, .invert = host_invert,
+                                           .square = host_square, GPB_LAPACK_HOST_LEVEL3 };
 
 static void raise_pivots(void *ipiv, int width, int64_t count, int64_t by)
 {
@@ -100,37 +131,70 @@ static void raise_pivots(void *ipiv, int width, int64_t count, int64_t by)
         else ((int32_t *)ipiv)[i] += (int32_t)by;
 }
 
-int64_t gpb_lapack_factor(const gpb_factor *f, const gpb_lapack_parts *parts)
+/* All but the first block, which is factored already, with that INFO. */
+static int64_t factor_rest(const gpb_factor *f, const gpb_factor_halves *to, int64_t info,
+                           const gpb_lapack_parts *parts)
 {
-    const int64_t order = gpb_factor_order(f);
+    const int64_t order = gpb_factor_order(f), half = order - gpb_factor_order(&to->second);
     const bool lu = gpb_factor_is_lu(f);
-    if (order <= max(1, parts->leaf)) return parts->factor(f);
-    const gpb_factor_halves to = gpb_factor_halve(f);
-    const int64_t half = order - gpb_factor_order(&to.second), rest = to.second.n;
-    const int64_t info = gpb_lapack_factor(&to.first, parts);
-    if (info && !lu) return info;
     if (lu) {
         void *beside = (char *)f->a + half * f->lda * (int64_t)gpb_type_bytes(f->type);
-        swap_rows(f, beside, f->lda, rest, 0, half, false);
+        parts->swap(parts->where, f, beside, f->lda, to->second.n, 0, half, false);
     }
-    parts->triangular(&to.triangular);
-    parts->multiply(&to.product);
-    const int64_t later = gpb_lapack_factor(&to.second, parts);
+    parts->triangular(parts->where, &to->triangular);
+    parts->multiply(parts->where, &to->product);
+    const int64_t later = gpb_lapack_factor(&to->second, parts);
     if (lu) {
-        raise_pivots(to.second.ipiv, f->width, order - half, half);
-        swap_rows(f, f->a, f->lda, half, half, order, false);
+        if (!parts->counts_from_top) raise_pivots(to->second.ipiv, f->width, order - half, half);
+        parts->swap(parts->where, f, f->a, f->lda, half, half, order, false);
     }
     return info ? info : later ? later + half : 0;
+}
+
+int64_t gpb_lapack_factor(const gpb_factor *f, const gpb_lapack_parts *parts)
+{
+    if (gpb_factor_order(f) <= max(1, parts->leaf)) return parts->factor(parts->where, f);
+    const gpb_factor_halves to = gpb_factor_halve(f);
+    const int64_t info = gpb_lapack_factor(&to.first, parts);
+    if (info && !gpb_factor_is_lu(f)) return info;
+    return factor_rest(f, &to, info, parts);
+}
+
+/* The pivots of the columns that are missing are chosen anew, because rounding may choose others. So the
+   first columns get back the order of rows that they had before these. */
+int64_t gpb_lapack_go_on(const gpb_factor *f, int64_t done)
+{
+    const gpb_lapack_parts *host = &gpb_lapack_host;
+    const int64_t order = gpb_factor_order(f);
+    if (done == 0) return host->factor(NULL, f);
+    if (done >= f->n) return 0;
+    const bool lu = gpb_factor_is_lu(f);
+    if (lu && done >= order) {                 /* U alone is missing */
+        const gpb_triangular u = gpb_factor_cut(f, order).triangular;
+        void *beside = (char *)f->a + done * f->lda * (int64_t)gpb_type_bytes(f->type);
+        gpb_triangular rest = u;
+        rest.b = beside;
+        rest.n = f->n - done;
+        host->swap(NULL, f, beside, f->lda, rest.n, 0, order, false);
+        host->triangular(NULL, &rest);
+        return 0;
+    }
+    gpb_factor_halves to = gpb_factor_cut(f, done);
+    if (lu) host->swap(NULL, f, f->a, f->lda, done, done, order, true);
+    /* Of L's columns the part below the first block is there. */
+    if (f->uplo == 'L') to.triangular.m = 0;
+    return factor_rest(f, &to, 0, host);
 }
 
 void gpb_lapack_solve(const gpb_system *s, const gpb_lapack_parts *parts)
 {
     const gpb_system_solves to = gpb_system_solve(s);
-    const bool lu = gpb_factor_is_lu(&s->a), transposed = s->trans != 'N';
-    if (lu && !transposed) swap_rows(&s->a, s->b, s->ldb, s->nrhs, 0, s->a.n, false);
-    parts->triangular(&to.first);
-    parts->triangular(&to.second);
-    if (lu && transposed) swap_rows(&s->a, s->b, s->ldb, s->nrhs, 0, s->a.n, true);
+    const gpb_factor *f = &s->a;
+    const bool lu = gpb_factor_is_lu(f), transposed = s->trans != 'N';
+    if (lu && !transposed) parts->swap(parts->where, f, s->b, s->ldb, s->nrhs, 0, f->n, false);
+    parts->triangular(parts->where, &to.first);
+    parts->triangular(parts->where, &to.second);
+    if (lu && transposed) parts->swap(parts->where, f, s->b, s->ldb, s->nrhs, 0, f->n, true);
 }
 
 /* The number of the first element of the diagonal that is 0, from 1 on, else 0. */
@@ -145,12 +209,12 @@ static int64_t first_zero(enum gpb_type type, const void *a, int64_t n, int64_t 
 static void invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
 {
     if (t->n <= max(1, parts->leaf)) {
-        parts->invert(t);
+        parts->invert(parts->where, t);
         return;
     }
     const gpb_inverse_halves to = gpb_inverse_halve(t);
-    parts->triangular(&to.left);
-    parts->triangular(&to.right);
+    parts->triangular(parts->where, &to.left);
+    parts->triangular(parts->where, &to.right);
     invert(&to.first, parts);
     invert(&to.second, parts);
 }
@@ -165,7 +229,7 @@ int64_t gpb_lapack_invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
 int64_t gpb_lapack_triangular(const gpb_triangular *s, const gpb_lapack_parts *parts)
 {
     const int64_t info = s->diag == 'N' ? first_zero(s->type, s->a, s->m, s->lda) : 0;
-    if (!info) parts->triangular(s);
+    if (!info) parts->triangular(parts->where, s);
     return info;
 }
 
@@ -199,11 +263,12 @@ static void divide_by_l(const gpb_inverse *u, char *work, int64_t width, const g
                    { .base = work + (size_t)columns * gpb_type_bytes(u->type), .ld = ld, .trans = 'N' },
                    { .base = block, .ld = u->lda, .trans = 'N', .uplo = 'G' } }
         };
-        if (behind) parts->multiply(&product);
-        parts->triangular(&(gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type,
-                                        .width = u->width, .side = 'R', .uplo = 'L', .trans = 'N',
-                                        .diag = 'U', .m = n, .n = columns, .alpha = 1, .a = work, .lda = ld,
-                                        .b = block, .ldb = u->lda });
+        if (behind) parts->multiply(parts->where, &product);
+        const gpb_triangular by_l = { .symbol = u->symbol, .solves = true, .type = u->type,
+                                      .width = u->width, .side = 'R', .uplo = 'L', .trans = 'N', .diag = 'U',
+                                      .m = n, .n = columns, .alpha = 1, .a = work, .lda = ld, .b = block,
+                                      .ldb = u->lda };
+        parts->triangular(parts->where, &by_l);
     }
 }
 
@@ -234,13 +299,13 @@ int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns, 
 void gpb_lapack_square(const gpb_factor *f, const gpb_lapack_parts *parts)
 {
     if (f->n <= max(1, parts->leaf)) {
-        parts->square(f);
+        parts->square(parts->where, f);
         return;
     }
     const gpb_factor_halves to = gpb_factor_multiply_halve(f);
     gpb_lapack_square(&to.first, parts);
-    parts->multiply(&to.product);
-    parts->triangular(&to.triangular);
+    parts->multiply(parts->where, &to.product);
+    parts->triangular(parts->where, &to.triangular);
     gpb_lapack_square(&to.second, parts);
 }
 

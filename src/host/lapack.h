@@ -8,14 +8,20 @@
 #include "dispatch/inverse.h"
 
 /* What they call. Blocks up to the order `leaf` are factored, inverted and multiplied by
-   the first three. */
+   the first three. where: the parts' own, passed to all of them; NULL on the host. */
 typedef struct gpb_lapack_parts {
     int64_t leaf;
-    int64_t (*factor)(const gpb_factor *factor);        /* returns INFO */
-    void (*invert)(const gpb_inverse *triangle);
-    void (*square)(const gpb_factor *triangle);
-    void (*triangular)(const gpb_triangular *t);        /* TRSM, TRMM */
-    void (*multiply)(const gpb_call *call);             /* GEMM; SYRK, HERK */
+    int64_t (*factor)(void *where, const gpb_factor *factor);        /* returns INFO */
+    void (*invert)(void *where, const gpb_inverse *triangle);
+    void (*square)(void *where, const gpb_factor *triangle);
+    void (*triangular)(void *where, const gpb_triangular *t);        /* TRSM, TRMM */
+    void (*multiply)(void *where, const gpb_call *call);             /* GEMM; SYRK, HERK */
+    /* Exchanges rows of `cols` columns at a, as pivots [first, last) of the factor's ipiv say. */
+    void (*swap)(void *where, const gpb_factor *factor, void *a, int64_t lda, int64_t cols, int64_t first,
+                 int64_t last, bool backwards);
+    bool counts_from_top;        /* `factor` and `swap` count pivots from the first row of the whole matrix,
+                                    not from their block's */
+    void *where;
 } gpb_lapack_parts;
 
 /* getrf, potrf. Returns netlib's INFO: 0, the first pivot that is 0, or the first leading minor that is not
@@ -37,9 +43,21 @@ int64_t gpb_lapack_invert_cholesky(const gpb_factor *triangle, const gpb_lapack_
 /* getrs or potrs of the host. With few right-hand sides it is better than the host's TRSM: at order 4096 with
    one by 20 to 60 ms. */
 void gpb_lapack_host_solve(const gpb_system *system);
-/* getrf or potrf, trtri and lauum of the host, by its own routine of that name. */
-int64_t gpb_lapack_host_factor(const gpb_factor *factor);
-void gpb_lapack_host_invert(const gpb_inverse *triangle);
-void gpb_lapack_host_square(const gpb_factor *triangle);
+/* The host's parts: its own routines of LAPACK, for blocks of any order. */
+extern const gpb_lapack_parts gpb_lapack_host;
+/* Of them what is no block: its Level 3, and laswp. */
+void gpb_lapack_host_triangular(void *where, const gpb_triangular *t);
+void gpb_lapack_host_multiply(void *where, const gpb_call *call);
+void gpb_lapack_host_swap(void *where, const gpb_factor *factor, void *a, int64_t lda, int64_t cols,
+                          int64_t first, int64_t last, bool backwards);
+#define GPB_LAPACK_HOST_LEVEL3                                                              \
+    .triangular = gpb_lapack_host_triangular, .multiply = gpb_lapack_host_multiply,         \
+    .swap = gpb_lapack_host_swap
+/* This thread is in a factorisation or a solve of the host that one of these functions called. If that calls
+   others by name, they come through our doors, and must not come back to these functions. */
+bool gpb_lapack_inside_host(void);
+/* After a factorisation elsewhere of which the first `done` columns are in A, and all pivots in ipiv, and the
+   other columns are still the caller's: the host factors these. Returns INFO. */
+int64_t gpb_lapack_go_on(const gpb_factor *factor, int64_t done);
 
 #endif

@@ -8,19 +8,29 @@
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
 #include "src/hub/offload.h"
+#include "src/hub/resident.h"
 #include "src/hub/routing.h"
 #include "src/hub/triangular.h"
 
-static void triangular(const gpb_triangular *t)
+static void triangular(void *where, const gpb_triangular *t)
 {
+    (void)where;
     if (!gpb_triangular_offload(t)) gpb_host_triangular(t);
+}
+
+static void multiply(void *where, const gpb_call *call)
+{
+    (void)where;
+    gpb_offload_or_host(call);
 }
 
 static gpb_lapack_parts parts_for(int64_t order)
 {
-    const int64_t leaf = gpb_halves_leaf(order, gpb_routing_policy().offload);
-    return (gpb_lapack_parts){ leaf, gpb_lapack_host_factor, gpb_lapack_host_invert, gpb_lapack_host_square,
-                               triangular, gpb_offload_or_host };
+    gpb_lapack_parts parts = gpb_lapack_host;
+    parts.leaf = gpb_halves_leaf(order, gpb_routing_policy().offload);
+    parts.triangular = triangular;
+    parts.multiply = multiply;
+    return parts;
 }
 
 /* The largest product is three eighths of the work of LU and of Cholesky. Three times as fast, it saves a
@@ -51,6 +61,8 @@ static bool solves_pay(const gpb_system *s)
 
 bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 {
+    if (!gpb_factor_legal(f)) return false;
+    if (gpb_resident_offload(&(gpb_resident){ .system = { .a = *f }, .factors = true }, info)) return true;
     if (!factor_pays(f)) return false;
     const gpb_lapack_parts parts = parts_for(gpb_factor_order(f));
     *info = gpb_lapack_factor(f, &parts);
@@ -59,6 +71,8 @@ bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 
 bool gpb_system_offload(const gpb_system *s, int64_t *info)
 {
+    if (!gpb_system_legal(s)) return false;
+    if (gpb_resident_offload(&(gpb_resident){ .system = *s, .solves = true }, info)) return true;
     if (!solves_pay(s)) return false;
     const gpb_lapack_parts parts = parts_for(s->a.n);
     gpb_lapack_solve(s, &parts);
@@ -69,10 +83,12 @@ bool gpb_system_offload(const gpb_system *s, int64_t *info)
 bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
 {
     if (!gpb_system_legal(s)) return false;
+    const gpb_resident whole = { .system = *s, .factors = true, .solves = s->nrhs > 0 };
+    if (gpb_resident_offload(&whole, info)) return true;
     const bool factor = factor_pays(&s->a), solves = solves_pay(s);
     if (!factor && !solves) return false;
     const gpb_lapack_parts parts = parts_for(s->a.n);
-    *info = factor ? gpb_lapack_factor(&s->a, &parts) : parts.factor(&s->a);
+    *info = factor ? gpb_lapack_factor(&s->a, &parts) : parts.factor(NULL, &s->a);
     if (*info == 0 && solves) gpb_lapack_solve(s, &parts);
     else if (*info == 0) gpb_lapack_host_solve(s);
     return true;

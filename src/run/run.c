@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "kernels/sliced.h"
 #include "src/gpu/context.h"
@@ -406,4 +407,20 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
     while (!result && !is_over(&f))
         result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
+}
+
+CUresult gpb_run_queue(gpb_lane *lane, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
+                       const char **why)
+{
+    gpb_job job = { .call = call, .facts = facts, .plan = gpb_decide(call, facts, policy) };
+    if (!job.plan.gpu) {
+        *why = job.plan.why;
+        return CUDA_SUCCESS;
+    }
+    gpb_run run = gpb_operand_begin(lane, &job);
+    gpb_schedule_cursor cursor = gpb_schedule_begin(call, &job.plan);
+    CUresult result = CUDA_SUCCESS;
+    for (const gpb_move *move; !result && (move = gpb_schedule_next(&cursor));)
+        result = gpb_launch_move(&run, move, true);
+    return result;
 }

@@ -3,6 +3,7 @@
 #ifndef GPB_RUN_H
 #define GPB_RUN_H
 
+#include "dispatch/policy.h"
 #include "src/gpu/lanes.h"
 #include "src/run/job.h"
 
@@ -11,5 +12,10 @@ int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan);
 /* Computes the job's C on the lane. After a failure the job's progress says what is home already; the rest of
    a C in host memory is untouched. */
 CUresult gpb_run_job(gpb_lane *lane, gpb_job *job);
+/* Queues a product of which all operands are on the device, with the beginning of the lane's arena as its
+   workspace (facts->gpu.bytes of it), and does not wait. *why: if not NULL, it is no plan for the GPU, and
+   why. */
+CUresult gpb_run_queue(gpb_lane *lane, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
+                       const char **why);
 
 #endif

@@ -76,8 +76,9 @@ static int64_t factor_cholesky(const gpb_factor *f)
 
 /* Column by column of the upper triangle, row by row of the lower one, which is an upper one on its side: the
    element on the diagonal, then the part before it, by the triangle that is inverted already. */
-static void invert_leaf(const gpb_inverse *t)
+static void invert_leaf(void *where, const gpb_inverse *t)
 {
+    (void)where;
     T *a = t->a;
     const bool upper = t->uplo == 'U', unit = t->diag == 'U';
     const int64_t down = upper ? 1 : t->lda, right = upper ? t->lda : 1;
@@ -93,8 +94,9 @@ static void invert_leaf(const gpb_inverse *t)
 }
 
 /* Row by row of L^H L, from rows of L that are still there; U U^H on its side, as in factor_cholesky. */
-static void square_leaf(const gpb_factor *f)
+static void square_leaf(void *where, const gpb_factor *f)
 {
+    (void)where;
     T *a = f->a;
     const bool lower = f->uplo == 'L';
     const int64_t down = lower ? 1 : f->lda, right = lower ? f->lda : 1;
@@ -106,10 +108,11 @@ static void square_leaf(const gpb_factor *f)
     }
 }
 
-static int64_t factor_leaf(const gpb_factor *f)
+static int64_t factor_leaf(void *where, const gpb_factor *f)
 {
+    (void)where;
     return gpb_factor_is_lu(f) ? factor_lu(f) : factor_cholesky(f);
 }
 
-static const gpb_lapack_parts on_host = { LEAF, factor_leaf, invert_leaf, square_leaf, gpb_host_triangular,
-                                          gpb_host_multiply };
+static const gpb_lapack_parts on_host = { .leaf = LEAF, .factor = factor_leaf, .invert = invert_leaf,
+                                          .square = square_leaf, GPB_LAPACK_HOST_LEVEL3 };

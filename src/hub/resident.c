@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* See resident.h. Facts, plan, start of the GPU, trace and report are those of a product of as many
+   operations (gpb_resident_equivalent). */
+#include "src/hub/resident.h"
+
+#include <errno.h>
+
+#include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
+#include "src/host/lapack.h"
+#include "src/hub/routing.h"
+#include "src/hub/tally.h"
+#include "src/hub/trace.h"
+#include "src/run/resident.h"
+#include "src/service/clock.h"
+#include "src/service/log.h"
+#include "src/service/option.h"
+#include "src/service/stats.h"
+#include "src/service/touch.h"
+
+/* INFO of a matrix that nobody can reach: as of an illegal argument, because LAPACK has no other. */
+enum { UNREACHED = -3 };
+
+/* Touches A and B as they will be written, so that a bad pointer faults in the caller's thread. */
+static void touch(const gpb_resident *w, const gpb_facts *facts)
+{
+    const gpb_system *s = &w->system;
+    gpb_facts only = *facts;
+    gpb_call call = { .type = s->a.type, .m = s->a.m, .n = s->a.n, .batch = 1 };
+    only.where[GPB_C] = facts->where[GPB_A];
+    call.x[GPB_C] = (gpb_matrix){ .base = s->a.a, .ld = s->a.lda, .trans = 'N', .uplo = 'G' };
+    if (w->factors) gpb_touch(&call, &only);
+    if (!w->solves) return;
+    only.where[GPB_C] = facts->where[GPB_B];
+    call.n = s->nrhs;
+    call.x[GPB_C].base = s->b;
+    call.x[GPB_C].ld = s->ldb;
+    gpb_touch(&call, &only);
+}
+
+static void tell(const gpb_host_call *record, const gpb_resident_outcome *out, double seconds)
+{
+    const bool failed = out->failure != NULL;
+    const double flops = gpb_trace_flops(record->call);
+    gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed,
+                                      .failed_calls = failed, .bytes_to_gpu = (uint64_t)out->bytes_up,
+                                      .bytes_from_gpu = (uint64_t)out->bytes_down,
+                                      .gpu_seconds = failed ? 0 : seconds,
+                                      .gpu_flops = failed ? 0 : flops });
+    if (record->came_s == 0) return;
+    const gpb_outcome product = { .done = true, .failure = out->failure, .bytes_up = out->bytes_up,
+                                  .bytes_down = out->bytes_down };
+    if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, failed ? "gpu+host" : "gpu", &product);
+    if (gpb_option_reports())
+        gpb_tally_add(record->call, record->why,
+                      &(gpb_tally){ .on_gpu = !failed, .failed = failed, .gpu_s = seconds,
+                                    .bytes_up = (double)out->bytes_up, .bytes_down = (double)out->bytes_down,
+                                    .flops = flops,
+                                    .saved_s = record->host_s > 0 ? record->host_s - seconds : 0 });
+}
+
+/* The plan, whose `gpu` says whether to go. The steps of a factorisation can make the GPU faster where it is
+   not for the product, or the host. */
+static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_policy *user, gpb_facts *facts)
+{
+    const double MARGIN = 1.2;
+    bool libcuda;
+    gpb_plan plan = { .why = gpb_routing_reject_fast(call, &libcuda) };
+    *facts = (gpb_facts){ 0 };
+    if (plan.why) return plan;
+    plan = gpb_routing_decide(call, libcuda, user, facts);
+    plan.gpu_s += gpb_resident_gpu_steps_s(w);
+    if (plan.host_s > 0) plan.host_s += gpb_resident_host_steps_s(w, facts->host.cores);
+    const bool must = user->offload == GPB_OFFLOAD_ALWAYS || gpb_facts_on_gpu(facts);
+    const bool pays = must ? plan.gpu : plan.host_s > MARGIN * plan.gpu_s;
+    if (!gpb_gpu_started()) plan.why = plan.gpu ? gpb_gpu_why() : plan.why;
+    else if (!pays) plan.why = plan.gpu ? "faster on the host" : plan.why;
+    else if (!gpb_resident_fits(w, facts->gpu.arch, facts->gpu.sms)) plan.why = "too many rows";
+    else {
+        plan.why = plan.gpu ? plan.why : "faster on the GPU";
+        plan.gpu = true;
+        return plan;
+    }
+    plan.gpu = false;
+    return plan;
+}
+
+static bool offload(const gpb_resident *w, int64_t *info)
+{
+    const gpb_policy user = gpb_routing_policy();
+    const gpb_call call = gpb_resident_equivalent(w);
+    const double came_s = gpb_clock_s();
+    gpb_facts facts;
+    const gpb_plan plan = decide(w, &call, &user, &facts);
+    gpb_resident_outcome out = { .failure = plan.why };
+    if (plan.gpu) {
+        const bool large = gpb_facts_large(&call, &facts);
+        touch(w, &facts);
+        gpb_routing_enter_gpu(large);
+        out = gpb_resident_run(w, &facts, &user);
+        gpb_routing_leave_gpu(large);
+    }
+    if (out.warn)
+        gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure,
+                     gpb_gpu_started() ? " this call" : " all calls from now on");
+    if (out.done) {
+        const gpb_host_call record = { .call = &call, .why = out.failure ? out.failure : plan.why,
+                                       .host_s = plan.host_s, .gpu_s = plan.gpu_s, .came_s = came_s };
+        tell(&record, &out, gpb_clock_s() - came_s);
+        *info = out.info;
+    } else if (gpb_facts_on_gpu(&facts) || gpb_place_unreachable(&call)) {
+        gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); it is as it was", call.symbol,
+                     out.failure);
+        *info = UNREACHED;
+        return true;
+    }
+    return out.done;
+}
+
+bool gpb_resident_offload(const gpb_resident *w, int64_t *info)
+{
+    const int before = errno;
+    const bool nothing = gpb_factor_order(&w->system.a) == 0 || (!w->factors && w->system.nrhs == 0);
+    /* VERIFY checks products. By calls, a factorisation is made of them. */
+    const bool forbidden = gpb_lapack_inside_host() || gpb_option_number(GPB_OPTION_VERIFY);
+    const bool done = !nothing && !forbidden && offload(w, info);
+    errno = before;
+    return done;
+}

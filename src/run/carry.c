@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* See carry.h. */
+#include "src/run/carry.h"
+
+#include <sched.h>
+
+#include "dispatch/matrix.h"
+#include "dispatch/numbers.h"
+#include "src/gpu/context.h"
+#include "src/gpu/dma.h"
+#include "src/gpu/gpu.h"
+
+static gpb_staging *ring(const gpb_carry *c) { return c->up ? c->lane->up : c->lane->down; }
+
+/* Bytes of one job of the crew. */
+static size_t job_bytes(const gpb_carry *c)
+{
+    double bytes = 0;
+    for (int i = 0; i < c->count; i++)
+        bytes += (double)c->matrix[i].rows * (double)c->matrix[i].cols
+                 * (double)gpb_type_bytes(c->matrix[i].type);
+    return (size_t)clamp(bytes / (12 * (gpb_crew_size() + 1)), GPB_STAGING_MIN, GPB_STAGING_MAX);
+}
+
+gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matrices, int count)
+{
+    gpb_carry c = { .lane = lane, .up = up, .count = count };
+    for (int i = 0; i < count; i++) c.matrix[i] = matrices[i];
+    gpb_staging_begin(ring(&c), true, job_bytes(&c), NULL);
+    return c;
+}
+
+/* The matrix that column number `col` is in. *col: its number there. */
+static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
+{
+    const bool second = *col >= c->matrix[0].cols;
+    if (second) *col -= c->matrix[0].cols;
+    return &c->matrix[second];
+}
+
+enum { STEP = 256, LOAD = 2 << 20 };
+
+/* Columns from `col` on as a chunk of at most so many bytes, or one column: of a triangle the rows that any
+   of them has, in steps, because the driver's copies join chunks of the same rows. Not beyond column `end`.
+   */
+static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
+{
+    const size_t e = gpb_type_bytes(x->type), most = c->up ? ring(c)->job_bytes : LOAD;
+    const int64_t fit = max(1, (int64_t)(most / ((size_t)x->rows * e))), cols = min(fit, end - col);
+    const int64_t first = x->uplo == 'L' ? min(col, x->rows - 1) / STEP * STEP : 0,
+                  last = x->uplo == 'U' ? min(round_up(col + cols, STEP), x->rows) : x->rows,
+                  rows = last - first;
+    char *caller = (char *)x->caller + (size_t)(first + col * x->ld) * e;
+    gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + col * x->ld_arena) * e,
+                        .width = (size_t)rows * e, .pitch = (size_t)x->ld_arena * e, .cols = cols,
+                        .count = cols,
+                        .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo, .row0 = first,
+                                  .col0 = col, .type = x->type } };
+    if (c->up) {
+        chunk.copy.from = caller;
+        chunk.copy.ld_from = x->ld;
+        chunk.copy.ld_to = rows;
+    } else {
+        chunk.copy.to = caller;
+        chunk.copy.ld_from = rows;
+        chunk.copy.ld_to = x->ld;
+        chunk.copy.target = GPB_STORE_STREAMING;
+    }
+    return chunk;
+}
+
+/* Columns [col, end), by the driver alone. */
+static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
+{
+    const size_t e = gpb_type_bytes(x->type);
+    const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
+                                  .element = e, .uplo = x->uplo, .col0 = col };
+    c->bytes += x->rows * (end - col) * (int64_t)e;
+    return gpb_dma_copy(&shape, (const char *)x->caller + (size_t)(col * x->ld) * e,
+                        x->arena + (CUdeviceptr)(col * x->ld_arena) * e, c->up, ring(c)->stream);
+}
+
+/* Queues columns up to `end` as far as there is room in the ring. */
+static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
+{
+    CUresult result = CUDA_SUCCESS;
+    while (c->queued < end && !result) {
+        int64_t col = c->queued;
+        const gpb_carry_matrix *x = matrix_of(c, &col);
+        const int64_t last = min(x->cols, col + end - c->queued);
+        if (x->place != GPB_PLACE_HOST) {
+            /* Chunks before it must not be overtaken in the count. */
+            if (c->up && c->moved < c->queued) return result;
+            result = copy_direct(c, x, col, last);
+            c->queued += last - col;
+            if (c->up) c->moved = c->queued;
+        } else {
+            const gpb_chunk chunk = chunk_at(c, x, col, last);
+            if (c->up ? !gpb_staging_push(ring(c), &chunk) : !gpb_staging_has_room(ring(c), &chunk)) break;
+            if (!c->up) result = gpb_staging_pull(ring(c), &chunk);
+            c->queued += chunk.cols;
+        }
+        *busy = true;
+    }
+    return result;
+}
+
+/* Counts the columns that the ring has sent. */
+static void count_moved(gpb_carry *c)
+{
+    for (; c->counted < ring(c)->moved; c->counted++)
+        c->moved += gpb_staging_chunk(ring(c), c->counted)->count;
+}
+
+bool gpb_carry_halted(const gpb_carry *c)
+{
+    return c->verdict && *(const volatile int32_t *)c->verdict != c->fine;
+}
+
+/* Lets what has arrived be copied home, and counts what is. */
+static CUresult land(gpb_carry *c, bool *busy)
+{
+    gpb_staging *down = ring(c);
+    CUresult result = CUDA_SUCCESS;
+    while (!result && down->moved < down->made) {
+        bool arrived;
+        result = gpb_staging_arrived(down, &arrived);
+        /* What the verdict is about was computed before the chunk left. */
+        if (result || !arrived || gpb_carry_halted(c)) break;
+        gpb_staging_drain(down);
+        *busy = true;
+    }
+    for (const gpb_chunk *chunk; (chunk = gpb_staging_drained(down)); *busy = true) c->done += chunk->count;
+    return result;
+}
+
+static CUresult go_on(gpb_carry *c, bool *busy)
+{
+    CUresult result = queue(c, c->up ? gpb_carry_columns(c) : c->ready, busy);
+    if (!result && c->up) {
+        result = gpb_staging_send(ring(c), c->queued == gpb_carry_columns(c), busy);
+        count_moved(c);
+    } else if (!result) {
+        result = land(c, busy);
+    }
+    /* The program is ending, and the host can compute as well. */
+    return result ? result : gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+CUresult gpb_carry_go_on(gpb_carry *c)
+{
+    bool busy = false;
+    if (c->up ? c->moved == gpb_carry_columns(c) : c->done == c->ready) return CUDA_SUCCESS;
+    return go_on(c, &busy);
+}
+
+/* Nothing can be done now: does a job of the crew's, or pauses. */
+static void idle(gpb_carry *c)
+{
+    if (!gpb_staging_help(ring(c))) sched_yield();
+}
+
+static CUevent next_event(gpb_carry *c) { return c->lane->arrived[c->events++ % GPB_TILE_EVENTS]; }
+
+CUresult gpb_carry_await(gpb_carry *c, int64_t columns)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (columns <= c->followed) return result;
+    while (c->moved < columns && !result) {
+        bool busy = false;
+        result = go_on(c, &busy);
+        if (!busy) idle(c);
+    }
+    const CUevent event = next_event(c);
+    if (!result) result = gpb_driver_record(gpb_driver_get(), c->lane->made_in, event, ring(c)->stream);
+    if (!result) result = gpb_driver_get()->cuStreamWaitEvent(c->lane->stream, event, 0);
+    c->followed = c->moved;
+    return result;
+}
+
+CUresult gpb_carry_release(gpb_carry *c, int64_t columns)
+{
+    if (columns <= c->ready) return CUDA_SUCCESS;
+    const CUevent event = c->lane->tile[c->events++ % GPB_TILE_EVENTS];
+    CUresult result = gpb_driver_record(gpb_driver_get(), c->lane->made_in, event, c->lane->stream);
+    if (!result) result = gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, event, 0);
+    c->ready = columns;
+    return result;
+}
+
+CUresult gpb_carry_finish(gpb_carry *c)
+{
+    CUresult result = CUDA_SUCCESS;
+    bool direct = false;
+    for (int i = 0; i < c->count; i++) direct |= c->matrix[i].place != GPB_PLACE_HOST;
+    while (c->done < c->ready && !result && !gpb_carry_halted(c)) {
+        bool busy = false;
+        result = go_on(c, &busy);
+        if (direct && !result && c->queued == c->ready) {
+            result = gpb_driver_get()->cuStreamSynchronize(ring(c)->stream);
+            if (!result) result = land(c, &busy);
+            if (!result && ring(c)->done == ring(c)->made) c->done = c->ready;
+        }
+        if (!busy) idle(c);
+    }
+    return result;
+}
+
+void gpb_carry_end(gpb_carry *c, CUresult result)
+{
+    gpb_staging *r = ring(c);
+    /* It must be known how much is home. */
+    while (!c->up && r->done < r->moved) {
+        for (const gpb_chunk *chunk; (chunk = gpb_staging_drained(r));) c->done += chunk->count;
+        if (r->done < r->moved) idle(c);
+    }
+    if (result) gpb_driver_get()->cuStreamSynchronize(r->stream);
+    c->bytes += (int64_t)r->bytes;
+    gpb_staging_end(r);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole matrices between the program's memory and a lane's arena, column by column, while the lane's stream
+   computes on those that are there; by crew and ring where they are in ordinary memory. A product's operands
+   come in strips instead (upload.c, download.c). */
+#ifndef GPB_CARRY_H
+#define GPB_CARRY_H
+
+#include "dispatch/facts.h"
+#include "src/gpu/lanes.h"
+
+typedef struct gpb_carry_matrix {
+    void *caller;                /* column-major, with ld */
+    CUdeviceptr arena;           /* with ld_arena */
+    int64_t rows, cols, ld, ld_arena;
+    enum gpb_type type;
+    char uplo;                   /* 'U', 'L': only that triangle is read or written; 'G': all */
+    enum gpb_place place;        /* of the caller's */
+} gpb_carry_matrix;
+
+/* Two matrices in one direction, one after the other; their columns are numbered through. */
+typedef struct gpb_carry {
+    gpb_lane *lane;
+    gpb_carry_matrix matrix[2];
+    int count;                   /* matrices */
+    bool up;
+    int64_t queued;              /* columns that are given to the ring or to the driver */
+    int64_t moved;               /* up: columns on their way, in order of the ring's stream */
+    int64_t followed;            /* up: columns that the lane's stream waits for */
+    int64_t ready;               /* down: columns that are computed, in order of the ring's stream */
+    int64_t done;                /* down: columns that are home; the others are untouched, if the caller's
+                                    memory is the host's */
+    const int32_t *verdict;      /* down: NULL, or a word of pinned memory that the device writes: once it is
+                                    not `fine`, nothing more goes home */
+    int32_t fine;
+    uint64_t counted;            /* chunks of the ring that `moved` knows of */
+    unsigned events;             /* recorded */
+    int64_t bytes;               /* over the link */
+} gpb_carry;
+
+gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matrices, int count);
+static inline int64_t gpb_carry_columns(const gpb_carry *carry)
+{
+    return carry->matrix[0].cols + (carry->count > 1 ? carry->matrix[1].cols : 0);
+}
+/* Goes on as far as it can without waiting. */
+CUresult gpb_carry_go_on(gpb_carry *carry);
+/* Up: what is queued into the lane's stream from here on has the first `columns` columns. Returns once they
+   are on their way. */
+CUresult gpb_carry_await(gpb_carry *carry, int64_t columns);
+/* Down: what the lane's stream has by now completes the first `columns` columns. */
+CUresult gpb_carry_release(gpb_carry *carry, int64_t columns);
+/* Down: the verdict is not fine. */
+bool gpb_carry_halted(const gpb_carry *carry);
+/* Down: returns when all released columns are home, or it has halted. */
+CUresult gpb_carry_finish(gpb_carry *carry);
+/* Nothing uses the ring any more. result: after a failure the stream is waited for. */
+void gpb_carry_end(gpb_carry *carry, CUresult result);
+
+#endif

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/* See resident.h. All launches go into the lane's stream, so they need no waiting between them; the thread
+   only queues. INFO and pivots stay on the device until the end. */
+#include "src/run/resident.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/decide.h"
+#include "dispatch/numbers.h"
+#include "kernels/solve_args.h"
+#include "src/gpu/context.h"
+#include "src/gpu/gpu.h"
+#include "src/gpu/kernels.h"
+#include "src/gpu/memory.h"
+#include "src/host/lapack.h"
+#include "src/run/carry.h"
+#include "src/run/run.h"
+#include "src/service/log.h"
+
+/* What the parts of LAPACK's recursion work on. Operands of theirs are addresses in the arena. */
+typedef struct resident {
+    gpb_lane *lane;
+    const gpb_resident *work;
+    gpb_facts facts;                 /* of its products: all on the device */
+    gpb_policy policy;
+    CUdeviceptr a, b, ipiv, moves, width, info, arrivals, slots;
+    int64_t ld;                      /* of A in the arena */
+    uint32_t arrived;                /* the counter's value once all that is queued has run */
+    gpb_carry up, down;
+    bool releases;                   /* Cholesky: columns go home as soon as they are final */
+    bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
+    int32_t *panel_width;            /* of the panel that begins at a column; 0: none does */
+    CUresult result;                 /* the first failure; nothing is queued after it */
+    const char *why;                 /* of a failure that is no error of the driver's */
+} resident;
+
+static void *pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
+static size_t element(const resident *r) { return gpb_type_bytes(r->work->system.a.type); }
+
+/* Beside the queueing, the copies go on. Each is asked only now and then, because that is a driver call. */
+static void carry_on(resident *r)
+{
+    if (!r->result) r->result = gpb_carry_go_on(&r->up);
+    if (!r->result) r->result = gpb_carry_go_on(&r->down);
+}
+
+/* The columns of the block at `at` are on the device for what is queued from here on. Columns of B follow
+   those of A. What a part reads lies in columns before those that it writes. */
+static void await(resident *r, const void *at, int64_t cols)
+{
+    const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)at - r->a) / element(r)) / r->ld;
+    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, first + cols);
+}
+
+static CUresult launch_now(resident *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
+{
+    how.which = gpb_kernels_pass(pass, r->work->system.a.type);
+    how.blocks = blocks;
+    how.members = 1;
+    how.args = args;
+    return gpb_kernels_launch(r->lane->device, r->lane->stream, &how);
+}
+
+static void launch(resident *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
+{
+    carry_on(r);
+    if (!r->result && !r->why) r->result = launch_now(r, pass, blocks, args, how);
+}
+
+/* ---- the parts */
+
+/* The row and column of the whole matrix at which the block begins, which is on the diagonal. */
+static int32_t first_of(const resident *r, const gpb_factor *block)
+{
+    const CUdeviceptr shift = (CUdeviceptr)(uintptr_t)block->a - r->a;
+    return (int32_t)(shift / element(r) / (CUdeviceptr)(r->ld + 1));
+}
+
+static void factor_panel(resident *r, const gpb_factor *f)
+{
+    const int32_t first = first_of(r, f);
+    const int64_t blocks = GPB_PANEL_BLOCKS(f->m);
+    const bool one_cluster = !r->no_clusters && gpb_kernels_have_clusters(r->lane->device)
+                             && gpb_resident_one_cluster(f->m, r->lane->device->arch);
+    gpb_panel_args args = { .m = f->m, .a = f->a, .lda = f->lda, .n = (int32_t)f->n, .first = first,
+                            .ipiv = (int32_t *)pointer(r->ipiv) + first,
+                            .moves = (gpb_row_move *)pointer(r->moves) + 2 * (int64_t)first,
+                            .width = (int32_t *)pointer(r->width) + first, .info = pointer(r->info),
+                            .slots = pointer(r->slots), .arrivals = pointer(r->arrivals),
+                            .arrived = r->arrived };
+    r->panel_width[first] = (int32_t)f->n;
+    carry_on(r);
+    if (r->result || r->why) return;
+    if (one_cluster) {
+        r->result = launch_now(r, GPB_PASS_panel_cluster, blocks, &args, (gpb_launch){ .one_cluster = true });
+        if (!r->result || gpb_driver_sticky(r->result)) return;
+        r->result = CUDA_SUCCESS;
+        r->no_clusters = true;
+    }
+    launch(r, GPB_PASS_panel_grid, blocks, &args, (gpb_launch){ .cooperative = true });
+    r->arrived += (uint32_t)(blocks * (f->n + 1));
+}
+
+static void triangular(void *where, const gpb_triangular *t);
+static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first,
+                 int64_t last, bool backwards);
+
+/* A panel has as many columns as pivots; of a wide block the rest is U. */
+static int64_t factor(void *where, const gpb_factor *f)
+{
+    resident *r = where;
+    await(r, f->a, f->n);
+    if (!gpb_factor_is_lu(f)) {
+        const bool lower = f->uplo == 'L';
+        gpb_cholesky_args args = { .a = f->a, .rs = lower ? 1 : f->lda, .cs = lower ? f->lda : 1,
+                                   .n = (int32_t)f->n, .first = first_of(r, f), .info = pointer(r->info) };
+        launch(r, GPB_PASS_cholesky, 1, &args, (gpb_launch){ 0 });
+        return 0;
+    }
+    gpb_factor panel = *f;
+    panel.n = gpb_factor_order(f);
+    factor_panel(r, &panel);
+    if (f->n > panel.n) {
+        const gpb_triangular rest = gpb_factor_cut(f, panel.n).triangular;
+        swap(r, f, rest.b, f->lda, rest.n, 0, panel.n, false);
+        triangular(r, &rest);
+    }
+    return 0;
+}
+
+static void substitute(resident *r, const gpb_triangular *t)
+{
+    const bool left = t->side == 'L', transposed = t->trans != 'N';
+    /* op(A) from the left; from the right it is op(A)^T that divides B^T. */
+    const bool flips = transposed == left, lower = (t->uplo == 'L') != flips;
+    const int64_t n = gpb_triangular_order(t), e = (int64_t)element(r);
+    gpb_substitute_args args = { .rsl = flips ? t->lda : 1, .csl = flips ? 1 : t->lda,
+                                 .rsb = left ? 1 : t->ldb, .csb = left ? t->ldb : 1,
+                                 .cols = left ? t->n : t->m, .alpha = GPB_SCALAR_RE_IM(t->alpha),
+                                 .n = (int32_t)n, .unit = t->diag == 'U', .conj = t->trans == 'C' };
+    const char *a = t->a;
+    char *b = t->b;
+    if (!lower) {                        /* from its last row upwards it is a lower triangle */
+        a += (n - 1) * (args.rsl + args.csl) * e;
+        b += (n - 1) * args.rsb * e;
+        args.rsl = -args.rsl;
+        args.csl = -args.csl;
+        args.rsb = -args.rsb;
+    }
+    args.l = a;
+    args.b = b;
+    if (args.cols) launch(r, GPB_PASS_substitute, GPB_SUBSTITUTE_BLOCKS(args.cols), &args, (gpb_launch){ 0 });
+}
+
+static void queue_product(resident *r, const gpb_call *call)
+{
+    if (!call->m || !call->n || !call->k) return;
+    await(r, call->x[GPB_C].base, call->n);
+    carry_on(r);
+    if (r->result || r->why) return;
+    r->result = gpb_run_queue(r->lane, call, &r->facts, &r->policy, &r->why);
+}
+
+static void triangular(void *where, const gpb_triangular *t)
+{
+    resident *r = where;
+    if (t->m == 0 || t->n == 0) return;
+    await(r, t->b, t->n);
+    if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
+        substitute(r, t);
+        return;
+    }
+    const gpb_triangular_halves halves = gpb_triangular_halve(t);
+    triangular(r, &halves.first);
+    queue_product(r, &halves.product);
+    triangular(r, &halves.second);
+}
+
+/* Columns before that one go home, if no minor before it is wrong. */
+static void release(resident *r, int64_t columns)
+{
+    if (r->result || r->why) return;
+    r->result = gpb_driver_get()->cuMemcpyDtoHAsync(r->lane->table, r->info, sizeof(int32_t),
+                                                    r->lane->stream);
+    if (!r->result) r->result = gpb_carry_release(&r->down, columns);
+}
+
+/* A product into a triangle: its halves, and all of the small blocks on the diagonal, whose other triangle is
+   nobody's in the arena. */
+static void multiply_into(resident *r, const gpb_call *call)
+{
+    enum { WHOLE = 1024 };
+    gpb_call part = *call;
+    const char uplo = call->x[GPB_C].uplo;
+    if (uplo == 'G' || call->m <= WHOLE) {
+        part.routine = GPB_ROUTINE_GEMM;
+        part.x[GPB_C].uplo = 'G';
+        part.x[GPB_C].structure = GPB_GENERAL;
+        queue_product(r, &part);
+        return;
+    }
+    const int64_t half = round_up(call->m / 2, 256), rest = call->m - half, e = (int64_t)element(r);
+    const gpb_matrix *a = &call->x[GPB_A], *b = &call->x[GPB_B], *c = &call->x[GPB_C];
+    const char *a_rest = (const char *)a->base + half * (a->trans == 'N' ? 1 : a->ld) * e,
+               *b_rest = (const char *)b->base + half * (b->trans == 'N' ? b->ld : 1) * e;
+    const char *c_rest = (const char *)c->base;
+    part.m = part.n = half;
+    multiply_into(r, &part);
+    part.m = part.n = rest;
+    part.x[GPB_A].base = a_rest;
+    part.x[GPB_B].base = b_rest;
+    part.x[GPB_C].base = c_rest + half * (1 + c->ld) * e;
+    multiply_into(r, &part);
+    part.x[GPB_C].uplo = 'G';
+    if (uplo == 'L') {
+        part.n = half;
+        part.x[GPB_B].base = b->base;
+        part.x[GPB_C].base = c_rest + half * e;
+    } else {
+        part.m = half;
+        part.x[GPB_A].base = a->base;
+        part.x[GPB_C].base = c_rest + half * c->ld * e;
+    }
+    multiply_into(r, &part);
+}
+
+/* Of Cholesky, a product into all that is left: the columns before it are final. */
+static void multiply(void *where, const gpb_call *call)
+{
+    resident *r = where;
+    const gpb_matrix *c = &call->x[GPB_C];
+    const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)c->base - r->a) / element(r)) / r->ld;
+    if (r->releases && c->uplo != 'G' && first + call->n == r->work->system.a.n) release(r, first);
+    multiply_into(r, call);
+}
+
+/* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`. */
+static int64_t exchanges_at_once(const resident *r, int64_t from, int64_t to, int64_t most, bool backwards)
+{
+    int64_t count = 0;
+    if (to - from <= most) return to - from;
+    if (!backwards) {
+        while (count + r->panel_width[from + count] <= most) count += r->panel_width[from + count];
+        return count;
+    }
+    for (int64_t col = to - 1; col >= from && to - col <= most; col--)
+        if (r->panel_width[col]) count = to - col;
+    return count;
+}
+
+static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first,
+                 int64_t last, bool backwards)
+{
+    resident *r = where;
+    const int64_t top = first_of(r, f), rows = top + f->m;
+    await(r, a, cols);
+    const int64_t most = gpb_resident_exchanges(rows, r->lane->device->arch);
+    gpb_swap_args args = { .a = (char *)a - top * (int64_t)element(r), .lda = lda, .cols = cols,
+                           .rows = rows, .moves = pointer(r->moves), .width = pointer(r->width),
+                           .backwards = backwards };
+    int64_t from = top + first, to = top + last;
+    while (cols && from < to && !r->result && !r->why) {
+        const int64_t count = exchanges_at_once(r, from, to, most, backwards);
+        args.first = (int32_t)(backwards ? to - count : from);
+        args.last = args.first + (int32_t)count;
+        launch(r, GPB_PASS_swap, min(cols, 2 * r->lane->device->sms), &args,
+               (gpb_launch){ .smem = GPB_SWAP_SHARED(rows, count) });
+        if (backwards) to -= count;
+        else from += count;
+    }
+}
+
+/* ---- pivots */
+
+static CUresult fetch(resident *r, CUdeviceptr from, void *to, int64_t bytes)
+{
+    const gpb_driver *driver = gpb_driver_get();
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t at = 0; at < bytes && !result; at += GPB_TABLE_BYTES) {
+        const size_t size = (size_t)min(bytes - at, GPB_TABLE_BYTES);
+        result = driver->cuMemcpyDtoHAsync(r->lane->table, from + (CUdeviceptr)at, size, r->lane->stream);
+        if (!result) result = driver->cuStreamSynchronize(r->lane->stream);
+        if (!result) memcpy((char *)to + at, r->lane->table, size);
+    }
+    return result;
+}
+
+static CUresult send(resident *r, const void *from, CUdeviceptr to, int64_t bytes)
+{
+    const gpb_driver *driver = gpb_driver_get();
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t at = 0; at < bytes && !result; at += GPB_TABLE_BYTES) {
+        const size_t size = (size_t)min(bytes - at, GPB_TABLE_BYTES);
+        memcpy(r->lane->table, (const char *)from + at, size);
+        result = driver->cuMemcpyHtoDAsync(to + (CUdeviceptr)at, r->lane->table, size, r->lane->stream);
+        if (!result) result = driver->cuStreamSynchronize(r->lane->stream);
+    }
+    return result;
+}
+
+static void put_pivots(const gpb_factor *f, const int32_t *pivots)
+{
+    const int64_t order = gpb_factor_order(f);
+    for (int64_t i = 0; i < order; i++)
+        if (f->width == 64) ((int64_t *)f->ipiv)[i] = pivots[i];
+        else ((int32_t *)f->ipiv)[i] = pivots[i];
+}
+
+/* The caller's pivots as moves, in panels of some width. False: they are not of a factorisation. */
+static bool moves_of(const gpb_factor *f, gpb_row_move *moves, int32_t *width)
+{
+    enum { PANEL = 32 };
+    int32_t at[2 * PANEL], from[2 * PANEL];
+    for (int64_t first = 0; first < f->n; first += PANEL) {
+        const int32_t n = (int32_t)min((int64_t)PANEL, f->n - first);
+        int count = n;
+        for (int i = 0; i < n; i++) at[i] = from[i] = (int32_t)first + i;
+        for (int i = 0; i < n; i++) {
+            const void *ipiv = (const char *)f->ipiv + (first + i) * (f->width / 8);
+            const int64_t row = (f->width == 64 ? *(const int64_t *)ipiv : *(const int32_t *)ipiv) - 1;
+            if (row < first + i || row >= f->n) return false;
+            int other = 0;
+            while (other < count && at[other] != row) other++;
+            if (other == count) {
+                at[count] = from[count] = (int32_t)row;
+                count++;
+            }
+            const int32_t kept = from[i];
+            from[i] = from[other];
+            from[other] = kept;
+        }
+        for (int i = 0; i < 2 * n; i++) {
+            const int which = i < count ? i : 0;           /* some moves twice, as panels have them */
+            moves[2 * first + i] = (gpb_row_move){ at[which], from[which] };
+        }
+        width[first] = width[first + n - 1] = n;
+    }
+    return true;
+}
+
+/* Sends the pivots of factors that are there already. */
+static void send_pivots(resident *r)
+{
+    const gpb_factor *f = &r->work->system.a;
+    gpb_row_move *moves = calloc((size_t)(2 * f->n), sizeof *moves);
+    if (!moves) r->why = "out of memory";
+    else if (!moves_of(f, moves, r->panel_width)) r->why = "ipiv is of no factorisation";
+    if (!r->why) r->result = send(r, moves, r->moves, 2 * f->n * (int64_t)sizeof *moves);
+    if (!r->why && !r->result) r->result = send(r, r->panel_width, r->width, 4 * f->n);
+    free(moves);
+}
+
+/* ---- the run */
+
+static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
+{
+    const CUdeviceptr at = *arena;
+    *arena += (CUdeviceptr)round_up(bytes, 256);
+    return at;
+}
+
+/* The products' workspace is the arena's beginning, where they look for it. */
+static const char *provide(resident *r)
+{
+    const gpb_factor *f = &r->work->system.a;
+    const int64_t order = gpb_factor_order(f), bytes = gpb_resident_bytes(r->work);
+    const int64_t wanted = gpb_resident_workspace(r->work), least = wanted / 4;
+    int64_t workspace = round_up(min(wanted, r->lane->device->budget - bytes), 256) - 256;
+    if (workspace < least) return "too little device memory";
+    if (!gpb_memory_arena(r->lane, bytes + workspace) || !gpb_memory_counters(r->lane))
+        return gpb_gpu_started() ? "too little device memory" : gpb_gpu_why();
+    CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)workspace;
+    const int64_t e = (int64_t)element(r);
+    r->facts.gpu.bytes = workspace;
+    r->ld = gpb_resident_ld(f);
+    r->a = at;
+    r->b = at + (CUdeviceptr)(r->ld * f->n * e);
+    at += (CUdeviceptr)round_up(r->ld * (f->n + (r->work->solves ? r->work->system.nrhs : 0)) * e, 256);
+    r->info = at;
+    r->arrivals = at + 4;
+    r->ipiv = at + 8;
+    r->width = r->ipiv + 4 * (CUdeviceptr)order;
+    r->moves = r->width + 4 * (CUdeviceptr)order;
+    carve(&at, 8 + order * (4 + 4 + 2 * (int64_t)sizeof(gpb_row_move)));
+    r->slots = at;
+    r->panel_width = calloc((size_t)max(1, order), sizeof *r->panel_width);
+    return r->panel_width ? NULL : "out of memory";
+}
+
+/* A, B. */
+static void matrices(const resident *r, const gpb_facts *facts, gpb_carry_matrix to[2])
+{
+    const gpb_system *s = &r->work->system;
+    const gpb_factor *f = &s->a;
+    to[0] = (gpb_carry_matrix){ .caller = f->a, .arena = r->a, .rows = f->m, .cols = f->n, .ld = f->lda,
+                                .ld_arena = r->ld, .type = f->type, .uplo = f->uplo,
+                                .place = facts->where[GPB_A].place };
+    to[1] = (gpb_carry_matrix){ .caller = s->b, .arena = r->b, .rows = f->n, .cols = s->nrhs, .ld = s->ldb,
+                                .ld_arena = r->ld, .type = f->type, .uplo = 'G',
+                                .place = facts->where[GPB_B].place };
+}
+
+/* The program's work on its matrices on the device comes first. */
+static CUresult follow_program(const resident *r, const gpb_facts *facts)
+{
+    const gpb_driver *driver = gpb_driver_get();
+    if (gpb_place_on_host(facts->where[GPB_A].place) && gpb_place_on_host(facts->where[GPB_B].place))
+        return CUDA_SUCCESS;
+    const CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
+    return result ? result : driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
+}
+
+/* INFO as it is before anything is wrong, of no pivot being 0. */
+enum { NO_INFO = INT32_MAX };
+
+/* Queues all of the computation. */
+static void compute(resident *r)
+{
+    gpb_system system = r->work->system;
+    const size_t e = element(r);
+    const bool lu = gpb_factor_is_lu(&system.a);
+    const gpb_lapack_parts parts = { .leaf = lu ? GPB_PANEL_COLUMNS(e) : GPB_BLOCK_ORDER(e), .factor = factor,
+                                     .triangular = triangular, .multiply = multiply, .swap = swap,
+                                     .counts_from_top = true, .where = r };
+    system.a.a = pointer(r->a);
+    system.a.lda = system.ldb = r->ld;
+    system.b = pointer(r->b);
+    if (r->work->factors) gpb_lapack_factor(&system.a, &parts);
+    if (r->work->solves) gpb_lapack_solve(&system, &parts);
+}
+
+/* Of LU, whose rows change places to the end, nothing goes home before all is computed. Then INFO and the
+   pivots are known. */
+static void fetch_pivots(resident *r, int32_t *info)
+{
+    const gpb_factor *f = &r->work->system.a;
+    if (!r->result && !r->why) r->result = fetch(r, r->info, info, sizeof *info);
+    if (r->result || r->why || !gpb_factor_is_lu(f) || !r->work->factors) return;
+    r->result = fetch(r, r->ipiv, r->panel_width, 4 * gpb_factor_order(f));       /* of no more use */
+    if (!r->result) put_pivots(f, r->panel_width);
+}
+
+/* The host computes what is not home: A is there up to some column, or all of it and B up to some. */
+static void finish(resident *r, gpb_resident_outcome *out)
+{
+    const gpb_system *s = &r->work->system;
+    const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
+    if (done < of_a) out->info = gpb_lapack_go_on(&s->a, done);
+    if (!r->work->solves || out->info) return;
+    gpb_system rest = *s;
+    const int64_t there = done > of_a ? done - of_a : 0;
+    rest.b = (char *)s->b + (size_t)(there * s->ldb) * element(r);
+    rest.nrhs = s->nrhs - there;
+    if (rest.nrhs) gpb_lapack_host_solve(&rest);
+}
+
+/* From the first column up to the last one home. */
+static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
+{
+    const bool lu = gpb_factor_is_lu(&r->work->system.a), on_host = facts->where[GPB_A].place ==
+   GPB_PLACE_HOST; const bool factors = r->work->factors, solves = r->work->solves;
+    const int32_t start[2] = { NO_INFO, 0 };
+    int32_t info = NO_INFO;
+    gpb_carry_matrix of[2];
+    matrices(r, facts, of);
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
+    r->releases = factors && !lu && on_host;
+    r->up = gpb_carry_begin(r->lane, true, of, 1 + solves);
+    r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
+    r->result = follow_program(r, facts);
+    if (!r->result) r->result = send(r, start, r->info, sizeof start);
+    if (!r->result && !factors && lu) send_pivots(r);
+    *(int32_t *)(void *)r->lane->table = NO_INFO;
+    if (r->releases) {
+        r->down.verdict = (const int32_t *)(const void *)r->lane->table;
+        r->down.fine = NO_INFO;
+        compute(r);
+        release(r, gpb_carry_columns(&r->down));
+    } else {
+        compute(r);
+        fetch_pivots(r, &info);
+        if (info != NO_INFO) out->info = info;
+        if (!lu && info != NO_INFO && gpb_place_on_host(facts->where[GPB_A].place)) r->why = "not definite";
+        const int64_t all = info == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
+        if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
+    }
+    if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
+    const CUresult failed = r->result ? r->result : r->why ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+    gpb_carry_end(&r->up, failed);
+    gpb_carry_end(&r->down, failed || gpb_carry_halted(&r->down) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS);
+    if (failed) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
+    out->bytes_up = r->up.bytes;
+    out->bytes_down = r->down.bytes;
+}
+
+/* *rest: the host is to compute what is not home. */
+static const char *run_on_lane(resident *r, const gpb_facts *facts, gpb_resident_outcome *out, bool *rest)
+{
+    const char *why = provide(r);
+    if (why) return why;
+    run(r, facts, out);
+    const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
+                         && gpb_place_on_host(facts->where[GPB_B].place);
+    const bool failed = r->result || r->why;
+    out->done = !failed || r->down.done > 0;
+    *rest = out->done && on_host && (failed || gpb_carry_halted(&r->down));
+    out->warn = r->result != CUDA_SUCCESS;
+    if (out->warn) gpb_lanes_failed(r->lane, r->result);
+    return out->warn ? gpb_driver_error(r->result) : r->why;
+}
+
+gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts *facts,
+                                      const gpb_policy *policy)
+{
+    gpb_resident_outcome out = { 0 };
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    gpb_driver_capture_mode(&mode);
+    resident r = { .lane = gpb_lanes_take(facts, true), .work = work, .facts = *facts, .policy = *policy };
+    out.failure = r.lane ? NULL : gpb_gpu_started() ? "no stream or pinned memory could be created"
+                                                    : gpb_gpu_why();
+    bool rest = false;
+    if (r.lane) {
+        r.facts.gpu.arch = r.lane->device->arch;
+        r.facts.gpu.sms = r.lane->device->sms;
+        out.failure = run_on_lane(&r, facts, &out, &rest);
+        free(r.panel_width);
+        gpb_lanes_give(r.lane);
+    }
+    /* Without the lane, because the host's routines may call others of theirs through our doors. */
+    if (rest) finish(&r, &out);
+    /* No warning, because the driver ends before the program does. */
+    if (out.failure && gpb_gpu_leaving()) {
+        out.warn = false;
+        gpb_gpu_await_end();
+    }
+    gpb_driver_capture_mode(&mode);
+    pthread_setcancelstate(cancel, NULL);
+    return out;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out a factorisation or a solve on the GPU from beginning to end (dispatch/resident.h): its matrices
+   up, LAPACK's recursion by launches, the results home. No CUDA types appear here, as in gpu.h. */
+#ifndef GPB_RUN_RESIDENT_H
+#define GPB_RUN_RESIDENT_H
+
+#include "dispatch/facts.h"
+#include "dispatch/policy.h"
+#include "dispatch/resident.h"
+
+typedef struct gpb_resident_outcome {
+    bool done;                   /* *info is LAPACK's; false: nothing of the caller's is changed */
+    const char *failure;         /* NULL, or what stopped the GPU; the host then finished the rest, if done */
+    bool warn;                   /* it was an error of the driver's */
+    int64_t info;
+    int64_t bytes_up, bytes_down;
+} gpb_resident_outcome;
+
+/* facts: of the equivalent product, whose C is A (or B), and B is B. A matrix that is not positive definite
+   is not done: the host finds the leading minor again, and leaves A as its own LAPACK does. */
+gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts *facts,
+                                      const gpb_policy *policy);
+
+#endif

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Each driver call of a factorisation or a solve that stays on the GPU fails, once or always. The results are
+# right each time: the GPU's, finished by the host, or the host's own.
+. "$(dirname "$0")/harness.sh"
+need "$debian/openblas-pthread/liblapack.so.3"
+build resident gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/resident.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -lm || finish
+export LD_LIBRARY_PATH=$fake GPUBLAS_CALIBRATION=off GPUBLAS_OFFLOAD=always
+export GPUBLAS_HOST_BLAS=$debian/openblas-pthread/liblapack.so.3
+
+# one <FAKECUDA_FAIL> <order> ...
+one() { local rules=$1; shift; FAKECUDA_FAIL=$rules ./resident "$@" > one.out 2> one.err; }
+
+GPUBLAS_VERBOSE=1 one '' 300 all
+expect 'without a failure: wrong' 0 $?
+at_least 12 "$(grep -c 'route=gpu' one.err)" 'calls on the GPU'
+runs=0 right=0 finished=0
+# failing <function> <count> <code> <order>
+failing() {
+    one "$1:$2:$3" "$4"
+    local exit=$?
+    runs=$((runs + 1))
+    if [ $exit = 0 ] && [ "$(wc -l < one.err)" -le 2 ]; then
+        right=$((right + 1))
+    else
+        fail "$1 failing at call $2 with $3, order $4: exit $exit"
+        head -3 one.out one.err
+    fi
+    grep -q 'the GPU failed' one.err && finished=$((finished + 1))
+}
+for function in cuLaunchKernel cuLaunchKernelEx cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpy2DAsync \
+    cuEventRecord cuEventQuery cuStreamWaitEvent cuStreamSynchronize cuMemAlloc cuModuleGetFunction \
+    cuFuncSetAttribute; do
+    for count in 1 2 3 5 8 13 21 34 55 '*'; do
+        for code in 2 700; do failing $function "$count" $code 300; done
+    done
+done
+# A matrix that comes home in several pieces, of which some are there when it happens.
+for count in 2 3 4 5 6 7 8 9 10 11 12 14 16 18 20; do failing cuMemcpy2DAsync $count 2 900; done
+expect "right, of $runs runs" $runs $right
+at_least 80 $finished 'of them had a failure that somebody had to deal with'
+finish
