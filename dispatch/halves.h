@@ -17,10 +17,11 @@ static inline int64_t gpb_halves_leaf(int64_t order, enum gpb_offload_when when)
     return when != GPB_OFFLOAD_ALWAYS ? LEAF : min(LEAF, max(LEAST, order / 8));
 }
 
-/* LAPACK's factorisations and inverses are cut from this order on. The host's own routines are better than
-   their parts, and each product brings its operands anew. An H200 beside 16 cores, of the speed of these
-   alone: 0.7 to 1.6 at 2048; at 4096 0.6 to 1.6 in s, 0.9 to 1.5 in d, 1.3 to 2.1 in c; at 8192 in d 1.4 to
-   2.4 (tests/bench/results/nvidia-h200/evidence/solvers.md). */
+/* LAPACK's factorisations and inverses are cut into calls from this order on, where they do not stay on the
+   GPU (resident.h). The host's own routines are better than their parts, and each product brings its operands
+   anew. An H200 beside 16 cores, of the speed of these alone: 0.7 to 1.6 at 2048; at 4096 0.6 to 1.6 in s,
+   0.9 to 1.5 in d, 1.3 to 2.1 in c; at 8192 in d 1.4 to 2.4 (the earlier run in
+   tests/bench/results/nvidia-h200/evidence/solvers.md). */
 static inline int64_t gpb_halves_least(enum gpb_type type, enum gpb_offload_when when)
 {
     return when == GPB_OFFLOAD_ALWAYS ? 0 : type == GPB_TYPE_s ? 8192 : 4096;

@@ -97,6 +97,7 @@ template <class T> struct gpb_cluster_exchange {
         const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = gridDim.x;
         gpb_slot<T> *all = slots[column % 2];
         __syncthreads();
+        if (blocks == 1) return own;
 #if __CUDA_ARCH__ >= 900
         if (threadIdx.x == 0) gpb_mbarrier_expect(barrier(column), blocks * (unsigned)sizeof(gpb_slot<T>));
 #endif
