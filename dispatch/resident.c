@@ -73,8 +73,8 @@ int64_t gpb_resident_workspace(const gpb_resident *w)
 int64_t gpb_resident_swap_shared(int arch)
 {
     enum { OWN = 11 << 10 };
-    const int64_t all = arch == 80 || arch == 87 ? 163 << 10 : arch >= 90 && arch < 120 ? 227 << 10 : 99 <<
-   10; return all - OWN;
+    const int64_t kib = arch == 80 || arch == 87 ? 163 : arch >= 90 && arch < 120 ? 227 : 99;
+    return (kib << 10) - OWN;
 }
 
 int64_t gpb_resident_exchanges(int64_t rows, int arch)

@@ -21,20 +21,24 @@
 /* INFO of a matrix that nobody can reach: as of an illegal argument, because LAPACK has no other. */
 enum { UNREACHED = -3 };
 
-/* Touches A and B as they will be written, so that a bad pointer faults in the caller's thread. */
+/* Touches A and B as they will be read or written, so that a bad pointer faults in the caller's thread: as
+   A and C of a product A * A, and as its C. */
 static void touch(const gpb_resident *w, const gpb_facts *facts)
 {
     const gpb_system *s = &w->system;
+    const gpb_matrix a = { .base = s->a.a, .ld = s->a.lda, .trans = 'N', .uplo = 'G' },
+                     b = { .base = s->b, .ld = s->ldb, .trans = 'N', .uplo = 'G' };
+    gpb_call call = { .type = s->a.type, .m = s->a.m, .n = s->a.n, .k = s->a.n, .alpha = 1, .batch = 1,
+                      .x = { a, a, a } };
     gpb_facts only = *facts;
-    gpb_call call = { .type = s->a.type, .m = s->a.m, .n = s->a.n, .batch = 1 };
-    only.where[GPB_C] = facts->where[GPB_A];
-    call.x[GPB_C] = (gpb_matrix){ .base = s->a.a, .ld = s->a.lda, .trans = 'N', .uplo = 'G' };
-    if (w->factors) gpb_touch(&call, &only);
+    only.where[GPB_B].place = GPB_PLACE_DEVICE;
+    only.where[GPB_C].place = w->factors ? facts->where[GPB_A].place : GPB_PLACE_DEVICE;
+    gpb_touch(&call, &only);
     if (!w->solves) return;
-    only.where[GPB_C] = facts->where[GPB_B];
     call.n = s->nrhs;
-    call.x[GPB_C].base = s->b;
-    call.x[GPB_C].ld = s->ldb;
+    call.k = 0;
+    call.x[GPB_C] = b;
+    only.where[GPB_C] = facts->where[GPB_B];
     gpb_touch(&call, &only);
 }
 

@@ -40,7 +40,7 @@ typedef struct resident {
 static void *pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
 static size_t element(const resident *r) { return gpb_type_bytes(r->work->system.a.type); }
 
-/* Beside the queueing, the copies go on. Each is asked only now and then, because that is a driver call. */
+/* Beside the queueing, the copies go on, as far as they can. */
 static void carry_on(resident *r)
 {
     if (!r->result) r->result = gpb_carry_go_on(&r->up);
@@ -403,14 +403,14 @@ static void matrices(const resident *r, const gpb_facts *facts, gpb_carry_matrix
                                 .place = facts->where[GPB_B].place };
 }
 
-/* The program's work on its matrices on the device comes first. */
+/* The program's work on its matrices on the device comes before their copies. */
 static CUresult follow_program(const resident *r, const gpb_facts *facts)
 {
     const gpb_driver *driver = gpb_driver_get();
     if (gpb_place_on_host(facts->where[GPB_A].place) && gpb_place_on_host(facts->where[GPB_B].place))
         return CUDA_SUCCESS;
     const CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
-    return result ? result : driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
+    return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
 /* INFO as it is before anything is wrong, of no pivot being 0. */
@@ -460,8 +460,8 @@ static void finish(resident *r, gpb_resident_outcome *out)
 /* From the first column up to the last one home. */
 static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
 {
-    const bool lu = gpb_factor_is_lu(&r->work->system.a), on_host = facts->where[GPB_A].place ==
-   GPB_PLACE_HOST; const bool factors = r->work->factors, solves = r->work->solves;
+    const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
+    const bool solves = r->work->solves, on_host = facts->where[GPB_A].place == GPB_PLACE_HOST;
     const int32_t start[2] = { NO_INFO, 0 };
     int32_t info = NO_INFO;
     gpb_carry_matrix of[2];
