@@ -33,6 +33,19 @@ TYPE_HOST = {  # ms
     "c": {512: 0.18, 1024: 0.6, 2048: 1.9, 4096: 7, 8192: 29, 16384: 190},
     "z": {512: 0.3, 1024: 1.1, 2048: 3.9, 4096: 15, 8192: 92, 16384: 660},
 }
+# Issues 19 and 20, from host memory, ms in double; times 16 cores at 4096
+SOLVERS = {
+    "getrf": {2048: 6, 4096: 15, 8192: 40, 16384: 115},
+    "potrf": {2048: 2.5, 4096: 5, 8192: 14, 16384: 46},
+    "gesv": {2048: 10, 4096: 24, 8192: 75, 16384: 280},
+    "gesv1": {2048: 7, 4096: 16, 8192: 42, 16384: 120},
+    "syrk": {4096: 3.6, 8192: 15},
+    "syr2k": {4096: 7, 8192: 30},
+    "symm": {4096: 5.8, 8192: 30},
+    "trmm": {4096: 5.7, 8192: 21},
+    "trsm": {4096: 6, 8192: 23},
+}
+RANK_K = {"s": 2, "d": 1, "c": 2, "z": 1}  # times cuBLAS from 2048 on; all tall ones
 SOAKED = 1800  # seconds, over any number of runs
 counts = {"met": 0, "MISSED": 0}
 missed_only = False
@@ -195,6 +208,29 @@ def accuracy(rows):
         most(f"{name}: largest error of cuBLAS's, worst", 1.5, worst(beside, "worst_max_to_cublas"))
 
 
+def rank_k(rows):
+    for type_, wanted in RANK_K.items():
+        mine = where(rows, type=type_)
+        square = times_cublas([r for r in mine if r["n"] == r["k"] and int(r["n"]) >= 2048])
+        tall = times_cublas([r for r in mine if int(r["k"]) > 10 * int(r["n"])])
+        if square:
+            least(f"{type_}{mine[0]['how']} on the device: times cuBLAS, least", wanted, min(square))
+        if tall:
+            least(f"{type_}{mine[0]['how']}, tall: times cuBLAS, least", 1, min(tall))
+
+
+def solvers(rows):
+    for name, wanted in SOLVERS.items():
+        for n, ms in wanted.items():
+            for r in where(rows, contender="ours", type="d", routine=name, n=n):
+                most(f"d{name} from host memory, {n}: ms", ms, float(r["ms_median"]))
+                if n == 4096 and name not in ("getrf", "potrf", "gesv", "gesv1"):
+                    least(f"d{name} from host memory, {n}: times 16 cores", 15, float(r["ratio"]))
+    slower = [float(r["ratio"]) for r in rows if r["contender"] == "ours"]
+    if slower:
+        least("solvers and Level 3 from host memory: times the host, least", 0.95, min(slower))
+
+
 def soak(rows):
     """A line a run, of any session; one wrong answer spoils them all."""
     if rows:
@@ -284,6 +320,8 @@ def main(folder):
         ("types", types),
         ("end-to-end", end_to_end),
         ("types_host", types_host),
+        ("rank_k", rank_k),
+        ("solvers", solvers),
         ("out-of-core", out_of_core),
         ("never-slower", never_slower),
         ("processes", processes),

@@ -476,6 +476,33 @@ def accuracy(rows):
     return lines + [""]
 
 
+def rank_k(rows):
+    """SYRK, HERK: own operations, a triangle's."""
+    lines = head(["routine", "n x k", "A, A^H", "ours, TFLOP/s", "cuBLAS", "of cuBLAS"])
+    for r in rows:
+        cells = [r["type"] + r["how"], f"{r['n']} x {r['k']}", r["ta"] + r["tb"]]
+        lines.append(line(cells + [f"{float(r[x]):.3g}" for x in ("tflops", "cublas_tflops", "ratio")]))
+    return lines + [""]
+
+
+def solvers(rows):
+    """A table a type: ours, and in parentheses the times by which it is faster."""
+    lines = []
+    for type_ in types_of(rows):
+        mine = [r for r in rows if (r["type"], r["contender"]) == (type_, "ours")]
+        sizes = sorted({int(r["n"]) for r in mine})
+        lines += head([f"`{type_}`: ms (times as fast as the host's 16 cores)"] + [str(n) for n in sizes])
+        for name in dict.fromkeys(r["routine"] for r in mine):
+            of = {int(r["n"]): r for r in mine if r["routine"] == name}
+            cells = [
+                f"{milliseconds(float(of[n]['ms_median']))} ({float(of[n]['ratio']):.2g})" if n in of else "-"
+                for n in sizes
+            ]
+            lines.append(line([f"`{name}`"] + cells))
+        lines.append("")
+    return lines
+
+
 def weighted(rows, column, count):
     """The geometric mean over points, of rows that each hold the geometric mean of some."""
     points = sum(int(r[count]) for r in rows)
@@ -495,6 +522,8 @@ SECTIONS = {
     "types": ("Double and complex precision, operands on the GPU", types),
     "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
     "types_host": ("Double and complex precision, operands in host memory", types_host),
+    "rank_k": ("SYRK and HERK, operands on the GPU", rank_k),
+    "solvers": ("LAPACK's solvers and Level 3, operands in host memory", solvers),
     "out-of-core": ("More operands than device memory", out_of_core),
     "never-slower": ("The choice of host or GPU", never_slower),
     "processes": ("Whole processes", processes),
