@@ -34,7 +34,7 @@ typedef struct row {
 
 /* By type, then by pass. */
 #define PASS(p, pass, image, symbol, threads) \
-    [GPB_TYPE_##p * GPB_PASSES + GPB_PASS_##pass] = { image, GPB_STR(symbol), threads, 0 }
+    [GPB_TYPE_##p * GPB_PASSES + GPB_PASS_##pass] = { image, GPB_STR(symbol), threads, 0, false, false }
 static const row passes[GPB_TYPES * GPB_PASSES] = {
 #define TYPE(p, type, bytes, flops, kind)                                                      \
     PASS(p, PACK, GPB_IMAGE_##p##pack, GPB_PACK_SYMBOL(p), GPB_PACK_THREADS),                  \

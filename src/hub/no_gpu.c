@@ -7,6 +7,7 @@
 #include "src/learn/ready.h"
 #include "src/hub/verify.h"
 #include "src/run/repair.h"
+#include "src/run/resident.h"
 
 #include <stdio.h>
 
@@ -79,6 +80,13 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
 {
     (void)call, (void)facts, (void)policy, (void)plan;
     return (gpb_outcome){ .failure = why };
+}
+
+gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts *facts,
+                                      const gpb_policy *policy)
+{
+    (void)work, (void)facts, (void)policy;
+    return (gpb_resident_outcome){ .failure = why };
 }
 
 /* Never called, because no call is begun on a GPU. */
