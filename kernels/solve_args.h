@@ -6,8 +6,8 @@
 
 #include "kernels/gemm_args.h"
 
-/* The largest block of each kernel, by the bytes of an element. A thread holds a row or a column of it in
-   registers, of which it has 128 for that. */
+/* The largest panel and block, by the bytes of an element. A thread has a row of the panel in registers, and
+   four threads share a row or a column of the block. */
 #define GPB_PANEL_COLUMNS(bytes) ((bytes) == 16 ? 16 : 32)
 #define GPB_BLOCK_ORDER(bytes)   ((bytes) == 16 ? 32 : 64)
 

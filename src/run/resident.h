@@ -16,8 +16,9 @@ typedef struct gpb_resident_outcome {
     int64_t bytes_up, bytes_down;
 } gpb_resident_outcome;
 
-/* facts: of the equivalent product, whose C is A (or B), and B is B. A matrix that is not positive definite
-   is not done: the host finds the leading minor again, and leaves A as its own LAPACK does. */
+/* facts: of the equivalent product: where its A and B live is where those of the system do. If a matrix is
+   not positive definite, the host goes on behind the last minor that was right, and leaves A as its own
+   LAPACK does. */
 gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts *facts,
                                       const gpb_policy *policy);
 
