@@ -25,6 +25,8 @@ typedef struct gpb_gpu {
     int arch;                    /* compute capability, major*10 + minor; 0: no GPU can be had */
     int sms;
     int64_t bytes;               /* device memory that this call may use */
+    bool no_maps;                /* MAPPED kernels cannot be had: the driver is older than tensor maps, or no
+                                    cluster fits */
 } gpb_gpu;
 
 /* What copies cost. src/learn/machine.c writes this and the next two. */

@@ -52,8 +52,9 @@ static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
 /* True if each launch of this kernel may cut its k. (The partial sums cover all of C.) */
 static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
-    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED) && call->x[GPB_C].uplo == 'G'
-           && gpb_call_multiplies(call);
+    return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED
+            || kernel->form == GPB_FORM_MAPPED)
+           && call->x[GPB_C].uplo == 'G' && gpb_call_multiplies(call);
 }
 
 /* Rounds a number of parts to three significant bits, as tried in tests/bench/fit.c. */
@@ -146,6 +147,17 @@ static unsigned allowed(const gpb_policy *policy)
     }
 }
 
+/* A MAPPED kernel where it can compute the call, and needs no packing that would keep operands from coming
+   in strips. Any other kernel. */
+static bool suits(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    if (kernel->form != GPB_FORM_MAPPED) return true;
+    bool on_device = true;
+    for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
+    return gpb_packing_can_map(kernel, call, facts)
+           && (on_device || !gpb_packing_hinders(kernel, call, facts));
+}
+
 /* shares: Stream-K is allowed. math, forms: bits 1 << GPB_MATH_x, 1 << GPB_FORM_x. The most promising kernel
    is considered first, so that most others need no closer look. */
 static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned math, unsigned forms,
@@ -164,7 +176,8 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     for (end = first; end < TUNED_COUNT && tuned[end].arch == gpu->arch; end++) {
         const gpb_kernel *kernel = &gpb_kernels[tuned[end].row];
         const bool may = kernel->type == call->type && (math >> kernel->math & 1)
-                         && (forms >> kernel->form & 1) && runs[kernel->image] && kernel->smem <= shared;
+                         && (forms >> kernel->form & 1) && runs[kernel->image] && kernel->smem <= shared
+                         && suits(kernel, call, facts);
         least[end] = may ? gpb_cost_min(kernel, &tuned[end], &on) : INFINITY;
         if (may && (promising < 0 || least[end] < least[promising])) promising = end;
     }
@@ -210,7 +223,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, no_workspace);
     gpb_choice best;
-    if (kernel && gpb_kernel_table_serves(kernel, facts->gpu.arch)
+    if (kernel && gpb_kernel_table_serves(kernel, facts->gpu.arch) && gpb_packing_can_map(kernel, call, facts)
         && (!no_workspace || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
@@ -254,9 +267,11 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
     uint64_t flags = gpb_call_multiplies(g) | (uint64_t)no_workspace << 1;
     for (int x = 0; x < GPB_OPERANDS; x++) {
         const uint64_t lies = on.misaligned[x] | (uint64_t)gpb_where_is(facts, x, GPB_PLACE_DEVICE) << 1
-                              | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2;
-        flags |= lies << (2 + 3 * x);
+                              | (uint64_t)(x != GPB_C && gpb_packing_aligned(g, x)) << 2
+                              | (uint64_t)(x != GPB_C && gpb_packing_mapped(g, facts, x)) << 3;
+        flags |= lies << (2 + 4 * x);
     }
+    flags |= (uint64_t)facts->gpu.no_maps << 15;
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;

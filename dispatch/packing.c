@@ -9,12 +9,19 @@ static bool multiple(int64_t size, int tile)      /* tiles are powers of two, as
     return (size & (tile - 1)) == 0;
 }
 
+/* True if count elements of that many bytes fill whole lines. The product may not fit, because a caller's
+   leading dimension can be anything. */
+static bool in_lines(int64_t count, int64_t element, int line)
+{
+    return multiple((count & (line - 1)) * element, line);
+}
+
 bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand which)
 {
     const gpb_matrix *x = &call->x[which];
     const int64_t element = (int64_t)gpb_call_element(call);
-    return !x->array && (uintptr_t)x->base % ALIGNED == 0 && multiple(x->ld * element, ALIGNED)
-           && (call->batch == 1 || multiple(x->stride * element, ALIGNED));
+    return !x->array && (uintptr_t)x->base % ALIGNED == 0 && in_lines(x->ld, element, ALIGNED)
+           && (call->batch == 1 || in_lines(x->stride, element, ALIGNED));
 }
 
 /* True if a PADDED kernel can read A or B as it is: stored as op(X), in whole tiles. */
@@ -27,6 +34,35 @@ static bool is_padded(const gpb_kernel *kernel, const gpb_call *call, const gpb_
     return whole && !gpb_matrix_transposed(&call->x[x]) && lies_right;
 }
 
+bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand which)
+{
+    enum { LINE = 16 };                    /* bytes, of cuTensorMapEncodeTiled's strides and addresses */
+    const int64_t most = INT64_C(1) << 40; /* a stride is less */
+    const gpb_matrix *x = &call->x[which];
+    const int64_t element = (int64_t)gpb_call_element(call), longest = most / element;
+    if (!gpb_where_is(facts, which, GPB_PLACE_DEVICE)) {      /* it comes to a panel without gaps */
+        const int64_t down = gpb_call_k_down(call, which) ? call->k : gpb_call_extent(call, which);
+        return in_lines(down, element, LINE);
+    }
+    return !x->array && (uintptr_t)x->base % LINE == 0 && x->ld < longest && in_lines(x->ld, element, LINE)
+           && (call->batch == 1
+               || (x->stride >= 0 && x->stride < longest && in_lines(x->stride, element, LINE)));
+}
+
+bool gpb_packing_can_map(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    const int64_t most = INT32_MAX - 256;  /* the places of boxes beyond an edge have 32 bits as well */
+    return kernel->form != GPB_FORM_MAPPED
+           || (!facts->gpu.no_maps && call->m <= most && call->n <= most && call->k <= most
+               && call->batch <= most);
+}
+
+bool gpb_packing_hinders(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    return kernel->form == GPB_FORM_MAPPED
+           && (gpb_packing_of(kernel, call, facts, GPB_A) || gpb_packing_of(kernel, call, facts, GPB_B));
+}
+
 bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                     enum gpb_operand x)
 {
@@ -35,5 +71,6 @@ bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_fa
                || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE))
                || (gpb_call_hermitian(call) && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
+    if (kernel->form == GPB_FORM_MAPPED) return !gpb_packing_mapped(call, facts, x);
     return kernel->form == GPB_FORM_SLICED || !is_padded(kernel, call, facts, x);
 }

@@ -282,13 +282,20 @@ static bool fits_with_wide(gpb_plan *plan, const gpb_call *call, const gpb_facts
     return fits(plan, call, facts);
 }
 
+/* A panel that gpb_spack packs is one strip. */
+static bool takes_no_strips(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    return kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C
+           || gpb_packing_hinders(kernel, call, facts);
+}
+
 /* Chooses strips of both operands, or of B with the whole of A, or panels of k, so that copying, kernels and
    the way home overlap: whatever is predicted to end first. Strips of both let C go home from the beginning;
    strips of B alone need fewer launches. A C in place is one tile with panels of k, so that after a failure
    or a flagged block there is just one tile to repair. */
 static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
-    const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
+    const bool padded = takes_no_strips(plan->kernel, call, facts);
     const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
     const bool on_device = gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE)
                            && gpb_where_is(facts, GPB_B, GPB_PLACE_DEVICE) && c_in_place;
@@ -336,7 +343,7 @@ static void leave_out_strips(gpb_plan *plan, const gpb_call *call, const gpb_fac
     enum { STRIPS = 4, LEAST = 4096 };
     bool on_device = true;
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
-    const bool padded = plan->kernel->form == GPB_FORM_PADDED || plan->kernel->form == GPB_FORM_PADDED_C;
+    const bool padded = takes_no_strips(plan->kernel, call, facts);
     if (call->x[GPB_C].uplo == 'G' || !on_device || padded || call->batch > 1 || call->n < LEAST
         || !gpb_call_multiplies(call) || plan->kc < call->k)
         return;

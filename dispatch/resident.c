@@ -5,8 +5,86 @@
 #include "dispatch/numbers.h"
 #include "kernels/solve_args.h"
 
+gpb_resident gpb_resident_of_triangular(const gpb_triangular *t)
+{
+    const int64_t order = gpb_triangular_order(t);
+    return (gpb_resident){ .system = { .a = { .symbol = t->symbol, .type = t->type, .width = t->width,
+                                              .uplo = t->uplo, .m = order, .n = order,
+                                              .a = (void *)(uintptr_t)t->a, .lda = t->lda },
+                                       .trans = 'N', .nrhs = t->n, .b = t->b, .ldb = t->ldb },
+                           .solves = true, .triangular = t };
+}
+
+gpb_resident gpb_resident_of_factors(const gpb_factor *f)
+{
+    return (gpb_resident){ .system = { .a = *f, .trans = 'N', .nrhs = f->n, .b = f->a, .ldb = f->lda },
+                           .solves = true, .inverts = true, .divides = true };
+}
+
+gpb_triangular gpb_resident_solve_of(const gpb_inverse *t)
+{
+    return (gpb_triangular){ .symbol = t->symbol, .solves = true, .type = t->type, .width = t->width,
+                             .side = 'L', .uplo = t->uplo, .trans = 'N', .diag = t->diag, .m = t->n,
+                             .n = t->n, .alpha = 1, .a = t->a, .lda = t->lda, .b = t->a, .ldb = t->lda };
+}
+
+gpb_resident gpb_resident_of_inverse(const gpb_triangular *t)
+{
+    gpb_resident w = gpb_resident_of_triangular(t);
+    w.inverts = true;
+    w.divides = t->diag == 'N';
+    return w;
+}
+
+/* TRMM from the right: columns of op(A)'s upper triangle need the columns of B before them. */
+bool gpb_resident_overwrites(const gpb_resident *w)
+{
+    const gpb_triangular *t = w->triangular;
+    return w->inverts || (t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N'));
+}
+
+/* Each panel takes as many launches as all columns would. */
+int64_t gpb_resident_panel(const gpb_resident *w)
+{
+    enum { LEAST = 2048, PANELS = 8 };
+    const int64_t cols = gpb_resident_b_cols(w);
+    return max(LEAST, round_up(ceil_div(cols, PANELS), 64));
+}
+
+int64_t gpb_resident_b_rows(const gpb_resident *w)
+{
+    return w->triangular ? w->triangular->m : w->system.a.n;
+}
+
+int64_t gpb_resident_b_cols(const gpb_resident *w) { return w->solves ? w->system.nrhs : 0; }
+
+/* Of TRSM and TRMM: B's size, and half of the triangle's order deep. */
+static gpb_call product_like(const gpb_triangular *t)
+{
+    const int64_t k = max(1, gpb_triangular_order(t) / 2), ld = max(max(t->lda, t->ldb), t->m);
+    return (gpb_call){ .symbol = t->symbol, .type = t->type, .width = t->width, .m = t->m, .n = t->n, .k = k,
+                       .alpha = 1, .beta = 0, .batch = 1,
+                       .x = { { .base = t->a, .ld = ld, .trans = 'N' },
+                              { .base = t->b, .ld = max(ld, k), .trans = 'N' },
+                              { .base = t->b, .ld = ld, .trans = 'N', .uplo = 'G' } } };
+}
+
+/* Multiplications of LAPACK's counts: n^3 / 6 for a triangle's inverse, 1/3 and 2/3 from factors. */
+static gpb_call inverse_like(const gpb_resident *w)
+{
+    const gpb_factor *f = &w->system.a;
+    const int64_t k = (w->triangular ? 1 : gpb_factor_is_lu(f) ? 4 : 2) * f->n / 6;
+    const gpb_matrix a = { .base = f->a, .ld = f->lda, .trans = 'N' };
+    gpb_matrix c = a;
+    c.uplo = 'G';
+    return (gpb_call){ .symbol = f->symbol, .type = f->type, .width = f->width, .m = f->n, .n = f->n,
+                       .k = max(1, k), .alpha = 1, .beta = 0, .batch = 1, .x = { a, a, c } };
+}
+
 gpb_call gpb_resident_equivalent(const gpb_resident *w)
 {
+    if (w->inverts) return inverse_like(w);
+    if (w->triangular) return product_like(w->triangular);
     const gpb_factor *f = &w->system.a;
     const double m = (double)f->m, n = (double)f->n, order = (double)gpb_factor_order(f);
     /* Multiplications of LAPACK's counts: LU of m x n; Cholesky half of that of n x n. */
@@ -39,24 +117,27 @@ double gpb_resident_gpu_steps_s(const gpb_resident *w)
 }
 
 /* OpenBLAS on 16 cores, d, 512 to 4096: what getrf and potrf take beyond as many operations of its GEMM (the
-   same run). One core waits for nobody. */
+   same run). Inverses, 512 to 4096: getri 8 to 35 us, potri 3.2 to 11, trtri taken as half of that. One core
+   waits for nobody. */
 double gpb_resident_host_steps_s(const gpb_resident *w, int cores)
 {
     const double waiting = (double)min(cores - 1, 15) / 15;
-    return waiting * steps_s(w, 5.5e-6, 2.2e-6, 0);
+    const double inverse = w->triangular ? 1.5e-6 : gpb_factor_is_lu(&w->system.a) ? 5.5e-6 : 3e-6;
+    return waiting * steps_s(w, 5.5e-6, 2.2e-6, w->inverts ? inverse : 0);
 }
 
-int64_t gpb_resident_ld(const gpb_factor *f)
+int64_t gpb_resident_ld(const gpb_resident *w)
 {
     enum { OF_FOUR_BYTES = 8 };
-    return round_up(max(1, f->m), OF_FOUR_BYTES);
+    const int64_t of_b = w->solves ? gpb_resident_b_rows(w) : 1;
+    return round_up(max(max(1, w->system.a.m), of_b), OF_FOUR_BYTES);
 }
 
 int64_t gpb_resident_bytes(const gpb_resident *w)
 {
     const gpb_factor *f = &w->system.a;
-    const int64_t element = (int64_t)gpb_type_bytes(f->type), ld = gpb_resident_ld(f);
-    const int64_t cols = f->n + (w->solves ? w->system.nrhs : 0);
+    const int64_t element = (int64_t)gpb_type_bytes(f->type), ld = gpb_resident_ld(w);
+    const int64_t cols = f->n + gpb_resident_b_cols(w);
     const int64_t pivots = 8 + gpb_factor_order(f) * (4 + 4 + 2 * (int64_t)sizeof(gpb_row_move));
     const int64_t slots = 2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES;
     return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256);
@@ -66,7 +147,7 @@ int64_t gpb_resident_workspace(const gpb_resident *w)
 {
     enum { LEAST = 64 << 20 };
     const gpb_factor *f = &w->system.a;
-    return LEAST + 2 * gpb_resident_ld(f) * f->n * (int64_t)gpb_type_bytes(f->type);
+    return LEAST + 2 * gpb_resident_ld(w) * f->n * (int64_t)gpb_type_bytes(f->type);
 }
 
 /* Beside what it has of its own. */

@@ -7,13 +7,36 @@
 
 #include "dispatch/call.h"
 #include "dispatch/factor.h"
+#include "dispatch/inverse.h"
 
 /* What is done with a system: its matrix is factored, or holds factors already; B is divided, or there is
-   none. */
+   none. Or a triangle divides or multiplies B, from either side (TRSM, TRMM): then the system has the
+   triangle and B's address. Or it is inverted (getri, potri, trtri): then B is the identity, which the GPU
+   makes, and what it becomes takes A's place. */
 typedef struct gpb_resident {
     gpb_system system;
-    bool factors, solves;
+    bool factors, solves;                /* solves: there is a B */
+    bool inverts;                        /* the system's B is A */
+    bool divides;                        /* by A's diagonal, of which the first zero is INFO; then nothing is
+                                            written (getri, potri, trtri, trtrs; not TRSM) */
+    const gpb_triangular *triangular;    /* NULL, or the TRSM or TRMM, or the triangle that is inverted;
+                                            factors is false and solves true */
 } gpb_resident;
+
+gpb_resident gpb_resident_of_triangular(const gpb_triangular *t);
+/* The inverse from factors. */
+gpb_resident gpb_resident_of_factors(const gpb_factor *factors);
+/* A triangle's inverse as the solve that it is; for gpb_resident_of_inverse. */
+gpb_triangular gpb_resident_solve_of(const gpb_inverse *inverse);
+gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
+/* True if the columns that come home take the place of something that the others are computed from: the host
+   could not compute the rest after a failure. */
+bool gpb_resident_overwrites(const gpb_resident *work);
+/* Columns of B that are computed together and go home while others are computed. */
+int64_t gpb_resident_panel(const gpb_resident *work);
+/* Rows and columns of B; 0 columns if there is none. */
+int64_t gpb_resident_b_rows(const gpb_resident *work);
+int64_t gpb_resident_b_cols(const gpb_resident *work);
 
 /* A product that takes as many operations as all of it, on operands of that size: what predictions and
    decisions are made from, and where `where` of the facts comes from. */
@@ -22,8 +45,8 @@ gpb_call gpb_resident_equivalent(const gpb_resident *work);
    launches; on the host's cores: its panels, and threads that wait for each other. */
 double gpb_resident_gpu_steps_s(const gpb_resident *work);
 double gpb_resident_host_steps_s(const gpb_resident *work, int cores);
-/* Rows and columns between elements on the device: columns begin at multiples of 32 bytes. */
-int64_t gpb_resident_ld(const gpb_factor *factor);
+/* The leading dimension of A and B on the device: columns begin at multiples of 32 bytes. */
+int64_t gpb_resident_ld(const gpb_resident *work);
 /* Bytes of A, B and what pivots need. */
 int64_t gpb_resident_bytes(const gpb_resident *work);
 /* Bytes beside them for the products' workspace: more than this gains nothing; less than a quarter of it is

@@ -60,3 +60,26 @@ gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
     }
     return halves;
 }
+
+/* From the left the columns are independent. From the right, those that are there have a part in the others
+   if op(A) is an upper triangle. */
+gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done)
+{
+    const bool left = t->side == 'L', plain = t->trans == 'N', upper = (t->uplo == 'U') == plain;
+    gpb_triangular_halves rest = { .second = *t };
+    rest.second.b = (void *)(uintptr_t)element(t, t->b, 0, done, t->ldb);
+    rest.second.n = t->n - done;
+    if (left) return rest;
+    rest.second.a = element(t, t->a, done, done, t->lda);
+    if (!upper || done == 0) return rest;
+    rest.second.alpha = 1;
+    rest.product = (gpb_call){
+        .symbol = t->symbol, .type = t->type, .width = t->width, .row_major = t->row_major, .m = t->m,
+        .n = rest.second.n, .k = done, .alpha = -1, .beta = t->alpha, .batch = 1,
+        .x = { { .base = t->b, .ld = t->ldb, .trans = 'N' },
+               { .base = element(t, t->a, plain ? 0 : done, plain ? done : 0, t->lda), .ld = t->lda,
+                 .trans = t->trans },
+               { .base = rest.second.b, .ld = t->ldb, .trans = 'N', .uplo = 'G' } }
+    };
+    return rest;
+}

@@ -39,6 +39,9 @@ static inline int64_t gpb_triangular_order(const gpb_triangular *t)
 {
     return t->side == 'L' ? t->m : t->n;
 }
+/* What is left of a solve of which the first `done` columns of X are in the place of B's: the product (if
+   its k is not 0), then second. */
+gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done);
 /* For triangles of order 2 and more. */
 gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libgpublas's own API: five functions. A program needs none of them, because it uses the library through the
-   names of BLAS. */
+/* libgpublas's own API: seven functions. A program needs none of them, because it uses the library through
+   the names of BLAS. */
 #ifndef GPUBLAS_H
 #define GPUBLAS_H
 
@@ -43,6 +43,19 @@ int gpublas_set_option(const char *name, const char *value);
 /* Copies the option's value as text to value, at most size - 1 characters and a final zero. Returns the
    value's length, or -1 for an unknown name. */
 int gpublas_get_option(const char *name, char *value, size_t size);
+
+/* Asks what would become of calls. From gpublas_ask(answer, size) to gpublas_ask(NULL, 0) this thread's calls
+   of GEMM, GEMMTR, SYMM, HEMM, SYRK, HERK, SYR2K, HER2K, TRSM, TRMM, getrf, getrs, gesv, potrf, potrs and
+   posv compute nothing and touch no operand. Instead `answer` becomes a JSON array with an object for each
+   product that such a call is: where it would go once the GPU is started, why, and the seconds that the host
+   and the GPU are predicted to take. The first call starts and measures the GPU. The last one returns the
+   length of the whole text, of which size - 1 characters are there; -1: size is 0. Other routines compute as
+   usual. */
+int gpublas_ask(char *answer, size_t size);
+
+/* Saves what was measured and learnt of this machine for the next process, in the file of
+   GPUBLAS_CALIBRATION. Returns 0, or -1 if there is none, or nothing to save. */
+int gpublas_save_calibration(void);
 
 /* Writes a page on what the library sees to a file descriptor: a verdict, the driver, the GPUs, the host
    BLAS, options and kernels. It is the output of ./libgpublas.so --all. */

@@ -63,6 +63,25 @@ typedef struct gpb_gemm_args {
     int conj_a, conj_b;                    /* complex types: not 0 if op(A), op(B) are conjugated */
 } gpb_gemm_args;
 
+/* What a tensor copy reads, as the driver describes it: a CUtensorMap, which the kernel cannot look into. */
+typedef struct gpb_tensor_map {
+    uint64_t opaque[16];
+} __attribute__((aligned(128))) gpb_tensor_map;
+
+/* The argument block of MAPPED kernels. a and b are in gpb_gemm_args as ever, but are read by the maps alone,
+   which are not used if k or alpha is 0. items, if there are any, give the addresses of C alone.
+   The map of an operand has three dimensions: its contiguous one, the other one, the members of the batch
+   (one member if the stride is 0). A copy brings GPB_MAPPED_LINE bytes (of 16 k of double, or of 16 places)
+   times GPB_MAPPED_BOX, in a swizzle of the same 128 bytes. */
+typedef struct gpb_mapped_args {
+    gpb_tensor_map a, b;
+    gpb_gemm_args gemm;
+} gpb_mapped_args;
+#define GPB_MAPPED_LINE 128
+/* Lines of a copy. k is contiguous: places of a tile, or half of them if two blocks share them. Else k. */
+#define GPB_MAPPED_BOX(k_contiguous, edge, sharers, element) \
+    ((k_contiguous) ? (edge) / (sharers) : GPB_MAPPED_LINE / (element))
+
 #define GPB_GUARD 128
 /* Rows of op(A) that share a guard word. A complex row is two rows of the slices (sliced.h). */
 #define GPB_GUARD_ROWS(is_complex) ((is_complex) ? GPB_GUARD / 2 : GPB_GUARD)

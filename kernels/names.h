@@ -41,19 +41,29 @@ enum gpb_math {
              at all, beta == 0. gpb_sunpack copies it to the caller's C afterwards.
    SLICED    operands as gpb_sslice leaves them (sliced.h): scaled and cut into FP16 slices, in the layout
              that tensor cores read. C is the caller's, and stores are guarded. Blocks of C whose guard words
-             are set are left alone, because an FFMA kernel computes them afterwards. */
-enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SLICED };
+             are set are left alone, because an FFMA kernel computes them afterwards.
+   MAPPED    operands where they are, fetched by tensor copies: of each one stride is 1, and the other, the
+             base and the stride of members are multiples of 16 bytes. m, n, k and batch are below 2^31. The
+             argument block is gpb_mapped_args. Copies bring zeros for what lies outside, and stores are
+             guarded. */
+enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SLICED, GPB_FORM_MAPPED };
 
 /* What a kernel can do beside its form, in bits. NONE for most.
    STREAM_K     divides the k of a launch's first tiles evenly among the blocks of a round (ffma/streamk.cuh)
    CUTS_TAIL    a SLICED kernel that cuts the tiles of its last, incomplete round along k (sliced/work.cuh)
-   LONG_CHAINS  sums its whole k in one chain of FMAs, so cutting k makes it more accurate */
-enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4 };
+   LONG_CHAINS  sums its whole k in one chain of FMAs, so cutting k makes it more accurate
+   PAIRS        a MAPPED kernel whose blocks come in clusters of two, with tiles side by side: each fetches
+                half of their part of op(A) for both */
+enum gpb_cap {
+    GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4, GPB_CAP_PAIRS = 8
+};
 
 /* LAUNCH. m, n >= 1 because a grid cannot be empty. k may be 0. block and smem of GEMM and SLICED: the row's
    columns.
    GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ); with Stream-K (gemm_args.h)
              ( streamk_blocks + GPB_TILES(m, n, bm, bn) * batch - streamk_tiles, 1, 1 )
+   MAPPED    grid ( GPB_MAPPED_BLOCKS(m, n, bm, bn, caps), 1, GPB_GRID_Z(batch * splits) ), in clusters of two
+             if the kernel has PAIRS
    SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ). A
              multiprocessor holds at most one such block. Kernels without clusters take the same grid.
    slice     grid ( (GPB_SLICE_STRIPS(m) + GPB_SLICE_STRIPS(n)) * cluster, at least cluster, 1,
@@ -68,6 +78,8 @@ enum gpb_cap { GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GP
    batch by gridDim.z. */
 #define GPB_TILES(rows, cols, tile_rows, tile_cols) \
     (((rows) + (tile_rows) - 1) / (tile_rows) * (((cols) + (tile_cols) - 1) / (tile_cols)))
+#define GPB_MAPPED_BLOCKS(m, n, bm, bn, caps) \
+    ((caps) & GPB_CAP_PAIRS ? 2 * GPB_TILES(m, n, bm, 2 * (bn)) : GPB_TILES(m, n, bm, bn))
 #define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
 #define GPB_PACK_TILE    32
 #define GPB_PACK_THREADS 256

@@ -15,16 +15,19 @@
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
    cholesky       GPB_CHOLESKY_THREADS, 1
-   substitute     GPB_SUBSTITUTE_THREADS, GPB_SUBSTITUTE_BLOCKS(cols)
-   swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory */
+   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols)
+   multiply       the same
+   swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
+   identity       GPB_IDENTITY_THREADS, at most `cols` */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
 #define GPB_CHOLESKY_THREADS 256
-#define GPB_SUBSTITUTE_THREADS 256
-#define GPB_SUBSTITUTE_COLUMNS 64            /* of a block */
-#define GPB_SUBSTITUTE_BLOCKS(cols) (((cols) + GPB_SUBSTITUTE_COLUMNS - 1) / GPB_SUBSTITUTE_COLUMNS)
+#define GPB_TRIANGLE_THREADS 256
+#define GPB_TRIANGLE_COLUMNS 64            /* of a block */
+#define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_SWAP_THREADS 512
+#define GPB_IDENTITY_THREADS 256
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -64,9 +67,9 @@ typedef struct gpb_cholesky_args {
                                               that is not positive */
 } gpb_cholesky_args;
 
-/* B = alpha L^-1 B, alpha not 0, for the n x n lower triangle L and n x cols B. n <= GPB_BLOCK_ORDER. Any
-   TRSM is this one by strides, which may be negative. */
-typedef struct gpb_substitute_args {
+/* B = alpha L^-1 B (substitute), or B = alpha L B (multiply), for the n x n lower triangle L and n x cols B.
+   alpha is not 0, n <= GPB_BLOCK_ORDER. Any TRSM or TRMM is this one by strides, which may be negative. */
+typedef struct gpb_triangle_args {
     const void *l;
     int64_t rsl, csl;
     void *b;
@@ -74,7 +77,7 @@ typedef struct gpb_substitute_args {
     double alpha[2];
     int32_t n;
     int32_t unit, conj;                    /* L's diagonal is all ones and not read; L is conjugated */
-} gpb_substitute_args;
+} gpb_triangle_args;
 
 /* Exchanges rows [.., rows) of `cols` columns as panels [first, last) of the moves say, in order, or undoes
    it in reverse order. Panels begin at width[first] and follow each other. At most GPB_SWAP_MOST. */
@@ -86,5 +89,11 @@ typedef struct gpb_swap_args {
     int32_t first, last;
     int32_t backwards;
 } gpb_swap_args;
+
+/* Element (i, j) of the rows x cols matrix is 1 if i = j + below, else 0. */
+typedef struct gpb_identity_args {
+    void *a;
+    int64_t lda, rows, cols, below;
+} gpb_identity_args;
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "kernels/names.h"
 #include "kernels/solve/cholesky.cuh"
+#include "kernels/solve/identity.cuh"
+#include "kernels/solve/multiply.cuh"
 #include "kernels/solve/panel.cuh"
 #include "kernels/solve/substitute.cuh"
 #include "kernels/solve/swap.cuh"

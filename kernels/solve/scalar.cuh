@@ -6,6 +6,11 @@
 
 #include "kernels/element.cuh"
 
+static __device__ __forceinline__ float gpb_negated(float x) { return -x; }
+static __device__ __forceinline__ double gpb_negated(double x) { return -x; }
+static __device__ __forceinline__ float2 gpb_negated(float2 x) { return make_float2(-x.x, -x.y); }
+static __device__ __forceinline__ double2 gpb_negated(double2 x) { return make_double2(-x.x, -x.y); }
+
 /* z - x y, by FMAs. */
 static __device__ __forceinline__ float gpb_minus_product(float z, float x, float y)
 {
@@ -24,6 +29,12 @@ static __device__ __forceinline__ double2 gpb_minus_product(double2 z, double2 x
 {
     return make_double2(__fma_rn(x.y, y.y, __fma_rn(-x.x, y.x, z.x)),
                         __fma_rn(-x.y, y.x, __fma_rn(-x.x, y.y, z.y)));
+}
+
+/* z + x y, by FMAs. */
+template <class T> static __device__ __forceinline__ T gpb_plus_product(T z, T x, T y)
+{
+    return gpb_minus_product(z, gpb_negated(x), y);
 }
 
 /* A complex number times a real one. */
@@ -173,8 +184,11 @@ static __device__ __forceinline__ double gpb_real_part(double2 x) { return x.x; 
 static __device__ __forceinline__ float gpb_inverse_root(float x) { return rsqrtf(x); }
 static __device__ __forceinline__ double gpb_inverse_root(double x) { return rsqrt(x); }
 static __device__ __forceinline__ float gpb_shuffled(float x, int lane) { return __shfl_sync(~0u, x, lane); }
-static __device__ __forceinline__ double gpb_shuffled(double x, int lane) { return __shfl_sync(~0u, x, lane);
-   } static __device__ __forceinline__ float2 gpb_shuffled(float2 x, int lane)
+static __device__ __forceinline__ double gpb_shuffled(double x, int lane)
+{
+    return __shfl_sync(~0u, x, lane);
+}
+static __device__ __forceinline__ float2 gpb_shuffled(float2 x, int lane)
 {
     return make_float2(gpb_shuffled(x.x, lane), gpb_shuffled(x.y, lane));
 }

@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "src/copy/crowd.h"
 #include "src/service/clock.h"
 #include "src/service/cores.h"
+#include "src/service/events.h"
 #include "src/service/option.h"
 #include "src/service/thread.h"
 
@@ -78,9 +80,19 @@ static gpb_crew_job *claim(seat *s)
     return &s->queue->jobs[(number - s->queue->first) % GPB_CREW_JOBS];
 }
 
+static void copy_traced(const gpb_copy2d_job *job)
+{
+    char members[64];
+    const double begin_s = gpb_clock_s();
+    gpb_copy2d(job);
+    snprintf(members, sizeof members, "\"bytes\": %zu", (size_t)(job->rows * job->cols) * job->element);
+    gpb_events_add("copy", "copy", begin_s, gpb_clock_s(), members);
+}
+
 static void finish(gpb_crew_job *job)
 {
-    gpb_copy2d(&job->rectangle);
+    if (gpb_option_traces()) copy_traced(&job->rectangle);
+    else gpb_copy2d(&job->rectangle);
     atomic_store_explicit(&job->done, true, memory_order_release);
 }
 

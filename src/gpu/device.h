@@ -47,8 +47,8 @@ typedef struct gpb_device {
     CUresult missing[GPB_IMAGES];            /* why an image could not be loaded */
     int64_t again_ns[GPB_IMAGES];            /* if memory was short: when loading may be tried again */
     _Atomic(CUfunction) function[GPB_FUNCTIONS];  /* NULL until it is found and its attributes are set */
-    int clusters[GPB_KERNELS];               /* of a SLICED kernel: how many the device holds at once; set
-                                                before its function is */
+    int clusters[GPB_KERNELS];               /* of a kernel in clusters: how many the device holds at once;
+                                                set before its function is */
 } gpb_device;
 
 /* A piece of a device's memory. Each lane holds one, its arena. Operands kept between calls will hold

@@ -13,6 +13,8 @@
 #include "src/gpu/kernels.h"
 #include "src/gpu/lanes.h"
 #include "src/service/clock.h"
+#include "src/service/events.h"
+#include "src/service/json.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
 
@@ -253,6 +255,7 @@ static void start(void)
         gpb_log_debug("GPU %d: %s, sm_%d, %d SMs, budget %lld MiB", devices[i].ordinal, devices[i].name,
                       devices[i].arch, devices[i].sms, (long long)(devices[i].budget >> 20));
     atomic_store(&took_s, gpb_clock_s() - begin_s);
+    if (gpb_option_traces()) gpb_events_add("start", "start the GPU", begin_s, gpb_clock_s(), "");
     gpb_log_debug("starting the GPU took %.0f ms", 1e3 * atomic_load(&took_s));
 }
 
@@ -342,4 +345,25 @@ void gpb_gpu_report(int fd, bool all)
         const int running = count_kernels(device, all ? fd : -1);
         dprintf(fd, "               %d of %d kernels run there\n", running, gpb_kernel_count);
     }
+}
+
+void gpb_gpu_print_json(int fd)
+{
+    int version = 0;
+    const bool started = gpb_gpu_start();
+    if (started) driver->cuDriverGetVersion(&version);
+    if (version) dprintf(fd, "\"driver\": \"CUDA %d.%d\", ", version / 1000, version % 1000 / 10);
+    else dprintf(fd, "\"driver\": null, ");
+    dprintf(fd, "\"why_none\": ");
+    gpb_json_string(fd, started ? NULL : gpb_gpu_why());
+    dprintf(fd, ", \"devices\": [");
+    for (int i = 0; started && i < device_count; i++) {
+        gpb_device *device = &devices[i];
+        dprintf(fd, "%s\n  {\"number\": %d, \"name\": ", i ? "," : "", device->ordinal);
+        gpb_json_string(fd, device->name);
+        dprintf(fd, ", \"architecture\": \"sm_%d\", \"multiprocessors\": %d, \"memory_bytes\": %lld, "
+                    "\"kernels\": %d}", device->arch, device->sms, (long long)device->budget,
+                count_kernels(device, -1));
+    }
+    dprintf(fd, "]");
 }

@@ -47,5 +47,7 @@ void gpb_gpu_occupy(bool now);
 int gpb_gpu_count(const char **name, int *unserved_arch);
 /* Prints the same as text, one line each. all: also why kernels cannot run there, one line a kernel. */
 void gpb_gpu_report(int fd, bool all);
+/* Writes members of a JSON object: "driver", "why_none", "devices". */
+void gpb_gpu_print_json(int fd);
 
 #endif

@@ -103,8 +103,13 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     return result;
 }
 
-/* How many clusters of a SLICED kernel the device holds at once: not all multiprocessors of a group may find
-   partners. 0: none fits, as on a small MIG instance or where others hold the shared memory. */
+static bool in_clusters(const gpb_kernel *kernel)
+{
+    return kernel->form == GPB_FORM_SLICED || gpb_kernel_table_can(kernel, GPB_CAP_PAIRS);
+}
+
+/* How many clusters of two blocks of a kernel the device holds at once: not all multiprocessors of a group
+   may find partners. 0: none fits, as on a small MIG instance or where others hold the shared memory. */
 static int max_clusters(const gpb_device *device, const gpb_kernel *kernel, CUfunction function)
 {
     int clusters = device->sms / GPB_SLICED_CLUSTER;
@@ -132,7 +137,7 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
     if (of.swaps) of.smem = (int)gpb_resident_swap_shared(device->arch);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
-    if (!result && which < GPB_KERNELS && gpb_kernels[which].form == GPB_FORM_SLICED) {
+    if (!result && which < GPB_KERNELS && in_clusters(&gpb_kernels[which])) {
         device->clusters[which] = max_clusters(device, &gpb_kernels[which], *function);
         /* Never asked for again. */
         if (device->clusters[which] <= 0) result = device->missing[of.image] = CUDA_ERROR_NOT_SUPPORTED;

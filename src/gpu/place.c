@@ -6,6 +6,7 @@
 #include "src/gpu/gpu.h"
 #include "src/gpu/host_memory.h"
 #include "src/gpu/place.h"
+#include "src/gpu/tensor_map.h"
 #include "src/service/log.h"
 
 /* What the driver knows of an address. */
@@ -345,6 +346,7 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         facts->gpu.arch = devices[0].arch;
         facts->gpu.sms = devices[0].sms;
         facts->gpu.bytes = devices[0].budget;
+        facts->gpu.no_maps = !gpb_tensor_map_known();
         find_operands(call, facts);
         gpb_context_exit();
     } else if (gpb_gpu_started()) {

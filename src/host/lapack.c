@@ -88,6 +88,28 @@ static void host_invert(void *where, const gpb_inverse *t)
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
+void gpb_lapack_host_invert_lu(const gpb_factor *f, void *work, int64_t lwork)
+{
+    static const gpb_next_names getris = GPB_NEXT_NAMES(getri);
+    int64_t info = 0;
+    void (*getri)(GPB_GETRI_PARAMS(void, int64_t));
+    *(void **)&getri = gpb_next_of(getris, f->type, f->width);
+    inside++;
+    getri(&f->n, f->a, &f->lda, f->ipiv, work, &lwork, &info);
+    inside--;
+}
+
+void gpb_lapack_host_invert_cholesky(const gpb_factor *f)
+{
+    static const gpb_next_names potris = GPB_NEXT_NAMES(potri);
+    int64_t info = 0;
+    void (*potri)(GPB_POTRI_PARAMS(void, int64_t), size_t);
+    *(void **)&potri = gpb_next_of(potris, f->type, f->width);
+    inside++;
+    potri(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
+    inside--;
+}
+
 static void host_square(void *where, const gpb_factor *f)
 {
     (void)where;
@@ -197,8 +219,7 @@ void gpb_lapack_solve(const gpb_system *s, const gpb_lapack_parts *parts)
     if (lu && transposed) parts->swap(parts->where, f, s->b, s->ldb, s->nrhs, 0, f->n, true);
 }
 
-/* The number of the first element of the diagonal that is 0, from 1 on, else 0. */
-static int64_t first_zero(enum gpb_type type, const void *a, int64_t n, int64_t lda)
+int64_t gpb_lapack_singular(enum gpb_type type, const void *a, int64_t n, int64_t lda)
 {
     const size_t bytes = gpb_type_bytes(type);
     for (int64_t i = 0; i < n; i++)
@@ -221,14 +242,14 @@ static void invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
 
 int64_t gpb_lapack_invert(const gpb_inverse *t, const gpb_lapack_parts *parts)
 {
-    const int64_t info = t->diag == 'N' ? first_zero(t->type, t->a, t->n, t->lda) : 0;
+    const int64_t info = t->diag == 'N' ? gpb_lapack_singular(t->type, t->a, t->n, t->lda) : 0;
     if (!info && t->n) invert(t, parts);
     return info;
 }
 
 int64_t gpb_lapack_triangular(const gpb_triangular *s, const gpb_lapack_parts *parts)
 {
-    const int64_t info = s->diag == 'N' ? first_zero(s->type, s->a, s->m, s->lda) : 0;
+    const int64_t info = s->diag == 'N' ? gpb_lapack_singular(s->type, s->a, s->m, s->lda) : 0;
     if (!info) parts->triangular(parts->where, s);
     return info;
 }

@@ -51,3 +51,11 @@ void gpb_host_triangular(const gpb_triangular *t)
     compute(&t->side, &t->uplo, &t->trans, &t->diag, &t->m, &t->n, &alpha, t->a, &t->lda, t->b, &t->ldb, 1, 1,
             1, 1);
 }
+
+void gpb_host_triangular_rest(const gpb_triangular *t, int64_t done)
+{
+    const gpb_triangular_halves rest = gpb_triangular_rest(t, done);
+    if (rest.second.n == 0) return;
+    if (rest.product.k) gpb_host_multiply(&rest.product);
+    gpb_host_triangular(&rest.second);
+}

@@ -12,5 +12,7 @@ void gpb_host_gemm(const gpb_call *call);
 void gpb_host_multiply(const gpb_call *call);
 /* A TRSM or TRMM. */
 void gpb_host_triangular(const gpb_triangular *t);
+/* A TRSM of which the first `done` columns of X are in the place of B's: the others. */
+void gpb_host_triangular_rest(const gpb_triangular *t, int64_t done);
 
 #endif

@@ -110,29 +110,36 @@ static void *search_aside(enum gpb_symbol symbol)
 }
 
 /* A host is opened from the disk only if the process has no GEMM but the embedded one. */
-static void *search(enum gpb_symbol symbol)
+static void *search(enum gpb_symbol symbol, const char **way)
 {
     const enum gpb_symbol twin = gpb_adapt_twin(symbol);
     const gpb_symbol_row *row = &gpb_symbol_rows[symbol];
     const gpb_symbol_row *other = twin == symbol ? NULL : &gpb_symbol_rows[twin];
+    *way = "the next library of the process, because plain names take 64-bit integers there";
     if (gpb_symbol_standing_aside() && gpb_symbol_plain(symbol)) return search_aside(symbol);
     void *address, *named = gpb_linker_spoiled() ? EMBEDDED_ONLY : named_host();
+    *way = named == EMBEDDED_ONLY ? "inside libgpublas" : "named by GPUBLAS_HOST_BLAS";
     if (named == EMBEDDED_ONLY) return row->embedded;
     if (named && (address = gpb_probe_offered(named, row))) return address;
     if (named && other && (address = gpb_probe_offered(named, other))) return gpb_adapt(symbol, address);
+    *way = "in the process";
     if ((address = in_process(row))) return address;
     if (other && (address = in_process(other))) return gpb_adapt(symbol, address);
+    *way = "inside libgpublas";
     if (named) return row->embedded;
     if (in_process(&gpb_symbol_rows[GPB_SYMBOL_sgemm_])) return row->embedded;
     if (in_process(&gpb_symbol_rows[GPB_SYMBOL_sgemm_64_])) return row->embedded;
+    *way = "a known name, opened because the process has no BLAS";
     if ((address = known_offered(row->width, row))) return address;
     if (other && (address = known_offered(other->width, other))) return gpb_adapt(symbol, address);
+    *way = "inside libgpublas";
     return row->embedded;
 }
 
 /* ---- what was found */
 
 static _Atomic(void *) found[GPB_SYMBOLS];
+static _Atomic(const char *) ways[GPB_SYMBOLS];
 
 static void note_threads(const gpb_symbol_row *row, const void *address)
 {
@@ -150,13 +157,21 @@ void *gpb_next(enum gpb_symbol symbol)
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
     const int before = errno, cancel = gpb_linker_enter();
-    address = search(symbol);
+    const char *way;
+    address = search(symbol, &way);
     note_threads(&gpb_symbol_rows[symbol], gpb_adapt_behind(symbol, address));
     gpb_linker_leave(cancel);
+    atomic_store_explicit(&ways[symbol], way, memory_order_relaxed);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("the host's %s is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
     errno = before;
     return address;
+}
+
+const char *gpb_next_way(enum gpb_symbol symbol)
+{
+    gpb_next(symbol);
+    return atomic_load_explicit(&ways[symbol], memory_order_relaxed);
 }
 
 const char *gpb_next_file(enum gpb_symbol symbol)

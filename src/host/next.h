@@ -25,6 +25,8 @@ static inline void *gpb_next_of(const gpb_next_names names, enum gpb_type type, 
 {
     return gpb_next(names[type][width == 64]);
 }
+/* How it was found, as a phrase. */
+const char *gpb_next_way(enum gpb_symbol symbol);
 /* The file of that function, as text for people; "embedded" if it is our own. */
 const char *gpb_next_file(enum gpb_symbol symbol);
 

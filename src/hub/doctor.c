@@ -13,6 +13,7 @@
 #include "dispatch/policy.h"
 #include "src/gpu/gpu.h"
 #include "src/host/next.h"
+#include "src/service/json.h"
 #include "src/service/option.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -34,38 +35,44 @@ static const char *name_host(const char *file)
 }
 
 /* One line that says whether it works. False: something is wrong, and a second line says what to do. */
-static bool print_verdict(int fd)
+static bool judge(char *text, size_t size)
 {
     const char *host = name_host(gpb_next_file(GPB_SYMBOL_sgemm_)), *gpu = NULL;
     int arch = 0;
     const int gpus = gpb_gpu_count(&gpu, &arch);
     if (arch) {
-        dprintf(fd, "does not work: none of its kernels run on the GPU %s; calls go to %s\n"
-                    "               build it with -DGPUBLAS_ARCHS=%d, or without that option for every GPU\n",
-                gpu, host, arch);
+        snprintf(text, size,
+                 "does not work: none of its kernels run on the GPU %s; calls go to %s\n"
+                 "               build it with -DGPUBLAS_ARCHS=%d, or without that option for every GPU",
+                 gpu, host, arch);
     } else if (!gpus && gpb_gpu_lost()) {
-        dprintf(fd, "does not work: the GPU cannot be used (%s); calls go to %s unchanged\n"
-                    "               nvidia-smi should list it, and GPUBLAS_DEVICES should not leave it out\n",
-                gpb_gpu_why(), host);
+        snprintf(text, size,
+                 "does not work: the GPU cannot be used (%s); calls go to %s unchanged\n"
+                 "               nvidia-smi should list it, and GPUBLAS_DEVICES should not leave it out",
+                 gpb_gpu_why(), host);
     } else if (!gpus) {
-        dprintf(fd, "no GPU here: calls go to %s unchanged\n", host);
+        snprintf(text, size, "no GPU here: calls go to %s unchanged", host);
     } else if (gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_NEVER) {
-        dprintf(fd, "works, but GPUBLAS_OFFLOAD=never: calls go to %s unchanged, and not to the GPU %s\n",
-                host, gpu);
+        snprintf(text, size,
+                 "works, but GPUBLAS_OFFLOAD=never: calls go to %s unchanged, and not to the GPU %s", host,
+                 gpu);
     } else if (gpus > 1) {
-        dprintf(fd, "works: %d GPUs, the first %s, host BLAS %s\n", gpus, gpu, host);
+        snprintf(text, size, "works: %d GPUs, the first %s, host BLAS %s", gpus, gpu, host);
     } else {
-        dprintf(fd, "works: GPU %s, host BLAS %s\n", gpu, host);
+        snprintf(text, size, "works: GPU %s, host BLAS %s", gpu, host);
     }
     return !arch && (gpus || !gpb_gpu_lost());
 }
 
+enum { VERDICT = PATH_MAX + 1024 };
+
+static const struct host { const char *what; enum gpb_symbol symbol; } hosts[] = {
+    { "Fortran", GPB_SYMBOL_sgemm_ }, { "C", GPB_SYMBOL_cblas_sgemm },
+    { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ },
+    { "LAPACK", GPB_SYMBOL_dgetrf_ }, { "LAPACK, 64-bit", GPB_SYMBOL_dgetrf_64_ } };
+
 static void print_hosts(int fd, bool all)
 {
-    static const struct { const char *what; enum gpb_symbol symbol; } hosts[] = {
-        { "Fortran", GPB_SYMBOL_sgemm_ }, { "C", GPB_SYMBOL_cblas_sgemm },
-        { "Fortran, 64-bit", GPB_SYMBOL_sgemm_64_ }, { "C, 64-bit", GPB_SYMBOL_cblas_sgemm64_ },
-        { "LAPACK", GPB_SYMBOL_dgetrf_ }, { "LAPACK, 64-bit", GPB_SYMBOL_dgetrf_64_ } };
     const char *file = gpb_next_file(GPB_SYMBOL_sgemm_);
     if (!all)
         dprintf(fd, "host BLAS      %s (a program that brings a BLAS, as NumPy does, keeps its own)\n", file);
@@ -79,7 +86,9 @@ static void print_hosts(int fd, bool all)
 
 static bool report(int fd, bool all)
 {
-    const bool good = print_verdict(fd);
+    char verdict[VERDICT];
+    const bool good = judge(verdict, sizeof verdict);
+    dprintf(fd, "%s\n", verdict);
     dprintf(fd, "libgpublas     %s\n", gpublas_version());
     gpb_gpu_report(fd, all);
     print_hosts(fd, all);
@@ -101,6 +110,65 @@ PUBLIC void gpublas_report(int fd)
     report(fd, true);
 }
 
+/* ---- the same as JSON */
+
+static void put_hosts(int fd)
+{
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        dprintf(fd, "%s\n  {\"interface\": \"%s\", \"file\": ", i ? "," : "", hosts[i].what);
+        gpb_json_string(fd, gpb_next_file(hosts[i].symbol));
+        dprintf(fd, ", \"found\": \"%s\"}", gpb_next_way(hosts[i].symbol));
+    }
+}
+
+static void put_kernels(int fd)
+{
+    for (int i = 0; i < gpb_kernel_count; i++) {
+        dprintf(fd, "%s\n  {\"name\": \"%s\", \"type\": \"%c\", \"step\": %d, \"idea\": ", i ? "," : "",
+                gpb_kernels[i].name, gpb_type_of(gpb_kernels[i].type)->letter, gpb_kernels[i].step);
+        gpb_json_string(fd, gpb_kernels[i].idea);
+        dprintf(fd, "}");
+    }
+}
+
+static void put_routines(int fd)
+{
+    static const struct { const char *stem, *types, *arguments; } rows[] = {
+#define ARGUMENTS(stem, types, arguments) { #stem, types, arguments },
+#include "src/host/arguments.def"
+#undef ARGUMENTS
+    };
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (const char *type = rows[i].types; *type; type++, comma = ",")
+            dprintf(fd,
+                    "%s\n  {\"name\": \"%c%s\", \"stem\": \"%s\", \"type\": \"%c\", \"arguments\": \"%s\"}",
+                    comma, *type, rows[i].stem, rows[i].stem, *type, rows[i].arguments);
+}
+
+static bool put_json(int fd)
+{
+    char verdict[VERDICT], path[PATH_MAX];
+    const bool good = judge(verdict, sizeof verdict);
+    dprintf(fd, "{\"gpublas\": \"%s\", \"works\": %s, \"verdict\": ", gpublas_version(),
+            good ? "true" : "false");
+    gpb_json_string(fd, verdict);
+    dprintf(fd, ",\n ");
+    gpb_gpu_print_json(fd);
+    dprintf(fd, ",\n \"hosts\": [");
+    put_hosts(fd);
+    dprintf(fd, "],\n \"calibration\": ");
+    gpb_json_string(fd, gpb_option_calibration(path, sizeof path) ? path : NULL);
+    dprintf(fd, ",\n \"options\": ");
+    gpb_option_print_json(fd);
+    dprintf(fd, ",\n \"kernels\": [");
+    put_kernels(fd);
+    dprintf(fd, "],\n \"routines\": [");
+    put_routines(fd);
+    dprintf(fd, "]}\n");
+    return good;
+}
+
 static void print_help(const char *self)
 {
     dprintf(STDOUT_FILENO,
@@ -108,7 +176,7 @@ static void print_help(const char *self)
             "All other calls go to the host's BLAS.\n\n"
             "LD_PRELOAD=%s PROGRAM: runs a program with it\n"
             "%s: says whether it works here\n"
-            "%s --all: also lists every option and kernel\n\n"
+            "%s --all: also lists every option and kernel; --json: the same as JSON\n\n"
             "Options are environment variables:\n\n",
             gpublas_version(), self, self, self);
     gpb_option_print(STDOUT_FILENO);
@@ -125,13 +193,13 @@ __attribute__((noreturn, used)) static void examine(const long *stack)
         print_help(self);
         exit(EXIT_SUCCESS);
     }
-    const bool all = strcmp(what, "--all") == 0;
-    if (stack[0] > 2 || (*what && !all)) {
-        dprintf(STDERR_FILENO, "usage: %s [--all|--help]\n", self);
+    const bool all = strcmp(what, "--all") == 0, json = strcmp(what, "--json") == 0;
+    if (stack[0] > 2 || (*what && !all && !json)) {
+        dprintf(STDERR_FILENO, "usage: %s [--all|--json|--help]\n", self);
         exit(2);
     }
-    const bool good = report(STDOUT_FILENO, all);
-    if (!all)
+    const bool good = json ? put_json(STDOUT_FILENO) : report(STDOUT_FILENO, all);
+    if (!all && !json)
         dprintf(STDOUT_FILENO, "more           --all: every option and kernel; --help: how to use it\n");
     exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
 }

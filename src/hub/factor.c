@@ -62,7 +62,9 @@ static bool solves_pay(const gpb_system *s)
 bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 {
     if (!gpb_factor_legal(f)) return false;
-    if (gpb_resident_offload(&(gpb_resident){ .system = { .a = *f }, .factors = true }, info)) return true;
+    const gpb_resident whole = { .system = { .a = *f }, .factors = true };
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     if (!factor_pays(f)) return false;
     const gpb_lapack_parts parts = parts_for(gpb_factor_order(f));
     *info = gpb_lapack_factor(f, &parts);
@@ -72,7 +74,9 @@ bool gpb_factor_offload(const gpb_factor *f, int64_t *info)
 bool gpb_system_offload(const gpb_system *s, int64_t *info)
 {
     if (!gpb_system_legal(s)) return false;
-    if (gpb_resident_offload(&(gpb_resident){ .system = *s, .solves = true }, info)) return true;
+    const gpb_resident whole = { .system = *s, .solves = true };
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     if (!solves_pay(s)) return false;
     const gpb_lapack_parts parts = parts_for(s->a.n);
     gpb_lapack_solve(s, &parts);
@@ -84,7 +88,8 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
 {
     if (!gpb_system_legal(s)) return false;
     const gpb_resident whole = { .system = *s, .factors = true, .solves = s->nrhs > 0 };
-    if (gpb_resident_offload(&whole, info)) return true;
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     const bool factor = factor_pays(&s->a), solves = solves_pay(s);
     if (!factor && !solves) return false;
     const gpb_lapack_parts parts = parts_for(s->a.n);
@@ -112,6 +117,10 @@ bool gpb_square_offload(const gpb_factor *f, int64_t *info)
 
 bool gpb_cholesky_inverse_offload(const gpb_factor *f, int64_t *info)
 {
+    if (!gpb_factor_legal(f)) return false;
+    const gpb_resident whole = gpb_resident_of_factors(f);
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     if (!square_pays(f)) return false;
     const gpb_lapack_parts parts = parts_for(f->n);
     *info = gpb_lapack_invert_cholesky(f, &parts);
@@ -120,8 +129,13 @@ bool gpb_cholesky_inverse_offload(const gpb_factor *f, int64_t *info)
 
 bool gpb_inverse_offload(const gpb_inverse *t, int64_t *info)
 {
+    if (!gpb_inverse_legal(t)) return false;
+    const gpb_triangular solve = gpb_resident_solve_of(t);
+    const gpb_resident whole = gpb_resident_of_inverse(&solve);
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     const gpb_lapack_parts parts = parts_for(t->n);
-    if (!gpb_inverse_legal(t) || !is_cut(t->type, t->n) || t->n <= 2 * parts.leaf) return false;
+    if (!is_cut(t->type, t->n) || t->n <= 2 * parts.leaf) return false;
     const gpb_inverse_halves halves = gpb_inverse_halve(t);
     const gpb_call largest = gpb_triangular_halve(&halves.left).product;
     if (gpb_routing_gain(&largest) < FASTER) return false;
@@ -131,18 +145,25 @@ bool gpb_inverse_offload(const gpb_inverse *t, int64_t *info)
 
 bool gpb_triangular_system_offload(const gpb_triangular *s, int64_t *info)
 {
-    if (!gpb_triangular_pays(s)) return false;
-    const gpb_lapack_parts parts = parts_for(s->m);
-    *info = gpb_lapack_triangular(s, &parts);
-    return true;
+    if (!gpb_triangular_legal(s) || !s->m || !s->n) return false;
+    gpb_resident whole = gpb_resident_of_triangular(s);
+    whole.divides = s->diag == 'N';
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
+    *info = whole.divides ? gpb_lapack_singular(s->type, s->a, s->m, s->lda) : 0;
+    return *info || gpb_triangular_by_calls(s);
 }
 
 /* Blocks of an eighth of the columns: the product of each brings up what lies behind it, three and a half
    times the matrix in all. */
 bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info)
 {
+    if (!gpb_factor_legal(lu)) return false;
+    const gpb_resident whole = gpb_resident_of_factors(lu);
+    const enum gpb_resident_answer answer = gpb_resident_offload(&whole, info);
+    if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     const gpb_lapack_parts parts = parts_for(lu->n);
-    if (!gpb_factor_legal(lu) || !is_cut(lu->type, lu->n)) return false;
+    if (!is_cut(lu->type, lu->n)) return false;
     const int64_t columns = max(parts.leaf, ceil_div(lu->n, 8));
     gpb_call middle = gpb_factor_halve(lu).product;
     middle.m = lu->n;

@@ -10,6 +10,7 @@
 #include "src/hub/tally.h"
 #include "src/learn/history.h"
 #include "src/service/cores.h"
+#include "src/service/events.h"
 #include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -21,6 +22,7 @@ static void in_child(void)
     gpb_option_in_child();
     gpb_log_in_child();
     gpb_tally_in_child();
+    gpb_events_in_child();
     gpb_cores_in_child();
     gpb_crew_in_child();
     gpb_gpu_in_child();

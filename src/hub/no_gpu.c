@@ -47,6 +47,7 @@ bool gpb_gpu_started(void) { return false; }
 double gpb_gpu_took_s(void) { return 0; }
 bool gpb_gpu_in_use(void) { return false; }
 void gpb_ready_save(void) { }
+bool gpb_ready_save_now(void) { return false; }
 bool gpb_gpu_possible(void) { return false; }
 bool gpb_gpu_lost(void) { return false; }
 void gpb_gpu_in_child(void) { }
@@ -102,6 +103,11 @@ void gpb_gpu_report(int fd, bool all)
 {
     (void)all;
     dprintf(fd, "GPU            none: %s\n", why);
+}
+
+void gpb_gpu_print_json(int fd)
+{
+    dprintf(fd, "\"driver\": null, \"why_none\": \"%s\", \"devices\": []", why);
 }
 
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)

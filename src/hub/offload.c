@@ -14,6 +14,7 @@
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/host/level3.h"
+#include "src/hub/ask.h"
 #include "src/hub/routing.h"
 #include "src/hub/tally.h"
 #include "src/hub/trace.h"
@@ -59,6 +60,7 @@ static void tell_gpu(const gpb_host_call *record, const gpb_outcome *out)
     const bool failed = out->failure != NULL;
     if (record->came_s == 0) return;
     if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, failed ? "gpu+host" : "gpu", out);
+    if (gpb_option_traces()) gpb_trace_event(record, failed ? "gpu+host" : "gpu", out);
     if (!gpb_option_reports()) return;
     const double seconds = gpb_clock_s() - record->came_s;
     gpb_tally_add(record->call, record->why,
@@ -75,6 +77,7 @@ static void count_host(const gpb_host_call *record, double lost_s)
     gpb_stats_host();
     if (record->came_s == 0) return;
     if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, "host", &(gpb_outcome){ 0 });
+    if (gpb_option_traces()) gpb_trace_event(record, "host", &(gpb_outcome){ 0 });
     if (!gpb_option_reports()) return;
     const double missed_s = record->gpu_s > 0 ? record->host_s - record->gpu_s : 0;
     gpb_tally_add(record->call, record->why,
@@ -162,6 +165,10 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
     gpb_routing_leave_host();
     if (!gpb_offload_legal(call)) return false;
     if (quick_return(call)) return true;
+    if (gpb_ask_is_on()) {
+        gpb_ask_product(call, NULL);
+        return true;
+    }
     if (atomic_load_explicit(&gpb_option_watched, memory_order_relaxed)) record->came_s = gpb_clock_s();
     record->why = gpb_routing_reject_fast(call, &libcuda);
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;

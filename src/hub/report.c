@@ -5,7 +5,6 @@
    without calls, because a shell would overwrite the report of the program that it runs.
    Nothing here allocates or locks, because exit may be called in a signal handler. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -19,11 +18,13 @@
 #include "src/gpu/gpu.h"
 #include "src/hub/tally.h"
 #include "src/service/clock.h"
+#include "src/service/json.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/output.h"
 
 /* The table has so many lines, and one for the rest; JSON has all. */
-enum { SHOWN = 30, LINES = 256, REASONS = 6, PATH = 4096 };
+enum { SHOWN = 30, LINES = 256, REASONS = 6 };
 
 static const char *const forms[] = { [GPB_TALLY_SQUARE] = "", [GPB_TALLY_SMALL_K] = "small k",
                                      [GPB_TALLY_THIN] = "thin" };
@@ -47,7 +48,6 @@ static line all = { .routine = "all" };
 /* ---- where the program began */
 
 static double begun_s;
-static char folder[PATH];                    /* the program may go elsewhere before it ends */
 static struct stat began_with;               /* its stderr */
 static bool had_stderr = true;               /* nothing is known if the report was asked for later */
 
@@ -56,7 +56,6 @@ __attribute__((constructor)) static void begin(void)
     begun_s = gpb_clock_s();
     if (!gpb_option_reports()) return;
     had_stderr = fstat(STDERR_FILENO, &began_with) == 0;
-    if (!getcwd(folder, sizeof folder)) *folder = 0;
 }
 
 /* If the program closed its stderr, a file of its own may have got that number. */
@@ -195,16 +194,11 @@ __attribute__((format(printf, 1, 2))) static void put(const char *format, ...)
     out.used += length;
 }
 
-/* Bytes beyond ASCII as if they were Latin-1, because a text may be cut within a letter of UTF-8. */
 static void put_string(const char *text)
 {
+    char room[GPB_JSON_LETTER];
     put("\"");
-    for (; *text; text++) {
-        const unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') put("\\%c", byte);
-        else if (byte < ' ' || byte > '~') put("\\u%04x", byte);
-        else put("%c", byte);
-    }
+    for (; *text; text++) put("%s", gpb_json_letter(*text, room));
     put("\"");
 }
 
@@ -303,50 +297,18 @@ static void put_text(void)
 
 /* ---- the end */
 
-/* The file's name with the process's number for %p. False: it is too long. */
-static bool make_path(char *path, size_t size, const char *wanted)
-{
-    size_t used = 0;
-    if (*wanted != '/' && *folder) used = (size_t)snprintf(path, size, "%s/", folder);
-    for (; *wanted && used < size; wanted++) {
-        const bool number = wanted[0] == '%' && wanted[1] == 'p';
-        used += (size_t)(number ? snprintf(path + used, size - used, "%ld", (long)getpid())
-                                : snprintf(path + used, size - used, "%c", *wanted));
-        wanted += number;
-    }
-    return used < size;
-}
-
-/* strerror may translate, and so allocate. */
-static const char *reason_of(int failure)
-{
-    switch (failure) {
-    case EACCES: case EROFS: case EPERM: return "not allowed";
-    case ENOENT: case ENOTDIR: return "no such folder";
-    case EISDIR: return "it is a folder";
-    case ENOSPC: case EDQUOT: return "the disk is full";
-    case EFBIG: return "the file may not grow so large";
-    case ENAMETOOLONG: return "its name is too long";
-    default: return "it cannot be written";
-    }
-}
-
-/* O_NONBLOCK, because a pipe that nobody reads must not hold up the end of the program. */
 static void write_file(const char *wanted)
 {
-    static char path[PATH];
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     const size_t length = strlen(wanted);
     const bool json = length > 5 && strcmp(wanted + length - 5, ".json") == 0;
-    out.fd = -1;
-    if (!make_path(path, sizeof path, wanted)) out.failed = ENAMETOOLONG;
-    else if ((out.fd = open(path, flags, 0666)) < 0) out.failed = errno;
+    out.fd = gpb_output_open(wanted);
+    if (out.fd < 0) out.failed = -out.fd;
     if (json) put_json();
     else put_text();
     flush();
     if (out.fd >= 0 && close(out.fd) && !out.failed) out.failed = errno;
     if (out.failed && stderr_is_the_same())
-        gpb_log_warn("GPUBLAS_REPORT=%s: %s", wanted, reason_of(out.failed));
+        gpb_log_warn("GPUBLAS_REPORT=%s: %s", wanted, gpb_output_reason(out.failed));
 }
 
 static void write_report(const char *where)

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 
+#include "dispatch/decide.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
 #include "src/host/lapack.h"
+#include "src/hub/ask.h"
 #include "src/hub/routing.h"
 #include "src/hub/tally.h"
 #include "src/hub/trace.h"
@@ -26,15 +28,18 @@ enum { UNREACHED = -3 };
 static void touch(const gpb_resident *w, const gpb_facts *facts)
 {
     const gpb_system *s = &w->system;
+    const int64_t b_rows = gpb_resident_b_rows(w);
     const gpb_matrix a = { .base = s->a.a, .ld = s->a.lda, .trans = 'N', .uplo = 'G' },
                      b = { .base = s->b, .ld = s->ldb, .trans = 'N', .uplo = 'G' };
     gpb_call call = { .type = s->a.type, .m = s->a.m, .n = s->a.n, .k = s->a.n, .alpha = 1, .batch = 1,
                       .x = { a, a, a } };
     gpb_facts only = *facts;
     only.where[GPB_B].place = GPB_PLACE_DEVICE;
-    only.where[GPB_C].place = w->factors ? facts->where[GPB_A].place : GPB_PLACE_DEVICE;
+    const bool writes_a = w->factors || w->inverts;
+    only.where[GPB_C].place = writes_a ? facts->where[GPB_A].place : GPB_PLACE_DEVICE;
     gpb_touch(&call, &only);
-    if (!w->solves) return;
+    if (!w->solves || w->inverts) return;
+    call.m = b_rows;
     call.n = s->nrhs;
     call.k = 0;
     call.x[GPB_C] = b;
@@ -55,6 +60,7 @@ static void tell(const gpb_host_call *record, const gpb_resident_outcome *out, d
     const gpb_outcome product = { .done = true, .failure = out->failure, .bytes_up = out->bytes_up,
                                   .bytes_down = out->bytes_down };
     if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, failed ? "gpu+host" : "gpu", &product);
+    if (gpb_option_traces()) gpb_trace_event(record, failed ? "gpu+host" : "gpu", &product);
     if (gpb_option_reports())
         gpb_tally_add(record->call, record->why,
                       &(gpb_tally){ .on_gpu = !failed, .failed = failed, .gpu_s = seconds,
@@ -63,24 +69,25 @@ static void tell(const gpb_host_call *record, const gpb_resident_outcome *out, d
                                     .saved_s = record->host_s > 0 ? record->host_s - seconds : 0 });
 }
 
-/* The plan, whose `gpu` says whether to go. The steps of a factorisation can make the GPU faster where it is
-   not for the product, or the host. */
-static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_policy *user, gpb_facts *facts)
+/* From the plan of the product to that of the factorisation, whose `gpu` says whether to go. *slower: the GPU
+   would be, as far as is known. The steps of a factorisation can make the GPU faster where it is not for the
+   product, or the host. */
+static gpb_plan settle(const gpb_resident *w, const gpb_policy *user, const gpb_facts *facts, gpb_plan plan,
+                       bool *slower)
 {
     const double MARGIN = 1.2;
-    bool libcuda;
-    gpb_plan plan = { .why = gpb_routing_reject_fast(call, &libcuda) };
-    *facts = (gpb_facts){ 0 };
-    if (plan.why) return plan;
-    plan = gpb_routing_decide(call, libcuda, user, facts);
+    *slower = false;
     plan.gpu_s += gpb_resident_gpu_steps_s(w);
     if (plan.host_s > 0) plan.host_s += gpb_resident_host_steps_s(w, facts->host.cores);
     const bool must = user->offload == GPB_OFFLOAD_ALWAYS || gpb_facts_on_gpu(facts);
     const bool pays = must ? plan.gpu : plan.host_s > MARGIN * plan.gpu_s;
     if (!gpb_gpu_started()) plan.why = plan.gpu ? gpb_gpu_why() : plan.why;
-    else if (!pays) plan.why = plan.gpu ? "faster on the host" : plan.why;
-    else if (!gpb_resident_fits(w, facts->gpu.arch, facts->gpu.sms)) plan.why = "too many rows";
-    else {
+    else if (!pays) {
+        *slower = plan.host_s > 0;
+        plan.why = plan.gpu ? "faster on the host" : plan.why;
+    } else if (!gpb_resident_fits(w, facts->gpu.arch, facts->gpu.sms)) {
+        plan.why = "too many rows";
+    } else {
         plan.why = plan.gpu ? plan.why : "faster on the GPU";
         plan.gpu = true;
         return plan;
@@ -89,13 +96,39 @@ static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_po
     return plan;
 }
 
-static bool offload(const gpb_resident *w, int64_t *info)
+static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_policy *user, gpb_facts *facts,
+                       bool *slower)
+{
+    bool libcuda;
+    const gpb_plan rejected = { .why = gpb_routing_reject_fast(call, &libcuda) };
+    *facts = (gpb_facts){ 0 };
+    *slower = rejected.why != NULL;
+    if (rejected.why) return rejected;
+    return settle(w, user, facts, gpb_routing_decide(call, libcuda, user, facts), slower);
+}
+
+static void ask(const gpb_resident *w)
+{
+    const gpb_call call = gpb_resident_equivalent(w);
+    gpb_policy always, user = gpb_routing_policy();
+    always = user;
+    gpb_facts facts;
+    bool slower;
+    const gpb_plan plan = settle(w, &user, &facts, gpb_routing_predict(&call, &user, &facts), &slower);
+    always.offload = GPB_OFFLOAD_ALWAYS;
+    gpb_plan forced = settle(w, &always, &facts, gpb_decide(&call, &facts, &always), &slower);
+    forced.kernel = NULL;                /* its products have kernels of their own */
+    gpb_ask_answer(&call, NULL, &facts, &plan, &forced);
+}
+
+static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
 {
     const gpb_policy user = gpb_routing_policy();
     const gpb_call call = gpb_resident_equivalent(w);
     const double came_s = gpb_clock_s();
     gpb_facts facts;
-    const gpb_plan plan = decide(w, &call, &user, &facts);
+    bool slower = false;
+    const gpb_plan plan = decide(w, &call, &user, &facts, &slower);
     gpb_resident_outcome out = { .failure = plan.why };
     if (plan.gpu) {
         const bool large = gpb_facts_large(&call, &facts);
@@ -116,18 +149,23 @@ static bool offload(const gpb_resident *w, int64_t *info)
         gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); it is as it was", call.symbol,
                      out.failure);
         *info = UNREACHED;
-        return true;
+        return GPB_RESIDENT_DONE;
     }
-    return out.done;
+    return out.done ? GPB_RESIDENT_DONE : slower ? GPB_RESIDENT_HOST : GPB_RESIDENT_BY_CALLS;
 }
 
-bool gpb_resident_offload(const gpb_resident *w, int64_t *info)
+enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *info)
 {
     const int before = errno;
     const bool nothing = gpb_factor_order(&w->system.a) == 0 || (!w->factors && w->system.nrhs == 0);
     /* VERIFY checks products. By calls, a factorisation is made of them. */
     const bool forbidden = gpb_lapack_inside_host() || gpb_option_number(GPB_OPTION_VERIFY);
-    const bool done = !nothing && !forbidden && offload(w, info);
+    if (!nothing && gpb_ask_is_on()) {
+        ask(w);
+        *info = 0;
+        return GPB_RESIDENT_DONE;
+    }
+    const enum gpb_resident_answer answer = nothing || forbidden ? GPB_RESIDENT_BY_CALLS : offload(w, info);
     errno = before;
-    return done;
+    return answer;
 }

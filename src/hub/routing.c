@@ -199,6 +199,12 @@ gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy
     }
 }
 
+gpb_plan gpb_routing_predict(const gpb_call *call, const gpb_policy *user, gpb_facts *facts)
+{
+    gather(call, gpb_gpu_started(), facts);
+    return gpb_decide(call, facts, user);
+}
+
 double gpb_routing_gain(const gpb_call *call)
 {
     const gpb_policy user = gpb_routing_policy();

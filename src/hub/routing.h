@@ -20,6 +20,8 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda);
 /* The facts and the plan. Starts the GPU if the plan says so: behind this call, or before it if it is worth
    the wait. */
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts);
+/* The facts and the plan as they are now. Nothing is started, noted or waited for. */
+gpb_plan gpb_routing_predict(const gpb_call *call, const gpb_policy *user, gpb_facts *facts);
 /* How many times as fast as the host the GPU is predicted to be, if the call would go there, or would if it
    were started, and the host can reach its operands (HUGE_VAL: every call is to go there). Else 0. Nothing is
    noted. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "src/service/clock.h"
+#include "src/service/events.h"
 #include "src/service/log.h"
 
 double gpb_trace_flops(const gpb_call *g)
@@ -26,6 +27,26 @@ static void print_predicted(char *text, size_t size, double host_s, double gpu_s
 {
     if (host_s > 0) snprintf(text, size, "%.3f/%.3f", 1e3 * host_s, 1e3 * gpu_s);
     else snprintf(text, size, "-");
+}
+
+void gpb_trace_event(const gpb_host_call *record, const char *route, const gpb_outcome *out)
+{
+    const gpb_call *g = record->call;
+    const double now_s = gpb_clock_s(), seconds = now_s - record->came_s;
+    const bool row = g->row_major;
+    const long long host_ns = (long long)(1e9 * record->host_s), gpu_ns = (long long)(1e9 * record->gpu_s);
+    char members[640];
+    const int length = snprintf(
+        members, sizeof members,
+        "\"route\": \"%s\", \"why\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, "
+        "\"kernel\": \"%s\", \"predicted_host_ns\": %lld, \"predicted_gpu_ns\": %lld, "
+        "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld, \"mflops_per_second\": %lld",
+        route, record->why, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k,
+        (long long)g->batch, out->kernel ? out->kernel->name : "-", host_ns, gpu_ns, (long long)out->bytes_up,
+        (long long)out->bytes_down,
+        seconds > 0 ? (long long)(1e-6 * gpb_trace_flops(g) / seconds) : 0LL);
+    if (length >= (int)sizeof members) *members = 0;
+    gpb_events_add(*route == 'h' ? "host" : "gpu", g->symbol, record->came_s, now_s, members);
 }
 
 void gpb_trace(const gpb_host_call *record, const char *route, const gpb_outcome *out)

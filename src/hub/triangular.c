@@ -5,7 +5,9 @@
 
 #include "dispatch/halves.h"
 #include "src/host/level3.h"
+#include "src/hub/ask.h"
 #include "src/hub/offload.h"
+#include "src/hub/resident.h"
 #include "src/hub/routing.h"
 
 static void compute(const gpb_triangular *t, int64_t leaf)
@@ -35,6 +37,22 @@ bool gpb_triangular_pays(const gpb_triangular *t)
 
 bool gpb_triangular_offload(const gpb_triangular *t)
 {
+    int64_t info;
+    const bool some = gpb_triangular_legal(t) && t->m && t->n && t->alpha != 0;
+    if (some) {
+        const gpb_resident whole = gpb_resident_of_triangular(t);
+        const enum gpb_resident_answer answer = gpb_resident_offload(&whole, &info);
+        if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
+    }
+    return gpb_triangular_by_calls(t);
+}
+
+bool gpb_triangular_by_calls(const gpb_triangular *t)
+{
+    if (gpb_ask_is_on() && gpb_triangular_legal(t)) {
+        gpb_ask_triangular(t, leaf_of(t));
+        return true;
+    }
     if (!gpb_triangular_pays(t)) return false;
     compute(t, leaf_of(t));
     return true;

@@ -9,5 +9,7 @@
 bool gpb_triangular_pays(const gpb_triangular *t);
 /* True: B is done. False: the caller must pass its own arguments to the host BLAS under the same name. */
 bool gpb_triangular_offload(const gpb_triangular *t);
+/* The second half of it: by products that are calls of their own. */
+bool gpb_triangular_by_calls(const gpb_triangular *t);
 
 #endif

@@ -17,6 +17,7 @@
 #include "src/run/compute.h"
 #include "src/service/clock.h"
 #include "src/service/driver.h"
+#include "src/service/events.h"
 #include "src/service/log.h"
 
 enum { CHUNK = 2 << 20, SOURCE = 2 * CHUNK, SMALL = 16, LARGEST = 1024 };
@@ -223,6 +224,9 @@ bool gpb_calibrate(void)
     if (!loaded) measure(&devices[0]);
     gpb_driver_capture_mode(&mode);
     gpb_machine_measured();
+    if (gpb_option_traces())
+        gpb_events_add("start", loaded ? "load the calibration" : "measure the machine", begin_s,
+                       gpb_clock_s(), "");
     gpb_log_debug("calibration: %s in %.1f ms: the link copies %lld MB/s each way, a core %lld MB/s; "
                   "a call costs %lld ns", loaded ? "loaded" : "measured", 1e3 * (gpb_clock_s() - begin_s),
                   (long long)gpb_machine_here.dma_mbs, (long long)gpb_machine_here.core_mbs,

@@ -91,6 +91,12 @@ static void *save(void *unused)
     return unused;
 }
 
+/* Not in a process that did not measure; see gpb_ready_save. */
+bool gpb_ready_save_now(void)
+{
+    return gpb_gpu_started() && atomic_load(&readiness) == READY && gpb_saved_write();
+}
+
 /* Saves only if the machine was measured or read completely. A process that did neither
    (GPUBLAS_OFFLOAD=always) would replace the file by one with less. */
 void gpb_ready_save(void)

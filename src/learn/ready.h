@@ -21,6 +21,8 @@ double gpb_ready_start_s(bool active);
 double gpb_ready_cost_s(bool active);
 /* Seconds until the GPU is ready; 0 if there is nothing to wait for. */
 double gpb_ready_left_s(bool active);
+/* Saves what was learnt, before it returns. False: there is nothing to save, or no file for it. */
+bool gpb_ready_save_now(void);
 /* Saves what was learnt, in a thread of its own. */
 void gpb_ready_save(void);
 

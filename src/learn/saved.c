@@ -32,14 +32,16 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
              gpublas_version());
 }
 
-void gpb_saved_write(void)
+bool gpb_saved_write(void)
 {
     char path[4096], key[GPB_MACHINE_KEY_BYTES];
     gpb_device *devices;
-    if (!gpb_device_list(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path)) return;
+    if (!gpb_device_list(&devices) || gpb_gpu_leaving() || !gpb_option_calibration(path, sizeof path))
+        return false;
     name_machine(&devices[0], key, sizeof key);
     const char *failure = gpb_machine_file_save(&gpb_machine_here, key, path);
     gpb_log_debug("calibration: %s: %s", path, failure ? failure : "saved");
+    return !failure;
 }
 
 enum { UNREAD, READING, READ };

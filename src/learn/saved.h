@@ -10,7 +10,7 @@ void gpb_saved_read(void);
 /* Fills gpb_machine_here from that file, for which it waits a little. False: there is no such file, or it is
    of another machine. The GPUs must be started. */
 bool gpb_saved_load(void);
-/* Writes gpb_machine_here to the file. */
-void gpb_saved_write(void);
+/* Writes gpb_machine_here to the file. False: it could not. */
+bool gpb_saved_write(void);
 
 #endif

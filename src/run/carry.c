@@ -9,6 +9,7 @@
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
+#include "src/run/spare.h"
 
 static gpb_staging *ring(const gpb_carry *c) { return c->up ? c->lane->up : c->lane->down; }
 
@@ -54,8 +55,8 @@ static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t
     gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + col * x->ld_arena) * e,
                         .width = (size_t)rows * e, .pitch = (size_t)x->ld_arena * e, .cols = cols,
                         .count = cols,
-                        .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo, .row0 = first,
-                                  .col0 = col, .type = x->type } };
+                        .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo,
+                                  .row0 = gpb_carry_row(x, first), .col0 = col, .type = x->type } };
     if (c->up) {
         chunk.copy.from = caller;
         chunk.copy.ld_from = x->ld;
@@ -74,11 +75,14 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
 {
     const size_t e = gpb_type_bytes(x->type);
     const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
-                                  .element = e, .uplo = x->uplo, .col0 = col };
+                                  .element = e, .uplo = x->uplo, .row0 = gpb_carry_row(x, 0),
+                                  .col0 = col };
     c->bytes += x->rows * (end - col) * (int64_t)e;
     return gpb_dma_copy(&shape, (const char *)x->caller + (size_t)(col * x->ld) * e,
                         x->arena + (CUdeviceptr)(col * x->ld_arena) * e, c->up, ring(c)->stream);
 }
+
+static bool may_write(const gpb_carry *c) { return !c->spare || gpb_spare_go_on(c->spare); }
 
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
@@ -90,7 +94,7 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         const int64_t last = min(x->cols, col + end - c->queued);
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
-            if (c->up && c->moved < c->queued) return result;
+            if (c->up ? c->moved < c->queued : !may_write(c)) return result;
             result = copy_direct(c, x, col, last);
             c->queued += last - col;
             if (c->up) c->moved = c->queued;
@@ -122,6 +126,7 @@ static CUresult land(gpb_carry *c, bool *busy)
 {
     gpb_staging *down = ring(c);
     CUresult result = CUDA_SUCCESS;
+    if (!may_write(c)) return result;
     while (!result && down->moved < down->made) {
         bool arrived;
         result = gpb_staging_arrived(down, &arrived);

@@ -14,8 +14,17 @@ typedef struct gpb_carry_matrix {
     int64_t rows, cols, ld, ld_arena;
     enum gpb_type type;
     char uplo;                   /* 'U', 'L': only that triangle is read or written; 'G': all */
+    bool unit;                   /* of a triangle, the diagonal neither */
     enum gpb_place place;        /* of the caller's */
 } gpb_carry_matrix;
+
+struct gpb_spare;
+
+/* The row that a rectangle's first row has for copies, which know triangles with their diagonal alone. */
+static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
+{
+    return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
+}
 
 /* Two matrices in one direction, one after the other; their columns are numbered through. */
 typedef struct gpb_carry {
@@ -32,6 +41,7 @@ typedef struct gpb_carry {
     const int32_t *verdict;      /* down: NULL, or a word of pinned memory that the device writes: once it is
                                     not `fine`, nothing more goes home */
     int32_t fine;
+    struct gpb_spare *spare;     /* down: NULL, or what must be complete before anything goes home */
     uint64_t counted;            /* chunks of the ring that `moved` knows of */
     unsigned events;             /* recorded */
     int64_t bytes;               /* over the link */

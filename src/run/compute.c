@@ -64,13 +64,14 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     return result ? gpb_driver_error(result) : NULL;
 }
 
-/* Plans again without slices if kernels on slices cannot be had, for example because no cluster of theirs
-   fits. FMA kernels do it then. NULL, or the reason for failure. */
-static const char *do_without_slices(gpb_lane *lane, const gpb_call *call, gpb_facts *facts,
-                                     const gpb_policy *policy, gpb_plan *plan)
+/* Plans again without slices or tensor maps if kernels on these cannot be had, for example because no cluster
+   of theirs fits. STRIDED FMA kernels do it then. NULL, or the reason for failure. */
+static const char *do_without(gpb_lane *lane, const gpb_call *call, gpb_facts *facts,
+                              const gpb_policy *policy, gpb_plan *plan)
 {
     const gpb_policy plain = { .offload = policy->offload, .math = GPB_POLICY_IEEE,
                                .splits = policy->splits };
+    facts->gpu.no_maps = true;
     *plan = gpb_decide(call, facts, &plain);
     const char *why = plan->gpu ? provide(lane, call, facts, &plain, plan) : plan->why;
     return why ? why : find_kernels(lane, plan);
@@ -84,8 +85,9 @@ static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, c
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
     *warn = !failure;
     if (!failure) failure = find_kernels(lane, &job->plan);
-    if (failure && *warn && job->plan.kernel->form == GPB_FORM_SLICED && gpb_gpu_started())
-        failure = do_without_slices(lane, job->call, facts, policy, &job->plan);
+    const enum gpb_form form = job->plan.kernel ? job->plan.kernel->form : GPB_FORM_STRIDED;
+    if (failure && *warn && (form == GPB_FORM_SLICED || form == GPB_FORM_MAPPED) && gpb_gpu_started())
+        failure = do_without(lane, job->call, facts, policy, &job->plan);
     if (failure) return failure;
     const CUresult result = gpb_run_job(lane, job);
     if (!result) return NULL;

@@ -6,11 +6,25 @@
 #include "dispatch/streamk.h"
 #include "kernels/sliced.h"
 #include "src/gpu/kernels.h"
+#include "src/gpu/tensor_map.h"
 #include "src/run/address_table.h"
 #include "src/run/slice.h"
 
+static CUresult launch_mapped(gpb_run *r, const gpb_kernel *kernel, const gpb_gemm_args *args,
+                              int64_t splits)
+{
+    gpb_mapped_args mapped;
+    CUresult result = gpb_tensor_map_bind(kernel, args, &mapped);
+    if (result) return result;
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_number(kernel),
+        .blocks = GPB_MAPPED_BLOCKS(args->m, args->n, kernel->bm, kernel->bn, kernel->caps),
+        .members = args->batch * splits, .args = &mapped });
+}
+
 static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
 {
+    if (kernel->form == GPB_FORM_MAPPED) return launch_mapped(r, kernel, args, splits);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn),
         .members = args->batch * splits, .args = args });

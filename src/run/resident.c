@@ -12,12 +12,15 @@
 #include "dispatch/numbers.h"
 #include "kernels/solve_args.h"
 #include "src/gpu/context.h"
+#include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
 #include "src/gpu/memory.h"
 #include "src/host/lapack.h"
+#include "src/host/level3.h"
 #include "src/run/carry.h"
 #include "src/run/run.h"
+#include "src/run/spare.h"
 #include "src/service/log.h"
 
 /* What the parts of LAPACK's recursion work on. Operands of theirs are addresses in the arena. */
@@ -31,6 +34,8 @@ typedef struct resident {
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
+    bool on_host;                    /* what is computed goes to ordinary host memory */
+    gpb_spare spare;                 /* of what the results replace, if the host would need it */
     bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
     int32_t *panel_width;            /* of the panel that begins at a column; 0: none does */
     CUresult result;                 /* the first failure; nothing is queued after it */
@@ -52,7 +57,8 @@ static void carry_on(resident *r)
 static void await(resident *r, const void *at, int64_t cols)
 {
     const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)at - r->a) / element(r)) / r->ld;
-    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, first + cols);
+    const int64_t wanted = min(first + cols, gpb_carry_columns(&r->up));
+    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted);
 }
 
 static CUresult launch_now(resident *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
@@ -131,13 +137,14 @@ static int64_t factor(void *where, const gpb_factor *f)
     return 0;
 }
 
-static void substitute(resident *r, const gpb_triangular *t)
+/* A TRSM or TRMM with one block. */
+static void one_block(resident *r, const gpb_triangular *t)
 {
     const bool left = t->side == 'L', transposed = t->trans != 'N';
-    /* op(A) from the left; from the right it is op(A)^T that divides B^T. */
+    /* op(A) from the left; from the right it is op(A)^T, and B^T. */
     const bool flips = transposed == left, lower = (t->uplo == 'L') != flips;
     const int64_t n = gpb_triangular_order(t), e = (int64_t)element(r);
-    gpb_substitute_args args = { .rsl = flips ? t->lda : 1, .csl = flips ? 1 : t->lda,
+    gpb_triangle_args args = { .rsl = flips ? t->lda : 1, .csl = flips ? 1 : t->lda,
                                  .rsb = left ? 1 : t->ldb, .csb = left ? t->ldb : 1,
                                  .cols = left ? t->n : t->m, .alpha = GPB_SCALAR_RE_IM(t->alpha),
                                  .n = (int32_t)n, .unit = t->diag == 'U', .conj = t->trans == 'C' };
@@ -152,7 +159,8 @@ static void substitute(resident *r, const gpb_triangular *t)
     }
     args.l = a;
     args.b = b;
-    if (args.cols) launch(r, GPB_PASS_substitute, GPB_SUBSTITUTE_BLOCKS(args.cols), &args, (gpb_launch){ 0 });
+    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols), &args,
+           (gpb_launch){ 0 });
 }
 
 static void queue_product(resident *r, const gpb_call *call)
@@ -170,7 +178,7 @@ static void triangular(void *where, const gpb_triangular *t)
     if (t->m == 0 || t->n == 0) return;
     await(r, t->b, t->n);
     if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
-        substitute(r, t);
+        one_block(r, t);
         return;
     }
     const gpb_triangular_halves halves = gpb_triangular_halve(t);
@@ -375,10 +383,10 @@ static const char *provide(resident *r)
     CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)workspace;
     const int64_t e = (int64_t)element(r);
     r->facts.gpu.bytes = workspace;
-    r->ld = gpb_resident_ld(f);
+    r->ld = gpb_resident_ld(r->work);
     r->a = at;
     r->b = at + (CUdeviceptr)(r->ld * f->n * e);
-    at += (CUdeviceptr)round_up(r->ld * (f->n + (r->work->solves ? r->work->system.nrhs : 0)) * e, 256);
+    at += (CUdeviceptr)round_up(r->ld * (f->n + gpb_resident_b_cols(r->work)) * e, 256);
     r->info = at;
     r->arrivals = at + 4;
     r->ipiv = at + 8;
@@ -390,6 +398,14 @@ static const char *provide(resident *r)
     return r->panel_width ? NULL : "out of memory";
 }
 
+/* Pinned memory goes through the ring like any other of the host's, because nobody knows how much a copy by
+   the driver has written that fails. */
+static enum gpb_place place_of(const gpb_facts *facts, enum gpb_operand x)
+{
+    const enum gpb_place place = facts->where[x].place;
+    return gpb_place_on_host(place) ? GPB_PLACE_HOST : place;
+}
+
 /* A, B. */
 static void matrices(const resident *r, const gpb_facts *facts, gpb_carry_matrix to[2])
 {
@@ -397,10 +413,14 @@ static void matrices(const resident *r, const gpb_facts *facts, gpb_carry_matrix
     const gpb_factor *f = &s->a;
     to[0] = (gpb_carry_matrix){ .caller = f->a, .arena = r->a, .rows = f->m, .cols = f->n, .ld = f->lda,
                                 .ld_arena = r->ld, .type = f->type, .uplo = f->uplo,
-                                .place = facts->where[GPB_A].place };
-    to[1] = (gpb_carry_matrix){ .caller = s->b, .arena = r->b, .rows = f->n, .cols = s->nrhs, .ld = s->ldb,
-                                .ld_arena = r->ld, .type = f->type, .uplo = 'G',
-                                .place = facts->where[GPB_B].place };
+                                .unit = r->work->triangular && r->work->triangular->diag == 'U',
+                                .place = place_of(facts, GPB_A) };
+    to[1] = (gpb_carry_matrix){ .caller = s->b, .arena = r->b, .rows = gpb_resident_b_rows(r->work),
+                                .cols = s->nrhs, .ld = s->ldb,
+                                .ld_arena = r->ld, .type = f->type,
+                                .uplo = r->work->inverts ? f->uplo : 'G',
+                                .unit = r->work->inverts && to[0].unit,
+                                .place = place_of(facts, GPB_B) };
 }
 
 /* The program's work on its matrices on the device comes before their copies. */
@@ -416,6 +436,117 @@ static CUresult follow_program(const resident *r, const gpb_facts *facts)
 /* INFO as it is before anything is wrong, of no pivot being 0. */
 enum { NO_INFO = INT32_MAX };
 
+/* The first columns of B are computed, and go home if that is the host's memory. */
+static void send_home(resident *r, int64_t columns)
+{
+    if (r->result || r->why || !r->on_host) return;
+    if (gpb_resident_overwrites(r->work) && !r->down.spare) {
+        if (!gpb_spare_begin(&r->spare, &r->down.matrix[0])) {
+            r->why = "out of memory";
+            return;
+        }
+        r->down.spare = &r->spare;
+        gpb_spare_go_on(&r->spare);
+    }
+    r->result = gpb_carry_release(&r->down, columns);
+}
+
+/* TRSM, TRMM. From the left, columns of B are independent: some of them are computed and go home while others
+   come. From the right, all of B goes home at the end. */
+static void divide(resident *r)
+{
+    gpb_triangular t = *r->work->triangular;
+    const int64_t cols = t.n, panel = t.side == 'L' ? gpb_resident_panel(r->work) : cols;
+    t.a = pointer(r->a);
+    t.lda = t.ldb = r->ld;
+    for (int64_t first = 0; first < cols; first += panel) {
+        t.b = pointer(r->b + (CUdeviceptr)(first * r->ld) * element(r));
+        t.n = min(panel, cols - first);
+        triangular(r, &t);
+        send_home(r, first + t.n);
+    }
+}
+
+static void *entry(const resident *r, CUdeviceptr of, int64_t row, int64_t col)
+{
+    return pointer(of + (CUdeviceptr)(row + col * r->ld) * element(r));
+}
+
+/* A part of the identity: element (i, j) is 1 if i = j + below. */
+static void identity(resident *r, void *at, int64_t rows, int64_t cols, int64_t below)
+{
+    gpb_identity_args args = { .a = at, .lda = r->ld, .rows = rows, .cols = cols, .below = below };
+    launch(r, GPB_PASS_identity, min(cols, 2 * r->lane->device->sms), &args, (gpb_launch){ 0 });
+}
+
+/* Columns [first, last) of a triangle's inverse, which has zeros where the triangle has. */
+static void invert_triangle(resident *r, int64_t first, int64_t last)
+{
+    gpb_triangular t = *r->work->triangular;
+    const bool lower = t.uplo == 'L';
+    const int64_t row = lower ? first : 0;
+    t.m = (lower ? t.n : last) - row;
+    t.n = last - first;
+    t.a = entry(r, r->a, row, row);
+    t.b = entry(r, r->b, row, first);
+    t.lda = t.ldb = r->ld;
+    identity(r, t.b, t.m, t.n, first - row);
+    triangular(r, &t);
+}
+
+/* Columns, or rows of the upper triangle, [first, last) of the inverse of A = L L^H or U^H U: what lies
+   behind the diagonal is that of the trailing block's. */
+static void invert_cholesky(resident *r, int64_t first, int64_t last, const gpb_lapack_parts *parts)
+{
+    gpb_system system = r->work->system;
+    const int64_t behind = system.a.n - first;
+    system.a.a = entry(r, r->a, first, first);
+    system.a.m = system.a.n = behind;
+    system.b = entry(r, r->b, first, first);
+    system.nrhs = last - first;
+    system.a.lda = system.ldb = r->ld;
+    if (system.a.uplo == 'L') {
+        identity(r, system.b, behind, system.nrhs, 0);
+        gpb_lapack_solve(&system, parts);
+        return;
+    }
+    /* X U^H U = I, from the right. */
+    const gpb_system_solves from_left = gpb_system_solve(&system);
+    gpb_triangular solves[] = { from_left.second, from_left.first };
+    identity(r, system.b, system.nrhs, behind, 0);
+    for (int i = 0; i < 2; i++) {
+        solves[i].side = 'R';
+        solves[i].m = system.nrhs;
+        solves[i].n = behind;
+        triangular(r, &solves[i]);
+    }
+}
+
+/* Rows of an upper triangle go home at the end. */
+static void invert(resident *r, const gpb_lapack_parts *parts)
+{
+    const gpb_system *s = &r->work->system;
+    const int64_t n = s->a.n, panel = gpb_resident_panel(r->work);
+    for (int64_t first = 0; first < n; first += panel) {
+        const int64_t last = min(n, first + panel);
+        if (r->work->triangular) {
+            invert_triangle(r, first, last);
+        } else if (gpb_factor_is_lu(&s->a)) {
+            gpb_system part = *s;
+            part.a.a = pointer(r->a);
+            part.b = entry(r, r->b, 0, first);
+            part.nrhs = last - first;
+            part.a.lda = part.ldb = r->ld;
+            identity(r, part.b, n, part.nrhs, first);
+            gpb_lapack_solve(&part, parts);
+        } else {
+            invert_cholesky(r, first, last, parts);
+            if (s->a.uplo == 'U' && last < n) continue;
+        }
+        send_home(r, last);
+    }
+}
+
 /* Queues all of the computation. */
 static void compute(resident *r)
 {
@@ -428,6 +559,14 @@ static void compute(resident *r)
     system.a.a = pointer(r->a);
     system.a.lda = system.ldb = r->ld;
     system.b = pointer(r->b);
+    if (r->work->inverts) {
+        invert(r, &parts);
+        return;
+    }
+    if (r->work->triangular) {
+        divide(r);
+        return;
+    }
     if (r->work->factors) gpb_lapack_factor(&system.a, &parts);
     if (r->work->solves) gpb_lapack_solve(&system, &parts);
 }
@@ -443,11 +582,33 @@ static void fetch_pivots(resident *r, int32_t *info)
     if (!r->result) put_pivots(f, r->panel_width);
 }
 
+/* All of it on the host. work: as many elements as A. */
+static void host_alone(const gpb_resident *w, void *work)
+{
+    const gpb_factor *f = &w->system.a;
+    if (!w->inverts) gpb_host_triangular(w->triangular);
+    else if (w->triangular)
+        gpb_lapack_host.invert(NULL, &(gpb_inverse){ .type = f->type, .width = f->width, .uplo = f->uplo,
+                                                     .diag = w->triangular->diag, .n = f->n, .a = f->a,
+                                                     .lda = f->lda });
+    else if (gpb_factor_is_lu(f)) gpb_lapack_host_invert_lu(f, work, f->n * min(f->n, 64));
+    else gpb_lapack_host_invert_cholesky(f);
+}
+
 /* The host computes what is not home: A is there up to some column, or all of it and B up to some. */
 static void finish(resident *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
     const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
+    if (gpb_resident_overwrites(r->work)) {
+        gpb_spare_restore(&r->spare);
+        host_alone(r->work, r->spare.copy);
+        return;
+    }
+    if (r->work->triangular) {
+        gpb_host_triangular_rest(r->work->triangular, done);
+        return;
+    }
     if (done < of_a) out->info = gpb_lapack_go_on(&s->a, done);
     if (!r->work->solves || out->info) return;
     gpb_system rest = *s;
@@ -461,15 +622,16 @@ static void finish(resident *r, gpb_resident_outcome *out)
 static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
 {
     const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
-    const bool solves = r->work->solves, on_host = facts->where[GPB_A].place == GPB_PLACE_HOST;
+    const bool solves = r->work->solves, inverts = r->work->inverts;
     const int32_t start[2] = { NO_INFO, 0 };
     int32_t info = NO_INFO;
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
-    r->releases = factors && !lu && on_host;
-    r->up = gpb_carry_begin(r->lane, true, of, 1 + solves);
+    r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
+    r->on_host = of[1].place == GPB_PLACE_HOST;
+    r->up = gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
     r->result = follow_program(r, facts);
     if (!r->result) r->result = send(r, start, r->info, sizeof start);
@@ -482,7 +644,7 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
         release(r, gpb_carry_columns(&r->down));
     } else {
         compute(r);
-        fetch_pivots(r, &info);
+        if (!r->work->triangular && !inverts) fetch_pivots(r, &info);
         if (info != NO_INFO) out->info = info;
         if (!lu && info != NO_INFO && gpb_place_on_host(facts->where[GPB_A].place)) r->why = "not definite";
         const int64_t all = info == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
@@ -497,11 +659,32 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
     out->bytes_down = r->down.bytes;
 }
 
+/* INFO of a zero on A's diagonal. NULL, or why it is not known. */
+static const char *look_for_zero(const resident *r, const gpb_facts *facts, int64_t *info)
+{
+    const gpb_factor *f = &r->work->system.a;
+    const size_t bytes = gpb_type_bytes(f->type);
+    if (place_of(facts, GPB_A) == GPB_PLACE_HOST) {
+        *info = gpb_lapack_singular(f->type, f->a, f->n, f->lda);
+        return NULL;
+    }
+    const gpb_dma_shape diagonal = { .rows = 1, .cols = f->n, .ld = f->lda + 1, .element = bytes,
+                                     .uplo = 'G' };
+    void *home = malloc((size_t)f->n * bytes);
+    if (!home) return "out of memory";
+    const CUresult result = gpb_dma_copy_and_wait(&diagonal, f->a, home, true);
+    if (!result) *info = gpb_lapack_singular(f->type, home, f->n, 0);
+    free(home);
+    return result ? gpb_driver_error(result) : NULL;
+}
+
 /* *rest: the host is to compute what is not home. */
 static const char *run_on_lane(resident *r, const gpb_facts *facts, gpb_resident_outcome *out, bool *rest)
 {
-    const char *why = provide(r);
-    if (why) return why;
+    const char *why = r->work->divides ? look_for_zero(r, facts, &out->info) : NULL;
+    out->done = out->info != 0;
+    if (!why && !out->done) why = provide(r);
+    if (why || out->done) return why;
     run(r, facts, out);
     const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
                          && gpb_place_on_host(facts->where[GPB_B].place);
@@ -534,6 +717,7 @@ gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts 
     }
     /* Without the lane, because the host's routines may call others of theirs through our doors. */
     if (rest) finish(&r, &out);
+    gpb_spare_end(&r.spare);
     /* No warning, because the driver ends before the program does. */
     if (out.failure && gpb_gpu_leaving()) {
         out.warn = false;

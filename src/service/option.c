@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/service/hash.h"
+#include "src/service/json.h"
 #include "src/service/log.h"
 
 #define PREFIX "GPUBLAS_"
@@ -95,11 +96,14 @@ static bool parse_bytes(const char *text, int64_t *number)
 
 static bool is_report(const char *text) { return text && strcmp(text, "0") != 0; }
 
+static atomic_int watchers;
+
 /* After each change. */
 static void note_watched(void)
 {
     atomic_store(&gpb_option_watched, atomic_load(&numbers[GPB_OPTION_VERBOSE]) != 0
-                                      || is_report(atomic_load(&texts[GPB_OPTION_REPORT])));
+                                      || is_report(atomic_load(&texts[GPB_OPTION_REPORT]))
+                                      || atomic_load(&texts[GPB_OPTION_TRACE]) || atomic_load(&watchers) > 0);
 }
 
 /* Parses the value and stores it. False: nothing changed. */
@@ -213,7 +217,18 @@ const char *gpb_option_text(enum gpb_option option)
     return atomic_load_explicit(&texts[option], memory_order_acquire);
 }
 
+void gpb_option_watch(int more)
+{
+    ready();
+    pthread_mutex_lock(&setting);
+    atomic_fetch_add(&watchers, more);
+    note_watched();
+    pthread_mutex_unlock(&setting);
+}
+
 bool gpb_option_reports(void) { return is_report(gpb_option_text(GPB_OPTION_REPORT)); }
+
+bool gpb_option_traces(void) { return gpb_option_text(GPB_OPTION_TRACE) != NULL; }
 
 bool gpb_option_calibration(char *path, size_t size)
 {
@@ -307,6 +322,32 @@ void gpb_option_print(int fd)
         if (ranged) dprintf(fd, "(%s) ", row->range);
         dprintf(fd, "%s\n", row->help);
     }
+}
+
+/* name: of a member of a JSON object, with the comma before it. */
+static void print_member(int fd, const char *name, const char *text)
+{
+    dprintf(fd, ", \"%s\": ", name);
+    gpb_json_string(fd, text);
+}
+
+void gpb_option_print_json(int fd)
+{
+    static const char *const kinds[] = { [CHOICE] = "choice", [INT] = "integer", [BYTES] = "bytes",
+                                         [STRING] = "text" };
+    for (enum gpb_option option = 0; option < GPB_OPTIONS; option++) {
+        const struct row *row = &rows[option];
+        char value[4096];
+        print_value(option, value, sizeof value);
+        dprintf(fd, "%s\n  {\"name\": \"" PREFIX "%s\", \"kind\": \"%s\"", option ? "," : "[", row->name,
+                kinds[row->kind]);
+        print_member(fd, "value", *value ? value : NULL);
+        print_member(fd, "default", row->standard);
+        print_member(fd, "range", *row->range ? row->range : NULL);
+        print_member(fd, "help", row->help);
+        dprintf(fd, "}");
+    }
+    dprintf(fd, "]");
 }
 
 void gpb_option_print_set(int fd)

@@ -21,10 +21,15 @@ int64_t gpb_option_number(enum gpb_option option);
 /* STRING: the text, or NULL if unset; it stays valid for ever, and equal texts have the same address. Other
    kinds: NULL. */
 const char *gpb_option_text(enum gpb_option option);
-/* Calls are to be told of: VERBOSE or REPORT is on. One load, because every call asks. */
+/* Calls are to be told of: VERBOSE, REPORT or TRACE is on, or gpb_option_watch was called. One load, because
+   every call asks. */
 extern atomic_bool gpb_option_watched;
+/* One more or one less who is to be told of calls: by 1, -1. */
+void gpb_option_watch(int more);
 /* REPORT is on. */
 bool gpb_option_reports(void);
+/* TRACE is on. */
+bool gpb_option_traces(void);
 /* Sets an option by its name, with or without GPUBLAS_, in any case; value NULL or "": the default. Returns
    0, or -1 for an unknown name or a bad value; then nothing has changed. */
 int gpb_option_set(const char *name, const char *value);
@@ -38,6 +43,8 @@ bool gpb_option_calibration(char *path, size_t size);
 uint64_t gpb_option_environment(void);
 /* Prints the table of names, values, defaults and helps. */
 void gpb_option_print(int fd);
+/* The same as a JSON array. */
+void gpb_option_print_json(int fd);
 /* Prints one line with the options that differ from their defaults. */
 void gpb_option_print_set(int fd);
 /* For a forked child: another thread of the parent may have been setting an option. */

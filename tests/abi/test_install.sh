@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The installed tree: pkg-config, find_package(gpublas), FindBLAS with our name, and the exported names. The
-# build folder is the library's.
+# The installed tree: pkg-config, find_package(gpublas), FindBLAS with our name, and the exported names; the
+# program gpublas. The build folder is the library's.
 . "$(dirname "$0")/harness.sh"
 root=$(realpath "$here/../..")
 prefix=$scratch/prefix
@@ -70,6 +70,19 @@ build version_c gcc version.c $(pkg-config --cflags --libs gpublas) \
     && expect 'C' "$(pkg-config --modversion gpublas)" "$(./version_c)"
 build version_cpp g++ version.cpp $(pkg-config --cflags --libs gpublas) \
     && expect 'C++' "$(pkg-config --modversion gpublas)" "$(./version_cpp)"
+
+# The program: it finds its modules and its library, wherever the tree is moved to and by whatever link
+program() { GPUBLAS_CALIBRATION=off "$@"; }
+expect 'gpublas --version' "gpublas $(pkg-config --modversion gpublas)" "$("$prefix/bin/gpublas" --version)"
+program "$prefix/bin/gpublas" run -q ./by_hand > run.out
+expect 'gpublas run' same "$(cmp run.out by_hand.out && echo same)"
+for file in man/man1/gpublas.1 bash-completion/completions/gpublas zsh/site-functions/_gpublas; do
+    if [ -s "$prefix/share/$file" ]; then ok "$file"; else fail "no $file"; fi
+done
+mkdir elsewhere && cp -a "$prefix" elsewhere/tree && ln -s "$PWD/elsewhere/tree/bin/gpublas" link
+expect 'gpublas, moved' "$(realpath elsewhere/tree)" "$(program ./link info --json |
+    "$python" -c 'import json, sys; print(json.load(sys.stdin)["path"].split("/lib")[0])')"
+expect 'nothing was written there' '' "$(find "$prefix" elsewhere -name '__pycache__')"
 
 # What it exports and needs, and what it prints when it is run
 if "$root/ci/exports" "$installed"; then ok 'exports and needs'; else fail 'exports and needs'; fi

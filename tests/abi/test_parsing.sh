@@ -10,7 +10,7 @@ echo 'int LLVMFuzzerTestOneInput(const char *x, unsigned long n) { return x && n
 clang -fsanitize=fuzzer probe.c -o probe > probe.log 2>&1 || skip 'clang has no libFuzzer here'
 build fuzz_parse clang -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I"$source" \
     -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-    "$source"/tests/fuzz/fuzz_parse.c "$source"/src/service/log.c "$source"/dispatch/learn.c \
+    "$source"/tests/fuzz/fuzz_parse.c "$source"/src/service/{log,json}.c "$source"/dispatch/learn.c \
     "$source"/src/learn/{machine_file,history_file,lines,file}.c -lpthread || finish
 
 # Words of both languages: the options with their values, and what lines of the files begin with.

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/liblapack.so.3"
 build resident gcc -std=c11 -D_GNU_SOURCE -O2 "$programs/resident.c" "$library" \
-    -Wl,-rpath,"$(dirname "$library")" -lm || finish
+    -Wl,-rpath,"$(dirname "$library")" -lm -ldl || finish
 export LD_LIBRARY_PATH=$fake GPUBLAS_CALIBRATION=off GPUBLAS_OFFLOAD=always
 export GPUBLAS_HOST_BLAS=$debian/openblas-pthread/liblapack.so.3
 
@@ -15,10 +15,13 @@ one() { local rules=$1; shift; FAKECUDA_FAIL=$rules ./resident "$@" > one.out 2>
 GPUBLAS_VERBOSE=1 one '' 300 all
 expect 'without a failure: wrong' 0 $?
 at_least 12 "$(grep -c 'route=gpu' one.err)" 'calls on the GPU'
+GPUBLAS_VERBOSE=1 one '' 300 all device
+expect 'matrices in device memory: wrong' 0 $?
+expect 'all of these calls on the GPU' "$(wc -l < one.err)" "$(grep -c 'route=gpu' one.err)"
 runs=0 right=0 finished=0
-# failing <function> <count> <code> <order>
+# failing <function> <count> <code> <order> [triangles]
 failing() {
-    one "$1:$2:$3" "$4"
+    one "$1:$2:$3" "${@:4}"
     local exit=$?
     runs=$((runs + 1))
     if [ $exit = 0 ] && [ "$(wc -l < one.err)" -le 2 ]; then
@@ -38,6 +41,7 @@ for function in cuLaunchKernel cuLaunchKernelEx cuMemcpyHtoDAsync cuMemcpyDtoHAs
 done
 # A matrix that comes home in several pieces, of which some are there when it happens.
 for count in 2 3 4 5 6 7 8 9 10 11 12 14 16 18 20; do failing cuMemcpy2DAsync $count 2 900; done
+for count in {40..100..4} {140..240..10}; do failing cuMemcpy2DAsync $count 2 900 triangles; done
 expect "right, of $runs runs" $runs $right
 at_least 80 $finished 'of them had a failure that somebody had to deal with'
 finish

@@ -20,7 +20,7 @@ solved() {
     expect "$host and the GPU" '0 wrong' "$(tail -1 gpu.out)"
     grep -h -m 5 wrong: alone.out gpu.out
     for routine in getrf getrf2 getrs gesv potrf potrf2 potrs posv getri potri lauum trtri trtrs; do
-        at_least 90 "$(traced gpu.err "${routine}_")" "calls or products of $routine on the GPU before $host"
+        at_least 80 "$(traced gpu.err "${routine}_")" "calls or products of $routine on the GPU before $host"
     done
     # Residuals are in units of their bounds. What is a tenth of that is rounding's luck.
     expect "$host: residuals more than twice the host's" '' "$(paste -d'|' alone.out gpu.out |

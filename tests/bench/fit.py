@@ -216,7 +216,7 @@ def worth(library, shapes, factors, arch):
     much faster kernels of a kind are than measured; none: not there."""
     cases = []
     for trials in shapes.values():
-        for maths, forms in [(m, range(4)) for m in ALLOWED.values()] + [((FFMA,), (STRIDED,))]:
+        for maths, forms in [(m, range(5)) for m in ALLOWED.values()] + [((FFMA,), (STRIDED,))]:
             times = {}
             for (k, splits), r in trials.items():
                 factor = factors.get(library.fit_math(k), 0) if library.fit_runs(k, arch) else 0

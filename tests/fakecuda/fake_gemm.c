@@ -140,11 +140,12 @@ static bool is_zero(const double x[2]) { return x[0] == 0 && x[1] == 0; }
 static member operands_of(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g,
                           const gpb_gemm_item *items, int64_t l)
 {
-    const bool pads = kernel->form != GPB_FORM_STRIDED;
+    const bool pads = kernel->form == GPB_FORM_PADDED || kernel->form == GPB_FORM_PADDED_C;
     const int64_t mp = pads ? padded(g->m, kernel->bm) : g->m, np = pads ? padded(g->n, kernel->bn) : g->n,
                   kp = pads ? padded(g->k, kernel->bk) : g->k;
     const enum gpb_type type = kernel->type;
     const char *who = kernel->symbol;
+    if (kernel->form == GPB_FORM_MAPPED) items = NULL;        /* A and B are where their maps say */
     const CUdeviceptr at_a = items ? (CUdeviceptr)items[l].a : member_at(type, g->a, g->stride_a, l),
                       at_b = items ? (CUdeviceptr)items[l].b : member_at(type, g->b, g->stride_b, l);
     const member x = {

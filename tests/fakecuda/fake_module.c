@@ -21,7 +21,7 @@ static const char *const image_arch[IMAGES] = {
 static const gpb_fake_kernel kernels[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)             \
     { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_FAKE_GEMM, GPB_TYPE_##p, IMAGE_##image, GPB_MATH_##math,       \
-      GPB_FORM_##form, bm, bn, bk, threads, smem, 0, 0 },
+      GPB_FORM_##form, bm, bn, bk, threads, smem, GPB_CAP_##caps, 0, 0 },
 #include "kernels/gemm.def"
 #undef KERNEL
 #define PASS(p, spelling, what, blocks)                                              \
@@ -282,11 +282,15 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_cholesky_args *g = memcpy(&l->arguments.cholesky, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->n, 0, 1);
         right = shape_of(1, 1, row->threads, 0);
-    } else if (row->role == GPB_FAKE_substitute) {
-        gpb_substitute_args *g = memcpy(&l->arguments.substitute, from, sizeof *g);
+    } else if (row->role == GPB_FAKE_identity) {
+        gpb_identity_args *g = memcpy(&l->arguments.identity, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, 0, 1);
+        right = shape_of(s->grid[0] < g->cols ? s->grid[0] : g->cols, 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_substitute || row->role == GPB_FAKE_multiply) {
+        gpb_triangle_args *g = memcpy(&l->arguments.triangle, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
-        right = shape_of(GPB_SUBSTITUTE_BLOCKS(g->cols), 1, row->threads, 0);
+        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols), 1, row->threads, 0);
     } else if (row->role == GPB_FAKE_swap) {
         gpb_swap_args *g = memcpy(&l->arguments.swap, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, (int64_t)g->last - g->first, 1);
@@ -316,6 +320,13 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
         check_scalars(row, g->alpha, g->beta);
         right = shape_of(GPB_FAKE_CLUSTERS * GPB_SLICED_CLUSTER, 1, row->threads, row->smem);
+    } else if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_MAPPED) {
+        const gpb_gemm_args *g = &((gpb_mapped_args *)memcpy(&l->arguments.mapped, from,
+                                                             sizeof l->arguments.mapped))->gemm;
+        check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
+        check_scalars(row, g->alpha, g->beta);
+        right = shape_of(GPB_MAPPED_BLOCKS(g->m, g->n, row->bm, row->bn, row->caps),
+                         g->batch * (g->splits > 1 ? g->splits : 1), row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
@@ -371,6 +382,7 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
     gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
     launched[function->kernel - kernels]++;
     shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM
+                                          && function->kernel->form != GPB_FORM_MAPPED
                                           && l->arguments.gemm.streamk_blocks;
     return CUDA_SUCCESS;
 }
@@ -458,6 +470,8 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_GEMM:
         if (kernel->form == GPB_FORM_SLICED)
             gpb_fake_sliced_gemm(kernel, device, &l->arguments.gemm);
+        else if (kernel->form == GPB_FORM_MAPPED)
+            gpb_fake_mapped(kernel, device, &l->arguments.mapped);
         else
             gpb_fake_gemm(kernel, device, &l->arguments.gemm);
         break;
@@ -468,7 +482,9 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_panel_cluster:
     case GPB_FAKE_panel_grid: gpb_fake_panel(kernel, device, &l->arguments.panel); break;
     case GPB_FAKE_cholesky: gpb_fake_cholesky(kernel, device, &l->arguments.cholesky); break;
-    case GPB_FAKE_substitute: gpb_fake_substitute(kernel, device, &l->arguments.substitute); break;
+    case GPB_FAKE_substitute:
+    case GPB_FAKE_multiply: gpb_fake_triangle(kernel, device, &l->arguments.triangle); break;
+    case GPB_FAKE_identity: gpb_fake_identity(kernel, device, &l->arguments.identity); break;
     case GPB_FAKE_swap: gpb_fake_swap(kernel, device, &l->arguments.swap); break;
     }
     ran[kernel - kernels]++;

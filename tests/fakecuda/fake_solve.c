@@ -26,9 +26,9 @@ enum { MOST = GPB_BLOCK_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = 
 static const struct solver {
     int (*panel)(int64_t m, int n, void *a, int64_t lda, int64_t *pivots);
     int (*cholesky)(int n, void *a, int64_t rs, int64_t cs);
-    void (*substitute)(const gpb_substitute_args *g, const void *l, void *b);
+    void (*triangle)(const gpb_triangle_args *g, bool solves, const void *l, void *b);
 } solvers[GPB_TYPES] = {
-#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, substitute_##p },
+#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p },
 #include "dispatch/type.def"
 #undef TYPE
 };
@@ -141,13 +141,13 @@ void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_chol
         lower(info, g->first + failed);
 }
 
-void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_substitute_args *g)
+void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g)
 {
     check_order(kernel, g->n);
     const void *l = triangle_at(kernel, device, g->l, g->n, g->rsl, g->csl, g->unit != 0);
     void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->b, g->n, g->cols, g->rsb, g->csb,
                                  kernel->symbol);
-    solvers[kernel->type].substitute(g, l, b);
+    solvers[kernel->type].triangle(g, kernel->role == GPB_FAKE_substitute, l, b);
 }
 
 /* source[i] = the row whose contents row i gets, after the moves of one panel: all at once. */
@@ -223,4 +223,18 @@ void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_arg
     if (count)
         move_rows(kernel, device, g, source, moved, count);
     free(source);
+}
+
+void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g)
+{
+    if (g->lda < g->rows)
+        gpb_fake_die("BAD LAUNCH of %s: %lld rows, lda %lld", kernel->symbol, (long long)g->rows,
+                     (long long)g->lda);
+    const size_t bytes = gpb_type_bytes(kernel->type);
+    char *a = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a, g->rows, g->cols, 1, g->lda,
+                                 kernel->symbol);
+    const gpb_element one = gpb_element_of(kernel->type, 1), zero = gpb_element_of(kernel->type, 0);
+    for (int64_t j = 0; j < g->cols; j++)
+        for (int64_t i = 0; i < g->rows; i++)
+            memcpy(a + (size_t)(i + j * g->lda) * bytes, i == j + g->below ? &one : &zero, bytes);
 }

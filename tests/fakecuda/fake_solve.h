@@ -101,27 +101,53 @@ static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs)
     return failed;
 }
 
-static void NAME(substitute)(const gpb_substitute_args *g, const void *at_l, void *at_b)
+/* g's triangle, which is read, by columns. */
+static void NAME(block)(const gpb_triangle_args *g, const void *at_l, ELEMENT l[MOST][MOST])
 {
-    static ELEMENT l[MOST][MOST];        /* by columns. Static, because one kernel runs at a time */
-    ELEMENT x[MOST];
-    const ELEMENT alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
-    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
     for (int j = 0; j < g->n; j++)
         for (int i = g->unit ? j + 1 : j; i < g->n; i++) {
             const ELEMENT y = ((const ELEMENT *)at_l)[i * g->rsl + j * g->csl];
             l[j][i] = g->conj ? NAME(conjugate)(y) : y;
         }
+}
+
+static void NAME(substitute)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+{
+    for (int i = 0; i < g->n; i++) {
+        x[i] = g->unit ? x[i] : NAME(quotient)(x[i], l[i][i]);
+        for (int r = i + 1; r < g->n; r++)
+            x[r] -= NAME(times)(l[i][r], x[i]);
+    }
+}
+
+static void NAME(multiply)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+{
+    for (int i = g->n - 1; i >= 0; i--) {
+        ELEMENT sum = g->unit ? x[i] : NAME(times)(l[i][i], x[i]);
+        for (int r = 0; r < i; r++)
+            sum += NAME(times)(l[r][i], x[r]);
+        x[i] = sum;
+    }
+}
+
+/* Either of them, with all columns of B. */
+static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *at_l, void *at_b)
+{
+    static ELEMENT l[MOST][MOST];        /* because one kernel runs at a time */
+    ELEMENT x[MOST];
+    const ELEMENT alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
+    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
+    NAME(block)(g, at_l, l);
     for (int64_t c = 0; c < g->cols; c++) {
         ELEMENT *b = (ELEMENT *)at_b + c * g->csb;
         for (int i = 0; i < g->n; i++)
             x[i] = scales ? NAME(times)(alpha, b[i * g->rsb]) : b[i * g->rsb];
-        for (int i = 0; i < g->n; i++) {
-            x[i] = g->unit ? x[i] : NAME(quotient)(x[i], l[i][i]);
-            for (int r = i + 1; r < g->n; r++)
-                x[r] -= NAME(times)(l[i][r], x[i]);
+        if (solves)
+            NAME(substitute)(g, l, x);
+        else
+            NAME(multiply)(g, l, x);
+        for (int i = 0; i < g->n; i++)
             b[i * g->rsb] = x[i];
-        }
     }
 }
 

@@ -137,14 +137,16 @@ typedef struct gpb_fake_launch {
     CUfunction function;
     union {
         gpb_gemm_args gemm;
+        gpb_mapped_args mapped;
         gpb_pack_args pack;
         gpb_unpack_args unpack;
         gpb_reduce_args reduce;
         gpb_slice_args slice;
         gpb_panel_args panel;
         gpb_cholesky_args cholesky;
-        gpb_substitute_args substitute;
+        gpb_triangle_args triangle;
         gpb_swap_args swap;
+        gpb_identity_args identity;
     } arguments;
 } gpb_fake_launch;
 
@@ -209,6 +211,7 @@ typedef struct gpb_fake_kernel {
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, threads, smem;
+    unsigned caps;
     int cluster, max_k;                 /* from slicer.def */
 } gpb_fake_kernel;
 struct CUfunc_st {
@@ -303,6 +306,8 @@ typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
                          gpb_fake_block_do *block, void *context);
 void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+/* The same of a MAPPED kernel (fake_map.c): its maps must describe the operands in its arguments. */
+void gpb_fake_mapped(const gpb_fake_kernel *kernel, int device, const gpb_mapped_args *g);
 void gpb_fake_pack(const gpb_fake_kernel *kernel, int device, const gpb_pack_args *g);
 void gpb_fake_unpack(const gpb_fake_kernel *kernel, int device, const gpb_unpack_args *g);
 void gpb_fake_reduce(const gpb_fake_kernel *kernel, int device, const gpb_reduce_args *g);
@@ -364,7 +369,8 @@ void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t
 /* fake_solve.c: LAPACK's solvers. panel: of both kinds */
 void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g);
 void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g);
-void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_substitute_args *g);
+void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g);
 void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g);
+void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g);
 
 #endif

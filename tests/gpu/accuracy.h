@@ -19,6 +19,9 @@ enum accuracy_result {
     RESULT_LIMIT,
     RESULT_HOSTILE
 };
+/* Sums of integers are exact if their magnitudes add up to no more. It is not 2^24, because a slice may be
+   larger than its element (ACCURACY.md). */
+#define ACCURACY_EXACT_SUM (0x1p24 - 0x1p18)
 /* One element of a row, from the row, the place in k, k, the row's random number and the element's own. */
 typedef struct accuracy_pattern {
     float (*of)(int64_t row, int64_t p, int64_t k, uint64_t row_bits, uint64_t bits, int number);

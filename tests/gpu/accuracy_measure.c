@@ -113,7 +113,7 @@ void accuracy_note_exact(const accuracy_truth *t, const float *c, bool *exact)
     for (int y = 0; y < t->side; y++)
         for (int x = 0; x < t->side; x++) {
             int64_t at = x + (int64_t)y * t->side;
-            exact[at] = off_at(t, c, x, y) == 0 && t->product[at] <= 0x1p24;
+            exact[at] = off_at(t, c, x, y) == 0 && t->product[at] <= ACCURACY_EXACT_SUM;
         }
 }
 

@@ -139,7 +139,7 @@ static bool is_to_be_exact(const truth *t, const accuracy_data *data, int64_t x,
 {
     if (t->at[x][part].product == 0) return true;
     if (data->result != RESULT_EXACT) return false;
-    return is_double() || (t->exact[x * 2 + part] && t->at[x][part].product <= 0x1p24);
+    return is_double() || (t->exact[x * 2 + part] && t->at[x][part].product <= ACCURACY_EXACT_SUM);
 }
 
 static double off_at(const truth *t, const void *c, int64_t x, int part)

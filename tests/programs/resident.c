@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Factorisations and solves that stay on the GPU, while driver calls of theirs fail (test_resident.sh): what
    the caller gets is right each time, whoever computed it. Exit code: the number of wrong results.
-   usage: resident [order [all]]. all: also a matrix that is not positive definite. */
+   usage: resident [order [all | factors | triangles [device]]]. all: also a matrix that is not positive
+   definite; factors: no triangles; triangles: no factorisations but those that inverses need; device: the
+   matrices lie in device memory. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +19,16 @@ void dpotrf_(const char *, const int *, double *, const int *, int *, size_t);
 void dposv_(const char *, const int *, const int *, double *, const int *, double *, const int *, int *,
             size_t);
 
+void dgetri_(const int *, double *, const int *, const int *, double *, const int *, int *);
+void dpotri_(const char *, const int *, double *, const int *, int *, size_t);
+void dtrtrs_(const char *, const char *, const char *, const int *, const int *, const double *, const int *,
+             double *, const int *, int *, size_t, size_t, size_t);
+void dtrtri_(const char *, const char *, const int *, double *, const int *, int *, size_t, size_t);
+void dtrsm_(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
+            const double *, const int *, double *, const int *, size_t, size_t, size_t, size_t);
+void dtrmm_(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
+            const double *, const int *, double *, const int *, size_t, size_t, size_t, size_t);
+
 enum { MOST = 1000, NRHS = 70 };
 static double a[MOST * MOST], x[MOST * MOST], b[MOST * NRHS], y[MOST * NRHS];
 static int ipiv[MOST], wrong, n = 300, ld = 303;
@@ -27,6 +40,53 @@ static double next(void)
     state ^= state >> 7;
     state ^= state << 17;
     return (double)(state >> 11) * 0x1p-53 - 0.5;
+}
+
+/* ---- where the matrices are for a call: here, or in device memory from X() and Y() to home() */
+
+typedef struct matrix { double *here, *device; size_t bytes; int sent; } matrix;
+static matrix matrices[] = { { x, NULL, sizeof x, 0 }, { y, NULL, sizeof y, 0 } };
+static int (*copy_to)(unsigned long long, const void *, size_t);
+static int (*copy_from)(void *, unsigned long long, size_t);
+
+static void *there(const char *name)
+{
+    static void *cuda;
+    if (!cuda) cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    void *function = cuda ? dlsym(cuda, name) : NULL;
+    if (!function) exit(101);
+    return function;
+}
+
+static void to_device_memory(void)
+{
+    int (*init)(unsigned) = there("cuInit"), (*retain)(void **, int) = there("cuDevicePrimaryCtxRetain");
+    int (*enter)(void *) = there("cuCtxSetCurrent"), (*alloc)(void *, size_t) = there("cuMemAlloc_v2");
+    void *context;
+    copy_to = there("cuMemcpyHtoD_v2");
+    copy_from = there("cuMemcpyDtoH_v2");
+    if (init(0) || retain(&context, 0) || enter(context)) exit(102);
+    for (int i = 0; i < 2; i++)
+        if (alloc(&matrices[i].device, matrices[i].bytes)) exit(102);
+}
+
+static double *sent(matrix *of)
+{
+    if (!of->device) return of->here;
+    if (copy_to((uintptr_t)of->device, of->here, of->bytes)) exit(103);
+    of->sent = 1;
+    return of->device;
+}
+static double *X(void) { return sent(&matrices[0]); }
+static double *Y(void) { return sent(&matrices[1]); }
+
+static void home(void)
+{
+    for (int i = 0; i < 2; i++) {
+        if (matrices[i].sent && copy_from(matrices[i].here, (uintptr_t)matrices[i].device, matrices[i].bytes))
+            exit(104);
+        matrices[i].sent = 0;
+    }
 }
 
 /* |A Y - B| for that A, op(A) if transposed, as a multiple of n eps |A| |Y|. */
@@ -67,26 +127,189 @@ static void fresh(int positive)
     memcpy(y, b, sizeof b);
 }
 
-int main(int argc, char **argv)
+/* ---- triangles and inverses, in a: a triangle of diagonal n, and NaN in what must not be read */
+
+static void fresh_triangle(int order, char uplo, char diag)
+{
+    for (int i = 0; i < ld * order; i++) {
+        const int row = i % ld, col = i / ld;
+        const int inside = row == col ? diag == 'N' : (uplo == 'L') == (row > col);
+        a[i] = row >= order || !inside ? NAN : row == col ? 2 + next() : next() / order;
+    }
+    memcpy(x, a, sizeof a);
+}
+
+/* Element (i, j) of op(A), with the ones and zeros that nobody reads. */
+static double op(int i, int j, char uplo, char trans, char diag)
+{
+    const int row = trans == 'N' ? i : j, col = trans == 'N' ? j : i;
+    if (row == col) return diag == 'U' ? 1 : a[row + col * ld];
+    return (uplo == 'L') == (row > col) ? a[row + col * ld] : 0;
+}
+
+static int same_or_nan(double p, double q) { return p == q || (p != p && q != q); }
+
+/* op(A) X = alpha B for the solve; X = alpha op(A) B for the product; from either side. m x n of b and y. */
+static void check_triangular(int solves, char side, char uplo, char trans, char diag, int rows, int cols)
+{
+    const double alpha = 0.75, *in = solves ? y : b, *out = solves ? b : y;
+    const int order = side == 'L' ? rows : cols;
+    double most = 0;
+    for (int j = 0; j < cols; j++)
+        for (int i = 0; i < rows; i++) {
+            double sum = solves ? -alpha * out[i + j * ld] : -out[i + j * ld], bound = fabs(sum);
+            for (int p = 0; p < order; p++) {
+                const double e = side == 'L' ? op(i, p, uplo, trans, diag) : op(p, j, uplo, trans, diag);
+                const double v = (solves ? 1 : alpha) * (side == 'L' ? in[p + j * ld] : in[i + p * ld]);
+                sum += e * v;
+                bound += fabs(e * v);
+            }
+            if (!(fabs(sum) <= 4 * order * 0x1p-53 * bound)) most = HUGE_VAL;
+        }
+    for (int i = 0; i < ld * cols; i++)
+        if (i % ld >= rows && y[i] != 7) most = HUGE_VAL;
+    if (most == 0) return;
+    printf("wrong: %s %c%c%c%c\n", solves ? "trsm" : "trmm", side, uplo, trans, diag);
+    wrong++;
+}
+
+static void triangular(int solves, char side, char uplo, char trans, char diag)
+{
+    const double alpha = 0.75;
+    const int few = 9, rows = side == 'L' ? n : few, cols = side == 'L' ? few : NRHS;
+    const int width = side == 'L' ? cols : NRHS;
+    fresh_triangle(side == 'L' ? n : NRHS, uplo, diag);
+    for (int i = 0; i < ld * width; i++) b[i] = i % ld < rows ? next() : 7;
+    memcpy(y, b, sizeof b);
+    (solves ? dtrsm_ : dtrmm_)(&side, &uplo, &trans, &diag, &rows, &width, &alpha, X(), &ld, Y(), &ld, 1, 1,
+                               1, 1);
+    home();
+    check_triangular(solves, side, uplo, trans, diag, rows, width);
+    if (memcmp(x, a, sizeof a)) wrong += printf("wrong: the triangle was written\n") > 0;
+}
+
+/* x, of which those elements count, is the inverse of the matrix that `element` gives: with a vector. */
+static void check_inverse(const char *what, int info, double (*element)(int, int),
+                          double (*inverse)(int, int))
+{
+    double v[MOST], xv[MOST], of_xv[MOST];
+    int right = info == 0;
+    for (int i = 0; i < n; i++) v[i] = next();
+    for (int i = 0; i < n; i++) {
+        xv[i] = of_xv[i] = 0;
+        for (int j = 0; j < n; j++) xv[i] += inverse(i, j) * v[j];
+        for (int j = 0; j < n; j++) of_xv[i] += fabs(inverse(i, j) * v[j]);
+    }
+    for (int i = 0; i < n; i++) {
+        double sum = -v[i], bound = fabs(v[i]);
+        for (int j = 0; j < n; j++) sum += element(i, j) * xv[j];
+        for (int j = 0; j < n; j++) bound += fabs(element(i, j)) * of_xv[j];
+        right &= fabs(sum) <= 1e3 * n * 0x1p-53 * bound;
+    }
+    if (right) return;
+    printf("wrong: %s: INFO %d\n", what, info);
+    wrong++;
+}
+
+static char the_uplo, the_diag;
+static double full(int i, int j) { return a[i + j * ld]; }
+static double full_inverse(int i, int j) { return x[i + j * ld]; }
+static double symmetric_inverse(int i, int j)
+{
+    return (the_uplo == 'L') == (i > j) ? x[i + j * ld] : x[j + i * ld];
+}
+static double triangle(int i, int j) { return op(i, j, the_uplo, 'N', the_diag); }
+static double triangle_inverse(int i, int j)
+{
+    if (i == j && the_diag == 'U') return 1;
+    return i == j || (the_uplo == 'L') == (i > j) ? x[i + j * ld] : 0;
+}
+
+static void unwritten(const char *what, const double *before)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < ld; i++)
+            if (i >= n || (i == j ? the_diag == 'U' : (the_uplo == 'L') != (i > j)))
+                if (!same_or_nan(x[i + j * ld], before[i + j * ld])) {
+                    printf("wrong: %s %c%c wrote (%d, %d)\n", what, the_uplo, the_diag, i, j);
+                    wrong++;
+                    return;
+                }
+}
+
+/* A zero on the diagonal is INFO, and nothing is written. */
+static void of_a_zero(void)
+{
+    const int nrhs = NRHS, place = n - 2;
+    int info;
+    x[place + place * ld] = 0;
+    memcpy(a, x, sizeof a);
+    memcpy(b, y, sizeof b);
+    for (int routine = 0; routine < 3; routine++) {
+        info = 0;
+        if (routine == 0) dpotri_(&the_uplo, &n, X(), &ld, &info, 1);
+        else if (routine == 1) dtrtri_(&the_uplo, "N", &n, X(), &ld, &info, 1, 1);
+        else dtrtrs_(&the_uplo, "T", "N", &n, &nrhs, X(), &ld, Y(), &ld, &info, 1, 1, 1);
+        home();
+        if (info == place + 1 && !memcmp(a, x, sizeof a) && !memcmp(b, y, sizeof b)) continue;
+        printf("wrong: %s of a zero: INFO %d\n", routine == 2 ? "trtrs" : routine ? "trtri" : "potri", info);
+        wrong++;
+    }
+}
+
+static void inverses(void)
+{
+    static double work[64 * MOST];
+    const int lwork = 64 * MOST;
+    int info;
+    fresh(0);
+    dgetrf_(&n, &n, X(), &ld, ipiv, &info);
+    home();
+    dgetri_(&n, X(), &ld, ipiv, work, &lwork, &info);
+    home();
+    check_inverse("getri", info, full, full_inverse);
+    for (const char *how = "LNUNLUUU"; *how; how += 2) {
+        the_uplo = how[0];
+        the_diag = how[1];
+        fresh_triangle(n, the_uplo, the_diag);
+        dtrtri_(&the_uplo, &the_diag, &n, X(), &ld, &info, 1, 1);
+        home();
+        check_inverse("trtri", info, triangle, triangle_inverse);
+        unwritten("trtri", a);
+        if (the_diag == 'U') continue;
+        fresh(1);
+        dpotrf_(&the_uplo, &n, X(), &ld, &info, 1);
+        home();
+        dpotri_(&the_uplo, &n, X(), &ld, &info, 1);
+        home();
+        check_inverse(the_uplo == 'L' ? "potri L" : "potri U", info, full, symmetric_inverse);
+        unwritten("potri", a);
+        of_a_zero();
+    }
+}
+
+static void solves(int all)
 {
     const int nrhs = NRHS;
     int info;
-    if (argc > 1) n = atoi(argv[1]);
-    ld = n + 3;
-    if (n < 1 || ld > MOST) return 100;
     fresh(0);
-    dgesv_(&n, &nrhs, x, &ld, ipiv, y, &ld, &info);
+    dgesv_(&n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info);
+    home();
     check("gesv", info, 0);
     memcpy(y, b, sizeof b);
-    dgetrs_("T", &n, &nrhs, x, &ld, ipiv, y, &ld, &info, 1);
+    dgetrs_("T", &n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info, 1);
+    home();
     check("getrs T of gesv's factors", info, 1);
     fresh(0);
-    dgetrf_(&n, &n, x, &ld, ipiv, &info);
-    dgetrs_("n", &n, &nrhs, x, &ld, ipiv, y, &ld, &info, 1);
+    dgetrf_(&n, &n, X(), &ld, ipiv, &info);
+    home();
+    dgetrs_("n", &n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info, 1);
+    home();
     check("getrf, getrs", info, 0);
     for (const char *uplo = "LU"; *uplo; uplo++) {
         fresh(1);
-        dposv_(uplo, &n, &nrhs, x, &ld, y, &ld, &info, 1);
+        dposv_(uplo, &n, &nrhs, X(), &ld, Y(), &ld, &info, 1);
+        home();
         check(*uplo == 'L' ? "posv L" : "posv U", info, 0);
         for (int j = 0; j < n; j++)
             for (int i = 0; i < ld; i++)
@@ -95,14 +318,30 @@ int main(int argc, char **argv)
                     wrong++;
                 }
     }
-    for (int bad = 0; argc > 2 && bad < n; bad += 53) {
+    for (int bad = 0; all && bad < n; bad += 53) {
         fresh(1);
         x[bad + bad * ld] = -1;
-        dpotrf_("L", &n, x, &ld, &info, 1);
+        dpotrf_("L", &n, X(), &ld, &info, 1);
+        home();
         if (info != bad + 1) {
             printf("wrong: not positive definite at %d: INFO %d\n", bad + 1, info);
             wrong++;
         }
     }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 2 ? argv[2] : "";
+    if (argc > 1) n = atoi(argv[1]);
+    ld = n + 3;
+    if (n < 1 || ld > MOST) return 100;
+    if (argc > 3 && !strcmp(argv[3], "device")) to_device_memory();
+    if (strcmp(what, "triangles")) solves(!strcmp(what, "all"));
+    if (!strcmp(what, "factors")) return wrong;
+    for (int how = 0; how < 32; how++)
+        triangular(how & 1, how & 2 ? 'L' : 'R', how & 4 ? 'L' : 'U', how & 8 ? 'N' : 'T',
+                   how & 16 ? 'N' : 'U');
+    inverses();
     return wrong;
 }

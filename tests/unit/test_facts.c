@@ -166,6 +166,8 @@ static void managed_memory(void **state)
     device.concurrent = 0;
     assert_int_equal(facts_of(call).gpu.arch, 0);
     assert_int_equal(facts_of(gemm(pageable, pinned, pageable)).gpu.arch, 90);
+    /* `driver` has no entry for tensor maps. */
+    assert_true(facts_of(gemm(pageable, pinned, pageable)).gpu.no_maps);
     device.concurrent = 1;
 }
 

@@ -19,12 +19,13 @@ typedef struct row {
     enum gpb_math math;
     enum gpb_form form;
     int bm, bn, bk, threads, smem;
+    unsigned caps;
 } row;
 
 static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
     { GPB_STR(GPB_GEMM_SYMBOL(p, name)), GPB_TYPE_##p, GPB_MATH_##math, GPB_FORM_##form, bm, bn, bk,        \
-      threads, smem },
+      threads, smem, GPB_CAP_##caps },
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -108,12 +109,39 @@ static CUfunction kernel_of(const row *r)
     return f;
 }
 
+/* The maps of a MAPPED kernel whose operands are not transposed. */
+static gpb_mapped_args mapped_of(const row *r, const gpb_gemm_args *g)
+{
+    gpb_mapped_args m = { .gemm = *g };
+    const cuuint64_t element = bytes_of(1);
+    const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1 };
+    const struct side {
+        gpb_tensor_map *to;
+        const void *at;
+        cuuint64_t extent[3], stride[2];
+        cuuint32_t box[3];
+    } sides[] = { { &m.a, g->a, { (cuuint64_t)g->m, (cuuint64_t)g->k, 1 },
+                    { (cuuint64_t)g->csa * element, 16 }, { line, line, 1 } },
+                  { &m.b, g->b, { (cuuint64_t)g->k, (cuuint64_t)g->n, 1 },
+                    { (cuuint64_t)g->csb * element, 16 }, { line, (cuuint32_t)r->bn, 1 } } };
+    for (int x = 0; x < 2 && g->k; x++)
+        EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3,
+                                      (void *)(uintptr_t)sides[x].at, sides[x].extent, sides[x].stride,
+                                      sides[x].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    return m;
+}
+
 static CUresult launch_gemm(const row *r, gpb_gemm_args *g)
 {
     unsigned x = (unsigned)GPB_TILES(g->m, g->n, r->bm, r->bn),
              z = (unsigned)(g->batch * (g->splits > 1 ? g->splits : 1));
+    const bool maps = r->form == GPB_FORM_MAPPED;
+    gpb_mapped_args mapped = maps ? mapped_of(r, g) : (gpb_mapped_args){ 0 };
+    if (maps) x = (unsigned)GPB_MAPPED_BLOCKS(g->m, g->n, r->bm, r->bn, r->caps);
     return cuLaunchKernel(kernel_of(r), x, 1, z, (unsigned)r->threads, 1, 1, (unsigned)r->smem, NULL,
-                          (void *[]){ g }, NULL);
+                          (void *[]){ maps ? (void *)&mapped : g }, NULL);
 }
 
 static CUresult launch_tiles(enum pass pass, int64_t high, int64_t wide, void *arguments)
@@ -286,7 +314,7 @@ static void test_parts(void **state)
     for (const row *r = rows; r < rows + ROWS; r++)
         /* Up to more parts than k has elements, so that some parts are empty. */
         for (parts = 2; parts < 40; parts *= 5)
-            if (r->form == GPB_FORM_STRIDED || r->form == GPB_FORM_PADDED)
+            if (r->form == GPB_FORM_STRIDED || r->form == GPB_FORM_PADDED || r->form == GPB_FORM_MAPPED)
                 assert_int_equal(run(right_answer, r), GPB_CHILD_OK);
     parts = 3;
     run_all_types(batches);
@@ -359,10 +387,13 @@ static int spoilt(void)
     gpb_gemm_args g = { .m = 4, .n = 4, .k = 4, .a = (void *)da, .rsa = 1, .csa = mp, .b = (void *)db,
                         .rsb = 1, .csb = kp, .c = (void *)dc, .ldc = mp, .alpha = { 1 }, .batch = 1 };
     unsigned grid = 1, threads = (unsigned)r->threads;
+    const bool maps = r->form == GPB_FORM_MAPPED;
+    gpb_mapped_args mapped = maps ? mapped_of(r, &g) : (gpb_mapped_args){ 0 };
+    if (maps) grid = (unsigned)GPB_MAPPED_BLOCKS(4, 4, r->bm, r->bn, r->caps);
     if (spoil)
-        spoil(&g, &grid, &threads);
-    EXPECT(cuLaunchKernel(kernel_of(r), grid, 1, 1, threads, 1, 1, (unsigned)r->smem, NULL, (void *[]){ &g },
-                          NULL)
+        spoil(maps ? &mapped.gemm : &g, &grid, &threads);
+    EXPECT(cuLaunchKernel(kernel_of(r), grid, 1, 1, threads, 1, 1, (unsigned)r->smem, NULL,
+                          (void *[]){ maps ? (void *)&mapped : &g }, NULL)
            == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
     return GPB_CHILD_OK;
@@ -371,7 +402,7 @@ static int spoilt(void)
 static void no_grid(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
 {
     (void)g, (void)threads;
-    *grid = 2;
+    ++*grid;
 }
 static void no_block(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
 {
@@ -399,6 +430,11 @@ static void c_too_long(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
 {
     (void)grid, (void)threads;
     g->ldc += 4;
+}
+static void c_too_far(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    (void)grid, (void)threads;
+    g->ldc += 1 << 20;
 }
 static void a_of_host(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
 {
@@ -477,6 +513,66 @@ static void test_broken_rules(void **state)
     expect_caught(padded, (spoiler *const[]){ no_grid, a_strided, a_too_long, b_shifted, a_not_zero,
                                               b_not_zero, NULL });
     expect_caught(padded_c, (spoiler *const[]){ a_not_zero, c_odd, some_beta, NULL });
+}
+
+static void deeper(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    (void)grid, (void)threads;
+    g->k++;
+}
+static void wider(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    (void)grid, (void)threads;
+    g->n++;
+}
+
+/* Maps that describe anything but the operands. */
+static void test_maps(void **state)
+{
+    (void)state;
+    for (const row *r = rows; r < rows + ROWS; r++)
+        if (r->form == GPB_FORM_MAPPED)
+            expect_caught(r, (spoiler *const[]){ no_grid, no_block, a_too_long, a_strided, b_shifted, deeper,
+                                                 wider, a_of_host, c_too_far, complex_alpha, NULL });
+}
+
+/* What the driver refuses to encode. */
+static int bad_maps(void)
+{
+    static const cuuint64_t good_extent[] = { 10, 20, 1 }, good_stride[] = { 80, 1600 };
+    static const cuuint32_t good_box[] = { 16, 16, 1 }, once[] = { 1, 1, 1 };
+    static const struct { int at; cuuint64_t extent[3], stride[2]; cuuint32_t box[3]; bool right; } maps[] = {
+        { 0, { 10, 20, 1 }, { 80, 1600 }, { 16, 16, 1 }, true },
+        { 8, { 10, 20, 1 }, { 80, 1600 }, { 16, 16, 1 }, false },
+        { 0, { 10, 0, 1 }, { 80, 1600 }, { 16, 16, 1 }, false },
+        { 0, { 10, 20, 1 }, { 88, 1600 }, { 16, 16, 1 }, false },
+        { 0, { 10, 20, 1 }, { 80, (cuuint64_t)1 << 40 }, { 16, 16, 1 }, false },
+        { 0, { 10, 20, 1 }, { 80, 1600 }, { 32, 16, 1 }, false },
+        { 0, { 10, 20, 1 }, { 80, 1600 }, { 15, 16, 1 }, false },
+        { 0, { 10, 20, 1 }, { 80, 1600 }, { 16, 257, 1 }, false },
+    };
+    CUtensorMap map;
+    gpb_child_start();
+    const CUdeviceptr at = gpb_child_device(4096);
+    for (int i = 0; i < (int)(sizeof maps / sizeof *maps); i++)
+        EXPECT(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3,
+                                      (void *)(at + (CUdeviceptr)maps[i].at), maps[i].extent, maps[i].stride,
+                                      maps[i].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+               == (maps[i].right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE));
+    EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)((char *)&map + 8), CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+                                  3, (void *)at, good_extent, good_stride, good_box, once,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+           == CUDA_ERROR_INVALID_VALUE);
+    return GPB_CHILD_OK;
+}
+
+static void test_bad_maps(void **state)
+{
+    (void)state;
+    assert_int_equal(gpb_child_run(bad_maps, NULL), GPB_CHILD_OK);
 }
 
 static int no_image(void)
@@ -662,6 +758,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_answers), cmocka_unit_test(test_parts), cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_bad_maps),
         cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_modules), cmocka_unit_test(test_summary),
         cmocka_unit_test(test_reference), cmocka_unit_test(test_bits),
     };

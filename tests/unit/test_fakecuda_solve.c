@@ -17,7 +17,7 @@
 /* Rows of a panel of three blocks, of one with more than a cluster of 8, and of one with more than any
    cluster. */
 enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17 * GPB_PANEL_THREADS,
-       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_SUBSTITUTE_COLUMNS + 6 };
+       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_TRIANGLE_COLUMNS + 6 };
 
 enum solver {
 #define SOLVE(name, arguments, threads) solver_##name,
@@ -369,7 +369,7 @@ static int cholesky_fails(void)
     return GPB_CHILD_OK;
 }
 
-/* ---- substitution */
+/* ---- triangles */
 
 /* Where element (0, 0) lies of an n x cols matrix with such strides that fills its memory. */
 static int64_t origin(int64_t rows, int64_t cols, int64_t rs, int64_t cs)
@@ -377,7 +377,9 @@ static int64_t origin(int64_t rows, int64_t cols, int64_t rs, int64_t cs)
     return (rs < 0 ? (1 - rows) * rs : 0) + (cs < 0 ? (1 - cols) * cs : 0);
 }
 
-static void substitute_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_t csb, bool unit, bool conj)
+static enum solver with;                  /* substitute or multiply */
+
+static void triangle_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_t csb, bool unit, bool conj)
 {
     const int64_t l0 = origin(n, n, rsl, csl), b0 = origin(n, COLS, rsb, csb), in_b = (int64_t)n * COLS;
     const gpb_scalar alpha = unit ? 1 : __builtin_complex(0.5, gpb_type_is_complex(type) ? 0.25 : 0);
@@ -395,18 +397,21 @@ static void substitute_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_
     const CUdeviceptr at_l = gpb_child_upload((char *)l + bytes_of(skip), bytes_of((int64_t)n * n - 2 * skip))
                              - bytes_of(skip),
                       at_b = gpb_child_upload(b, bytes_of(in_b));
-    gpb_substitute_args g = { .l = (void *)(at_l + bytes_of(l0)), .rsl = rsl, .csl = csl,
+    gpb_triangle_args g = { .l = (void *)(at_l + bytes_of(l0)), .rsl = rsl, .csl = csl,
                               .b = (void *)(at_b + bytes_of(b0)), .rsb = rsb, .csb = csb, .cols = COLS,
                               .alpha = GPB_SCALAR_RE_IM(alpha), .n = n, .unit = unit, .conj = conj };
-    EXPECT(launch_as(solver_substitute, GPB_SUBSTITUTE_BLOCKS(COLS), 0, NULL, 0, &g) == CUDA_SUCCESS);
+    EXPECT(launch_as(with, GPB_TRIANGLE_BLOCKS(COLS), 0, NULL, 0, &g) == CUDA_SUCCESS);
     const void *x = download(at_b, bytes_of(in_b));
+    /* L X = alpha B, or X = alpha L B. */
+    const bool solves = with == solver_substitute;
+    const void *right = solves ? b : x, *in = solves ? x : b;
     for (int c = 0; c < COLS; c++)
         for (int i = 0; i < n; i++) {
-            gpb_scalar sum = product(alpha, get(b, b0 + i * rsb + c * csb));
+            gpb_scalar sum = product(solves ? alpha : 1, get(right, b0 + i * rsb + c * csb));
             double bound = 2 * size(sum);
             for (int j = 0; j <= i; j++) {
                 const gpb_scalar y = unit && i == j ? 1 : get(l, l0 + i * rsl + j * csl),
-                                 v = get(x, b0 + j * rsb + c * csb);
+                                 v = product(solves ? 1 : alpha, get(in, b0 + j * rsb + c * csb));
                 sum -= product(conj ? conjugate(y) : y, v);
                 bound += 2 * size(y) * size(v);
             }
@@ -414,17 +419,51 @@ static void substitute_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_
         }
 }
 
-static int substitute(void)
+static int triangle(void)
 {
     gpb_child_start();
     for (int how = 0; how < 64; how++) {
         const int n = how & 1 ? order() : how & 2 ? 5 : 1;
         const int sign_l = how & 4 ? -1 : 1, sign_b = how & 8 ? -1 : 1;
         const bool unit = how & 16, conj = how & 32, across = (how ^ how >> 2) & 1;
-        substitute_with(n, sign_l * (across ? n : 1), sign_l * (across ? 1 : n), sign_b * (across ? COLS : 1),
+        triangle_with(n, sign_l * (across ? n : 1), sign_l * (across ? 1 : n), sign_b * (across ? COLS : 1),
                         across ? 1 : n, unit, conj);
     }
-    substitute_with(7, 1, 7, 1, -7, false, true);
+    triangle_with(7, 1, 7, 1, -7, false, true);
+    return GPB_CHILD_OK;
+}
+
+/* An infinite element of B and the zeros of the other triangle make no NaN. */
+static int multiply_infinite(void)
+{
+    gpb_child_start();
+    enum { N = 20, AT = 11 };
+    void *l = elements(N * N, 5), *b = elements(N, 6);
+    put(b, AT, INFINITY);
+    const CUdeviceptr at_l = gpb_child_upload(l, bytes_of(N * N)), at_b = gpb_child_upload(b, bytes_of(N));
+    gpb_triangle_args g = { .l = (void *)at_l, .rsl = 1, .csl = N, .b = (void *)at_b, .rsb = 1, .csb = N,
+                            .cols = 1, .alpha = { 1 }, .n = N };
+    EXPECT(launch_as(solver_multiply, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
+    const void *x = download(at_b, bytes_of(N));
+    for (int i = 0; i < N; i++)
+        EXPECT(isfinite(__real__ get(x, i)) == (i < AT));
+    return GPB_CHILD_OK;
+}
+
+static int identity(void)
+{
+    gpb_child_start();
+    enum { HIGH = 13, WIDE = 9 };
+    const int64_t lda = HIGH + PAD, count = lda * WIDE;
+    for (int64_t below = -3; below <= HIGH; below++) {
+        void *a = elements(count, 7), *before = copy_of(a, count);
+        const CUdeviceptr at = gpb_child_upload(a, bytes_of(count));
+        gpb_identity_args g = { .a = (void *)at, .lda = lda, .rows = HIGH, .cols = WIDE, .below = below };
+        EXPECT(launch_as(solver_identity, 4, 0, NULL, 0, &g) == CUDA_SUCCESS);
+        const void *x = download(at, bytes_of(count));
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(get(x, i) == (i % lda >= HIGH ? get(before, i) : i % lda == i / lda + below ? 1 : 0));
+    }
     return GPB_CHILD_OK;
 }
 
@@ -500,7 +539,7 @@ static int block_rules(void)
     const CUdeviceptr a = gpb_child_upload(elements(16, 1), bytes_of(16)), b = gpb_child_device(bytes_of(16)),
                       info = gpb_child_upload(&(int32_t){ INT32_MAX }, 4);
     gpb_cholesky_args c = cholesky_of(a, 4, false, info);
-    gpb_substitute_args s = { .l = (void *)a, .rsl = 1, .csl = 4, .b = (void *)b, .rsb = 1, .csb = 4,
+    gpb_triangle_args s = { .l = (void *)a, .rsl = 1, .csl = 4, .b = (void *)b, .rsb = 1, .csb = 4,
                               .cols = 4, .alpha = { 1, broken(COMPLEX) }, .n = 4 };
     if (broken(WIDE)) c.n = order() + 1;
     if (broken(BEYOND)) s.rsb = -1;
@@ -614,10 +653,20 @@ static void test_cholesky(void **state)
     all_types(cholesky_fails);
 }
 
-static void test_substitute(void **state)
+static void test_triangles(void **state)
 {
     (void)state;
-    all_types(substitute);
+    with = solver_substitute;
+    all_types(triangle);
+    with = solver_multiply;
+    all_types(triangle);
+    all_types(multiply_infinite);
+}
+
+static void test_identity(void **state)
+{
+    (void)state;
+    all_types(identity);
 }
 
 static void test_swap(void **state)
@@ -665,7 +714,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_panels), cmocka_unit_test(test_cholesky), cmocka_unit_test(test_substitute),
+        cmocka_unit_test(test_panels), cmocka_unit_test(test_cholesky), cmocka_unit_test(test_triangles),
+        cmocka_unit_test(test_identity),
         cmocka_unit_test(test_swap), cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

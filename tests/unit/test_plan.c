@@ -26,9 +26,10 @@
 #define COUNT(array) ((int)(sizeof (array) / sizeof *(array)))
 
 static const struct card { const char *name; gpb_facts facts; } cards[] = {
-#define CARD(card, cc, count, gib, rate, launch, host_cores, gflops)                         \
-    { card, { .gpu = { cc, count, gib * GIB }, .link = { rate, rate, 1.1 * (rate), launch }, \
-              .host = { host_cores, gflops }, .learnt = { .host_ratio = 1, .gpu_ratio = 1 } } },
+#define CARD(card, cc, count, gib, rate, launch, host_cores, gflops)                                      \
+    { card, { .gpu = { .arch = (cc), .sms = (count), .bytes = (gib) * GIB },                              \
+              .link = { rate, rate, 1.1 * (rate), launch }, .host = { host_cores, gflops },               \
+              .learnt = { .host_ratio = 1, .gpu_ratio = 1 } } },
     /*    name     arch  SMs  GiB  GB/s  launch  cores  GFLOP/s each */
     CARD( "T4",    75,   40,  12,  10,   20e-6,  8,     40 )
     CARD( "small", 86,   20,   3,  10,   15e-6,  8,     60 )
@@ -487,7 +488,7 @@ static void forced_kernel(void **state)
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
         assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
-        assert_int_equal(plan.splits, i % 2 && (form == GPB_FORM_STRIDED || form == GPB_FORM_PADDED) ? 3 : 1);
+        assert_int_equal(plan.splits, i % 2 && form != GPB_FORM_PADDED_C && form != GPB_FORM_SLICED ? 3 : 1);
         check_fallback(&plan);
         check_fallback(&little);
     }
@@ -502,6 +503,64 @@ static void forced_kernel(void **state)
     call.type = GPB_TYPE_z;                    /* has no kernel of that name */
     gpb_plan of_s = ask(call, *h200, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS, .kernel = "fp16x3" });
     assert_true(of_s.gpu && of_s.kernel->type == GPB_TYPE_z && strstr(of_s.why, "GPUBLAS_KERNEL"));
+}
+
+/* A product of double on the device, with that leading dimension. */
+static gpb_call doubles(int64_t n, int64_t ld)
+{
+    gpb_call call = gemm(n, n, n);
+    call.type = GPB_TYPE_d;
+    for (int x = 0; x < GPB_OPERANDS; x++) {
+        call.x[x].base = (const void *)(uintptr_t)(4096 * (x + 1));
+        call.x[x].ld = ld;
+    }
+    return call;
+}
+
+static const char *name_of(gpb_call call, gpb_facts facts)
+{
+    return ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).kernel->name;
+}
+
+static bool is_tma(gpb_call call, gpb_facts facts) { return !strncmp(name_of(call, facts), "dmma_tma", 8); }
+
+/* Which products of double tensor copies serve: on Hopper, where operands are aligned, or packed on the
+   device. Operands that come from the host are not packed, because then they could not come in strips. */
+static void mapped(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    assert_true(is_tma(doubles(4096, 4096), facts) && !is_tma(doubles(4097, 4097), facts));
+    for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
+    assert_string_equal(name_of(doubles(8192, 8192), facts), "dmma_tma");
+    assert_string_equal(name_of(doubles(4096, 4096), facts), "dmma_tma");
+    assert_string_equal(name_of(doubles(2048, 2048), facts), "dmma_tma");
+    assert_string_equal(name_of(doubles(1024, 1024), facts), "dmma_tma_half");
+    assert_string_equal(name_of(doubles(512, 512), facts), "dmma_tma_small");
+    const gpb_policy auto_policy = { 0 };
+    const gpb_plan even = ask(doubles(4095, 4096), facts, auto_policy),
+                   odd = ask(doubles(4096, 4097), facts, auto_policy);
+    assert_true(even.kernel->form == GPB_FORM_MAPPED && !even.panel[GPB_A].packs && !even.panel[GPB_B].packs);
+    assert_true(odd.kernel->form == GPB_FORM_MAPPED && odd.panel[GPB_A].packs && odd.panel[GPB_B].packs);
+    assert_true(!odd.panel[GPB_C].packs);
+    gpb_call call = doubles(4096, 4096);
+    call.x[GPB_B].base = (const void *)(uintptr_t)(8192 + 8);
+    const gpb_plan shifted = ask(call, facts, auto_policy);
+    assert_true(!shifted.panel[GPB_A].packs
+                && shifted.panel[GPB_B].packs == (shifted.kernel->form == GPB_FORM_MAPPED));
+    call = doubles(4096, 4096);
+    call.k = INT64_C(1) << 31;
+    assert_false(is_tma(call, facts));
+    facts.gpu.no_maps = true;
+    assert_false(is_tma(doubles(4096, 4096), facts));
+    assert_string_not_equal(ask(doubles(4096, 4096), facts,
+                                (gpb_policy){ .kernel = "dmma_tma" }).kernel->name, "dmma_tma");
+    facts.gpu.no_maps = false;
+    static const int archs[] = { 80, 86, 89, 100, 120 };
+    for (int i = 0; i < COUNT(archs); i++) {
+        facts.gpu.arch = archs[i];
+        for (int64_t n = 256; n <= 8192; n *= 2) assert_false(is_tma(doubles(n, n), facts));
+    }
 }
 
 static void little_memory(void **state)
@@ -596,6 +655,16 @@ static void check_tile(int64_t whole, int64_t tile)
     assert_true(tile == whole || (tile > 0 && tile < whole && tile % 256 == 0));
 }
 
+/* Tensor copies of double can read an operand with `down` rows, as stored. */
+static bool is_mapped(const gpb_call *g, const gpb_facts *f, enum gpb_operand operand, int64_t down)
+{
+    const gpb_matrix *x = &g->x[operand];
+    return f->where[operand].place != GPB_PLACE_DEVICE
+           ? down % 2 == 0
+           : !x->array && (uintptr_t)x->base % 16 == 0 && x->ld % 2 == 0
+                 && (g->batch == 1 || x->stride % 2 == 0);
+}
+
 static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
 {
     const gpb_kernel *q = p->kernel;
@@ -610,6 +679,12 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
              && g->m % q->bm == 0 && g->k % q->bk == 0;
     bool b = g->x[GPB_B].trans == 'N' && (f->where[GPB_B].place != GPB_PLACE_DEVICE || fine_b)
              && g->n % q->bn == 0 && g->k % q->bk == 0;
+    if (q->form == GPB_FORM_MAPPED) {
+        a = is_mapped(g, f, GPB_A, g->x[GPB_A].trans == 'N' ? g->m : g->k);
+        b = is_mapped(g, f, GPB_B, g->x[GPB_B].trans == 'N' ? g->k : g->n);
+        assert_true((!(reads && !(a && b))) || (p->panel[GPB_A].strip == p->panel[GPB_A].extent
+                                                && p->panel[GPB_B].strip == p->panel[GPB_B].extent));
+    }
     assert_true(p->panel[GPB_A].packs == (reads && padded && (sliced || !a))
                 && p->panel[GPB_B].packs == (reads && padded && (sliced || !b)));
     assert_true(p->panel[GPB_C].packs
@@ -644,7 +719,8 @@ static void random_plans(void **state)
     for (int round = 0; round < 10000; round++) {
         static const double factors[] = { 1, -0.5, 0 };
         static const char *kernels[] = { NULL,           NULL,          NULL,     NULL,   "padded",
-                                         "warp_strided", "tf32_3stage", "fp16x3", "dmma", "nothing" };
+                                         "warp_strided", "tf32_3stage", "fp16x3", "dmma", "nothing",
+                                         "dmma_tma",     "dmma_tma_half" };
         gpb_call call = gemm(size(below(5) ? 16 : 31), size(below(5) ? 16 : 31),
                              below(20) ? size(below(5) ? 16 : 31) : 0);
         call.x[GPB_A].trans = "NTC"[below(3)];
@@ -885,6 +961,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes),
         cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
+        cmocka_unit_test(mapped),
         cmocka_unit_test(little_memory),
         cmocka_unit_test(memory_for_streamk),
         cmocka_unit_test(random_plans),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: products in double on operands that tensor copies can fetch, for Hopper. */
+#include "kernels/mapped/product.cuh"
+
+GPB_MAPPED_STEP(d, dmma_tma, 32, 64)
+GPB_MAPPED_STEP(d, dmma_tma_half, 32, 32)
+GPB_MAPPED_STEP(d, dmma_tma_small, 32, 16)
+
+#define GPB_MINE_dgemm_tma ~, KEEP
+#include "kernels/mapped/instance.cuh"
+#undef GPB_MINE_dgemm_tma

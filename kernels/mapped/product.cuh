@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* The MAPPED kernels: products of double by FP64 tensor cores, on operands that tensor copies can fetch. One
+   thread of a producer warpgroup keeps a ring of stages filled, each two slabs of 16 k of both operands
+   (lanes.cuh). The other warps multiply, each its part of the tile. Nobody meets at a barrier of the block:
+   a warp waits for a stage to be full, and tells the producer when it has read it. The copies take no
+   registers and no issue slots of the warps that multiply, and put each operand where its fragments can be
+   read as they come, without bank conflicts.
+
+   With PAIRS two blocks of a cluster have tiles side by side. Each fetches half of their rows of op(A) for
+   both, so a stage is empty when the warps of both have read it. */
+#ifndef GPB_MAPPED_PRODUCT_CUH
+#define GPB_MAPPED_PRODUCT_CUH
+
+#include "kernels/epilogue.cuh"
+#include "kernels/mapped/lanes.cuh"
+#include "kernels/mapped/ptx_mapped.cuh"
+
+constexpr int GPB_MAPPED_PRODUCER = 128, GPB_MAPPED_SLAB = 16;
+
+template <int BM_, int BN_, int BK_, int STAGES_, int THREADS_, int SMEM, unsigned CAPS, int WM_, int WN_>
+struct gpb_mapped_shape {
+    static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, THREADS = THREADS_, WM = WM_,
+                         WN = WN_, SHARERS = CAPS & GPB_CAP_PAIRS ? 2 : 1;
+    static constexpr int MB = WM / 16, NB = WN / 8, WARPS = BM / WM * (BN / WN);
+    static constexpr unsigned LINE = GPB_MAPPED_LINE, A = BM * LINE, B = BN * LINE, STAGE = 2 * (A + B);
+    /* Blocks of a multiprocessor: as many as have room. */
+    static constexpr int BLOCKS = 227 * 1024 / (SMEM + 1100);
+    /* Registers of a thread that multiplies; the producer's have 24. */
+    static constexpr int REGISTERS = THREADS == 256 ? 232 : 240;
+    /* The operand with the fewer steps has its fragments of a slab in registers, one slab ahead. */
+    static constexpr bool HOLD_A = 2 * MB <= NB;
+    static_assert(BM % WM == 0 && BN % WN == 0 && THREADS == GPB_MAPPED_PRODUCER + 32 * WARPS
+                      && WARPS % 4 == 0, "a producer, and each warp has its part");
+    static_assert(BK == 2 * GPB_MAPPED_SLAB && SMEM == STAGES * STAGE + 1024, "see gemm.def");
+    static_assert(REGISTERS * (THREADS - GPB_MAPPED_PRODUCER) + 24 * GPB_MAPPED_PRODUCER
+                      <= 65536 / BLOCKS / THREADS / 8 * 8 * THREADS, "what the block is launched with");
+    static __device__ __forceinline__ int warp() { return (gpb_thread() - GPB_MAPPED_PRODUCER) / 32; }
+    static __device__ __forceinline__ int warp_i() { return warp() % (BM / WM) * WM; }
+    static __device__ __forceinline__ int warp_j() { return warp() / (BM / WM) * WN; }
+};
+
+/* The ring of stages: shared-memory addresses, and where it is. */
+template <class shape> struct gpb_mapped_ring {
+    unsigned data, full, empty, stage = 0, phase = 0;
+    __device__ __forceinline__ unsigned at() const { return stage * shape::STAGE; }
+    __device__ __forceinline__ void next()
+    {
+        if (++stage == shape::STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+    __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
+    __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
+    /* The warp has read that stage, which both blocks of a pair are told. */
+    __device__ __forceinline__ void release(unsigned stage) const
+    {
+        __syncwarp();
+        if (threadIdx.x % 32 < shape::SHARERS) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
+    }
+};
+
+/* This block's tile. That of a pair's second block may lie outside C. */
+template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_origin(const gpb_gemm_args &g)
+{
+    constexpr unsigned SHARERS = shape::SHARERS;
+    const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + shape::BM - 1) / shape::BM);
+    gpb_origin at = gpb_origin_at<shape::BM, SHARERS * shape::BN>(gpb_block() / SHARERS, tiles_m,
+                                                                  gridDim.x / SHARERS / tiles_m);
+    if (SHARERS > 1) at.j0 += gpb_cluster_rank() * shape::BN;
+    return at;
+}
+
+/* The k of part z % splits of a member, as gpb_tile_at has it: the first one, and stages. */
+struct gpb_mapped_stretch {
+    int from;
+    unsigned stages;
+};
+template <int BK> static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k(const gpb_gemm_args &g,
+                                                                                    unsigned z)
+{
+    const unsigned splits = gpb_splits_of(g), stages = (unsigned)((gpb_fresh(g.k) + BK - 1) / BK),
+                   depth = (stages + splits - 1) / splits, first = min(z % splits * depth, stages);
+    return { (int)first * BK, min(depth, stages - first) };
+}
+
+/* EDGE places of a slab from `place` on, or this block's part of them for both blocks of a pair. */
+template <gpb_along ORDER, int EDGE, int SHARERS>
+static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_tensor_map *map, int place,
+                                                        int k, int member, unsigned barrier)
+{
+    constexpr int MINE = EDGE / SHARERS, STEP = ORDER == GPB_MAPPED_K ? MINE : GPB_MAPPED_SLAB;
+    const int first = SHARERS == 1 ? 0 : gpb_cluster_rank() * MINE;
+    /* Not unrolled, because 24 registers have no room for the places of all boxes. */
+#pragma unroll 1
+    for (int x = 0; x < MINE; x += STEP) {
+        const int at = place + first + x, i = ORDER == GPB_MAPPED_K ? k : at,
+                  j = ORDER == GPB_MAPPED_K ? at : k;
+        const unsigned there = to + (first + x) * GPB_MAPPED_LINE;
+        if (SHARERS == 1) gpb_tensor_copy(there, map, i, j, member, barrier);
+        else gpb_tensor_multicast(there, map, i, j, member, barrier, 3);
+    }
+}
+
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args &args,
+                                                          gpb_mapped_ring<shape> ring)
+{
+    const gpb_gemm_args &g = args.gemm;
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    const unsigned splits = gpb_splits_of(g);
+    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
+        const gpb_mapped_stretch stretch = gpb_mapped_k<shape::BK>(g, z);
+        const int l = z / splits, member_a = g.stride_a ? l : 0, member_b = g.stride_b ? l : 0;
+        int k = stretch.from;
+#pragma unroll 1
+        for (unsigned left = stretch.stages; left; left--, ring.next()) {
+            const unsigned full = ring.full + ring.stage * 8;
+            unsigned to = ring.data + ring.at();
+            ring.wait_empty();
+            gpb_mbarrier_expect(full, shape::STAGE);
+#pragma unroll
+            for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB, to += shape::A + shape::B) {
+                gpb_mapped_fetch<A, shape::BM, shape::SHARERS>(to, &args.a, (int)at.i0, k, member_a, full);
+                gpb_mapped_fetch<B, shape::BN, 1>(to + shape::A, &args.b, (int)at.j0, k, member_b, full);
+            }
+        }
+    }
+}
+
+/* Multiplies `stages` stages of the ring, from the present one on. */
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::NB][4 * shape::MB],
+                                                           const gpb_lanes<A, B> &lanes,
+                                                           gpb_mapped_ring<shape> &ring, unsigned stages)
+{
+    constexpr bool HOLD_A = shape::HOLD_A;
+    constexpr int HELD = HOLD_A ? shape::MB : shape::NB, PASSING = HOLD_A ? shape::NB : shape::MB;
+    constexpr int HOLD = HOLD_A ? 8 : 4, PASS = HOLD_A ? 4 : 8;
+    static_assert(PASSING % 2 == 0, "a slab begins where its two buffers do");
+    double held[2][HELD][HOLD], passing[2][PASS];
+    auto hold = [&](double (&to)[HELD][HOLD], unsigned slab) __attribute__((always_inline)) {
+#pragma unroll
+        for (int x = 0; x < HELD; x++)
+            if constexpr (HOLD_A) lanes.read_a(to[x], slab, x);
+            else lanes.read_b(to[x], slab, x);
+    };
+    auto pass = [&](double (&to)[PASS], unsigned slab, int x) __attribute__((always_inline)) {
+        if constexpr (HOLD_A) lanes.read_b(to, slab, x);
+        else lanes.read_a(to, slab, x);
+    };
+    ring.wait_full();
+    unsigned slab = ring.at();
+    hold(held[0], slab);
+    pass(passing[0], slab, 0);
+#pragma unroll 1
+    for (unsigned left = stages; left; left--) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const unsigned read = ring.stage;
+            unsigned next = slab + shape::A + shape::B;
+#pragma unroll
+            for (int z = 0; z < PASSING; z++) {
+                if (z == PASSING - 2) {
+                    if (half == 1) {
+                        ring.next();
+                        next = ring.at();
+                        if (left > 1) ring.wait_full();        /* else what is read now is not used */
+                    }
+                    hold(held[1 - half], next);
+                }
+                if (z + 1 < PASSING) pass(passing[(z + 1) % 2], slab, z + 1);
+                else pass(passing[0], next, 0);
+#pragma unroll
+                for (int x = 0; x < HELD; x++)
+                    if constexpr (HOLD_A) gpb_dmma16(&sum[z][4 * x], held[half][x], passing[z % 2]);
+                    else gpb_dmma16(&sum[x][4 * z], passing[z % 2], held[half][x]);
+            }
+            if (half == 1) ring.release(read);
+            slab = next;
+        }
+    }
+}
+
+/* Stores a warp's sums. ADD: beta is not 0. The old C of some columns is loaded before any of them is stored,
+   as in general/product.cuh. Two rows of a lane are neighbours if op(A) is along the edge. */
+template <class shape, gpb_along A, gpb_along B, bool ADD>
+static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g, gpb_target<double> to,
+                                                        const double (&sum)[shape::NB][4 * shape::MB])
+{
+    using lanes = gpb_lanes<A, B>;
+    constexpr int MB = shape::MB, NB = shape::NB, FEW = 2;
+    if (!ADD) to.beta = 0;                 /* which the compiler then knows */
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    const int rows = (int)min(to.m - at.i0, (int64_t)shape::BM) - shape::warp_i(),
+              cols = (int)min(to.n - at.j0, (int64_t)shape::BN) - shape::warp_j();
+    double *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
+    auto each = [&](int y0, auto what) __attribute__((always_inline)) {
+#pragma unroll
+        for (int y = y0; y < y0 + FEW; y++)
+#pragma unroll
+            for (int v = 0; v < 2; v++)
+#pragma unroll
+                for (int x = 0; x < MB; x++)
+                    what(x, y, v, c + lanes::col(y, v) * to.ldc, lanes::col(y, v) < cols ? rows : 0);
+    };
+#pragma unroll
+    for (int y0 = 0; y0 < NB; y0 += FEW) {
+        double2 old[FEW][2][MB];
+        each(y0, [&](int x, int y, int v, const double *from, int limit) __attribute__((always_inline)) {
+            const int i = lanes::row(x, 0), j = lanes::row(x, 1);
+            double2 &o = old[y - y0][v][x];
+            if (A == GPB_MAPPED_EDGE) {
+                o = gpb_old_vector(to, from + i, limit - i);
+            } else {
+                o.x = ADD && i < limit ? from[i] : 0;
+                o.y = ADD && j < limit ? from[j] : 0;
+            }
+        });
+        each(y0, [&](int x, int y, int v, double *into, int limit) __attribute__((always_inline)) {
+            const int i = lanes::row(x, 0), j = lanes::row(x, 1);
+            const double2 s = make_double2(sum[y][4 * x + v], sum[y][4 * x + 2 + v]), o = old[y - y0][v][x];
+            if (A == GPB_MAPPED_EDGE) {
+                gpb_store_vector(to, into + i, limit - i, s, o);
+            } else {
+                if (i < limit) into[i] = gpb_blend(to, s.x, o.x);
+                if (j < limit) into[j] = gpb_blend(to, s.y, o.y);
+            }
+        });
+    }
+}
+
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void gpb_mapped_consume(const gpb_gemm_args &g,
+                                                          gpb_mapped_ring<shape> ring)
+{
+    const gpb_lanes<A, B> lanes(ring.data + shape::warp_i() * shape::LINE,
+                                ring.data + shape::A + shape::warp_j() * shape::LINE);
+    const unsigned splits = gpb_splits_of(g);
+#pragma unroll 1
+    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
+        const unsigned stages = gpb_mapped_k<shape::BK>(g, z).stages;
+        double sum[shape::NB][4 * shape::MB] = {};
+        if (stages) gpb_mapped_multiply<shape, A, B>(sum, lanes, ring, stages);
+        /* Or the order in which sums are stored would move them about in the loop. */
+#pragma unroll
+        for (int y = 0; y < shape::NB; y++) gpb_pin(sum[y]);
+        const gpb_target<double> to = gpb_target_of(gpb_tile<double>{ g, z, 0, 0, 0, NULL, NULL });
+        if (gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false>(g, to, sum);
+        else gpb_mapped_store<shape, A, B, true>(g, to, sum);
+    }
+}
+
+/* C = beta C: there is nothing to multiply. */
+template <class shape> static __device__ __forceinline__ void gpb_mapped_scale(const gpb_gemm_args &g)
+{
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * gpb_splits_of(g); z += gridDim.z)
+        gpb_tile_scale<shape::BM, shape::BN>(gpb_tile<double>{ g, z, at.i0, at.j0, 0, NULL, NULL });
+}
+
+/* One order of each operand. */
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void gpb_mapped_in(const gpb_mapped_args &args,
+                                                     const gpb_mapped_ring<shape> &ring)
+{
+    if (threadIdx.x < GPB_MAPPED_PRODUCER) {
+        gpb_registers_fewer<24>();
+        if (threadIdx.x == 0) gpb_mapped_produce<shape, A, B>(args, ring);
+    } else {
+        gpb_registers_more<shape::REGISTERS>();
+        gpb_mapped_consume<shape, A, B>(args.gemm, ring);
+    }
+}
+
+template <class shape> static __device__ __forceinline__ void gpb_mapped(const gpb_mapped_args &args)
+{
+    extern __shared__ char memory[];
+    __shared__ __align__(8) uint64_t full[shape::STAGES], empty[shape::STAGES];
+    const gpb_gemm_args &g = args.gemm;
+    if (g.k == 0 || g.alpha[0] == 0) {
+        gpb_mapped_scale<shape>(g);
+        return;
+    }
+    gpb_mapped_ring<shape> ring;
+    ring.data = (gpb_shared_address(memory) + 1023) / 1024 * 1024;
+    ring.full = gpb_shared_address(full);
+    ring.empty = gpb_shared_address(empty);
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < shape::STAGES; s++) {
+            gpb_mbarrier_init(ring.full + s * 8, 1);
+            gpb_mbarrier_init(ring.empty + s * 8, shape::WARPS * shape::SHARERS);
+        }
+        gpb_mbarrier_publish();
+    }
+    if (shape::SHARERS == 1) __syncthreads();
+    else gpb_cluster_sync();
+    const bool edge_a = g.rsa == 1, edge_b = g.csb == 1;
+    if (edge_a && edge_b) gpb_mapped_in<shape, GPB_MAPPED_EDGE, GPB_MAPPED_EDGE>(args, ring);
+    else if (edge_a) gpb_mapped_in<shape, GPB_MAPPED_EDGE, GPB_MAPPED_K>(args, ring);
+    else if (edge_b) gpb_mapped_in<shape, GPB_MAPPED_K, GPB_MAPPED_EDGE>(args, ring);
+    else gpb_mapped_in<shape, GPB_MAPPED_K, GPB_MAPPED_K>(args, ring);
+    __syncwarp();
+    if (shape::SHARERS > 1) gpb_cluster_sync();        /* the other block may still arrive at our barriers */
+}
+
+/* A step: a row of gemm.def with the part of a tile that a warp multiplies. */
+#define GPB_MAPPED_STEP(p, name, wm, wn)                                                                  \
+    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, unsigned CAPS>                   \
+    using gpb_##p##_##name = gpb_mapped_shape<BM, BN, BK, STAGES, THREADS, SMEM, CAPS, wm, wn>;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensor maps; see tensor_map.h. */
+#include "src/gpu/tensor_map.h"
+
+#if CUDA_VERSION >= 12000
+_Static_assert(sizeof(gpb_tensor_map) == sizeof(CUtensorMap)
+                   && _Alignof(gpb_tensor_map) >= _Alignof(CUtensorMap), "the kernel's is the driver's");
+
+bool gpb_tensor_map_known(void)
+{
+    const gpb_driver *driver = gpb_driver_get();
+    return driver && driver->cuTensorMapEncodeTiled;
+}
+
+/* One operand: `places` rows of op(A) or columns of op(B), from which step elements lead to the next, and
+   step_k from one k to the next. One of the two is 1. */
+typedef struct operand {
+    const void *at;
+    int64_t places, step, step_k, stride;
+    int edge, sharers;                     /* places of a tile; blocks that share them */
+} operand;
+
+static CUresult encode(const gpb_kernel *kernel, const gpb_gemm_args *args, const operand *x,
+                       gpb_tensor_map *map)
+{
+    const uint64_t element = gpb_type_bytes(kernel->type);
+    /* As the kernel has it: op(A) and op(B) are along the edge if their first dimension is contiguous. */
+    const bool along_k = x->step != 1;
+    const int64_t other = along_k ? x->step : x->step_k;
+    const int64_t members = x->stride ? args->batch : 1;
+    const cuuint64_t extent[] = { (cuuint64_t)(along_k ? args->k : x->places),
+                                  (cuuint64_t)(along_k ? x->places : args->k), (cuuint64_t)members };
+    /* A stride that is never taken must be one that is allowed. */
+    const cuuint64_t stride[] = { (cuuint64_t)other * element,
+                                  (cuuint64_t)(members > 1 ? x->stride : other) * element };
+    const cuuint32_t box[] = { GPB_MAPPED_LINE / (cuuint32_t)element,
+                               (cuuint32_t)GPB_MAPPED_BOX(along_k, x->edge, x->sharers, (int)element), 1 };
+    const cuuint32_t every[] = { 1, 1, 1 };
+    return gpb_driver_get()->cuTensorMapEncodeTiled(
+        (CUtensorMap *)(void *)map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3, (void *)(uintptr_t)x->at, extent,
+        stride, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, gpb_mapped_args *mapped)
+{
+    *mapped = (gpb_mapped_args){ .gemm = *args };
+    if (args->k == 0 || (args->alpha[0] == 0 && args->alpha[1] == 0)) return CUDA_SUCCESS;
+    if (!gpb_tensor_map_known()) return CUDA_ERROR_NOT_SUPPORTED;
+    const int sharers = gpb_kernel_table_can(kernel, GPB_CAP_PAIRS) ? 2 : 1;
+    const operand a = { args->a, args->m, args->rsa, args->csa, args->stride_a, kernel->bm, sharers },
+                  b = { args->b, args->n, args->csb, args->rsb, args->stride_b, kernel->bn, 1 };
+    const CUresult result = encode(kernel, args, &a, &mapped->a);
+    return result ? result : encode(kernel, args, &b, &mapped->b);
+}
+#else
+bool gpb_tensor_map_known(void) { return false; }
+
+CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, gpb_mapped_args *mapped)
+{
+    (void)kernel, (void)args, (void)mapped;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+#endif

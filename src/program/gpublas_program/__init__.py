@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The program `gpublas`: see src/README.md."""

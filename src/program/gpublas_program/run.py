@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""gpublas run: a program with the library in front of its BLAS, and what came of it."""
+import glob
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+from . import elf
+from .library import Failure
+from .terminal import seconds, table
+
+# A program that cannot be started: as the shell, env and nohup say it.
+CANNOT_RUN, NOT_FOUND = 126, 127
+
+
+def find(program):
+    """The file that would be run."""
+    path = shutil.which(program)
+    if path:
+        return path
+    if os.path.isdir(program) or os.path.exists(program):
+        raise Failure(f"{program}: not a program that may be run", CANNOT_RUN)
+    raise Failure(f"{program}: no such program", NOT_FOUND)
+
+
+def find_loaded(path, depth=0):
+    """The ELF file that is loaded for it: of a script its interpreter, through `env` as well. None:
+    unknown."""
+    try:
+        with open(path, "rb") as file:
+            line = file.readline(512)
+    except OSError:
+        return None
+    if not line.startswith(b"#!"):
+        return path
+    words = [word for word in os.fsdecode(line[2:]).split() if "=" not in word]
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-")]
+    found = shutil.which(words[0]) if words else None
+    return find_loaded(found, depth + 1) if found and depth < 4 else found
+
+
+def is_privileged(path):
+    """Set-user-ID or the like for this user: the dynamic linker then ignores LD_PRELOAD."""
+    status = os.stat(path)
+    if status.st_mode & stat.S_ISUID and status.st_uid != os.getuid():
+        return "set-user-ID"
+    if status.st_mode & stat.S_ISGID and status.st_gid not in (os.getgid(),):
+        return "set-group-ID"
+    try:
+        if os.getuid() and os.getxattr(path, "security.capability"):
+            return "with capabilities of its own"
+    except OSError:
+        pass
+    return None
+
+
+def list_libraries(file):
+    """The libraries that come with the program, as its own dynamic linker lists them. Nothing of it is
+    run."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        listed = subprocess.run([file.interpreter, "--list", file.path], env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20,
+                                check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    paths = [line.split(" => ")[-1].rsplit(" (", 1)[0].strip() for line in os.fsdecode(listed).splitlines()]
+    return [path for path in paths if path.startswith("/")]
+
+
+def read(path):
+    try:
+        return elf.File(path)
+    except elf.Unreadable:
+        return None
+
+
+class Findings:
+    """What can be told of a program before it runs. names: what the library exports."""
+
+    def __init__(self, names):
+        self.names, self.warnings, self.wanted, self.hosts = names, [], {}, []
+
+    def look_at_library(self, path):
+        file = read(path)
+        if not file or os.path.basename(path).startswith("libgpublas.so"):
+            return
+        base, own = os.path.basename(path), file.defined & self.names
+        wanted = file.used & self.names
+        if wanted:
+            self.wanted[path] = wanted
+        if not own:
+            return
+        self.hosts.append(path)
+        protected = file.protected & self.names
+        if protected:
+            self.warnings.append(f"{base} has a BLAS with protected symbols ({some(protected)}): its own "
+                                 "calls of them cannot be intercepted, those of others can")
+        elif file.symbolic:
+            self.warnings.append(f"{base} has a BLAS and is linked with -Bsymbolic: its own calls of it "
+                                 f"({some(own)}) cannot be intercepted, those of others can")
+        if "mkl" in base:
+            self.warnings.append(f"{base}: what MKL calls inside MKL cannot be intercepted; calls of its "
+                                 "BLAS by name can")
+
+    def look_at(self, program):
+        """False: the library will not be loaded at all."""
+        loaded = find_loaded(program)
+        file = read(loaded) if loaded else None
+        privileged = is_privileged(loaded) if loaded else None
+        if privileged:
+            self.warnings.append(f"{loaded} is {privileged}: the dynamic linker ignores LD_PRELOAD there")
+        if not file:
+            return not privileged
+        if not file.machine_fits:
+            self.warnings.append(f"{loaded} is not an x86-64 program: the library cannot be loaded there")
+            return False
+        if file.static:
+            self.warnings.append(f"{loaded} is static: it has no dynamic linker, so nothing can be preloaded")
+            return False
+        inside = (file.inside | file.defined) & self.names
+        if inside:
+            self.warnings.append(f"{loaded} has a BLAS of its own inside ({some(inside)}): calls of it "
+                                 "cannot be intercepted")
+        if file.used & self.names:
+            self.wanted[loaded] = file.used & self.names
+        for path in list_libraries(file):
+            self.look_at_library(path)
+        return not privileged
+
+
+def some(names):
+    names = sorted(names)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def watch(process, seen):
+    """Waits for the process, and notes meanwhile which libraries it opens, because what dlopen brings
+    (NumPy's BLAS) is in no list. Looks seldom once the program has run for a while."""
+    pause = 0.02
+    while True:
+        try:
+            return process.wait(pause)
+        except subprocess.TimeoutExpired:
+            pause = min(2 * pause, 5)
+        try:
+            with open(f"/proc/{process.pid}/maps", encoding="utf-8", errors="surrogateescape") as maps:
+                seen |= {line.split(None, 5)[5].rstrip("\n") for line in maps
+                         if line.count("/") and ".so" in line}
+        except (OSError, IndexError):
+            pass
+
+
+def execute(command, environment, seen):
+    """The program's exit status; signals that come here go to it. Those of the terminal it gets itself."""
+    process = None
+
+    def pass_on(number, _):
+        if process:
+            process.send_signal(number)
+    ours = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+    kept = {number: signal.signal(number, pass_on) for number in ours}
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        kept[number] = signal.signal(number, lambda *_: None)
+    try:
+        process = subprocess.Popen(command, env=environment)
+        status = watch(process, seen)
+    except OSError as error:
+        raise Failure(f"{command[0]}: {error.strerror}", CANNOT_RUN) from error
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
+
+
+def read_reports(pattern, since):
+    """The reports that the program's processes wrote since then. pattern: with %p for the process's
+    number."""
+    reports = []
+    for path in sorted(glob.glob("*".join(glob.escape(part) for part in pattern.split("%p")))):
+        try:
+            if os.stat(path).st_mtime < since:
+                continue
+            with open(path, encoding="utf-8") as file:
+                reports.append(json.load(file))
+        except (OSError, ValueError):
+            pass
+    return reports
+
+
+SUMS = ("calls", "gpu_calls", "host_calls", "failed_calls", "gpu_seconds", "host_seconds", "saved_seconds")
+
+
+def sum_up(reports):
+    """By routine: its amounts, and its reasons against the GPU."""
+    routines = {}
+    for report in reports:
+        for line in report["calls"]:
+            sums = routines.setdefault(line["routine"], dict.fromkeys(SUMS, 0.0) | {"reasons": {}})
+            for name in SUMS:
+                sums[name] += line[name]
+            for reason, calls in line["reasons"].items():
+                sums["reasons"][reason] = sums["reasons"].get(reason, 0) + calls
+    return dict(sorted(routines.items(), key=lambda item: -item[1]["gpu_seconds"] - item[1]["host_seconds"]))
+
+
+def summarise(reports, findings, seen, status, terminal):
+    routines = sum_up(reports)
+    if routines:
+        terminal.clear()
+        rows = [("routine", "calls", "on GPU", "on host", "failed", "GPU time", "host time", "saved",
+                 "why not on the GPU, most often")]
+        for name, sums in routines.items():
+            reason = max(sums["reasons"], key=sums["reasons"].get) if sums["reasons"] else "-"
+            rows.append((name, *(f"{sums[column]:.0f}" for column in SUMS[:4]), seconds(sums["gpu_seconds"]),
+                         seconds(sums["host_seconds"]), seconds(sums["saved_seconds"]), reason))
+        terminal.say(f"doors that were reached, by {len(reports)} "
+                     f"process{'es' if len(reports) > 1 else ''}:\n"
+                     + table(rows, "lrrrrrrrl"))
+        return
+    if status > 128:
+        terminal.say(f"no report: the program ended by signal {status - 128}, or as if by one")
+        return
+    terminal.say("no call came through our doors: the program made none, or ended by _exit, or its BLAS "
+                 "cannot be intercepted")
+    for path, wanted in findings.wanted.items():
+        terminal.say(f"{path} wants of a BLAS: {some(wanted)}")
+    later = Findings(findings.names)
+    for path in sorted(seen - set(findings.hosts) - set(findings.wanted)):
+        later.look_at_library(path)
+    for warning in later.warnings:
+        terminal.say(warning)
+    for path in later.hosts:
+        terminal.say(f"{path}, which was opened later, has a BLAS: if it was opened with RTLD_DEEPBIND, "
+                     "its users do not come to us")
+    if not findings.wanted and not later.hosts and not later.wanted and not findings.hosts:
+        terminal.say(f"nothing that it loaded wants or has any of the {len(findings.names)} names that "
+                     "the library exports")
+
+
+def preload(library):
+    there = os.environ.get("LD_PRELOAD", "")
+    return f"{library}:{there}" if there else library
+
+
+def main(arguments, terminal):
+    library = os.path.realpath(arguments.library)
+    ours = read(library)
+    if not ours:
+        raise Failure(f"{library}: not a library")
+    if any(letter in library for letter in ": "):
+        raise Failure(f"{library}: LD_PRELOAD cannot name a path with a space or a colon")
+    program = find(arguments.program)
+    findings = Findings({name for name in ours.defined if not name.startswith("gpublas_")})
+    intercepted = findings.look_at(program)
+    for warning in findings.warnings:
+        terminal.say(f"warning: {warning}")
+    environment = dict(os.environ, LD_PRELOAD=preload(library))
+    folder, report = None, arguments.report
+    if report is None and not arguments.no_report and "GPUBLAS_REPORT" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="gpublas.")
+        report = os.path.join(folder, "%p.json")
+    if report:
+        environment["GPUBLAS_REPORT"] = os.path.abspath(report)
+    if arguments.trace:
+        environment["GPUBLAS_TRACE"] = os.path.abspath(arguments.trace)
+    seen, since = set(), time.time() - 1           # a file system's clock may be coarse
+    try:
+        status = execute([arguments.program] + arguments.arguments, environment, seen)
+        if intercepted and report and (folder or report.endswith(".json")):
+            summarise(read_reports(environment["GPUBLAS_REPORT"], since), findings, seen, status, terminal)
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+    return status
