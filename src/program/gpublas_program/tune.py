@@ -4,6 +4,7 @@ of the next programs. The library measures, learns and saves by itself; this mak
 changed."""
 import json
 import os
+import time
 
 from .info import read_calibration
 from .library import Failure, Library
@@ -15,6 +16,9 @@ CALLS = 9
 # Of short calls on the host one in 256 is learnt from (src/hub/routing.c); so many of them take half a
 # second at most.
 SHORT_S, ONE_IN = 2e-4, 256
+# The host's threads look for more work for 150 ms after a call (src/copy/contention.c). A call of the GPU
+# that shares the cores with them is learnt apart, and says nothing of a program that leaves them idle.
+HOST_IDLE_S = 0.2
 
 
 def ask(library, operands):
@@ -28,6 +32,8 @@ def teach(library, operands):
     there by order is learnt from as well."""
     for offload in ("auto", "always"):
         library.set_option("OFFLOAD", offload)
+        if offload == "always":
+            time.sleep(HOST_IDLE_S)
         calls = CALLS * (ONE_IN if offload == "auto" and operands.call() < SHORT_S else 1)
         for _ in range(calls):
             if operands.call() > 2:
