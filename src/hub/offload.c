@@ -26,6 +26,7 @@
 #include "src/service/clock.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/ranges.h"
 #include "src/service/stats.h"
 #include "src/service/touch.h"
 
@@ -52,6 +53,12 @@ bool gpb_offload_legal(const gpb_call *g)
 static bool quick_return(const gpb_call *g)
 {
     return g->m == 0 || g->n == 0 || g->batch == 0 || (!gpb_call_multiplies(g) && g->beta == 1);
+}
+
+static void tell_came(const gpb_call *call, gpb_host_call *record)
+{
+    record->came_s = gpb_clock_s();
+    record->range = gpb_trace_range(call);
 }
 
 /* The trace and the report, of a call that the GPU computed or began. */
@@ -169,7 +176,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
         gpb_ask_product(call, NULL);
         return true;
     }
-    if (atomic_load_explicit(&gpb_option_watched, memory_order_relaxed)) record->came_s = gpb_clock_s();
+    if (atomic_load_explicit(&gpb_option_watched, memory_order_relaxed)) tell_came(call, record);
     record->why = gpb_routing_reject_fast(call, &libcuda);
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;
     record->call = call;
@@ -194,6 +201,7 @@ bool gpb_offload(const gpb_call *call, gpb_host_call *record)
 {
     const int before = errno;
     const bool done = offload(call, record);
+    if (done) gpb_ranges_end(record->range);
     errno = before;
     return done;
 }
@@ -203,6 +211,7 @@ void gpb_offload_done(const gpb_host_call *record)
     if (!record->call) return;
     inside = NULL;
     gpb_routing_leave_host();
+    gpb_ranges_end(record->range);
     const double seconds = record->begin_s > 0 ? gpb_clock_s() - record->begin_s : 0;
     const double lost_s = seconds > 0 && gpb_ready_is_near() ? seconds - record->host_s : 0;
     if (lost_s != 0) gpb_history_lose(lost_s);

@@ -19,6 +19,7 @@ typedef struct gpb_host_call {
     int products;                /* of the call's kind that the host computes: 2 of SYR2K and HER2K */
     int threads;                 /* that the prediction assumes for the host */
     double came_s;               /* when the call came; set only for the trace and the report */
+    uint64_t range;              /* of a profiler, which the end of the call ends; 0: none */
     double begin_s;              /* when the host began; set only if something is learnt from the call */
 } gpb_host_call;
 

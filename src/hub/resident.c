@@ -17,6 +17,7 @@
 #include "src/service/clock.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/ranges.h"
 #include "src/service/stats.h"
 #include "src/service/touch.h"
 
@@ -133,11 +134,14 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
     if (plan.gpu) {
         const bool large = gpb_facts_large(&call, &facts);
         touch(w, &facts);
+        const uint64_t range = gpb_trace_range(&call);
         gpb_routing_enter_gpu(large);
         out = gpb_resident_run(w, &facts, &user);
         gpb_routing_leave_gpu(large);
+        gpb_ranges_end(range);
     }
-    if (out.warn)
+    const bool unreached = !out.done && (gpb_facts_on_gpu(&facts) || gpb_place_unreachable(&call));
+    if (out.warn && !(unreached && gpb_gpu_started()))
         gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure,
                      gpb_gpu_started() ? " this call" : " all calls from now on");
     if (out.done) {
@@ -145,7 +149,7 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
                                        .host_s = plan.host_s, .gpu_s = plan.gpu_s, .came_s = came_s };
         tell(&record, &out, gpb_clock_s() - came_s);
         *info = out.info;
-    } else if (gpb_facts_on_gpu(&facts) || gpb_place_unreachable(&call)) {
+    } else if (unreached) {
         gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); it is as it was", call.symbol,
                      out.failure);
         *info = UNREACHED;

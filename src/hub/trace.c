@@ -7,6 +7,8 @@
 #include "src/service/clock.h"
 #include "src/service/events.h"
 #include "src/service/log.h"
+#include "src/service/option.h"
+#include "src/service/ranges.h"
 
 double gpb_trace_flops(const gpb_call *g)
 {
@@ -27,6 +29,16 @@ static void print_predicted(char *text, size_t size, double host_s, double gpu_s
 {
     if (host_s > 0) snprintf(text, size, "%.3f/%.3f", 1e3 * host_s, 1e3 * gpu_s);
     else snprintf(text, size, "-");
+}
+
+uint64_t gpb_trace_range(const gpb_call *g)
+{
+    char name[128];
+    if (!gpb_option_profiled()) return 0;
+    snprintf(name, sizeof name, "%s %lld x %lld x %lld, batch %lld", g->symbol,
+             (long long)(g->row_major ? g->n : g->m), (long long)(g->row_major ? g->m : g->n),
+             (long long)g->k, (long long)g->batch);
+    return gpb_ranges_begin(name);
 }
 
 void gpb_trace_event(const gpb_host_call *record, const char *route, const gpb_outcome *out)

@@ -97,13 +97,15 @@ static bool parse_bytes(const char *text, int64_t *number)
 static bool is_report(const char *text) { return text && strcmp(text, "0") != 0; }
 
 static atomic_int watchers;
+static atomic_bool profiled;
 
 /* After each change. */
 static void note_watched(void)
 {
     atomic_store(&gpb_option_watched, atomic_load(&numbers[GPB_OPTION_VERBOSE]) != 0
                                       || is_report(atomic_load(&texts[GPB_OPTION_REPORT]))
-                                      || atomic_load(&texts[GPB_OPTION_TRACE]) || atomic_load(&watchers) > 0);
+                                      || atomic_load(&texts[GPB_OPTION_TRACE]) || atomic_load(&watchers) > 0
+                                      || atomic_load(&profiled));
 }
 
 /* Parses the value and stores it. False: nothing changed. */
@@ -196,6 +198,8 @@ static void load(void)
             exact |= strlen(rows[option].name) == length && strncmp(rows[option].name, name, length) == 0;
         if (!exact) warn_unknown(name, length);
     }
+    const char *const injection = secure_getenv("NVTX_INJECTION64_PATH");
+    atomic_store(&profiled, injection && *injection);
     note_watched();
     atomic_store_explicit(&loaded, true, memory_order_release);
 }
@@ -227,6 +231,12 @@ void gpb_option_watch(int more)
 }
 
 bool gpb_option_reports(void) { return is_report(gpb_option_text(GPB_OPTION_REPORT)); }
+
+bool gpb_option_profiled(void)
+{
+    ready();
+    return atomic_load_explicit(&profiled, memory_order_relaxed);
+}
 
 bool gpb_option_traces(void) { return gpb_option_text(GPB_OPTION_TRACE) != NULL; }
 

@@ -21,8 +21,8 @@ int64_t gpb_option_number(enum gpb_option option);
 /* STRING: the text, or NULL if unset; it stays valid for ever, and equal texts have the same address. Other
    kinds: NULL. */
 const char *gpb_option_text(enum gpb_option option);
-/* Calls are to be told of: VERBOSE, REPORT or TRACE is on, or gpb_option_watch was called. One load, because
-   every call asks. */
+/* Calls are to be told of: VERBOSE, REPORT or TRACE is on, a profiler is attached, or gpb_option_watch was
+   called. One load, because every call asks. */
 extern atomic_bool gpb_option_watched;
 /* One more or one less who is to be told of calls: by 1, -1. */
 void gpb_option_watch(int more);
@@ -30,6 +30,8 @@ void gpb_option_watch(int more);
 bool gpb_option_reports(void);
 /* TRACE is on. */
 bool gpb_option_traces(void);
+/* A profiler was attached when the program began, and it is no program with more rights than its user. */
+bool gpb_option_profiled(void);
 /* Sets an option by its name, with or without GPUBLAS_, in any case; value NULL or "": the default. Returns
    0, or -1 for an unknown name or a bad value; then nothing has changed. */
 int gpb_option_set(const char *name, const char *value);

@@ -52,6 +52,23 @@ n, one, x = ctypes.byref(ctypes.c_int(20)), ctypes.byref(ctypes.c_float(1)), (ct
 ctypes.CDLL(sys.argv[1]).sgemm_(b'N', b'N', n, n, n, one, x, n, x, n, one, x, n)" "$library"
 expect 'a locale of the program' 1 "$(ask locale.json 'len(c)')"
 
+# ---- a profiler: each call is a range of NVTX, on either side
+include=$(sed -n 's/^GPUBLAS_CUDA_INCLUDE:PATH=//p' "$(dirname "$library")/CMakeCache.txt")
+build injection.so gcc -std=c11 -shared -fPIC -O1 -I"$include" "$programs/injection.c" || finish
+profiled() { env NVTX_INJECTION64_PATH="$PWD/injection.so" "$@"; }
+for offload in always never; do
+    profiled env LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" \
+        GPUBLAS_OFFLOAD=$offload ./report calls 2> err
+    # DSYR2K is two products where the GPU computes it.
+    expect "profiler, offload $offload: exit, ranges" "0 begun $([ $offload = always ] && echo 24 ||
+        echo 23), open 0" "$? $(tail -1 err)"
+    expect 'ranges of DGEMM of 512' 3 "$(grep -c '^range cblas_dgemm 512 x 512 x 512, batch 1$' err)"
+done
+profiled env LD_PRELOAD="$library" LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" ./report threads 2> err
+expect 'profiler, 16 threads: ranges' 'begun 32000, open 0' "$(tail -1 err)"
+NVTX_INJECTION64_PATH=/nowhere/x.so preloaded openblas ./report calls 2> err
+expect 'a profiler that is not there: exit, lines' '0 0' "$? $(wc -l < err)"
+
 # ---- forks
 read -r busy idle abrupt parent <<< "$(GPUBLAS_TRACE=%p.json preloaded openblas ./report fork)"
 expect "forks: the parent's calls, the child's" '5 7' \
