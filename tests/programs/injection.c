@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profiler's library: NVTX loads it by NVTX_INJECTION64_PATH. On stderr it prints the ranges of the domain
-   "libgpublas": "range <name>" as each begins; at the program's end, how many began, and how many did not end. */
+   "libgpublas": "range <name>" as each begins; at the program's end, how many began, and how many did not
+   end. */
 #include <nvtx3/nvToolsExt.h>
 
 #include <stdatomic.h>
