@@ -7,6 +7,7 @@
 #include "dispatch/halves.h"
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
+#include "src/hub/ask.h"
 #include "src/hub/offload.h"
 #include "src/hub/resident.h"
 #include "src/hub/routing.h"
@@ -106,12 +107,22 @@ static bool square_pays(const gpb_factor *f)
     return gpb_routing_gain(&largest) >= FASTER;
 }
 
+/* lauum is decided by its largest product. */
+static bool answer_square(const gpb_factor *f)
+{
+    if (!gpb_factor_legal(f)) return false;
+    const gpb_call largest = gpb_factor_multiply_halve(f).product;
+    gpb_ask_product(&largest, f->symbol);
+    return true;
+}
+
 bool gpb_square_offload(const gpb_factor *f, int64_t *info)
 {
+    *info = 0;
+    if (gpb_ask_is_on()) return answer_square(f);
     if (!square_pays(f)) return false;
     const gpb_lapack_parts parts = parts_for(f->n);
     gpb_lapack_square(f, &parts);
-    *info = 0;
     return true;
 }
 

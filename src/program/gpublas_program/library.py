@@ -110,6 +110,10 @@ class Routine:
                 result.append(ctypes.byref(scalar(*parts)))
             elif word == "ipiv":
                 result.append(pivots)
+            elif word == "work":
+                result.append(ctypes.create_string_buffer(max(sizes["n"], 1) * self.bytes))
+            elif word == "lwork":
+                result.append(ctypes.byref(ctypes.c_int(max(sizes["n"], 1))))
             elif word == "info":
                 self.info = ctypes.c_int(0)
                 result.append(ctypes.byref(self.info))
