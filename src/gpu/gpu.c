@@ -123,8 +123,7 @@ bool gpb_gpu_in_use(void)
     return in_use;
 }
 
-/* The device where the program computes. A rank that has chosen its GPU does not want its work on the first
-   GPU, which is everybody's default. */
+/* The device where the program computes; 0: it has chosen none, because the first is everybody's default. */
 static int programs_own(int count)
 {
     CUdevice device;
@@ -135,6 +134,18 @@ static int programs_own(int count)
         if (is_active(driver, device)) active = ordinal;
     }
     return active;
+}
+
+/* The device of `auto`. The program's own choice comes first, because its operands are there. Without one the
+   ranks on a machine take turns, as else all would compute on its first GPU. */
+static int choose(int count)
+{
+    const char *by;
+    const int own = count > 0 ? programs_own(count) : 0;
+    const int64_t rank = gpb_option_local_rank(&by);
+    if (own || rank < 0 || count < 2) return own;
+    gpb_log_debug("%s=%lld: GPU %lld of %d", by, (long long)rank, (long long)(rank % count), count);
+    return (int)(rank % count);
 }
 
 static bool wanted(const char *list, int ordinal)
@@ -232,7 +243,7 @@ static void start(void)
     gpb_driver_capture_mode(&mode);
     const bool one = strcmp(list, "auto") == 0,
                named = *list != 'a' || gpb_option_number(GPB_OPTION_OFFLOAD) == GPB_OFFLOAD_ALWAYS;
-    const int first = one && !result ? programs_own(count) : 0;
+    const int first = one && !result ? choose(count) : 0;
     for (int i = 0, many = 0; !result && !one && i < count; i++)
         if (wanted(list, i) && many++) atomic_store(&expected_s, gpb_gpu_start_s() + ANOTHER_S);
     for (int i = 0; !result && i < count && device_count < (one ? 1 : GPB_DEVICES); i++) {

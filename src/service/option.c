@@ -252,6 +252,21 @@ bool gpb_option_calibration(char *path, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
+int64_t gpb_option_local_rank(const char **by)
+{
+    static const char *const variables[] = {
+#define LAUNCHER(variable, launchers) #variable,
+#include "src/service/launcher.def"
+#undef LAUNCHER
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *text = secure_getenv(*by = variables[i]);
+        int64_t rank;
+        if (text && isdigit((unsigned char)*text) && parse_int("0..2147483647", text, &rank)) return rank;
+    }
+    return -1;
+}
+
 /* A sum, because the order of the variables does not matter. */
 uint64_t gpb_option_environment(void)
 {

@@ -41,6 +41,8 @@ int gpb_option_get(const char *name, char *value, size_t size);
 /* Writes the path of the calibration file, which GPUBLAS_CALIBRATION or the user's cache folder determines.
    False: there is no such file, for example in a program with more rights than its user. */
 bool gpb_option_calibration(char *path, size_t size);
+/* This process's rank on its machine, as a launcher says (launcher.def); -1: none does. *by: the variable. */
+int64_t gpb_option_local_rank(const char **by);
 /* A hash of all options and of the environment's variables that CUDA reads. */
 uint64_t gpb_option_environment(void);
 /* Prints the table of names, values, defaults and helps. */

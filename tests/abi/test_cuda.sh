@@ -40,6 +40,23 @@ gpu later 2 0
 gpu own 1 1
 gpu others 1 1
 GPUBLAS_DEVICES=2 gpu own 1 2
+# A launcher's rank decides where the program has not.
+for variable in $(sed -n 's/^LAUNCHER( *\([A-Z0-9_]*\),.*/\1/p' "$here/../../src/service/launcher.def"); do
+    echo "$variable = 0, 2, 4; then what is no rank"
+    for rank in 0 2 4; do
+        export "$variable=$rank"
+        gpu later 2 $((rank % 3))
+    done
+    for rank in '' x -1 1x 99999999999999999999; do
+        export "$variable=$rank"
+        gpu later 2 0
+    done
+    unset "$variable"
+done
+LOCAL_RANK=2 gpu own 1 1
+SLURM_LOCALID=0 OMPI_COMM_WORLD_LOCAL_RANK=1 gpu later 2 1
+LOCAL_RANK=1 FAKECUDA_DEVICES=1 gpu later 2 0
+LOCAL_RANK=1 GPUBLAS_DEVICES=2 gpu later 2 2
 GPUBLAS_DEVICES=0,2 gpu own 1 '0 2'
 GPUBLAS_DEVICES=all gpu own 1 '0 1 2'
 expect "MiB for us beside a context of the program's, and where there is none" '819 512 819 ' \

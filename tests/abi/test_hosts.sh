@@ -253,4 +253,26 @@ LD_LIBRARY_PATH=mkl GPUBLAS_VERBOSE=2 timeout 20 ./dot > dot.out 2> dot.err
 expect 'MKL by its soname: exit' 0 $?
 expect 'MKL by its soname: sgemm_ and zdotu_' 'mkl/libmkl_rt.so.2 embedded' \
     "$(sed -n 's/^gpublas: the host.s [sz][a-z]*_ is in //p' dot.err | tr '\n' ' ' | sed 's/ $//')"
+
+# 11 PBLAS's own block, which is asked of the library that asks; ours if the user says so
+build libpblas.so gcc $flags -shared -fPIC -DLIBRARY "$programs/pblas.c" -Wl,-soname,libpblas.so || finish
+build pblas_linked gcc $flags "$programs/pblas.c" -Wl,--no-as-needed -L. -lpblas -Wl,-rpath,"$PWD" -ldl \
+    || finish
+build pblas_with_us gcc $flags "$programs/pblas.c" -Wl,--no-as-needed $ours -L. \
+    -lpblas -Wl,-rpath,"$PWD" -ldl || finish
+build pblas gcc $flags "$programs/pblas.c" -ldl || finish
+for block in 0 1024; do
+    export GPUBLAS_PBLAS_BLOCK=$block
+    wanted=$([ $block = 0 ] && echo 48 || echo 1024)
+    for program in ./pblas_with_us "env LD_PRELOAD=$library ./pblas_linked"; do
+        expect "PBLAS_BLOCK=$block: $program" "$wanted $wanted" \
+            "$($program linked)"
+    done
+    expect "PBLAS_BLOCK=$block: a library that is opened" "$wanted $wanted" \
+        "$(LD_PRELOAD=$library ./pblas opened "$PWD/libpblas.so")"
+    expect "PBLAS_BLOCK=$block: no other answer" "$([ $block = 0 ] && echo 32 || echo 1024)" \
+        "$(LD_PRELOAD=$library ./pblas alone)"
+done
+unset GPUBLAS_PBLAS_BLOCK
+expect 'PBLAS_BLOCK, set by the program' '512 512' "$(./pblas_with_us set 512)"
 finish
