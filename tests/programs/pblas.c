@@ -17,13 +17,14 @@ int block(void)
     return pilaenv_(&ictxt, "D");
 }
 #else
-extern int block(void) __attribute__((weak));     /* absent if it is opened */
+extern int block(void) __attribute__((weak)); /* absent if it is opened */
 
 int main(int count, char **arguments)
 {
     const int ictxt = 7;
     int (*asked)(void) = block;
-    if (strcmp(arguments[1], "opened") == 0) *(void **)&asked = dlsym(dlopen(arguments[2], RTLD_NOW), "block");
+    if (strcmp(arguments[1], "opened") == 0)
+        *(void **)&asked = dlsym(dlopen(arguments[2], RTLD_NOW), "block");
     if (strcmp(arguments[1], "set") == 0) {
         int (*set)(const char *, const char *);
         *(void **)&set = dlsym(RTLD_DEFAULT, "gpublas_set_option");
