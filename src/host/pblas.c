@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pilaenv_, which ScaLAPACK's PBLAS asks for its logical block: how deep the products are that it makes of its
-   own. Its answer is 32 (PBLAS/SRC/pilaenv.f), and a product of k = 32 moves more than it computes. PBLAS calls
-   its own function through the linker, so that ours comes first where we are preloaded, or linked before it. */
+/* pilaenv_, which ScaLAPACK's PBLAS asks for its logical block: how deep the products are that it makes of
+   its own. Its answer is 32 (PBLAS/SRC/pilaenv.f), and a product of k = 32 moves more than it computes. PBLAS
+   calls its own function through the linker, so ours comes first where we are preloaded, or linked before
+   it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>

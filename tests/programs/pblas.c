@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that asks for PBLAS's logical block, built two ways:
-   -DLIBRARY: a library that has a pilaenv_ of its own, as libscalapack does, and asks for it by name;
-   else a program: `pblas linked` asks by the library that it is linked with, `pblas opened FILE` by one that it
-   opens, and `pblas alone` asks itself, where nobody need have an answer. `pblas set VALUE` sets our option
-   first. It prints the answer, 0 if there is none. */
+/* A program that asks for PBLAS's logical block, built two ways.
+   -DLIBRARY: a library that has a pilaenv_ of its own, as libscalapack does, and asks for it by name.
+   Else a program: `pblas linked` asks by the library that it is linked with, `pblas opened FILE` by one that
+   it opens, and `pblas alone` asks itself, where nobody need have an answer. `pblas set VALUE` sets our
+   option first. It prints the answer, 0 if there is none. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

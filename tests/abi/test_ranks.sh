@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Many processes. ScaLAPACK's own testers with four ranks under Open MPI and MPICH, unmodified, say with us in
+# front what they say without us, and every rank comes through our doors to the software GPU of its local rank.
+# MPICH's ranks spin, so where there are fewer cores than ranks it gets one small tester.
+. "$(dirname "$0")/harness.sh"
+testers=$debian/scalapack
+need "$testers/openmpi-tests/xslu" "$testers/mpich-tests/xslu" /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich \
+    "$debian/openblas-pthread/libblas.so.3"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 MPIR_CVAR_ENABLE_HEAVY_YIELD=1
+export FAKECUDA_DEVICES=3 GPUBLAS_CALIBRATION=off
+cp /usr/share/scalapack/*.dat /usr/share/scalapack/PBLAS/*.dat . || finish
+
+# ranks <launcher> <command>
+ranks() { local launcher=$1; shift; timeout 300 "/usr/bin/mpirun.$launcher" -n 4 "$@" < /dev/null; }
+
+# verdicts <file>: what a tester says, without its times, rates and residuals.
+verdicts() {
+    grep -E 'PASSED|FAILED|BYPASS|SKIPPED|tests |^  \|' "$1" \
+        | sed -E 's/ +[0-9]+\.[0-9]+//g; s/^(WALL.*(PASSED|FAILED|BYPASS)).*/\1/'
+}
+
+# reported <expression>: of the calls on the GPU of each rank, by routine
+reported() {
+    "$python" - "$1" report.*.json <<'PY'
+import collections, json, sys
+ranks = []
+for name in sys.argv[2:]:
+    calls = collections.Counter()
+    for row in json.load(open(name))["calls"]:
+        calls[row["routine"]] += row["gpu_calls"]
+    ranks.append(calls)
+print(eval(sys.argv[1]))
+PY
+}
+
+# tests <launcher> <tester> <routine that every rank calls>
+tests() {
+    local name=$1-tests/$2
+    rm -f report.*.json
+    ranks "$1" env LD_LIBRARY_PATH="$debian/openblas-pthread" "$testers/$name" > without.out 2> without.err
+    local code=$?
+    ranks "$1" env LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" LD_PRELOAD="$library" GPUBLAS_VERBOSE=2 \
+        GPUBLAS_OFFLOAD=always GPUBLAS_REPORT="$PWD/report.%p.json" "$testers/$name" > with.out 2> with.err
+    expect "$name: exit codes" "$code 0" "$? $code"
+    at_least 8 "$(verdicts without.out | grep -c .)" 'verdicts'
+    expect 'the same with us' '' "$(diff <(verdicts without.out) <(verdicts with.out) | head -5)"
+    expect 'failures' 0 "$(verdicts with.out | grep -c 'FAILED *$\|[1-9][0-9]* tests completed and failed')"
+    expect "ranks, and those that called $3 on the GPU" '[4, 4]' \
+        "$(reported "[len(ranks), sum(calls['$3'] > 0 for calls in ranks)]")"
+    expect 'GPUs of the four' '0 0 1 2 ' "$(sed -n 's/^gpublas: GPU \([0-9]\): .*/\1/p' with.err | sort | tr '\n' ' ')"
+}
+tests openmpi PBLAS/spb3tst sgemm
+tests openmpi PBLAS/dpb3tst dgemm
+tests openmpi xslu sgemm
+tests openmpi xdlu dtrsm
+tests openmpi xsqr sgemm
+# The first problem alone, on the grids 2 x 2 and 4 x 1
+sed -i 's/^4\(.*number of tests problems\)/1\1/; s/^4\(.*number of process grids\)/2\1/
+    s/^2 1 2 1 4.*values of P/2 4\tvalues of P/; s/^2 2 1 4 1.*values of Q/2 1\tvalues of Q/' PDBLAS3TST.dat
+tests mpich PBLAS/dpb3tst dgemm
+
+# ---- PBLAS's block: the depth of the products that it makes of its own
+build pdgemm gcc -std=c11 -O2 -Wall -Wextra -Werror "$programs/pdgemm.c" \
+    "$debian/libscalapack-openmpi.so.2.2" -Wl,--allow-shlib-undefined -Wl,-rpath-link,"$debian" || finish
+sum=$(ranks openmpi ./pdgemm 1536 64 | grep '^sum')
+for block in 0 1024; do
+    ranks openmpi env LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" LD_PRELOAD="$library" \
+        GPUBLAS_PBLAS_BLOCK=$block GPUBLAS_VERBOSE=1 GPUBLAS_OFFLOAD=always ./pdgemm 1536 64 > block.out 2> block.err
+    expect "PDGEMM, PBLAS_BLOCK=$block" "$sum" "$(grep '^sum' block.out)"
+    expect 'its products of all ranks, by k' "$([ $block = 0 ] && echo ' 192 k=32' || echo ' 4 k=1024 4 k=512')" \
+        "$(grep -o '^gpublas: dgemm_ .* k=[0-9]*' block.err | grep -o 'k=[0-9]*$' | sort | uniq -c | tr -s ' \n' ' ' |
+            sed 's/ $//')"
+done
+finish
