@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Many processes. ScaLAPACK's own testers with four ranks under Open MPI and MPICH, unmodified, say with us in
-# front what they say without us, and every rank comes through our doors to the software GPU of its local rank.
-# MPICH's ranks spin, so where there are fewer cores than ranks it gets one small tester.
+# front what they say without us, and every rank comes through our doors to the software GPU of its local
+# rank. MPICH's ranks spin, so where there are fewer cores than ranks it gets one small tester. Then pools of
+# workers: Dask, joblib, R.
 . "$(dirname "$0")/harness.sh"
 testers=$debian/scalapack
 need "$testers/openmpi-tests/xslu" "$testers/mpich-tests/xslu" /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich \
@@ -49,7 +50,8 @@ tests() {
     expect 'failures' 0 "$(verdicts with.out | grep -c 'FAILED *$\|[1-9][0-9]* tests completed and failed')"
     expect "ranks, and those that called $3 on the GPU" '[4, 4]' \
         "$(reported "[len(ranks), sum(calls['$3'] > 0 for calls in ranks)]")"
-    expect 'GPUs of the four' '0 0 1 2 ' "$(sed -n 's/^gpublas: GPU \([0-9]\): .*/\1/p' with.err | sort | tr '\n' ' ')"
+    expect 'GPUs of the four' '0 0 1 2 ' \
+        "$(sed -n 's/^gpublas: GPU \([0-9]\): .*/\1/p' with.err | sort | tr '\n' ' ')"
 }
 tests openmpi PBLAS/spb3tst sgemm
 tests openmpi PBLAS/dpb3tst dgemm
@@ -67,10 +69,27 @@ build pdgemm gcc -std=c11 -O2 -Wall -Wextra -Werror "$programs/pdgemm.c" \
 sum=$(ranks openmpi ./pdgemm 1536 64 | grep '^sum')
 for block in 0 1024; do
     ranks openmpi env LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" LD_PRELOAD="$library" \
-        GPUBLAS_PBLAS_BLOCK=$block GPUBLAS_VERBOSE=1 GPUBLAS_OFFLOAD=always ./pdgemm 1536 64 > block.out 2> block.err
+        GPUBLAS_PBLAS_BLOCK=$block GPUBLAS_VERBOSE=1 GPUBLAS_OFFLOAD=always ./pdgemm 1536 64 \
+        > block.out 2> block.err
     expect "PDGEMM, PBLAS_BLOCK=$block" "$sum" "$(grep '^sum' block.out)"
-    expect 'its products of all ranks, by k' "$([ $block = 0 ] && echo ' 192 k=32' || echo ' 4 k=1024 4 k=512')" \
-        "$(grep -o '^gpublas: dgemm_ .* k=[0-9]*' block.err | grep -o 'k=[0-9]*$' | sort | uniq -c | tr -s ' \n' ' ' |
-            sed 's/ $//')"
+    expect 'its products of all ranks, by k' \
+        "$([ $block = 0 ] && echo '192 k=32' || echo '4 k=1024,4 k=512')" \
+        "$(grep -o '^gpublas: dgemm_ .* k=[0-9]*' block.err | grep -o 'k=[0-9]*$' | sort | uniq -c |
+            sed 's/^ *//' | paste -sd,)"
 done
+
+# ---- pools of workers, threads and processes: a worker's first product starts a GPU of its own
+need /usr/bin/Rscript
+"$python" -c 'import dask, joblib' || skip 'no joblib or Dask (ci/setup installs them)'
+# pool <program and arguments>: the sum comes last, because R tells of its workers before.
+pool() {
+    local sum
+    sum=$("$@" 2> pool.err | tail -1)
+    expect "$(basename "$2") $3: sum" "$sum" \
+        "$(GPUBLAS_VERBOSE=1 preloaded openblas timeout 120 "$@" 2> pool.err | tail -1)"
+    expect 'products on the GPU, on the host' '6 0' \
+        "$(grep -c 'dgemm.* route=gpu ' pool.err) $(grep -c ' route=host ' pool.err)"
+}
+for how in threads processes threading loky multiprocessing; do pool "$python" "$programs/pools.py" $how; done
+for how in fork cluster; do pool Rscript "$programs/pools.R" $how; done
 finish

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PDGEMM by four ranks, 2 x 2: `pdgemm n nb` multiplies matrices of order n in blocks of nb, and rank 0 prints
+/* PDGEMM by four ranks, 2 x 2: `pdgemm n nb` multiplies matrices of order n in blocks of nb. Rank 0 prints
    the sum of C, whose elements are whole numbers, and the seconds. A(i,j) = (i + 2 j) mod 7, B(i,j) =
    (3 i + j) mod 5. No headers of ScaLAPACK are needed. */
 #define _POSIX_C_SOURCE 200809L
