@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Six products of 300 x 300 by a pool of two workers: pools.py threads|processes|loky|multiprocessing|threading.
-The first two are Dask's schedulers, the others joblib's backends. Prints the sum, a whole number."""
+"""Six products of 300 x 300 by a pool of two workers. pools.py threads|processes: Dask's schedulers;
+pools.py loky|multiprocessing|threading: joblib's backends. Prints the sum, a whole number."""
 import sys
 
 import numpy
