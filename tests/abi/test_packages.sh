@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The packages that cpack makes: twice the same bytes; what is in the Debian package; its scripts, with
 # alternatives in a folder of their own, so that this machine keeps its BLAS; programs that need libblas.so.3
-# and liblapack.so.3 by name and get ours.
+# and liblapack.so.3 by name and get ours; the wheel, with gpublas.matmul.
 . "$(dirname "$0")/harness.sh"
 root=$(realpath "$here/../..") built=$(dirname "$library")
 need "$debian/openblas-pthread/libblas.so.3" "$debian/lapack/liblapack.so.3" /usr/bin/dpkg-deb
@@ -88,7 +88,8 @@ C
 build solve gcc -O1 solve.c "$debian/lapack/liblapack.so.3" "$debian/blas/libblas.so.3" || finish
 expect 'a program of BLAS and LAPACK' 'solved 64' "$(ours ./solve 2> solve.err)"
 expect 'DGEMM, DGESV on the GPU' '1 1' "$(traced solve.err ' dgemm_ ') $(traced solve.err ' dgesv_ ')"
-at_least 1 "$(grep -c "^gpublas: the host's .* is in .*libopenblas.so.0" solve.err)" 'names of the host in OpenBLAS'
+at_least 1 "$(grep -c "^gpublas: the host's .* is in .*libopenblas.so.0" solve.err)" \
+    'names of the host in OpenBLAS'
 cat > program.py <<'PY'
 import numpy
 a = numpy.arange(90000.0).reshape(300, 300) % 7 + 10 * numpy.eye(300)
@@ -104,4 +105,31 @@ shims=$(dirname "$(find "$PWD/anywhere" -path '*/gpublas/libblas.so.3')")
 expect 'its libblas.so.3 and liblapack.so.3' 'solved 64' \
     "$(LD_LIBRARY_PATH=$shims:$fake ./solve 2> solve.err)"
 at_least 2 "$(traced solve.err)" 'calls on the GPU'
+
+# ---- the wheel
+pip=$root/build/venv/bin/pip
+need "$pip"
+mkdir wheel again
+for folder in wheel again; do "$root/src/package/wheel" "$library" $folder > wheel.log; done
+wheel=$(basename "$(echo wheel/*.whl)")
+expect "$wheel, made twice" same "$(cmp "wheel/$wheel" "again/$wheel" && echo same)"
+"$pip" install --quiet --no-index --no-deps --target "$PWD/site" "wheel/$wheel" > pip.log 2>&1
+expect 'pip install' 0 $?
+installed() { PYTHONPATH=$PWD/site LD_LIBRARY_PATH=$fake "$python" -B "$@"; }
+GPUBLAS_VERBOSE=0 GPUBLAS_REPORT=$PWD/wheel.json installed "$programs/wheel.py" > wheel.out 2> wheel.err
+expect 'matmul: exit, wrong' '0 0' "$? $(grep -c '^WRONG' wheel.out)"
+grep '^WRONG' wheel.out
+at_least 110 "$(grep -c '^right' wheel.out)" 'checks of it are right'
+at_least 1500 "$("$python" -c 'import json
+print(sum(row["gpu_calls"] for row in json.load(open("wheel.json"))["calls"]))')" 'products of it on the GPU'
+expect 'matmul without NumPy' '[[10.0, 13.0], [28.0, 40.0]]' "$(installed -c '
+import array, sys
+sys.modules["numpy"] = None
+from gpublas import matmul
+numbers = memoryview(array.array("f", range(6))).cast("B")
+print(matmul(numbers.cast("f", (2, 3)), numbers.cast("f", (3, 2))).tolist())' 2> wheel.err)"
+expect 'python -m gpublas' "gpublas $version" "$(installed -m gpublas --version 2> wheel.err)"
+expect 'python -m gpublas run' "$("$python" program.py)" \
+    "$(installed -m gpublas run -q "$python" program.py 2> run.err)"
+at_least 2 "$(traced run.err)" 'calls of the program on the GPU'
 finish
