@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpublas.matmul against NumPy, in all types and layouts, and its errors. Prints a line a check, `right` or
-`WRONG`. Elements are small whole numbers, so that every product is exact. Device memory is that of the software
-libcuda, which this program must have."""
+`WRONG`. Elements are small whole numbers, so that every product is exact. Device memory is that of the
+software libcuda, which this program must have."""
 import array
 import ctypes
 import itertools
