@@ -139,10 +139,23 @@ static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const g
     return launches * on->launch_s + 2 * on->element * passed * on->passed_s;
 }
 
+/* The same around a RESIDUES kernel, where they are most of what a small product costs: bytes of both
+   operands to planes, which takes two readings, and from the planes of C to C. */
+static double residues_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on, double result)
+{
+    const double planes = gpb_plan_slices(kernel);
+    double made = 0;
+    for (int x = 0; x < GPB_C; x++)
+        made += on->elements[x] * (2 * on->element + planes) * slowdown(tuned, on, x);
+    const double combined = on->elements[GPB_C] * (planes + result)
+                            * (on->misaligned[GPB_C] ? tuned->misaligned_c : 1);
+    return 2 * on->launch_s + (made * tuned->per_load + combined * tuned->per_store) * on->byte_s;
+}
+
 gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     const gpb_call *call = on->call;
-    const bool sliced = kernel->form == GPB_FORM_SLICED;
+    const bool sliced = kernel->form == GPB_FORM_SLICED, residues = kernel->form == GPB_FORM_RESIDUES;
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SLICED kernel computes tiles in pairs, one above the other: kernels/sliced/work.cuh. */
     const double rows = sliced ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
@@ -159,10 +172,11 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks,
         .k_tiles = on->k > 0 ? along(call->k, shift_k) : 0,
         .k_tile_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
-        .memory_s = (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
+        .memory_s = residues ? 0 : (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store
                        * (on->misaligned[GPB_C] ? tuned->misaligned_c : 1)) * on->byte_s,
-        .other_s = tuned->fixed_us * 1e-6 + passes_s(kernel, tuned, on),
+        .other_s = tuned->fixed_us * 1e-6
+                   + (residues ? residues_s(kernel, tuned, on, result) : passes_s(kernel, tuned, on)),
         .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
         .streamk = share_of(kernel, tiles, on),
     };
@@ -191,6 +205,14 @@ static double in_clusters(const gpb_kernel_cost *c)
     return together(k_tiles * c->k_tile_s * c->tuned->per_share, c->memory_s) + fixed + c->other_s;
 }
 
+/* Rounds of tiles of one plane. tile_us is that of all planes of a tile. */
+static double in_planes(const gpb_kernel_cost *c)
+{
+    const double planes = gpb_plan_slices(c->kernel);
+    const double rounds = whole(c->tiles * planes * c->per_place) / planes;
+    return rounds * (c->k_tiles * c->k_tile_s * c->tuned->per_share + c->tuned->tile_us * 1e-6) + c->other_s;
+}
+
 /* Every Stream-K block has the same number of k-tiles; whole tiles follow in whole rounds. */
 static double in_equal_shares(const gpb_kernel_cost *c)
 {
@@ -207,6 +229,7 @@ static double in_equal_shares(const gpb_kernel_cost *c)
 double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 {
     if (c->kernel->form == GPB_FORM_SLICED) return in_clusters(c);
+    if (c->kernel->form == GPB_FORM_RESIDUES) return in_planes(c);
     if (splits <= 1 && c->streamk.blocks) return in_equal_shares(c);
     const gpb_tuned *t = c->tuned;
     const bool cut = splits > 1;
@@ -231,7 +254,7 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn);
     double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6
-                   + (kernel->form == GPB_FORM_SLICED ? on->launch_s : 0);
+                   + (gpb_kernel_table_guarded(kernel) ? on->launch_s : 0);
     double fmas = rows * cols * on->k * on->batch;
     double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* the least that any form reads */

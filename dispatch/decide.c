@@ -192,10 +192,10 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
     for (int x = 0; x < GPB_C; x++)
         staged |= gpb_call_multiplies(call) && gpb_where_is(facts, x, GPB_PLACE_HOST);
     /* Not if C at home has beta C in it already, because then a tile cannot be fetched again. */
-    plan->speculative = plan->kernel->form == GPB_FORM_SLICED && gpb_call_multiplies(call) && once
+    plan->speculative = gpb_kernel_table_guarded(plan->kernel) && gpb_call_multiplies(call) && once
                         && !plan->panel[GPB_C].packs
                         && (!gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) || call->beta == 0);
-    if (plan->kernel->form == GPB_FORM_SLICED)
+    if (gpb_kernel_table_guarded(plan->kernel))
         plan->slicer = gpb_kernel_table_slicer(call->type, facts->gpu.arch,
                                                gpb_plan_sliced_k(plan->kernel, plan->kc),
                                                gpb_plan_slices(plan->kernel));

@@ -140,21 +140,22 @@ static void consider(gpb_choice *best, const gpb_kernel_cost *cost, const gpb_ca
 /* The arithmetic that the call may use, as bits 1 << GPB_MATH_x. */
 static unsigned allowed(const gpb_policy *policy)
 {
+    const unsigned as_accurate = 1u << GPB_MATH_FMA | 1u << GPB_MATH_FP16X3 | 1u << GPB_MATH_INT8X15;
     switch (policy->math) {
     case GPB_POLICY_IEEE: return 1u << GPB_MATH_FMA;
-    case GPB_POLICY_TF32: return 1u << GPB_MATH_FMA | 1u << GPB_MATH_FP16X3 | 1u << GPB_MATH_TF32;
-    default: return 1u << GPB_MATH_FMA | 1u << GPB_MATH_FP16X3;
+    case GPB_POLICY_TF32: return as_accurate | 1u << GPB_MATH_TF32;
+    default: return as_accurate;
     }
 }
 
-/* A MAPPED kernel where it can compute the call, and needs no packing that would keep operands from coming
-   in strips. Any other kernel. */
+/* A MAPPED or RESIDUES kernel where it can compute the call, and a MAPPED one needs no packing that would
+   keep operands from coming in strips. Any other kernel. */
 static bool suits(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    if (kernel->form != GPB_FORM_MAPPED) return true;
+    if (kernel->form != GPB_FORM_MAPPED) return gpb_packing_can(kernel, call, facts);
     bool on_device = true;
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
-    return gpb_packing_can_map(kernel, call, facts)
+    return gpb_packing_can(kernel, call, facts)
            && (on_device || !gpb_packing_hinders(kernel, call, facts));
 }
 
@@ -190,7 +191,7 @@ static gpb_choice fastest(const gpb_call *call, const gpb_facts *facts, unsigned
     return best;
 }
 
-/* The kernel for what a SLICED kernel of that type leaves. */
+/* The kernel for what a guarded kernel of that type leaves. */
 static const gpb_kernel *fallback(enum gpb_type type, int arch)
 {
     const enum gpb_kernel_row *row = fallbacks;
@@ -223,7 +224,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     const int64_t k = gpb_call_multiplies(call) ? call->k : 0;
     const bool shares = may_share(policy, no_workspace);
     gpb_choice best;
-    if (kernel && gpb_kernel_table_serves(kernel, facts->gpu.arch) && gpb_packing_can_map(kernel, call, facts)
+    if (kernel && gpb_kernel_table_serves(kernel, facts->gpu.arch) && gpb_packing_can(kernel, call, facts)
         && (!no_workspace || kernel->form == GPB_FORM_STRIDED)) {
         best = forced(kernel, call, facts, shares);
     } else {
@@ -238,7 +239,7 @@ gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, co
     if (!best.kernel) return best;
     if (policy->splits > 0 && !no_workspace) best.splits = can_cut(best.kernel, call) ? policy->splits : 1;
     best.streamk = shares && best.splits == 1;
-    if (best.kernel->form == GPB_FORM_SLICED) best.fallback = fallback(call->type, facts->gpu.arch);
+    if (gpb_kernel_table_guarded(best.kernel)) best.fallback = fallback(call->type, facts->gpu.arch);
     /* Rounded as in the memo below, so that a plan does not depend on earlier calls. */
     best.seconds = (float)best.seconds;
     return best;
@@ -296,7 +297,7 @@ static gpb_choice unpacked(uint64_t word, int arch, bool shares)
     memcpy(&seconds, &low, sizeof low);
     const gpb_kernel *kernel = &gpb_kernels[(word >> 56) - 1];
     const int splits = (int)(word >> 32 & 0xffffff);
-    return (gpb_choice){ kernel, kernel->form == GPB_FORM_SLICED ? fallback(kernel->type, arch) : NULL,
+    return (gpb_choice){ kernel, gpb_kernel_table_guarded(kernel) ? fallback(kernel->type, arch) : NULL,
                          splits, shares && splits == 1, seconds };
 }
 

@@ -42,7 +42,7 @@ enum gpb_kernel_row {
     GPB_KERNELS
 };
 
-/* The kernel that makes the slices for a SLICED kernel: a row of slicer.def. */
+/* The kernel that makes the slices or residues for a guarded kernel: a row of slicer.def. */
 typedef struct gpb_slicer {
     const char *symbol;   /* in the image */
     enum gpb_type type;   /* of the operands */
@@ -72,6 +72,13 @@ static inline int gpb_kernel_table_edge(const gpb_kernel *kernel, enum gpb_opera
 static inline bool gpb_kernel_table_can(const gpb_kernel *kernel, enum gpb_cap cap)
 {
     return kernel->caps & cap;
+}
+
+/* True of kernels whose operands go through a slicer (slicer.def), and which leave blocks of C whose guard
+   words are set (gemm_args.h) to others. */
+static inline bool gpb_kernel_table_guarded(const gpb_kernel *kernel)
+{
+    return kernel->form == GPB_FORM_SLICED || kernel->form == GPB_FORM_RESIDUES;
 }
 
 /* The row of that name for that type, or NULL. */

@@ -2,6 +2,8 @@
 /* The rule; see packing.h. */
 #include "dispatch/packing.h"
 
+#include "kernels/residues.h"
+
 #define ALIGNED 256               /* bytes */
 
 static bool multiple(int64_t size, int tile)      /* tiles are powers of two, as test_kernel_table.c checks */
@@ -49,9 +51,10 @@ bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_o
                || (x->stride >= 0 && x->stride < longest && in_lines(x->stride, element, LINE)));
 }
 
-bool gpb_packing_can_map(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     const int64_t most = INT32_MAX - 256;  /* the places of boxes beyond an edge have 32 bits as well */
+    if (kernel->form == GPB_FORM_RESIDUES) return call->k <= GPB_RESIDUE_MAX_K;
     return kernel->form != GPB_FORM_MAPPED
            || (!facts->gpu.no_maps && call->m <= most && call->n <= most && call->k <= most
                && call->batch <= most);
@@ -72,5 +75,5 @@ bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_fa
                || (gpb_call_hermitian(call) && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
     if (kernel->form == GPB_FORM_MAPPED) return !gpb_packing_mapped(call, facts, x);
-    return kernel->form == GPB_FORM_SLICED || !is_padded(kernel, call, facts, x);
+    return gpb_kernel_table_guarded(kernel) || !is_padded(kernel, call, facts, x);
 }

@@ -10,7 +10,7 @@
 /* True if the operand must be packed. A panel of a host operand arrives on the GPU column-major, with a
    leading dimension in multiples of 64. For a PADDED row that is enough if op is N and the sizes are
    multiples of the tile (panels are cut at multiples of 256, so the whole sizes decide). All other operands
-   go through gpb_spack, and those of a SLICED row through gpb_sslice. A MAPPED row packs what tensor copies
+   go through gpb_spack, and those of a guarded row through its slicer. A MAPPED row packs what tensor copies
    cannot read. C needs a workspace if the row asks for
    it, if only a triangle of it may be written in place, or if its diagonal is to become real and nobody but
    the driver copies it home. */
@@ -22,8 +22,8 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand x);
 /* True if tensor copies can read the operand as it is or comes: aligned to 16 bytes at every place and
    member. */
 bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x);
-/* False if a MAPPED kernel cannot compute the call at all. True for every other kernel. */
-bool gpb_packing_can_map(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
+/* False if a MAPPED or RESIDUES kernel cannot compute the call at all. True for every other kernel. */
+bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
 /* True if an operand is packed for a kernel that takes others in strips (panels.h). Then none of this call
    comes in strips. */
 bool gpb_packing_hinders(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);

@@ -82,6 +82,15 @@ static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
                || gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, tiles, plan->kc).blocks);
 }
 
+/* Bytes for the residues of a block of C, and the padding up to a multiple of GPB_PLAN_ALIGNED. */
+static int64_t residues_area(const gpb_plan *plan)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    const int64_t tile = (int64_t)kernel->bm * kernel->bn * gpb_plan_slices(kernel);
+    return rounded_up(product(product(tiles_of(plan, kernel), tile), plan->group), GPB_PLAN_ALIGNED)
+           + GPB_PLAN_ALIGNED;
+}
+
 /* Bytes for partial sums: of all parts if k is cut; of Stream-K; or of the tiles whose k a SLICED kernel
    cuts, with its counters and the padding up to a multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
@@ -90,6 +99,7 @@ static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t e
     if (plan->splits > 1)
         return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits),
                     element);
+    if (kernel->form == GPB_FORM_RESIDUES) return residues_area(plan);
     if (kernel->form != GPB_FORM_SLICED)
         return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
     const int64_t clusters = (facts->gpu.sms + 1) / GPB_SLICED_CLUSTER;
@@ -132,7 +142,7 @@ static void count_buffers(gpb_plan *plan, const gpb_call *call)
 static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const bool sliced = kernel->form == GPB_FORM_SLICED;
+    const bool sliced = gpb_kernel_table_guarded(kernel);
     gpb_panels *p = &plan->panel[x];
     const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x));
     const int64_t depth = rounded_up(plan->kc, kernel->bk);
@@ -148,7 +158,7 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t 
 static void measure_written(gpb_plan *plan, bool comes, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t grain = kernel->form == GPB_FORM_SLICED ? GPB_PLAN_ALIGNED : 1;
+    const int64_t grain = gpb_kernel_table_guarded(kernel) ? GPB_PLAN_ALIGNED : 1;
     const int64_t m = plan->panel[GPB_A].extent, n = plan->panel[GPB_B].extent;
     gpb_panels *p = &plan->panel[GPB_C];
     p->bytes = comes ? product(rounded_up(area(m, n, plan->group, element), grain), p->buffers) : 0;

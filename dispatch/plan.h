@@ -5,6 +5,7 @@
 
 #include "dispatch/kernel_table.h"
 #include "dispatch/matrix.h"
+#include "kernels/residues.h"
 #include "kernels/sliced.h"
 
 /* The most bytes in a column of a C that goes home to host memory. A column goes home in one chunk, so that
@@ -23,7 +24,7 @@ typedef struct gpb_panels {
                                     extent by B's */
     int64_t strip;               /* A, B: how many of these come at a time */
     int buffers;                 /* 1 or 2 of equal size */
-    bool packs;                  /* goes through gpb_spack (A and B of a SLICED kernel through gpb_sslice), or
+    bool packs;                  /* goes through gpb_spack (A and B of a guarded kernel through a slicer), or
                                     C through gpb_sunpack and a workspace */
     int64_t bytes;               /* arena: the panels as they come from the host; 0 if used in place */
     int64_t bytes_packed;        /* arena: the padded workspace, or the slices; 0 if none */
@@ -39,7 +40,7 @@ typedef struct gpb_panels {
 
    If k == 0 or alpha == 0, A and B have no buffers and no packs, and the kernel gets k = 0. The bytes below
    do not include the address tables of a pointer-array batch, 48 bytes a member and more
-   (src/run/address_table.c). Each of the bytes is a multiple of 256, or for a SLICED kernel of
+   (src/run/address_table.c). Each of the bytes is a multiple of 256, or for a guarded kernel of
    GPB_PLAN_ALIGNED, and that kernel's arena begins at such a multiple, too. */
 typedef struct gpb_plan {
     bool gpu;
@@ -58,19 +59,19 @@ typedef struct gpb_plan {
     int64_t kc, group;
     bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
                                     has no panel of its own */
-    const gpb_kernel *fallback;  /* beside a SLICED kernel: the STRIDED FFMA kernel (bm, bn divide GPB_GUARD)
+    const gpb_kernel *fallback;  /* beside a guarded kernel: the STRIDED FMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
                                     multiply; else NULL */
     const gpb_kernel *wide;      /* NULL, or beside a kernel of FP16 slices the SLICED kernel for blocks whose
                                     range is too wide for those (level 1 of gemm_args.h). Without it the
                                     fallback computes them */
-    const gpb_slicer *slicer;    /* NULL, or beside a SLICED kernel the kernel that slices panels of depth kc;
+    const gpb_slicer *slicer;    /* NULL, or beside a guarded kernel the one that slices panels of depth kc;
                                     for less deep panels it may be another one */
     int splits;                  /* split-K: the parts that each launch cuts k into, which gpb_sreduce adds
-                                    up; 0, 1: not cut. Not for SLICED kernels */
+                                    up; 0, 1: not cut. Not for guarded kernels */
     bool streamk;                /* launches may use Stream-K where it pays (streamk.h) */
     int64_t bytes_parts;         /* arena: partial sums of split-K or Stream-K */
-    bool speculative;            /* beside a SLICED kernel: tiles are computed without the fallback kernels
+    bool speculative;            /* beside a guarded kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */
     bool past_caches;            /* C is stored past the caches */
@@ -89,28 +90,51 @@ static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
     return bytes;
 }
 
-/* Number of slices that a SLICED kernel cuts an element into. */
+/* Number of slices that a SLICED kernel cuts an element into; of planes of a RESIDUES kernel. */
 static inline int gpb_plan_slices(const gpb_kernel *kernel)
 {
+    if (kernel->form == GPB_FORM_RESIDUES) return gpb_residue_planes(gpb_type_is_complex(kernel->type));
     return kernel->math == GPB_MATH_BF16X6 ? 3 : kernel->math == GPB_MATH_FP16X3 ? 2 : 1;
 }
 
-/* What slices see of an operand: its rows and depth in the real product that a complex one is (sliced.h). */
+/* True if a SLICED kernel computes a complex product as a real one (sliced.h). */
+static inline bool gpb_plan_is_doubled(const gpb_kernel *kernel)
+{
+    return kernel->form == GPB_FORM_SLICED && gpb_type_is_complex(kernel->type);
+}
+
+/* What slices see of an operand: its rows and depth in the real product. */
 static inline int64_t gpb_plan_sliced_rows(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows)
 {
-    return gpb_sliced_m(x == GPB_A && gpb_type_is_complex(kernel->type), rows);
+    return gpb_sliced_m(x == GPB_A && gpb_plan_is_doubled(kernel), rows);
 }
 static inline int64_t gpb_plan_sliced_k(const gpb_kernel *kernel, int64_t k)
 {
-    return gpb_sliced_k(gpb_type_is_complex(kernel->type), k);
+    return gpb_sliced_k(gpb_plan_is_doubled(kernel), k);
 }
 
 /* Bytes of one member of an operand after slicing for that kernel. */
 static inline int64_t gpb_plan_sliced_bytes(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows,
                                             int64_t k)
 {
+    if (kernel->form == GPB_FORM_RESIDUES)
+        return gpb_residue_bytes(gpb_type_is_complex(kernel->type), x == GPB_A, rows, k);
     return gpb_sliced_bytes(gpb_plan_sliced_rows(kernel, x, rows), gpb_plan_sliced_k(kernel, k),
                             gpb_plan_slices(kernel));
+}
+
+/* Where its guard words lie, in bytes from its start; and how many they are. */
+static inline int64_t gpb_plan_guard(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows, int64_t k)
+{
+    if (kernel->form == GPB_FORM_RESIDUES)
+        return gpb_residue_guard(gpb_type_is_complex(kernel->type), x == GPB_A, rows, k);
+    return gpb_sliced_guard(gpb_plan_sliced_rows(kernel, x, rows), gpb_plan_sliced_k(kernel, k),
+                            gpb_plan_slices(kernel));
+}
+static inline int64_t gpb_plan_guards(const gpb_kernel *kernel, enum gpb_operand x, int64_t rows)
+{
+    const int64_t each = x == GPB_A ? GPB_GUARD_ROWS(gpb_type_is_complex(kernel->type)) : GPB_GUARD;
+    return (rows + each - 1) / each;
 }
 
 /* Bytes from one strip of a panel to the next in the arena, as strips come from the host: `group` members of

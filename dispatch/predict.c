@@ -54,7 +54,7 @@ double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_fa
    k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. */
 static double launch_s(const gpb_plan *plan, double k1)
 {
-    return (plan->kernel->form == GPB_FORM_SLICED ? 16e-6 : 6e-6) + 6e-9 * k1;
+    return (gpb_kernel_table_guarded(plan->kernel) ? 16e-6 : 6e-6) + 6e-9 * k1;
 }
 
 /* Rows of op(A) or columns of op(B) in the move's strip. */

@@ -12,6 +12,7 @@
 #define GPB_PACK_SYMBOL(p)       gpb_##p##pack
 #define GPB_UNPACK_SYMBOL(p)     gpb_##p##unpack
 #define GPB_REDUCE_SYMBOL(p)     gpb_##p##reduce
+#define GPB_COMBINE_SYMBOL(p)    gpb_##p##combine
 #define GPB_SOLVE_SYMBOL_(p, name) gpb_##p##name
 #define GPB_SOLVE_SYMBOL(p, name) GPB_SOLVE_SYMBOL_(p, name)       /* solve.def */
 #define GPB_SLICER_SYMBOL(p, name) gpb_##p##name       /* slicer.def */
@@ -29,7 +30,9 @@ enum gpb_math {
     GPB_MATH_FP16X3,
     /* Each operand is three BF16 numbers, six products. |e| as FMA's for k >= 64 and rows that reach over at
        most 80 powers of two. */
-    GPB_MATH_BF16X6
+    GPB_MATH_BF16X6,
+    /* Rows as integers of 59 bits, multiplied exactly modulo 15 numbers. |e| as FMA's: residues/README.md. */
+    GPB_MATH_INT8X15
 };
 
 /* FORM: how a kernel wants its operands.
@@ -45,8 +48,13 @@ enum gpb_math {
    MAPPED    operands where they are, fetched by tensor copies: of each one stride is 1, and the other, the
              base and the stride of members are multiples of 16 bytes. m, n, k and batch are below 2^31. The
              argument block is gpb_mapped_args. Copies bring zeros for what lies outside, and stores are
-             guarded. */
-enum gpb_form { GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SLICED, GPB_FORM_MAPPED };
+             guarded.
+   RESIDUES  operands as gpb_?residues leaves them (residues.h). k is at most GPB_RESIDUE_MAX_K. The kernel
+             leaves residues of C in partials, of which gpb_?combine, launched with the same arguments, makes
+             C. Blocks of C whose guard words are set are left alone, as by SLICED kernels. */
+enum gpb_form {
+    GPB_FORM_STRIDED, GPB_FORM_PADDED, GPB_FORM_PADDED_C, GPB_FORM_SLICED, GPB_FORM_MAPPED, GPB_FORM_RESIDUES
+};
 
 /* What a kernel can do beside its form, in bits. NONE for most.
    STREAM_K     divides the k of a launch's first tiles evenly among the blocks of a round (ffma/streamk.cuh)
@@ -66,6 +74,8 @@ enum gpb_cap {
              if the kernel has PAIRS
    SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ). A
              multiprocessor holds at most one such block. Kernels without clusters take the same grid.
+   RESIDUES  grid ( as many blocks as the GPU has multiprocessors, 1, 1 )
+   combine   grid ( GPB_COMBINE_BLOCKS(m, n), 1, GPB_GRID_Z(batch) ), block GPB_COMBINE_THREADS
    slice     grid ( (GPB_SLICE_STRIPS(m) + GPB_SLICE_STRIPS(n)) * cluster, at least cluster, 1,
              GPB_GRID_Z(batch) ), block GPB_SLICE_THREADS, clusters of the size in slicer.def; m of the real
              product (sliced.h)

@@ -27,6 +27,11 @@ template <int N> static __device__ __forceinline__ void gpb_pin(float (&x)[N])
         asm volatile("" : "+f"(x[i]) :: "memory");
 }
 
+template <int N> static __device__ __forceinline__ void gpb_pin(int (&x)[N])
+{
+#pragma unroll
+    for (int y = 0; y < N; y++) asm volatile("" : "+r"(x[y])::"memory");
+}
 template <int N> static __device__ __forceinline__ void gpb_pin(double (&x)[N])
 {
 #pragma unroll

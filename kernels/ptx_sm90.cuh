@@ -204,4 +204,22 @@ template <> struct gpb_wgmma<64> {
 };
 template <> struct gpb_wgmma<128> { GPB_WGMMA_128(fp16, "f16") GPB_WGMMA_128(bf16, "bf16") };
 
+#define GPB_LIST_128                                                                                     \
+    GPB_LIST_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, " \
+    "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, "    \
+    "%100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, "   \
+    "%116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GPB_INT_4(d, x)  "+r"(d[x]), "+r"(d[x + 1]), "+r"(d[x + 2]), "+r"(d[x + 3])
+#define GPB_INT_16(d, x) GPB_INT_4(d, x), GPB_INT_4(d, x + 4), GPB_INT_4(d, x + 8), GPB_INT_4(d, x + 12)
+#define GPB_INT_64(d, x) GPB_INT_16(d, x), GPB_INT_16(d, x + 16), GPB_INT_16(d, x + 32), GPB_INT_16(d, x + 48)
+
+/* d += A[64 x 32] B[32 x 256], signed bytes to INT32, with operands in rows of 128 bytes; else as above. */
+static __device__ __forceinline__ void gpb_wgmma_s8(int (&d)[128], unsigned a, unsigned b)
+{
+    asm volatile("{\n.reg .b32 upper;\n.reg .b64 a, b;\nmov.b32 upper, " GPB_WGMMA_UPPER_128
+                 ";\nmov.b64 a, {%128, upper};\nmov.b64 b, {%129, upper};\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" GPB_LIST_128 "}, a, b, 1;\n}"
+                 : GPB_INT_64(d, 0), GPB_INT_64(d, 64) : "r"(a), "r"(b));
+}
+
 #endif

@@ -29,6 +29,7 @@
 #include <cuda_fp16.h>
 
 #include "kernels/element.cuh"
+#include "kernels/guard.cuh"
 #include "kernels/names.h"
 #include "kernels/sliced.h"
 
@@ -384,10 +385,8 @@ static __device__ __forceinline__ void gpb_mark(const gpb_slice_operand &x, cons
     __syncthreads();
     mark = stats.mark;
     if (threadIdx.x || !mark) return;
-    uint64_t *guard = (uint64_t *)(s.dst + gpb_sliced_guard(x.rows, k, SLICES)),
-             *word = guard + s.i / GPB_GUARD;
-    for (uint64_t old = *word, seen; gpb_guard_mark(old, x.epoch) < mark; old = seen)
-        seen = atomicCAS((unsigned long long *)word, old, gpb_guard_word(mark, x.epoch));
+    uint64_t *guard = (uint64_t *)(s.dst + gpb_sliced_guard(x.rows, k, SLICES));
+    gpb_guard_raise(guard + s.i / GPB_GUARD, mark, x.epoch);
     if (mark == GPB_MARK_WIDE) guard[gpb_sliced_guards(x.rows)] = x.epoch;
     if (mark >= GPB_MARK_WIDE && flagged) *(volatile uint32_t *)flagged = 1;
 }

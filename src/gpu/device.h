@@ -13,7 +13,7 @@
 /* What each type has one function for: passes over operands, and the rows of solve.def (GPB_PASS_swap ...).
    */
 enum gpb_pass {
-    GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE,
+    GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE, GPB_PASS_COMBINE,
 #define SOLVE(name, arguments, threads) GPB_PASS_##name,
 #include "kernels/solve.def"
 #undef SOLVE

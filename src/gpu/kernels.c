@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "dispatch/resident.h"
+#include "kernels/residues.h"
 #include "kernels/sliced.h"
 #include "kernels/solve_args.h"
 #include "src/service/clock.h"
@@ -42,6 +43,8 @@ static const row passes[GPB_TYPES * GPB_PASSES] = {
     PASS(p, REDUCE, GPB_IMAGE_##p##pack, GPB_REDUCE_SYMBOL(p), GPB_REDUCE_THREADS),
 #include "dispatch/type.def"
 #undef TYPE
+    PASS(d, COMBINE, GPB_IMAGE_dgemm_residues, GPB_COMBINE_SYMBOL(d), GPB_COMBINE_THREADS),
+    PASS(z, COMBINE, GPB_IMAGE_zgemm_residues, GPB_COMBINE_SYMBOL(z), GPB_COMBINE_THREADS),
 #define SOLVE_OF(p, name, threads) PASS(p, name, GPB_IMAGE_##p##solve, GPB_SOLVE_SYMBOL(p, name), threads)
 #define SOLVE(name, arguments, threads)                                                        \
     SOLVE_OF(s, name, threads), SOLVE_OF(d, name, threads), SOLVE_OF(c, name, threads),        \

@@ -46,7 +46,7 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
 static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
-    const bool sliced = plan->kernel->form == GPB_FORM_SLICED;
+    const bool sliced = gpb_kernel_table_guarded(plan->kernel);
     const enum gpb_type type = plan->kernel->type;
     int which[8], count = 0;
     which[count++] = gpb_kernels_number(plan->kernel);
@@ -54,6 +54,7 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
         which[count++] = gpb_kernels_number(plan->fallback);
         which[count++] = gpb_kernels_slicer(plan->slicer);
     }
+    if (plan->kernel->form == GPB_FORM_RESIDUES) which[count++] = gpb_kernels_pass(GPB_PASS_COMBINE, type);
     const bool packs = !sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs);
     if (packs) which[count++] = gpb_kernels_pass(GPB_PASS_PACK, type);
     if (plan->panel[GPB_C].packs) which[count++] = gpb_kernels_pass(GPB_PASS_UNPACK, type);
@@ -85,8 +86,9 @@ static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, c
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
     *warn = !failure;
     if (!failure) failure = find_kernels(lane, &job->plan);
-    const enum gpb_form form = job->plan.kernel ? job->plan.kernel->form : GPB_FORM_STRIDED;
-    if (failure && *warn && (form == GPB_FORM_SLICED || form == GPB_FORM_MAPPED) && gpb_gpu_started())
+    const gpb_kernel *kernel = job->plan.kernel;
+    const bool replaceable = kernel && (gpb_kernel_table_guarded(kernel) || kernel->form == GPB_FORM_MAPPED);
+    if (failure && *warn && replaceable && gpb_gpu_started())
         failure = do_without(lane, job->call, facts, policy, &job->plan);
     if (failure) return failure;
     const CUresult result = gpb_run_job(lane, job);

@@ -4,6 +4,7 @@
 #include "src/run/launch.h"
 
 #include "dispatch/streamk.h"
+#include "kernels/residues.h"
 #include "kernels/sliced.h"
 #include "src/gpu/kernels.h"
 #include "src/gpu/tensor_map.h"
@@ -67,13 +68,12 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
         .members = args->batch, .args = &reduce, .early = true });
 }
 
-/* ---- kernels on slices */
+/* ---- kernels on slices and residues */
 
 static const uint64_t *guard_words(const gpb_kernel *kernel, enum gpb_operand x, const gpb_view *slices,
                                    int64_t rows, int64_t k)
 {
-    const int64_t at = gpb_sliced_guard(gpb_plan_sliced_rows(kernel, x, rows), gpb_plan_sliced_k(kernel, k),
-                                        gpb_plan_slices(kernel));
+    const int64_t at = gpb_plan_guard(kernel, x, rows, k);
     return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)at);
 }
 
@@ -106,6 +106,20 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
         .args = &args, .early = true });
 }
 
+/* The product of residues, then C. */
+static CUresult launch_residues(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args args)
+{
+    gpb_device *device = r->lane->device;
+    args.partials = (void *)(uintptr_t)r->parts;
+    CUresult result = gpb_kernels_launch(device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_number(kernel), .blocks = device->sms, .members = 1, .args = &args,
+        .early = true });
+    if (result) return result;
+    return gpb_kernels_launch(device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_pass(GPB_PASS_COMBINE, kernel->type),
+        .blocks = GPB_COMBINE_BLOCKS(args.m, args.n), .members = args.batch, .args = &args, .early = true });
+}
+
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     gpb_view a, b;
@@ -116,7 +130,7 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
 }
 
 /* Computes the blocks of C for which FP16 slices are not accurate enough: blocks at level 1 by the wide
-   kernel if there is one, the others by the fallback kernel. args are those of the SLICED kernel on this
+   kernel if there is one, the others by the fallback kernel. args are those of the guarded kernel on this
    launch set, whose count is 1. */
 static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
@@ -165,7 +179,7 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     args->n = piece->tile.cols;
     args->batch = piece->tile.members * piece->count;
     CUresult result = gpb_address_bind_args(r, &piece->tile, reads ? &a : NULL, reads ? &b : NULL, c, args);
-    if (!result && reads && r->plan->kernel->form == GPB_FORM_SLICED) point_to_guards(r, &a, &b, args);
+    if (!result && reads && gpb_kernel_table_guarded(r->plan->kernel)) point_to_guards(r, &a, &b, args);
     return result;
 }
 
@@ -227,7 +241,7 @@ static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
 
 static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool with_fallback)
 {
-    const bool slices = r->plan->kernel->form == GPB_FORM_SLICED;
+    const bool slices = gpb_kernel_table_guarded(r->plan->kernel);
     const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
     gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_RE_IM(r->call->alpha),
                            .beta = GPB_SCALAR_RE_IM(beta) };
@@ -236,7 +250,8 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     if (result) return result;
     if (!slices || !move->reads)
         return multiply_in_parts(r, slices ? r->plan->fallback : r->plan->kernel, &args);
-    result = launch_clusters(r, r->plan->kernel, args);
+    result = r->plan->kernel->form == GPB_FORM_RESIDUES ? launch_residues(r, r->plan->kernel, args)
+                                                        : launch_clusters(r, r->plan->kernel, args);
     return result || !with_fallback ? result : fallback_each(r, piece, args, &c);
 }
 

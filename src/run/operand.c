@@ -51,7 +51,7 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     gpb_run r = { .lane = lane, .stream = lane->stream, .call = call, .plan = plan,
                   .progress = &job->progress, .element = gpb_call_element(call) };
     CUdeviceptr arena = lane->arena.at;
-    const bool aligned = plan->kernel->form == GPB_FORM_SLICED && plan->bytes_parts;
+    const bool aligned = gpb_kernel_table_guarded(plan->kernel) && plan->bytes_parts;
     /* There is room for that in bytes_parts. */
     const int64_t lost = aligned ? (int64_t)(-arena % GPB_PLAN_ALIGNED) : 0;
     arena += (CUdeviceptr)lost;
@@ -173,7 +173,7 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];
-    const bool slices = r->plan->kernel->form == GPB_FORM_SLICED;
+    const bool slices = gpb_kernel_table_guarded(r->plan->kernel);
     if (x->at_panel != move->panel[x->which]) {
         x->at_panel = move->panel[x->which];
         /* The last panel may have left a strip that unlocked nothing (a triangle). */
@@ -202,7 +202,7 @@ gpb_view gpb_operand_view(const gpb_run *r, enum gpb_operand which, bool ready, 
 {
     const gpb_run_operand *x = &r->x[which];
     if (!ready || !x->packed) return source_view(r, x, piece);
-    if (r->plan->kernel->form != GPB_FORM_SLICED) return x->ready;
+    if (!gpb_kernel_table_guarded(r->plan->kernel)) return x->ready;
     const CUdeviceptr at = x->packed + (CUdeviceptr)(piece->strip[which] * x->ready_strip);
     gpb_view v = gpb_slice_view(r->plan->kernel, which, at, piece->tile.size[which], x->depth);
     if (piece->count > 1)

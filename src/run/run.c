@@ -77,7 +77,7 @@ static bool may_launch(const gpb_pipeline *f)
 /* True if a kernel is launched for the move: it unlocks something, or its strip is packed or sliced. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
-    return move->tile.rows || r->plan->kernel->form == GPB_FORM_SLICED
+    return move->tile.rows || gpb_kernel_table_guarded(r->plan->kernel)
            || (move->reads && r->x[move->operand].packed);
 }
 
@@ -278,8 +278,8 @@ static CUresult fetch_flags(const gpb_region *t, int level, const uint64_t *guar
 static void explain(gpb_run *r, const gpb_region *t)
 {
     const gpb_gemm_args *args = &r->last;
-    const int64_t rows = gpb_sliced_guards(gpb_plan_sliced_rows(r->plan->kernel, GPB_A, args->m)),
-                  cols = gpb_sliced_guards(args->n);
+    const int64_t rows = gpb_plan_guards(r->plan->kernel, GPB_A, args->m),
+                  cols = gpb_plan_guards(r->plan->kernel, GPB_B, args->n);
     bool *flagged = calloc((size_t)t->members, (size_t)(rows + cols) * sizeof *flagged);
     if (flagged
         && !fetch_flags(t, args->level, args->guard_a, args->stride_guard_a, args->epoch_a, rows, flagged,

@@ -6,6 +6,7 @@
 #define GPB_EMULATE_CUDA_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 
 #define __device__
 #define __global__
+#define __constant__
 #define __forceinline__ inline
 #define __shared__ static
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -33,6 +35,7 @@ struct alignas(16) double2 { double x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float2 make_float2(float x, float y) { return { x, y }; }
 static inline double2 make_double2(double x, double y) { return { x, y }; }
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return { x, y, z, w }; }
 static inline float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
 
 /* The product is exact in double and the sum is rounded twice: as good as an FMA for the bound, and the
@@ -122,6 +125,26 @@ static inline double __hiloint2double(int high, int low)
     double x;
     memcpy(&x, halves, sizeof x);
     return x;
+}
+static inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
+static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
+static inline long long __double2ll_rn(double x)
+{
+    /* Out of range the GPU gives the nearest number, 0 for NaN. */
+    return x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : llrint(x);
+}
+static inline unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((uint64_t)x * y >> 32); }
+static inline int __dp4a(int x, int y, int sum)
+{
+    for (int i = 0; i < 32; i += 8) sum += (signed char)(x >> i) * (signed char)(y >> i);
+    return sum;
+}
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which)
+{
+    const uint64_t both = (uint64_t)y << 32 | x;
+    unsigned to = 0;
+    for (int i = 0; i < 4; i++) to |= (unsigned)(both >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+    return to;
 }
 static inline int64_t min(int64_t a, long long b) { return a < b ? a : (int64_t)b; }
 

@@ -58,11 +58,11 @@ static void spoil_padding(const gpb_fake_member *x, int64_t all_rows, int64_t al
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
                          gpb_fake_block_do *block, void *context)
 {
-    const bool sliced = kernel->form == GPB_FORM_SLICED;
-    const int high = GPB_GUARD_ROWS(gpb_fake_is_complex(kernel) && !sliced);
+    const bool leaves = kernel->form == GPB_FORM_SLICED || kernel->form == GPB_FORM_RESIDUES;
+    const int high = GPB_GUARD_ROWS(gpb_fake_is_complex(kernel) && kernel->form != GPB_FORM_SLICED);
     const int64_t rows = (g->m + high - 1) / high, cols = gpb_sliced_guards(g->n);
     if (!g->guard_a || !g->guard_b || !g->epoch_a || !g->epoch_b || high % kernel->bm
-        || GPB_GUARD % kernel->bn || g->level < 0 || g->level > 2 || (!sliced && !g->level))
+        || GPB_GUARD % kernel->bn || g->level < 0 || g->level > 2 || (!leaves && !g->level))
         gpb_fake_die("BAD LAUNCH of %s: guard words %p, %p, epochs %llu, %llu, level %d", kernel->symbol,
                      (const void *)g->guard_a, (const void *)g->guard_b, (unsigned long long)g->epoch_a,
                      (unsigned long long)g->epoch_b, g->level);
@@ -75,7 +75,7 @@ void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_ge
             const int level_a = gpb_guard_level(a[i], g->epoch_a),
                       level_b = gpb_guard_level(b[j], g->epoch_b);
             const int level = level_a > level_b ? level_a : level_b;
-            if (sliced ? level == g->level : level >= g->level)
+            if (leaves ? level == g->level : level >= g->level)
                 block(context, i * high, i + 1 < rows ? high : g->m - i * high, j * GPB_GUARD,
                       j + 1 < cols ? GPB_GUARD : g->n - j * GPB_GUARD);
         }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/residues.h"
 #include "tests/fakecuda/fakecuda.h"
 
 enum image {
@@ -34,6 +35,12 @@ static const gpb_fake_kernel kernels[] = {
 #include "dispatch/type.def"
 #undef TYPE
 #undef PASS
+#define COMBINE(p)                                                                                          \
+    { .symbol = GPB_STR(GPB_COMBINE_SYMBOL(p)), .role = GPB_FAKE_COMBINE, .type = GPB_TYPE_##p,             \
+      .form = GPB_FORM_RESIDUES, .bm = GPB_GUARD_ROWS(GPB_TYPE_##p == GPB_TYPE_z), .bn = GPB_GUARD,          \
+      .image = IMAGE_##p##gemm_residues, .threads = GPB_COMBINE_THREADS },
+    COMBINE(d) COMBINE(z)
+#undef COMBINE
 #define SLICER(p, name, of, most, blocks)                                                                  \
     { .symbol = GPB_STR(GPB_SLICER_SYMBOL(p, name)), .role = GPB_FAKE_SLICER, .type = GPB_TYPE_##p,         \
       .image = IMAGE_##of, .threads = GPB_SLICE_THREADS, .cluster = blocks, .max_k = most },
@@ -320,6 +327,13 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
         check_scalars(row, g->alpha, g->beta);
         right = shape_of(GPB_FAKE_CLUSTERS * GPB_SLICED_CLUSTER, 1, row->threads, row->smem);
+    } else if (row->form == GPB_FORM_RESIDUES) {
+        gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
+        check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
+        check_scalars(row, g->alpha, g->beta);
+        right = row->role == GPB_FAKE_COMBINE
+                ? shape_of(GPB_COMBINE_BLOCKS(g->m, g->n), g->batch, row->threads, 0)
+                : shape_of(GPB_FAKE_SMS, 1, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_MAPPED) {
         const gpb_gemm_args *g = &((gpb_mapped_args *)memcpy(&l->arguments.mapped, from,
                                                              sizeof l->arguments.mapped))->gemm;
@@ -472,13 +486,21 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
             gpb_fake_sliced_gemm(kernel, device, &l->arguments.gemm);
         else if (kernel->form == GPB_FORM_MAPPED)
             gpb_fake_mapped(kernel, device, &l->arguments.mapped);
+        else if (kernel->form == GPB_FORM_RESIDUES)
+            gpb_fake_residues_gemm(kernel, device, &l->arguments.gemm);
         else
             gpb_fake_gemm(kernel, device, &l->arguments.gemm);
         break;
     case GPB_FAKE_PACK: gpb_fake_pack(kernel, device, &l->arguments.pack); break;
     case GPB_FAKE_UNPACK: gpb_fake_unpack(kernel, device, &l->arguments.unpack); break;
     case GPB_FAKE_REDUCE: gpb_fake_reduce(kernel, device, &l->arguments.reduce); break;
-    case GPB_FAKE_SLICER: gpb_fake_slicer(kernel, device, &l->arguments.slice); break;
+    case GPB_FAKE_COMBINE: gpb_fake_combine(kernel, device, &l->arguments.gemm); break;
+    case GPB_FAKE_SLICER:
+        if (gpb_type_real_bytes(kernel->type) == sizeof(double))
+            gpb_fake_residues(kernel, device, &l->arguments.slice);
+        else
+            gpb_fake_slicer(kernel, device, &l->arguments.slice);
+        break;
     case GPB_FAKE_panel_cluster:
     case GPB_FAKE_panel_grid: gpb_fake_panel(kernel, device, &l->arguments.panel); break;
     case GPB_FAKE_cholesky: gpb_fake_cholesky(kernel, device, &l->arguments.cholesky); break;

@@ -198,7 +198,7 @@ void gpb_fake_mark_release(gpb_fake_mark *mark);
 
 /* fake_module.c: kernels by name */
 enum gpb_fake_role {
-    GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_SLICER,
+    GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_COMBINE, GPB_FAKE_SLICER,
 #define SOLVE(name, arguments, threads) GPB_FAKE_##name,
 #include "kernels/solve.def"
 #undef SOLVE
@@ -311,6 +311,11 @@ void gpb_fake_mapped(const gpb_fake_kernel *kernel, int device, const gpb_mapped
 void gpb_fake_pack(const gpb_fake_kernel *kernel, int device, const gpb_pack_args *g);
 void gpb_fake_unpack(const gpb_fake_kernel *kernel, int device, const gpb_unpack_args *g);
 void gpb_fake_reduce(const gpb_fake_kernel *kernel, int device, const gpb_reduce_args *g);
+
+/* fake_residues.c: gpb_?residues, RESIDUES kernels, and gpb_?combine */
+void gpb_fake_residues(const gpb_fake_kernel *kernel, int device, const gpb_slice_args *g);
+void gpb_fake_residues_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+void gpb_fake_combine(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
 
 /* fake_tensor.c: sums as tensor cores form them. The numbers of a chunk of k, each as mantissa *
    2^exponent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Are d, c and z as accurate as promised, and as cuBLAS? The patterns of accuracy_data.def at some k: by the
-   library's own choice, in c also by each kernel that slices operands and by one chain of FMAs, and by cuBLAS
+   library's own choice, by each kernel that cuts operands, in c also by one chain of FMAs, and by cuBLAS
    if there is one. All are compared with twice the type's precision, complex results part by part.
    Real and imaginary parts are patterns of their own. The elements of d and z get 29 random bits below the 24
    of a pattern, except where results are to be exact. The first kinds of data come again with imaginary parts
@@ -58,7 +58,8 @@ static void add_contenders(void)
     add((contender){ .name = "library", .math = "fp32" });
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].type == type && kernel_runs(rows[i].image)
-            && (rows[i].math == GPB_MATH_FP16X3 || rows[i].math == GPB_MATH_BF16X6))
+            && (rows[i].math == GPB_MATH_FP16X3 || rows[i].math == GPB_MATH_BF16X6
+                || rows[i].math == GPB_MATH_INT8X15))
             add((contender){ .name = rows[i].name, .kernel = rows[i].name, .math = "fp32" });
     if (type == GPB_TYPE_c) {
         chain = contender_count;

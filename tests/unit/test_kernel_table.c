@@ -16,8 +16,8 @@
 
 static void print_kernels(int fd)
 {
-    static const char *math[] = { "FMA", "TF32", "FP16X3", "BF16X6" };
-    static const char *form[] = { "STRIDED", "PADDED", "PADDED_C", "SLICED", "MAPPED" };
+    static const char *math[] = { "FMA", "TF32", "FP16X3", "BF16X6", "INT8X15" };
+    static const char *form[] = { "STRIDED", "PADDED", "PADDED_C", "SLICED", "MAPPED", "RESIDUES" };
     for (int i = 0; i < gpb_kernel_count; i++) {
         const gpb_kernel *q = &gpb_kernels[i];
         const gpb_image_row *image = &gpb_image_rows[q->image];
@@ -53,8 +53,8 @@ static void rows_hold(void **state)
         assert_true(is_power_of_two(q->bm) && is_power_of_two(q->bn) && is_power_of_two(q->bk));
         assert_true(256 % q->bm == 0 && 256 % q->bn == 0 && 256 % q->bk == 0);  /* panels.c cuts at 256 */
         assert_true(q->threads % 32 == 0 && q->threads <= 1024);
-        /* Threads share a tile evenly, or groups of them share a k-tile. SLICED and MAPPED kernels have a
-           producer. */
+        /* Threads share a tile evenly, or groups of them share a k-tile. SLICED, MAPPED and RESIDUES kernels
+           have a producer. */
         assert_true(q->form >= GPB_FORM_SLICED || q->bm * q->bn % q->threads == 0
                     || q->threads % (q->bm * q->bn) == 0);
         assert_true(q->form != GPB_FORM_SLICED || (GPB_GUARD % q->bm == 0 && GPB_GUARD % q->bn == 0));

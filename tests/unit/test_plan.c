@@ -395,11 +395,11 @@ static void too_few(void **state)
     assert_true(gpb_decide_too_few(h200) > 16 * 16 * 16);
 }
 
-/* A SLICED kernel, and no other, has a fallback for the blocks that it leaves. */
+/* A guarded kernel, and no other, has a fallback for the blocks that it leaves. */
 static void check_fallback(const gpb_plan *p)
 {
     const gpb_kernel *q = p->fallback;
-    assert_true((p->kernel->form == GPB_FORM_SLICED) == (q != NULL));
+    assert_true(gpb_kernel_table_guarded(p->kernel) == (q != NULL));
     if (q)
         assert_true(q->form == GPB_FORM_STRIDED && q->math == GPB_MATH_FMA && GPB_GUARD % q->bm == 0
                     && GPB_GUARD % q->bn == 0);
@@ -488,7 +488,8 @@ static void forced_kernel(void **state)
         assert_ptr_equal(plan.kernel, &gpb_kernels[i]);
         assert_ptr_equal(little.kernel, &gpb_kernels[i]);
         assert_null(strstr(plan.why, "GPUBLAS_KERNEL"));
-        assert_int_equal(plan.splits, i % 2 && form != GPB_FORM_PADDED_C && form != GPB_FORM_SLICED ? 3 : 1);
+        const bool cuts = form != GPB_FORM_PADDED_C && !gpb_kernel_table_guarded(&gpb_kernels[i]);
+        assert_int_equal(plan.splits, i % 2 && cuts ? 3 : 1);
         check_fallback(&plan);
         check_fallback(&little);
     }
@@ -519,10 +520,35 @@ static gpb_call doubles(int64_t n, int64_t ld)
 
 static const char *name_of(gpb_call call, gpb_facts facts)
 {
-    return ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).kernel->name;
+    const gpb_policy ieee = { .offload = GPB_OFFLOAD_ALWAYS, .math = GPB_POLICY_IEEE };
+    return ask(call, facts, ieee).kernel->name;
 }
 
 static bool is_tma(gpb_call call, gpb_facts facts) { return !strncmp(name_of(call, facts), "dmma_tma", 8); }
+
+/* Which products of double go by residues: large ones of a depth that they can have, not if each operation is
+   to be FP64's. */
+static void by_residues(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    const gpb_policy fp32 = { .offload = GPB_OFFLOAD_ALWAYS }, ieee = { .offload = GPB_OFFLOAD_ALWAYS,
+                                                                       .math = GPB_POLICY_IEEE };
+    for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
+    for (enum gpb_type type = GPB_TYPE_d; type < GPB_TYPES; type++) {
+        if (gpb_type_real(type) != GPB_TYPE_d) continue;
+        gpb_call large = doubles(8192, 8192), deep = doubles(8192, 8192), small = doubles(512, 512);
+        large.type = deep.type = small.type = type;
+        deep.k = GPB_RESIDUE_MAX_K + 1;
+        const gpb_plan plan = ask(large, facts, fp32);
+        assert_true(plan.kernel->form == GPB_FORM_RESIDUES && plan.slicer && plan.speculative);
+        assert_true(plan.panel[GPB_A].packs && plan.panel[GPB_B].packs && !plan.panel[GPB_C].packs);
+        check_fallback(&plan);
+        assert_true(ask(large, facts, ieee).kernel->math == GPB_MATH_FMA);
+        assert_true(ask(deep, facts, fp32).kernel->math == GPB_MATH_FMA);
+        assert_true(ask(small, facts, fp32).kernel->math == GPB_MATH_FMA);
+    }
+}
 
 /* Which products of double tensor copies serve: on Hopper, where operands are aligned, or packed on the
    device. Operands that come from the host are not packed, because then they could not come in strips. */
@@ -537,7 +563,7 @@ static void mapped(void **state)
     assert_string_equal(name_of(doubles(2048, 2048), facts), "dmma_tma");
     assert_string_equal(name_of(doubles(1024, 1024), facts), "dmma_tma_half");
     assert_string_equal(name_of(doubles(512, 512), facts), "dmma_tma_small");
-    const gpb_policy auto_policy = { 0 };
+    const gpb_policy auto_policy = { .math = GPB_POLICY_IEEE };
     const gpb_plan even = ask(doubles(4095, 4096), facts, auto_policy),
                    odd = ask(doubles(4096, 4097), facts, auto_policy);
     assert_true(even.kernel->form == GPB_FORM_MAPPED && !even.panel[GPB_A].packs && !even.panel[GPB_B].packs);
@@ -554,7 +580,8 @@ static void mapped(void **state)
     facts.gpu.no_maps = true;
     assert_false(is_tma(doubles(4096, 4096), facts));
     assert_string_not_equal(ask(doubles(4096, 4096), facts,
-                                (gpb_policy){ .kernel = "dmma_tma" }).kernel->name, "dmma_tma");
+                                (gpb_policy){ .math = GPB_POLICY_IEEE, .kernel = "dmma_tma" }).kernel->name,
+                            "dmma_tma");
     facts.gpu.no_maps = false;
     static const int archs[] = { 80, 86, 89, 100, 120 };
     for (int i = 0; i < COUNT(archs); i++) {
@@ -598,6 +625,8 @@ static __int128 sliced_bytes(const gpb_plan *p, enum gpb_operand operand)
     const gpb_panels *x = &p->panel[operand];
     const int64_t strips = (x->extent - 1) / x->strip + 1, rows = min(x->extent, x->strip),
                   reals = gpb_type_is_complex(p->kernel->type) ? 2 : 1;
+    if (p->kernel->form == GPB_FORM_RESIDUES)
+        return (__int128)gpb_residue_bytes(reals == 2, operand == GPB_A, rows, p->kc) * p->group * strips;
     return (__int128)gpb_sliced_bytes(operand == GPB_A ? reals * rows : rows, reals * p->kc,
                                       gpb_plan_slices(p->kernel))
            * p->group * strips;
@@ -613,7 +642,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     __int128 a = strips(xa->extent, xa->strip, p->kc, group);
     __int128 b = strips(xb->extent, xb->strip, p->kc, group);
     __int128 c = area * group;
-    bool sliced = q->form == GPB_FORM_SLICED;
+    bool sliced = gpb_kernel_table_guarded(q);
     const int grain = sliced ? 1024 : 256;
     __int128 pa = sliced ? sliced_bytes(p, GPB_A)
                          : (__int128)up(xa->extent, q->bm) * up(p->kc, q->bk) * group;
@@ -624,7 +653,9 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn
                                                   * (gpb_type_is_complex(q->type) ? 2 : 1));
     bool shared = p->streamk && p->bytes_parts;
-    __int128 parts = sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
+    const __int128 residues = (__int128)gpb_residue_product_bytes(gpb_type_is_complex(q->type), xa->extent,
+                                                                  xb->extent) * p->group + 1024;
+    __int128 parts = q->form == GPB_FORM_RESIDUES ? residues : sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
                            : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
     for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
     bool away[GPB_OPERANDS];
@@ -669,7 +700,7 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
 {
     const gpb_kernel *q = p->kernel;
     bool reads = g->k > 0 && g->alpha != 0, padded = q->form != GPB_FORM_STRIDED,
-         sliced = q->form == GPB_FORM_SLICED;
+         sliced = gpb_kernel_table_guarded(q);
     const int64_t line = 256 / (int64_t)gpb_type_bytes(g->type);
     bool fine_a = !g->x[GPB_A].array && (uintptr_t)g->x[GPB_A].base % 256 == 0 && g->x[GPB_A].ld % line == 0
                   && (g->batch == 1 || g->x[GPB_A].stride % line == 0);
@@ -961,7 +992,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes),
         cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
-        cmocka_unit_test(mapped),
+        cmocka_unit_test(by_residues), cmocka_unit_test(mapped),
         cmocka_unit_test(little_memory),
         cmocka_unit_test(memory_for_streamk),
         cmocka_unit_test(random_plans),

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What the blocks of a RESIDUES kernel compute, in which order, and where they leave it. */
+#ifndef GPB_RESIDUES_WORK_CUH
+#define GPB_RESIDUES_WORK_CUH
+
+#include "kernels/residues.h"
+#include "kernels/tile.cuh"
+
+constexpr int GPB_RESIDUE_GROUP = 128;     /* threads of a warpgroup, which has 64 rows of a tile */
+constexpr int GPB_RESIDUE_CONSUMERS = 2;
+/* Words of four results that a thread has of a tile. Word y: columns 8 y + lane % 4 * 2 and the next, of row
+   lane / 4 of the warp's 16 and then of the row 8 below. */
+constexpr int GPB_RESIDUE_WORDS = GPB_RESIDUE_BN / 8;
+/* Rows of tiles that are walked together. The blocks of an H200 then read about as much of A as of B. */
+constexpr unsigned GPB_RESIDUE_WALK = 16;
+
+/* A tile of one plane of one member. */
+struct gpb_residue_unit {
+    unsigned l, plane, tile_m, tile_n;
+};
+
+template <class T> struct gpb_residue_work {
+    static constexpr unsigned PLANES = (GPB_REALS<T> == 1 ? 1 : 3) * GPB_RESIDUE_MODULI;
+    unsigned tiles_m, tiles_n, chunks;
+    uint64_t units;
+
+    __device__ __forceinline__ explicit gpb_residue_work(const gpb_gemm_args &g)
+    {
+        tiles_m = (unsigned)(gpb_residue_rows(1, g.m) / GPB_RESIDUE_BM);
+        tiles_n = (unsigned)(gpb_residue_rows(0, g.n) / GPB_RESIDUE_BN);
+        chunks = (unsigned)gpb_residue_chunks(g.k);
+        units = (uint64_t)tiles_m * tiles_n * PLANES * (uint64_t)g.batch;
+    }
+    __device__ __forceinline__ gpb_residue_unit unit(uint64_t x) const
+    {
+        const unsigned tiles = tiles_m * tiles_n;
+        const uint64_t plane = x / tiles;
+        const unsigned number = (unsigned)(x % tiles);
+        const unsigned first = number / (GPB_RESIDUE_WALK * tiles_n) * GPB_RESIDUE_WALK,
+                       height = min(tiles_m - first, GPB_RESIDUE_WALK), place = number - first * tiles_n;
+        return { (unsigned)(plane / PLANES), (unsigned)(plane % PLANES), first + place % height,
+                 place / height };
+    }
+    /* True if a part of the tile is not marked. */
+    __device__ __forceinline__ bool wanted(const gpb_gemm_args &g, const gpb_residue_unit &u) const
+    {
+        bool down = false, across = false;
+#pragma unroll
+        for (int64_t i = 0; i < GPB_RESIDUE_BM; i += GPB_GUARD_ROWS(GPB_IS_COMPLEX<T>))
+            down |= row_is_plain(g, u.l, u.tile_m * GPB_RESIDUE_BM + i);
+#pragma unroll
+        for (int64_t j = 0; j < GPB_RESIDUE_BN; j += GPB_GUARD)
+            across |= column_is_plain(g, u.l, u.tile_n * GPB_RESIDUE_BN + j);
+        return down && across;
+    }
+    __device__ __forceinline__ bool row_is_plain(const gpb_gemm_args &g, unsigned l, int64_t i) const
+    {
+        const uint64_t *word = g.guard_a + l * g.stride_guard_a + i / GPB_GUARD_ROWS(GPB_IS_COMPLEX<T>);
+        return i < g.m && gpb_guard_level(*word, g.epoch_a) == 0;
+    }
+    __device__ __forceinline__ bool column_is_plain(const gpb_gemm_args &g, unsigned l, int64_t j) const
+    {
+        return j < g.n
+               && gpb_guard_level(g.guard_b[l * g.stride_guard_b + j / GPB_GUARD], g.epoch_b) == 0;
+    }
+    /* Word 0 of that thread of the group's 64 rows. The next is GPB_RESIDUE_GROUP words further, the same of
+       the next plane plane_words(). */
+    __device__ __forceinline__ int64_t word(const gpb_residue_unit &u, unsigned group, unsigned thread) const
+    {
+        const int64_t tile = u.tile_m + (int64_t)u.tile_n * tiles_m;
+        return ((int64_t)u.l * PLANES + u.plane) * plane_words()
+               + (tile * GPB_RESIDUE_CONSUMERS + group) * (GPB_RESIDUE_WORDS * GPB_RESIDUE_GROUP) + thread;
+    }
+    __device__ __forceinline__ int64_t plane_words() const
+    {
+        return (int64_t)tiles_m * tiles_n * (GPB_RESIDUE_BM * GPB_RESIDUE_BN / 4);
+    }
+};
+
+#endif
