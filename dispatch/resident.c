@@ -145,8 +145,8 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
 
 int64_t gpb_resident_workspace(const gpb_resident *w)
 {
-    /* The residues of the largest product, of a quarter and twice a half of the matrix, are 2.3 times as large
-       as a matrix of double, and 3.5 times as one of double complex (kernels/residues.h). */
+    /* The residues of the largest product, of a quarter and twice a half of the matrix, are 2.3 times as
+       large as a matrix of double, and 3.5 times as one of double complex (kernels/residues.h). */
     enum { LEAST = 64 << 20, SLICES = 2, RESIDUES = 4 };
     const gpb_factor *f = &w->system.a;
     const int64_t times = gpb_type_real(f->type) == GPB_TYPE_d ? RESIDUES : SLICES;
