@@ -204,8 +204,13 @@ broken '' wide_program > mimic.out 2> mimic.err
 expect 'libmwblas.so: exit' 0 $?
 expect 'libmwblas.so: we stand aside' 1 \
     "$(grep -c 'libmwblas.so takes 64-bit integers .*: all calls' mimic.err)"
-broken '' scipy_program > mimic.out 2> mimic.err
-expect 'a 32-bit call finished by a 64-bit host: exit' 0 $?
+# On a busy machine the start measures the link again, which takes copies home as well.
+for first in 3 4 5 6; do
+    broken "cuMemcpyDtoHAsync:$first+:1" scipy_program > mimic.out 2> mimic.err
+    code=$?
+    grep -q 'route=gpu+host' mimic.err && break
+done
+expect 'a 32-bit call finished by a 64-bit host: exit' 0 $code
 if grep -q 'route=gpu+host' mimic.err; then ok 'the host finished it'
 else fail 'the host finished nothing'; tail -3 mimic.err; fi
 expect 'a 32-bit call finished by a 64-bit host: sizes that are none' 0 \
