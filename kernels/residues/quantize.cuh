@@ -45,7 +45,6 @@ struct gpb_residue_stats {
     double square[GPB_SLICE_STRIP][GPB_RESIDUE_PIECES];    /* sums of squares, by thread */
     unsigned top[GPB_SLICE_STRIP];                         /* the largest gpb_magnitude */
     unsigned many[GPB_RESIDUE_THETAS][GPB_SLICE_STRIP];    /* elements of at least that share */
-    int mark;
 
     __device__ __forceinline__ void clear()
     {
@@ -53,7 +52,6 @@ struct gpb_residue_stats {
             top[threadIdx.x] = 0;
             for (int x = 0; x < GPB_RESIDUE_THETAS; x++) many[x][threadIdx.x] = 0;
         }
-        if (threadIdx.x == 0) mark = 0;
     }
     /* In a fixed order, because the norm decides how a row is scaled. */
     __device__ __forceinline__ double norm(int row) const
