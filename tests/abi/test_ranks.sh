@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Many processes. ScaLAPACK's own testers with four ranks under Open MPI and MPICH, unmodified, say with us in
 # front what they say without us, and every rank comes through our doors to the software GPU of its local
-# rank. MPICH's ranks spin, so where there are fewer cores than ranks it gets one small tester. Then pools of
-# workers: Dask, joblib, R.
+# rank. So do those of HPC Challenge. MPICH's ranks spin, so where there are fewer cores than ranks it gets
+# one small tester. Then pools of workers: Dask, joblib, R.
 . "$(dirname "$0")/harness.sh"
 testers=$debian/scalapack
 need "$testers/openmpi-tests/xslu" "$testers/mpich-tests/xslu" /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich \
@@ -62,6 +62,24 @@ tests openmpi xsqr sgemm
 sed -i 's/^4\(.*number of tests problems\)/1\1/; s/^4\(.*number of process grids\)/2\1/
     s/^2 1 2 1 4.*values of P/2 4\tvalues of P/; s/^2 2 1 4 1.*values of Q/2 1\tvalues of Q/' PDBLAS3TST.dat
 tests mpich PBLAS/dpb3tst dgemm
+
+# ---- HPC Challenge: HPL, PTRANS and DGEMM (the other parts call no BLAS)
+need /usr/bin/hpcc
+# HPL.dat's lines and PTRANS's: n 400, blocks of 128, a grid of 2 x 2, the defaults of both.
+printf '%s\n' title author HPL.out 8 1 400 1 128 0 1 2 2 16.0 1 2 1 4 1 2 1 1 1 1 1 0 2 64 0 0 1 8 - 0 0 0 0 \
+    > hpccinf.txt
+rm -f report.*.json
+ranks openmpi env LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" LD_PRELOAD="$library" \
+    GPUBLAS_OFFLOAD=always GPUBLAS_REPORT="$PWD/report.%p.json" hpcc > hpcc.out 2> hpcc.err
+expect 'hpcc: exit code' 0 $?
+expect 'tests passed of PTRANS, HPL' '5 1' "$(awk '/completed and passed/ { print $1 }' hpccoutf.txt | xargs)"
+expect 'failures' 0 "$(grep -c 'FAILED\|[1-9][0-9]* tests completed and failed' hpccoutf.txt)"
+expect 'DGEMM within 16 units' yes \
+    "$(awk '/^Scaled residual/ { print $3 < 16 ? "yes" : "no" }' hpccoutf.txt | sort -u | xargs)"
+for routine in dgemm dtrsm; do
+    expect "ranks, and those that called $routine on the GPU" '[4, 4]' \
+        "$(reported "[len(ranks), sum(calls['$routine'] > 0 for calls in ranks)]")"
+done
 
 # ---- PBLAS's block: the depth of the products that it makes of its own
 build pdgemm gcc -std=c11 -O2 -Wall -Wextra -Werror "$programs/pdgemm.c" \
