@@ -33,22 +33,24 @@ typedef struct gpb_gemm_args {
     int64_t ldc;
     double alpha[2], beta[2];              /* real and imaginary part; the type's alpha and beta, exactly */
     int64_t batch;                         /* >= 1; member l of blockIdx.z = l, l + gridDim.z, ... */
-    /* Member l starts at a + l*stride_a and so on, unless items is set. Of slices in units of 4 bytes. */
+    /* Member l starts at a + l*stride_a and so on, unless items is set. Of slices and planes in units of 4
+       bytes. */
     int64_t stride_a, stride_b, stride_c;
     const gpb_gemm_item *items;            /* NULL, or on the device `batch` triples of addresses that replace
                                               a, b, c */
     /* splits > 1: k is cut into that many parts of whole k tiles (bk). Part s of member l is stored raw,
        without alpha and beta, at partials[(l*splits + s)*m*n + i + j*m], and gpb_sreduce adds up the parts. 0
        and 1: k is not cut. Not for SLICED kernels, which cut the k of their last tiles themselves and get
-       room for it in partials and counters (sliced.h). */
+       room for it in partials and counters (sliced.h), nor for RESIDUES kernels, whose residues of C lie in
+       partials (residues.h). */
     int64_t splits;
     void *partials;
     uint32_t *counters;
     /* Guard words: NULL, or one for each GPB_GUARD_ROWS rows of op(A) and GPB_GUARD columns of op(B). Those
        of member l begin l * stride_guard_x words after the first member's. They give the level of a block
        (gpb_guard_level); a block of C has the higher level of its rows and its columns. A SLICED kernel
-       computes the blocks at `level`, any other kernel those at `level` or above (its bm divides
-       GPB_GUARD_ROWS, its bn GPB_GUARD). */
+       computes the blocks at `level`, a RESIDUES kernel those at level 0, any other those at `level` or above
+       (its bm divides GPB_GUARD_ROWS, its bn GPB_GUARD). */
     const uint64_t *guard_a, *guard_b;
     int64_t stride_guard_a, stride_guard_b;
     /* Never 0. One for each operand, because an operand may have been sliced by an earlier launch. */
