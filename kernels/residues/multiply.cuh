@@ -7,30 +7,19 @@
 #ifndef GPB_RESIDUES_MULTIPLY_CUH
 #define GPB_RESIDUES_MULTIPLY_CUH
 
-#include "kernels/ptx_sm90.cuh"
 #include "kernels/residues/moduli.cuh"
 #include "kernels/residues/work.cuh"
+#include "kernels/ring.cuh"
 
-/* The ring of stages. A stage has a chunk of the rows of both operands. */
-template <int STAGES> struct gpb_residue_ring {
-    static constexpr unsigned A = GPB_RESIDUE_BM * 128, B = GPB_RESIDUE_BN * 128, BYTES = A + B;
-    unsigned data, full, empty;            /* shared-memory addresses of the stages and of their barriers */
-    unsigned stage = 0, phase = 0;
+/* A stage has a chunk of the rows of both operands. */
+template <int STAGES>
+struct gpb_residue_ring : gpb_ring<STAGES, (GPB_RESIDUE_BM + GPB_RESIDUE_BN) * 128> {
+    static constexpr unsigned A = GPB_RESIDUE_BM * 128, B = GPB_RESIDUE_BN * 128;
 
-    __device__ __forceinline__ unsigned at() const { return data + stage * BYTES; }
-    __device__ __forceinline__ void next()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            phase ^= 1;
-        }
-    }
-    __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
-    __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
     /* One lane of each consumer's warps. */
     __device__ __forceinline__ void release(unsigned stage) const
     {
-        if (threadIdx.x % 32 == 0) gpb_mbarrier_arrive(empty + stage * 8, 0);
+        if (threadIdx.x % 32 == 0) gpb_mbarrier_arrive(this->empty + stage * 8, 0);
     }
 };
 

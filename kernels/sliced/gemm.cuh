@@ -22,32 +22,22 @@
 #ifndef GPB_SLICED_GEMM_CUH
 #define GPB_SLICED_GEMM_CUH
 
-#include "kernels/ptx_sm90.cuh"
+#include "kernels/ring.cuh"
 #include "kernels/sliced/store.cuh"
 #include "kernels/sliced/work.cuh"
 
-/* The ring of stages. A stage has a chunk of both operands, the slices of A and then those of B, and the unit
-   that begins with it. */
-template <int BM, int BN, int STAGES, int SLICES> struct gpb_stages {
-    static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = SLICES * (A + B);
+/* A stage has a chunk of both operands, the slices of A and then those of B, and the unit that begins with
+   it. */
+template <int BM, int BN, int STAGES, int SLICES>
+struct gpb_stages : gpb_ring<STAGES, SLICES * (BM + BN) * 64> {
+    static constexpr unsigned A = BM * 64, B = BN * 64;
     gpb_unit *units;
-    unsigned data, full, empty;  /* shared-memory addresses of the stages and of their barriers */
-    unsigned stage = 0, phase = 0;
 
-    __device__ __forceinline__ unsigned at() const { return data + stage * BYTES; }
-    __device__ __forceinline__ void next()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            phase ^= 1;
-        }
-    }
-    __device__ __forceinline__ void wait_full() const { gpb_mbarrier_wait(full + stage * 8, phase); }
-    __device__ __forceinline__ void wait_empty() const { gpb_mbarrier_wait(empty + stage * 8, phase ^ 1); }
     /* Two lanes of each warp tell both blocks of the cluster that the warp has read `stage`. */
     __device__ __forceinline__ void release(unsigned stage) const
     {
-        if (threadIdx.x % 32 < GPB_SLICED_CLUSTER) gpb_mbarrier_arrive(empty + stage * 8, threadIdx.x % 32);
+        if (threadIdx.x % 32 < GPB_SLICED_CLUSTER)
+            gpb_mbarrier_arrive(this->empty + stage * 8, threadIdx.x % 32);
     }
 };
 
