@@ -19,7 +19,8 @@ struct gpb_remainder {
 #pragma unroll
         for (int y = 0; y < 4; y++) word[y] += (unsigned long long)v * of.weight.word[y];
     }
-    /* x, rounded (twice, if it has more than 53 and less than 65 bits). */
+    /* x, rounded once if it has at most 64 bits. With more, its lower 64 are rounded by themselves before,
+       which adds at most half as much again. */
     __device__ __forceinline__ double number() const
     {
         const unsigned long long upper = word[3] + (word[2] >> 32);

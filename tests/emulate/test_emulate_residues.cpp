@@ -19,13 +19,21 @@ static void fail(const char *what, int64_t x, int64_t y)
     if (failures++ < 10) printf("%s: %lld %lld\n", what, (long long)x, (long long)y);
 }
 
-/* What the rows of an operand hold. Those from HALF on are marked. */
-enum content { NORMAL, POSITIVE, COUNTS, ZEROS, SMALL, HALF, SPIKE, SPECIAL, HUGE_, TINY, CONTENTS };
+/* What the rows of an operand hold. Those from HALF on are marked. LEFT and RIGHT, of depth LIMIT_K, are made
+   against the bound: they just pass (kappa is 217 of 245 that may be), and the large elements of one face
+   zeros of the other. */
+enum { LIMIT_K = 150 };
+enum content {
+    LEFT = -2, RIGHT, NORMAL, POSITIVE, COUNTS, ZEROS, SMALL, HALF, SPIKE, SPECIAL, HUGE_, TINY, CONTENTS
+};
 
 static double element(content what, int64_t i, int64_t p)
 {
     const double x = draw();
+    const double near_one = 1 + x / 64;
     switch (what) {
+    case LEFT: return p < 70 ? near_one : p < 80 ? 0.18 * near_one : 0;
+    case RIGHT: return p >= 80 ? near_one : p >= 70 ? 0.18 * near_one : 0;
     case POSITIVE: return std::fabs(x);
     case COUNTS: return std::floor(x * 1000);
     case ZEROS: return 0;
@@ -263,6 +271,8 @@ int main()
             zb(2, false, second ? 23 : 131, 33, turn % 3 == 0, turn % 2 == 0, second ? what : other);
         check<double2>(za, zb, false);
     }
+    operand left(1, true, 37, LIMIT_K, false, false, LEFT), right(1, false, 21, LIMIT_K, true, false, RIGHT);
+    check<double>(left, right, false);
     printf("residues: %d failures\n", failures);
     return failures != 0;
 }

@@ -16,8 +16,8 @@ at the end. The programs themselves are in [tests/recipes](../tests/recipes).
 """
 TAIL = """
 Without a test of their own here: Julia, by `BLAS.lbt_forward("libgpublas.so"; suffix_hint="64_")`;
-FlexiBLAS, by `FLEXIBLAS=/path/of/libgpublas.so`; PyTorch, whose wheels have MKL or OpenBLAS linked in
-statically, so that preloading changes nothing (`gpublas run` says so), while Debian's calls `libblas.so.3`;
+FlexiBLAS, by `FLEXIBLAS=/path/of/libgpublas.so`; PyTorch, whose wheels have a BLAS of their own inside, which
+preloading does not reach, while Debian's is linked with `libblas.so.3`;
 Debian's alternatives, for which the package registers `libblas.so.3` and `liblapack.so.3`
 ([how](../src/package/README.md)); MPI and ScaLAPACK ([Many processes](README.md#many-processes)).
 """
