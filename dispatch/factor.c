@@ -2,6 +2,8 @@
 /* See factor.h. */
 #include "dispatch/factor.h"
 
+#include <float.h>
+
 #include "dispatch/halves.h"
 
 bool gpb_factor_legal(const gpb_factor *f)
@@ -12,6 +14,11 @@ bool gpb_factor_legal(const gpb_factor *f)
 bool gpb_system_legal(const gpb_system *s)
 {
     return gpb_factor_legal(&s->a) && s->trans && s->nrhs >= 0 && s->ldb >= max(1, s->a.n);
+}
+
+bool gpb_condition_legal(const gpb_condition *c)
+{
+    return gpb_factor_legal(&c->factors) && c->norm && c->anorm > 0 && c->anorm <= DBL_MAX;
 }
 
 static void *element(const gpb_factor *f, int64_t row, int64_t col)

@@ -40,12 +40,22 @@ typedef struct gpb_system {
     int64_t ldb;
 } gpb_system;
 
+/* 1 / (norm(A) norm(A^-1)) from the factors of A: gecon, pocon. */
+typedef struct gpb_condition {
+    gpb_factor factors;
+    char norm;                   /* 'O': the 1-norm; 'I': the infinity-norm; 0: illegal */
+    double anorm;                /* of A */
+    double *rcond;               /* the result */
+} gpb_condition;
+
 typedef struct gpb_system_solves {
     gpb_triangular first, second;
 } gpb_system_solves;
 
 bool gpb_factor_legal(const gpb_factor *factor);
 bool gpb_system_legal(const gpb_system *system);
+/* Also false of norms that have answers without any work. */
+bool gpb_condition_legal(const gpb_condition *condition);
 /* The smaller of m and n: as many pivots, or columns of L. */
 static inline int64_t gpb_factor_order(const gpb_factor *factor)
 {

@@ -56,7 +56,10 @@ int64_t gpb_resident_b_rows(const gpb_resident *w)
     return w->triangular ? w->triangular->m : w->system.a.n;
 }
 
-int64_t gpb_resident_b_cols(const gpb_resident *w) { return w->solves ? w->system.nrhs : 0; }
+int64_t gpb_resident_b_cols(const gpb_resident *w)
+{
+    return w->inverse_norm ? 1 : w->solves ? w->system.nrhs : 0;
+}
 
 /* Of TRSM and TRMM: B's size, and half of the triangle's order deep. */
 static gpb_call product_like(const gpb_triangular *t)
@@ -81,8 +84,22 @@ static gpb_call inverse_like(const gpb_resident *w)
                        .k = max(1, k), .alpha = 1, .beta = 0, .batch = 1, .x = { a, a, c } };
 }
 
+/* A goes up. Some eight pairs of solves with one vector are as many operations as a product with so many
+   columns. */
+static gpb_call estimate_like(const gpb_resident *w)
+{
+    enum { SOLVES = 8 };
+    const gpb_factor *f = &w->system.a;
+    const gpb_matrix a = { .base = f->a, .ld = f->lda, .trans = 'N' };
+    gpb_matrix c = a;
+    c.uplo = 'G';
+    return (gpb_call){ .symbol = f->symbol, .type = f->type, .width = f->width, .m = f->n, .n = SOLVES,
+                       .k = f->n, .alpha = 1, .beta = 0, .batch = 1, .x = { a, a, c } };
+}
+
 gpb_call gpb_resident_equivalent(const gpb_resident *w)
 {
+    if (w->inverse_norm) return estimate_like(w);
     if (w->inverts) return inverse_like(w);
     if (w->triangular) return product_like(w->triangular);
     const gpb_factor *f = &w->system.a;
@@ -112,16 +129,19 @@ static double steps_s(const gpb_resident *w, double lu, double cholesky, double 
    */
 double gpb_resident_gpu_steps_s(const gpb_resident *w)
 {
-    const double START = 3e-4;
+    /* An estimate: sixteen triangles with one vector, which comes up and goes home eight times. */
+    const double START = 3e-4, VECTORS = 5e-4, TRIANGLES = 0.9e-6;
+    if (w->inverse_norm) return START + VECTORS + TRIANGLES * (double)w->system.a.n;
     return START + steps_s(w, 2.9e-6, 1.4e-6, 0.6e-6);
 }
 
 /* OpenBLAS on 16 cores, d, 512 to 4096: what getrf and potrf take beyond as many operations of its GEMM (the
    same run). Inverses, 512 to 4096: getri 8 to 35 us, potri 3.2 to 11, trtri taken as half of that. One core
-   waits for nobody. */
+   waits for nobody. Estimates are one thread's: 0.27 s at 8192 (../shared/research/level3.md, 0). */
 double gpb_resident_host_steps_s(const gpb_resident *w, int cores)
 {
-    const double waiting = (double)min(cores - 1, 15) / 15;
+    const double waiting = (double)min(cores - 1, 15) / 15, BYTE = 5e-10, n = (double)w->system.a.n;
+    if (w->inverse_norm) return BYTE * n * n * (double)gpb_type_bytes(w->system.a.type);
     const double inverse = w->triangular ? 1.5e-6 : gpb_factor_is_lu(&w->system.a) ? 5.5e-6 : 3e-6;
     return waiting * steps_s(w, 5.5e-6, 2.2e-6, w->inverts ? inverse : 0);
 }
@@ -149,7 +169,7 @@ int64_t gpb_resident_workspace(const gpb_resident *w)
        large as a matrix of double, and 3.5 times as one of double complex (kernels/residues.h). */
     enum { LEAST = 64 << 20, SLICES = 2, RESIDUES = 4 };
     const gpb_factor *f = &w->system.a;
-    const int64_t times = gpb_type_real(f->type) == GPB_TYPE_d ? RESIDUES : SLICES;
+    const int64_t times = w->inverse_norm ? 0 : gpb_type_real(f->type) == GPB_TYPE_d ? RESIDUES : SLICES;
     return LEAST + times * gpb_resident_ld(w) * f->n * (int64_t)gpb_type_bytes(f->type);
 }
 
@@ -179,7 +199,7 @@ bool gpb_resident_fits(const gpb_resident *w, int arch, int sms)
     enum { FEWEST_EXCHANGES = 1024 };
     const gpb_factor *f = &w->system.a;
     if (arch < 80) return false;
-    if (!gpb_factor_is_lu(f)) return true;
+    if (!gpb_factor_is_lu(f) || w->inverse_norm) return true;
     return gpb_resident_exchanges(f->m, arch) >= FEWEST_EXCHANGES
            && (!w->factors || gpb_resident_one_cluster(f->m, arch) || GPB_PANEL_BLOCKS(f->m) <= sms);
 }

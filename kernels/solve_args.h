@@ -17,6 +17,8 @@
    cholesky       GPB_CHOLESKY_THREADS, 1
    substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols)
    multiply       the same
+   trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
+                  (a cooperative launch)
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols` */
 #define GPB_PANEL_THREADS 512
@@ -26,6 +28,8 @@
 #define GPB_TRIANGLE_THREADS 256
 #define GPB_TRIANGLE_COLUMNS 64            /* of a block */
 #define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
+#define GPB_TRSV_THREADS 256
+#define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
@@ -78,6 +82,13 @@ typedef struct gpb_triangle_args {
     int32_t n;
     int32_t unit, conj;                    /* L's diagonal is all ones and not read; L is conjugated */
 } gpb_triangle_args;
+
+/* The same solve for a triangle of any order and one column. */
+typedef struct gpb_trsv_args {
+    gpb_triangle_args of;                  /* cols is 1, and n may exceed GPB_BLOCK_ORDER */
+    uint32_t *arrivals, arrived;           /* a counter, and its value before the launch, which adds
+                                              GPB_TRSV_BLOCKS(n, bytes) */
+} gpb_trsv_args;
 
 /* Exchanges rows [.., rows) of `cols` columns as panels [first, last) of the moves say, in order, or undoes
    it in reverse order. Panels begin at width[first] and follow each other. At most GPB_SWAP_MOST. */

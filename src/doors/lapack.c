@@ -24,6 +24,9 @@
     *(void **)&next = gpb_next(GPB_SYMBOL_##name);   \
     host_call;
 
+/* '1' is the 1-norm, too. */
+static inline char gpb_norm(char norm) { return norm == '1' ? 'O' : gpb_one_of("OI", gpb_letter(&norm)); }
+
 #define F77_GETRF(p, name, bits, INT)                                        \
     void gpb_door_##name(GPB_GETRF_PARAMS(gpb_##p, INT))                     \
     {                                                                        \
@@ -99,6 +102,31 @@
         GO_ON(name, gpb_lu_inverse_offload, lu, *work = (gpb_##p)*n, next(GPB_GETRI_ARGS)) \
     }
 
+#define GPB_REAL_s float
+#define GPB_REAL_d double
+#define GPB_REAL_c float
+#define GPB_REAL_z double
+#define CONDITION(p, name, bits, up, which)                                                    \
+    double reciprocal = 0;                                                                     \
+    const gpb_condition condition = { .factors = MATRIX(p, #name, bits, up, *n, *n, NULL),     \
+                                      .norm = which, .anorm = *anorm, .rcond = &reciprocal };
+#define F77_GECON(p, name, bits, INT)                                                          \
+    void gpb_door_##name(GPB_GECON_PARAMS(gpb_##p, GPB_REAL_##p, INT))                         \
+    {                                                                                          \
+        void (*next)(GPB_GECON_PARAMS(gpb_##p, GPB_REAL_##p, INT), size_t);                    \
+        CONDITION(p, name, bits, 'G', gpb_norm(*norm))                                         \
+        GO_ON(name, gpb_condition_offload, condition, *rcond = (GPB_REAL_##p)reciprocal,       \
+              next(GPB_GECON_ARGS, 1))                                                         \
+    }
+#define F77_POCON(p, name, bits, INT)                                                          \
+    void gpb_door_##name(GPB_POCON_PARAMS(gpb_##p, GPB_REAL_##p, INT))                         \
+    {                                                                                          \
+        void (*next)(GPB_POCON_PARAMS(gpb_##p, GPB_REAL_##p, INT), size_t);                    \
+        CONDITION(p, name, bits, gpb_triangle(gpb_letter(uplo)), 'O')                          \
+        GO_ON(name, gpb_condition_offload, condition, *rcond = (GPB_REAL_##p)reciprocal,       \
+              next(GPB_POCON_ARGS, 1))                                                         \
+    }
+
 GPB_F77_PRECISIONS(F77_GETRF, getrf)
 GPB_F77_PRECISIONS(F77_GETRF, getrf2)
 GPB_F77_PRECISIONS(F77_GETRS, getrs)
@@ -112,3 +140,5 @@ GPB_F77_PRECISIONS(F77_POTRI, potri)
 GPB_F77_PRECISIONS(F77_LAUUM, lauum)
 GPB_F77_PRECISIONS(F77_TRTRI, trtri)
 GPB_F77_PRECISIONS(F77_TRTRS, trtrs)
+GPB_F77_PRECISIONS(F77_GECON, gecon)
+GPB_F77_PRECISIONS(F77_POCON, pocon)

@@ -57,6 +57,17 @@
 #define GPB_LAUUM_PARAMS(T, INT) GPB_POTRF_PARAMS(T, INT)
 #define GPB_LAUUM_ARGS GPB_POTRF_ARGS
 
+/* 1 / (norm(A) norm(A^-1)) from the factors of getrf and of potrf; the second norm is estimated. R: the real
+   type. other_work: n integers, or R's of complex types, and twice as many of those for gecon. */
+#define GPB_GECON_PARAMS(T, R, INT)                                                                     \
+    const char *norm, const INT *n, const T *a, const INT *lda, const R *anorm, R *rcond, T *work,      \
+        void *other_work, INT *info
+#define GPB_GECON_ARGS norm, n, a, lda, anorm, rcond, work, other_work, info
+#define GPB_POCON_PARAMS(T, R, INT)                                                                     \
+    const char *uplo, const INT *n, const T *a, const INT *lda, const R *anorm, R *rcond, T *work,      \
+        void *other_work, INT *info
+#define GPB_POCON_ARGS uplo, n, a, lda, anorm, rcond, work, other_work, info
+
 /* Exchanges rows k1 to k2 of A, counted from 1, each with the row that ipiv names; backwards if incx < 0 */
 #define GPB_LASWP_PARAMS(T, INT) \
     const INT *n, T *a, const INT *lda, const INT *k1, const INT *k2, const INT *ipiv, const INT *incx

@@ -165,6 +165,18 @@ bool gpb_triangular_system_offload(const gpb_triangular *s, int64_t *info)
     return *info || gpb_triangular_by_calls(s);
 }
 
+/* There is no way by calls: what they would send for each product is the matrix. */
+bool gpb_condition_offload(const gpb_condition *c, int64_t *info)
+{
+    if (!gpb_condition_legal(c)) return false;
+    double norm = 0;
+    const gpb_resident whole = { .system = { .a = c->factors, .trans = 'N' }, .inverse_norm = &norm,
+                                 .of_rows = c->norm == 'I' };
+    if (gpb_resident_offload(&whole, info) != GPB_RESIDENT_DONE) return false;
+    *c->rcond = norm > 0 ? 1 / norm / c->anorm : 0;
+    return true;
+}
+
 /* Blocks of an eighth of the columns: the product of each brings up what lies behind it, three and a half
    times the matrix in all. */
 bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info)

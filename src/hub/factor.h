@@ -21,6 +21,8 @@ bool gpb_cholesky_inverse_offload(const gpb_factor *triangle, int64_t *info);
 bool gpb_inverse_offload(const gpb_inverse *triangle, int64_t *info);
 /* trtrs */
 bool gpb_triangular_system_offload(const gpb_triangular *solve, int64_t *info);
+/* gecon, pocon */
+bool gpb_condition_offload(const gpb_condition *condition, int64_t *info);
 /* getri, with work of its own */
 bool gpb_lu_inverse_offload(const gpb_factor *lu, int64_t *info);
 

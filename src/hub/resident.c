@@ -161,7 +161,8 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
 enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *info)
 {
     const int before = errno;
-    const bool nothing = gpb_factor_order(&w->system.a) == 0 || (!w->factors && w->system.nrhs == 0);
+    const bool nothing = gpb_factor_order(&w->system.a) == 0
+                         || (!w->factors && !w->inverse_norm && w->system.nrhs == 0);
     /* VERIFY checks products. By calls, a factorisation is made of them. */
     const bool forbidden = gpb_lapack_inside_host() || gpb_option_number(GPB_OPTION_VERIFY);
     if (!nothing && gpb_ask_is_on()) {

@@ -4,6 +4,7 @@
 #include "src/run/resident.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
 #include "src/gpu/memory.h"
+#include "src/host/condition.h"
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
 #include "src/run/carry.h"
@@ -137,8 +139,8 @@ static int64_t factor(void *where, const gpb_factor *f)
     return 0;
 }
 
-/* A TRSM or TRMM with one block. */
-static void one_block(resident *r, const gpb_triangular *t)
+/* Any TRSM or TRMM as that of a lower triangle from the left. */
+static gpb_triangle_args lower_from_left(const resident *r, const gpb_triangular *t)
 {
     const bool left = t->side == 'L', transposed = t->trans != 'N';
     /* op(A) from the left; from the right it is op(A)^T, and B^T. */
@@ -159,8 +161,24 @@ static void one_block(resident *r, const gpb_triangular *t)
     }
     args.l = a;
     args.b = b;
+    return args;
+}
+
+static void one_block(resident *r, const gpb_triangular *t)
+{
+    gpb_triangle_args args = lower_from_left(r, t);
     launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols), &args,
            (gpb_launch){ 0 });
+}
+
+/* Halves for one column would be a launch every block, one after the other. */
+static void one_column(resident *r, const gpb_triangular *t)
+{
+    const int64_t blocks = GPB_TRSV_BLOCKS(gpb_triangular_order(t), element(r));
+    gpb_trsv_args args = { .of = lower_from_left(r, t), .arrivals = pointer(r->arrivals),
+                           .arrived = r->arrived };
+    launch(r, GPB_PASS_trsv, min(blocks, r->lane->device->sms), &args, (gpb_launch){ .cooperative = true });
+    r->arrived += (uint32_t)blocks;
 }
 
 static void queue_product(resident *r, const gpb_call *call)
@@ -179,6 +197,10 @@ static void triangular(void *where, const gpb_triangular *t)
     await(r, t->b, t->n);
     if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
         one_block(r, t);
+        return;
+    }
+    if (t->solves && (t->side == 'L' ? t->n : t->m) == 1) {
+        one_column(r, t);
         return;
     }
     const gpb_triangular_halves halves = gpb_triangular_halve(t);
@@ -659,6 +681,51 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
     out->bytes_down = r->down.bytes;
 }
 
+/* x = A^-1 x, or A^-H x, on the device. */
+static bool solve_vector(void *where, void *x, bool adjoint)
+{
+    resident *r = where;
+    gpb_system system = r->work->system;
+    const int64_t bytes = system.a.n * (int64_t)element(r);
+    system.a.a = pointer(r->a);
+    system.a.lda = system.ldb = r->ld;
+    system.b = pointer(r->b);
+    system.nrhs = 1;
+    system.trans = gpb_factor_is_lu(&system.a) && adjoint ? 'C' : 'N';
+    if (!r->result && !r->why) r->result = send(r, x, r->b, bytes);
+    const gpb_system_solves to = gpb_system_solve(&system);
+    triangular(r, &to.first);
+    triangular(r, &to.second);
+    if (!r->result && !r->why) r->result = fetch(r, r->b, x, bytes);
+    return !r->result && !r->why;
+}
+
+/* The factors go up, and vectors to and fro. If the inverse is too large, the host's routine knows how to go
+   on with smaller vectors; where it cannot reach the factors, the norm is infinite. */
+static void estimate(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
+{
+    const gpb_factor *f = &r->work->system.a;
+    const uint32_t start = 0;
+    gpb_carry_matrix of[2];
+    matrices(r, facts, of);
+    r->up = gpb_carry_begin(r->lane, true, of, 1);
+    r->result = follow_program(r, facts);
+    if (!r->result) r->result = send(r, &start, r->arrivals, sizeof start);
+    char *x = malloc((size_t)f->n * (element(r) + 1));
+    if (!x) r->why = "out of memory";
+    const bool found = x && gpb_condition_inverse_norm(f->type, f->n, r->work->of_rows, x,
+                                                       (signed char *)x + (size_t)f->n * element(r),
+                                                       solve_vector, r, r->work->inverse_norm);
+    free(x);
+    if (!found && !r->result && !r->why) {
+        *r->work->inverse_norm = HUGE_VAL;
+        r->why = of[0].place == GPB_PLACE_HOST ? "nearly singular" : NULL;
+    }
+    gpb_carry_end(&r->up, r->why ? CUDA_ERROR_UNKNOWN : r->result);
+    if (r->result) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
+    out->bytes_up = r->up.bytes;
+}
+
 /* INFO of a zero on A's diagonal. NULL, or why it is not known. */
 static const char *look_for_zero(const resident *r, const gpb_facts *facts, int64_t *info)
 {
@@ -685,7 +752,8 @@ static const char *run_on_lane(resident *r, const gpb_facts *facts, gpb_resident
     out->done = out->info != 0;
     if (!why && !out->done) why = provide(r);
     if (why || out->done) return why;
-    run(r, facts, out);
+    if (r->work->inverse_norm) estimate(r, facts, out);
+    else run(r, facts, out);
     const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
                          && gpb_place_on_host(facts->where[GPB_B].place);
     const bool failed = r->result || r->why;

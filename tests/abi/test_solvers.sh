@@ -19,7 +19,8 @@ solved() {
     GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./solvers "$widths" 100 "$halves" > gpu.out 2> gpu.err
     expect "$host and the GPU" '0 wrong' "$(tail -1 gpu.out)"
     grep -h -m 5 wrong: alone.out gpu.out
-    for routine in getrf getrf2 getrs gesv potrf potrf2 potrs posv getri potri lauum trtri trtrs; do
+    for routine in getrf getrf2 getrs gesv potrf potrf2 potrs posv getri potri lauum trtri trtrs gecon \
+        pocon; do
         at_least 80 "$(traced gpu.err "${routine}_")" "calls or products of $routine on the GPU before $host"
     done
     # Residuals are in units of their bounds. What is a tenth of that is rounding's luck.

@@ -298,6 +298,13 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
         right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_trsv) {
+        gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
+        const int blocks = GPB_TRSV_BLOCKS(g->of.n, gpb_type_bytes(row->type));
+        check_sizes(row->symbol, g->of.n, g->of.cols, 0, 1);
+        check_scalars(row, g->of.alpha, g->of.alpha);
+        right = shape_of(s->grid[0] < (unsigned)blocks ? s->grid[0] : (unsigned)blocks, 1, row->threads, 0);
+        right.cooperative = 1;
     } else if (row->role == GPB_FAKE_swap) {
         gpb_swap_args *g = memcpy(&l->arguments.swap, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, (int64_t)g->last - g->first, 1);
@@ -507,6 +514,7 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_substitute:
     case GPB_FAKE_multiply: gpb_fake_triangle(kernel, device, &l->arguments.triangle); break;
     case GPB_FAKE_identity: gpb_fake_identity(kernel, device, &l->arguments.identity); break;
+    case GPB_FAKE_trsv: gpb_fake_trsv(kernel, device, &l->arguments.trsv); break;
     case GPB_FAKE_swap: gpb_fake_swap(kernel, device, &l->arguments.swap); break;
     }
     ran[kernel - kernels]++;

@@ -27,8 +27,9 @@ static const struct solver {
     int (*panel)(int64_t m, int n, void *a, int64_t lda, int64_t *pivots);
     int (*cholesky)(int n, void *a, int64_t rs, int64_t cs);
     void (*triangle)(const gpb_triangle_args *g, bool solves, const void *l, void *b);
+    void (*trsv)(const gpb_triangle_args *g, const void *l, void *b);
 } solvers[GPB_TYPES] = {
-#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p },
+#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p, trsv_##p },
 #include "dispatch/type.def"
 #undef TYPE
 };
@@ -148,6 +149,21 @@ void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_tria
     void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->b, g->n, g->cols, g->rsb, g->csb,
                                  kernel->symbol);
     solvers[kernel->type].triangle(g, kernel->role == GPB_FAKE_substitute, l, b);
+}
+
+void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g)
+{
+    if (g->of.cols != 1)
+        gpb_fake_die("BAD LAUNCH of %s: %lld columns", kernel->symbol, (long long)g->of.cols);
+    const void *l = triangle_at(kernel, device, g->of.l, g->of.n, g->of.rsl, g->of.csl, g->of.unit != 0);
+    void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->of.b, g->of.n, 1, g->of.rsb,
+                                 g->of.csb, kernel->symbol);
+    uint32_t *arrivals = (uint32_t *)ints_at(kernel, device, g->arrivals, 0, 1);
+    if (*arrivals != g->arrived)
+        gpb_fake_die("BAD LAUNCH of %s: %u arrivals before it, not %u", kernel->symbol, *arrivals,
+                     g->arrived);
+    solvers[kernel->type].trsv(&g->of, l, b);
+    *arrivals += (uint32_t)GPB_TRSV_BLOCKS(g->of.n, bytes_of(kernel));
 }
 
 /* source[i] = the row whose contents row i gets, after the moves of one panel: all at once. */

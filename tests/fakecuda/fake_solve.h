@@ -151,6 +151,25 @@ static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *
     }
 }
 
+/* A triangle of any order, and one column. */
+static void NAME(trsv)(const gpb_triangle_args *g, const void *at_l, void *at_b)
+{
+    const ELEMENT *l = at_l, alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
+    ELEMENT *b = at_b;
+    for (int64_t i = 0; i < g->n; i++) {
+        ELEMENT x = NAME(times)(alpha, b[i * g->rsb]);
+        for (int64_t j = 0; j < i; j++) {
+            const ELEMENT y = l[i * g->rsl + j * g->csl];
+            x -= NAME(times)(g->conj ? NAME(conjugate)(y) : y, b[j * g->rsb]);
+        }
+        if (!g->unit) {
+            const ELEMENT y = l[i * (g->rsl + g->csl)];
+            x = NAME(quotient)(x, g->conj ? NAME(conjugate)(y) : y);
+        }
+        b[i * g->rsb] = x;
+    }
+}
+
 #undef REAL
 #undef PASTE
 #undef NAME_

@@ -147,6 +147,7 @@ typedef struct gpb_fake_launch {
         gpb_triangle_args triangle;
         gpb_swap_args swap;
         gpb_identity_args identity;
+        gpb_trsv_args trsv;
     } arguments;
 } gpb_fake_launch;
 
@@ -376,6 +377,7 @@ void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_a
 void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g);
 void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g);
 void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g);
+void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g);
 void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g);
 
 #endif

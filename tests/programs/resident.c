@@ -28,6 +28,10 @@ void dtrsm_(const char *, const char *, const char *, const char *, const int *,
             const double *, const int *, double *, const int *, size_t, size_t, size_t, size_t);
 void dtrmm_(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
             const double *, const int *, double *, const int *, size_t, size_t, size_t, size_t);
+void dgecon_(const char *, const int *, const double *, const int *, const double *, double *, double *,
+             int *, int *, size_t);
+void dpocon_(const char *, const int *, const double *, const int *, const double *, double *, double *,
+             int *, int *, size_t);
 
 enum { MOST = 1000, NRHS = 70 };
 static double a[MOST * MOST], x[MOST * MOST], b[MOST * NRHS], y[MOST * NRHS];
@@ -257,17 +261,51 @@ static void of_a_zero(void)
     }
 }
 
+/* The factors are in x, and what they are of has that norm. The estimate is that of the inverse or less. */
+static void check_condition(char letter, double norm, double of_inverse)
+{
+    static double work[4 * MOST];
+    static int iwork[MOST];
+    double rcond = -1;
+    int info = -1;
+    if (letter == 'U' || letter == 'L') dpocon_(&letter, &n, X(), &ld, &norm, &rcond, work, iwork, &info, 1);
+    else dgecon_(&letter, &n, X(), &ld, &norm, &rcond, work, iwork, &info, 1);
+    home();
+    const double ratio = rcond * norm * of_inverse;
+    if (info == 0 && ratio > 0.9 && ratio < 10) return;
+    printf("wrong: condition %c: INFO %d, %g times the true one\n", letter, info, ratio);
+    wrong++;
+}
+
+/* The largest sum of a column's elements, or of a row's. */
+static double norm(double (*element)(int, int), int rows)
+{
+    double most = 0;
+    for (int j = 0; j < n; j++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) sum += fabs(rows ? element(j, i) : element(i, j));
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
 static void inverses(void)
 {
+    static double factors[MOST * MOST];
     static double work[64 * MOST];
     const int lwork = 64 * MOST;
     int info;
     fresh(0);
     dgetrf_(&n, &n, X(), &ld, ipiv, &info);
     home();
+    memcpy(factors, x, sizeof x);
     dgetri_(&n, X(), &ld, ipiv, work, &lwork, &info);
     home();
     check_inverse("getri", info, full, full_inverse);
+    const double of_columns = norm(full_inverse, 0), of_rows = norm(full_inverse, 1);
+    memcpy(x, factors, sizeof x);
+    check_condition('1', norm(full, 0), of_columns);
+    check_condition('I', norm(full, 1), of_rows);
     for (const char *how = "LNUNLUUU"; *how; how += 2) {
         the_uplo = how[0];
         the_diag = how[1];
@@ -280,10 +318,14 @@ static void inverses(void)
         fresh(1);
         dpotrf_(&the_uplo, &n, X(), &ld, &info, 1);
         home();
+        memcpy(factors, x, sizeof x);
         dpotri_(&the_uplo, &n, X(), &ld, &info, 1);
         home();
         check_inverse(the_uplo == 'L' ? "potri L" : "potri U", info, full, symmetric_inverse);
         unwritten("potri", a);
+        const double of_inverse = norm(symmetric_inverse, 0);
+        memcpy(x, factors, sizeof x);
+        check_condition(the_uplo, norm(full, 0), of_inverse);
         of_a_zero();
     }
 }

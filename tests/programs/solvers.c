@@ -30,6 +30,10 @@
     void p##trtri##tail(const char *, const char *, const INT *, void *, const INT *, INT *);             \
     void p##trtrs##tail(const char *, const char *, const char *, const INT *, const INT *, const void *, \
                         const INT *, void *, const INT *, INT *);                                         \
+    void p##gecon##tail(const char *, const INT *, const void *, const INT *, const void *, void *,       \
+                        void *, void *, INT *);                                                           \
+    void p##pocon##tail(const char *, const INT *, const void *, const INT *, const void *, void *,       \
+                        void *, void *, INT *);                                                           \
     void p##getrf2##tail(const INT *, const INT *, void *, const INT *, INT *, INT *);                    \
     void p##potrf2##tail(const char *, const INT *, void *, const INT *, INT *);                          \
     void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
@@ -43,7 +47,7 @@ typedef struct routines {
     int width;
     void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
     void (*getri)(), (*trtri)(), (*trtrs)(), (*potri)(), (*lauum)();
-    void (*getrf2)(), (*potrf2)();
+    void (*getrf2)(), (*potrf2)(), (*gecon)(), (*pocon)();
 } routines;
 #define ROUTINES(p, tail, width)                                                         \
     { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
@@ -51,7 +55,8 @@ typedef struct routines {
       (void (*)())p##posv##tail, (void (*)())p##laswp##tail, (void (*)())p##getri##tail, \
       (void (*)())p##trtri##tail, (void (*)())p##trtrs##tail,                            \
       (void (*)())p##potri##tail, (void (*)())p##lauum##tail,                            \
-      (void (*)())p##getrf2##tail, (void (*)())p##potrf2##tail }
+      (void (*)())p##getrf2##tail, (void (*)())p##potrf2##tail,                          \
+      (void (*)())p##gecon##tail, (void (*)())p##pocon##tail }
 static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
                                 ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
                                 ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
@@ -593,6 +598,119 @@ static void test_positive_inverse(int64_t n, char uplo)
     free(a.at); free(whole.at); free(x.at); free(l.at); free(square.at); free(inverse.at);
 }
 
+/* ---- condition numbers */
+
+static double norm_of_rows(const matrix *x)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < x->m; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < x->n; j++) sum += cabs(at(x, i, j));
+        if (!(sum <= largest)) largest = sum;
+    }
+    return largest;
+}
+
+/* rcond by gecon ('1', 'O', 'I') or pocon ('U', 'L'). */
+static double reciprocal(char letter, const matrix *factors, double norm, int64_t *info)
+{
+    const bool lu = strchr("1OIoi", letter) != NULL;
+    const float single = (float)norm;
+    float of_single = -1;
+    double of_double = -1;
+    matrix work = new_matrix(4 * factors->n, 1, 1), other = new_matrix(2 * factors->n, 1, 1);
+    *info = -77;
+    (lu ? r->gecon : r->pocon)(&letter, &factors->n, factors->at, &factors->ld,
+                               is_single() ? (const void *)&single : &norm,
+                               is_single() ? (void *)&of_single : &of_double, work.at, other.at, info);
+    *info = integer(info, 0);
+    check_padding(&work);
+    check_padding(&other);
+    free(work.at);
+    free(other.at);
+    return is_single() ? of_single : of_double;
+}
+
+/* What is estimated is a column of the inverse or a mean of some: never more than the norm, and seldom less
+   than a third of it. */
+static void check_condition(char letter, const matrix *factors, double norm, double of_inverse)
+{
+    int64_t info;
+    const double found = reciprocal(letter, factors, norm, &info), wanted = 1 / norm / of_inverse;
+    if (info) wrong("INFO", factors->n, factors->n, (double)info);
+    if (!(found >= 0.9 * wanted && found <= 10 * wanted))
+        wrong("rcond over the true one", factors->n, factors->n, found / wanted);
+}
+
+static void test_condition(int64_t n, int f)
+{
+    family = families[f].name;
+    routine = "gecon";
+    matrix a = new_matrix(n, n, 2), lu, inverse;
+    families[f].fill(&a);
+    lu = copy_of(&a);
+    int64_t *ipiv = new_pivots(n), info, lwork = n;
+    getrf(&lu, ipiv);
+    inverse = copy_of(&lu);
+    matrix work = new_matrix(n, 1, 0), kept = copy_of(&lu);
+    r->getri(&n, inverse.at, &inverse.ld, ipiv, work.at, &lwork, &info);
+    for (const char *norm = "1OIoi"; *norm; norm++) {
+        const bool rows = *norm == 'I' || *norm == 'i';
+        check_condition(*norm, &lu, rows ? norm_of_rows(&a) : norm_of(&a),
+                        rows ? norm_of_rows(&inverse) : norm_of(&inverse));
+    }
+    if (memcmp(kept.at, lu.at, (size_t)(lu.ld * n) * bytes())) wrong("wrote A", n, n, 0);
+    const double zero = reciprocal('1', &lu, 0, &info);
+    if (zero != 0 || info) wrong("rcond of norm 0", n, n, zero);
+    set(&lu, n / 2, n / 2, 0);
+    const double singular = reciprocal('I', &lu, 1, &info);
+    if (singular != 0 || info) wrong("rcond of a singular matrix", n, n, singular);
+    free(a.at); free(lu.at); free(inverse.at); free(kept.at); free(work.at); free(ipiv);
+}
+
+static void test_positive_condition(int64_t n, char uplo, bool graded)
+{
+    family = graded ? "positive, graded" : "positive";
+    routine = "pocon";
+    matrix a = positive(n, uplo, graded), whole = full_matrix(&a, uplo), l = copy_of(&a), x;
+    int64_t info;
+    r->potrf(&uplo, &n, l.at, &l.ld, &info);
+    x = copy_of(&l);
+    r->potri(&uplo, &n, x.at, &x.ld, &info);
+    matrix inverse = full_matrix(&x, uplo), kept = copy_of(&l);
+    check_condition(uplo, &l, norm_of(&whole), norm_of(&inverse));
+    if (memcmp(kept.at, l.at, (size_t)(l.ld * n) * bytes())) wrong("wrote A", n, n, 0);
+    set(&l, n / 2, n / 2, 0);
+    const double singular = reciprocal(uplo, &l, 1, &info);
+    if (singular != 0 || info) wrong("rcond of a singular matrix", n, n, singular);
+    free(a.at); free(whole.at); free(l.at); free(x.at); free(inverse.at); free(kept.at);
+}
+
+/* Factors whose solves leave the range of the type, though not its results; and those whose results do. */
+static void test_range(int64_t n)
+{
+    family = "out of range";
+    const double huge = is_single() ? 0x1p100 : 0x1p1000;
+    for (int which = 0; which < 2; which++) {
+        routine = which ? "pocon" : "gecon";
+        matrix l = new_matrix(n, n, 0);
+        int64_t info;
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i < n; i++)
+                set(&l, i, j, i == j ? 1 : which ? NAN : 0);
+        for (int64_t j = 0; which && j < n; j++)
+            for (int64_t i = j + 1; i < n; i++) set(&l, i, j, 0);
+        set(&l, n - 1, n - 1, 1 / huge);
+        double found = reciprocal(which ? 'L' : '1', &l, 1, &info);
+        const double wanted = which ? 0 : 1 / huge;
+        if (info || !(found <= 3 * wanted && found >= wanted / 3)) wrong("rcond of 1 / huge", n, n, found);
+        set(&l, n - 1, 0, huge);           /* huge, taken from huge, over 1 / huge */
+        found = reciprocal(which ? 'L' : '1', &l, 1, &info);
+        if (info || found != 0) wrong("rcond beneath the range", n, n, found);
+        free(l.at);
+    }
+}
+
 /* A well-conditioned triangle, with NaN where nothing is to be read. */
 static matrix triangle(int64_t n, char uplo, char diag)
 {
@@ -811,6 +929,20 @@ static void test_illegal(void)
     info = 0; r->trtri("U", "X", &n, a.at, &n, &info); expect_error(info, 2);
     info = 0; r->trtri("U", "N", &minus, a.at, &n, &info); expect_error(info, 3);
     info = 0; r->trtri("L", "U", &n, a.at, &less, &info); expect_error(info, 5);
+    const double norm = 1, below = -1;
+    const float norm_s = 1, below_s = -1;
+    const void *const one = is_single() ? (const void *)&norm_s : &norm;
+    const void *const negative = is_single() ? (const void *)&below_s : &below;
+    routine = "gecon";
+    info = 0; r->gecon("X", &n, a.at, &n, one, b.at, b.at, b.at, &info); expect_error(info, 1);
+    info = 0; r->gecon("1", &minus, a.at, &n, one, b.at, b.at, b.at, &info); expect_error(info, 2);
+    info = 0; r->gecon("O", &n, a.at, &less, one, b.at, b.at, b.at, &info); expect_error(info, 4);
+    info = 0; r->gecon("I", &n, a.at, &n, negative, b.at, b.at, b.at, &info); expect_error(info, 5);
+    routine = "pocon";
+    info = 0; r->pocon("X", &n, a.at, &n, one, b.at, b.at, b.at, &info); expect_error(info, 1);
+    info = 0; r->pocon("U", &minus, a.at, &n, one, b.at, b.at, b.at, &info); expect_error(info, 2);
+    info = 0; r->pocon("L", &n, a.at, &less, one, b.at, b.at, b.at, &info); expect_error(info, 4);
+    info = 0; r->pocon("L", &n, a.at, &n, negative, b.at, b.at, b.at, &info); expect_error(info, 5);
     routine = "trtrs";
     info = 0; r->trtrs("X", "N", "N", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 1);
     info = 0; r->trtrs("L", "X", "N", &n, &nrhs, a.at, &n, b.at, &n, &info); expect_error(info, 2);
@@ -854,6 +986,8 @@ int main(int count, char **words)
             for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
                 if (families[f].solvable) test_inverse(orders[o], f);
             report();
+            for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
+                if (families[f].solvable) test_condition(orders[o], f);
         }
         for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
             const int64_t n = orders[o];
@@ -865,6 +999,7 @@ int main(int count, char **words)
             test_not_numbers(n, NAN);
             test_not_numbers(n, INFINITY);
             if (n > 4) test_exchanges(n);
+            if (n > 1) test_range(n);
         }
         report();
         for (const char *uplo = "UL"; *uplo; uplo++) {
@@ -873,6 +1008,8 @@ int main(int count, char **words)
                 test_cholesky(n, 1, *uplo, false);
                 test_cholesky(n, 33, *uplo, true);
                 test_positive_inverse(n, *uplo);
+                if (n) test_positive_condition(n, *uplo, false);
+                if (n) test_positive_condition(n, *uplo, true);
                 for (int64_t bad = 0; bad < n; bad += n < 4 ? 1 : n / 2 - 1) {
                     test_indefinite(n, *uplo, bad, -1);
                     test_indefinite(n, *uplo, bad, 0);

@@ -377,11 +377,26 @@ static int64_t origin(int64_t rows, int64_t cols, int64_t rs, int64_t cs)
     return (rs < 0 ? (1 - rows) * rs : 0) + (cs < 0 ? (1 - cols) * cs : 0);
 }
 
-static enum solver with;                  /* substitute or multiply */
+static enum solver with;                  /* substitute, multiply or trsv */
+
+static CUresult launch_triangle(const gpb_triangle_args *of)
+{
+    if (with != solver_trsv)
+        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols), 0, NULL, 0, (void *)(uintptr_t)of);
+    const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
+    const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);
+    gpb_trsv_args g = { .of = *of, .arrivals = (uint32_t *)arrivals, .arrived = before };
+    CUlaunchAttribute how = cooperative();
+    const uint32_t blocks = (uint32_t)GPB_TRSV_BLOCKS(of->n, bytes_of(1));
+    const CUresult result = launch_as(with, blocks > 2 ? 2 : blocks, 0, &how, 1, &g);
+    EXPECT(*(uint32_t *)download(arrivals, sizeof before) == before + blocks);
+    return result;
+}
 
 static void triangle_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_t csb, bool unit, bool conj)
 {
-    const int64_t l0 = origin(n, n, rsl, csl), b0 = origin(n, COLS, rsb, csb), in_b = (int64_t)n * COLS;
+    const int cols = with == solver_trsv ? 1 : COLS;
+    const int64_t l0 = origin(n, n, rsl, csl), b0 = origin(n, cols, rsb, csb), in_b = (int64_t)n * cols;
     const gpb_scalar alpha = unit ? 1 : __builtin_complex(0.5, gpb_type_is_complex(type) ? 0.25 : 0);
     void *l = elements((int64_t)n * n, 5), *b = elements(in_b, 6);
     for (int j = 0; j < n; j++)
@@ -398,14 +413,14 @@ static void triangle_with(int n, int64_t rsl, int64_t csl, int64_t rsb, int64_t 
                              - bytes_of(skip),
                       at_b = gpb_child_upload(b, bytes_of(in_b));
     gpb_triangle_args g = { .l = (void *)(at_l + bytes_of(l0)), .rsl = rsl, .csl = csl,
-                              .b = (void *)(at_b + bytes_of(b0)), .rsb = rsb, .csb = csb, .cols = COLS,
+                              .b = (void *)(at_b + bytes_of(b0)), .rsb = rsb, .csb = csb, .cols = cols,
                               .alpha = GPB_SCALAR_RE_IM(alpha), .n = n, .unit = unit, .conj = conj };
-    EXPECT(launch_as(with, GPB_TRIANGLE_BLOCKS(COLS), 0, NULL, 0, &g) == CUDA_SUCCESS);
+    EXPECT(launch_triangle(&g) == CUDA_SUCCESS);
     const void *x = download(at_b, bytes_of(in_b));
     /* L X = alpha B, or X = alpha L B. */
-    const bool solves = with == solver_substitute;
+    const bool solves = with != solver_multiply;
     const void *right = solves ? b : x, *in = solves ? x : b;
-    for (int c = 0; c < COLS; c++)
+    for (int c = 0; c < cols; c++)
         for (int i = 0; i < n; i++) {
             gpb_scalar sum = product(solves ? alpha : 1, get(right, b0 + i * rsb + c * csb));
             double bound = 2 * size(sum);
@@ -423,11 +438,13 @@ static int triangle(void)
 {
     gpb_child_start();
     for (int how = 0; how < 64; how++) {
-        const int n = how & 1 ? order() : how & 2 ? 5 : 1;
+        const bool one = with == solver_trsv;
+        const int columns = one ? 1 : COLS, most = one ? 2 * order() + 5 : order();
+        const int n = how & 1 ? most : how & 2 ? 5 : 1;
         const int sign_l = how & 4 ? -1 : 1, sign_b = how & 8 ? -1 : 1;
         const bool unit = how & 16, conj = how & 32, across = (how ^ how >> 2) & 1;
-        triangle_with(n, sign_l * (across ? n : 1), sign_l * (across ? 1 : n), sign_b * (across ? COLS : 1),
-                        across ? 1 : n, unit, conj);
+        triangle_with(n, sign_l * (across ? n : 1), sign_l * (across ? 1 : n),
+                      sign_b * (across ? columns : 1), across ? 1 : n, unit, conj);
     }
     triangle_with(7, 1, 7, 1, -7, false, true);
     return GPB_CHILD_OK;
@@ -551,6 +568,27 @@ static int block_rules(void)
     return GPB_CHILD_OK;
 }
 
+static int vector_rules(void)
+{
+    gpb_child_start();
+    enum { N = 150 };
+    const uint32_t none = 0;
+    const CUdeviceptr l = gpb_child_upload(elements(N * N, 1), bytes_of(N * N)),
+                      b = gpb_child_upload(elements(N, 2), bytes_of(N)),
+                      arrivals = gpb_child_upload(&none, sizeof none);
+    gpb_trsv_args g = { .of = { .l = (void *)l, .rsl = 1, .csl = N, .b = (void *)b, .rsb = 1, .csb = N,
+                                .cols = 1 + broken(WIDE), .alpha = { 1, broken(COMPLEX) }, .n = N },
+                        .arrivals = (uint32_t *)arrivals, .arrived = broken(ARRIVED) };
+    if (broken(BEYOND)) g.of.rsb = 2;
+    if (broken(LDA)) g.of.csl++;
+    if (broken(MISALIGNED)) g.arrivals = (uint32_t *)(arrivals + 2);
+    const unsigned blocks = (unsigned)GPB_TRSV_BLOCKS(N, bytes_of(1)) + broken(GRID);
+    CUlaunchAttribute how = cooperative();
+    EXPECT(launch_as(solver_trsv, blocks, 0, &how, !broken(NO_ATTRIBUTE), &g) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
 static int swap_rules(void)
 {
     gpb_child_start();
@@ -661,6 +699,8 @@ static void test_triangles(void **state)
     with = solver_multiply;
     all_types(triangle);
     all_types(multiply_infinite);
+    with = solver_trsv;
+    all_types(triangle);
 }
 
 static void test_identity(void **state)
@@ -695,6 +735,8 @@ static void test_broken_rules(void **state)
                                                   HOST, cluster ? NOTHING : ARRIVED, NOTHING });
     }
     expect_caught(block_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
+    expect_caught(vector_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED,
+                                               COMPLEX, NOTHING });
     expect_caught(swap_rules, (enum rule[]){ GRID, WIDE, LDA, LAST, ROW, SMEM, NOTHING });
     type = GPB_TYPE_s;
     in_cluster = true;

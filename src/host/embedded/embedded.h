@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "dispatch/numbers.h"
+#include "src/host/condition.h"
 #include "src/host/embedded/error.h"
 #include "src/host/lapack.h"
 #include "src/host/lapack_abi.h"
@@ -127,6 +128,7 @@ static inline char rank_k_letter(int layout, int trans, char other)
 #include "src/host/embedded/matvec.h"
 #include "src/host/embedded/matmul.h"
 #include "src/host/embedded/factor.h"
+#include "src/host/embedded/condition.h"
 
 #define INT int32_t
 #define WIDTH 32

@@ -9,8 +9,11 @@ import subprocess
 SCALAR = {"s": ctypes.c_float, "d": ctypes.c_double, "c": ctypes.c_float * 2, "z": ctypes.c_double * 2}
 REAL = {"s": "s", "d": "d", "c": "s", "z": "d"}
 # BLAS's letters, the usual one first.
-LETTERS = {"side": "LR", "uplo": "LU", "trans": "NTC", "transa": "NTC", "transb": "NTC", "diag": "NU"}
+LETTERS = {"side": "LR", "uplo": "LU", "trans": "NTC", "transa": "NTC", "transb": "NTC", "diag": "NU",
+           "norm": "OI"}
 SIZES = ("m", "n", "k", "nrhs")
+# Workspaces, in n elements of the routine's type.
+WORK = {"work": 1, "work4": 4, "iwork": 1}
 
 
 class Failure(Exception):
@@ -110,8 +113,10 @@ class Routine:
                 result.append(ctypes.byref(scalar(*parts)))
             elif word == "ipiv":
                 result.append(pivots)
-            elif word == "work":
-                result.append(ctypes.create_string_buffer(max(sizes["n"], 1) * self.bytes))
+            elif word in WORK:
+                result.append(ctypes.create_string_buffer(WORK[word] * max(sizes["n"], 1) * self.bytes))
+            elif last in ("anorm", "rcond"):
+                result.append(ctypes.byref(SCALAR[REAL[self.type]](1.0)))
             elif word == "lwork":
                 result.append(ctypes.byref(ctypes.c_int(max(sizes["n"], 1))))
             elif word == "info":

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Substitution with a whole triangle for one column, in one launch. Rows are cut into blocks of N. A thread
+   block takes one of them, multiplies what is left of the diagonal by the results of the blocks before it
+   as these come, and solves for its own rows. One counter says how many blocks are solved, because they
+   finish in their order. So what counts is the way from one block's results to the next: the last tile, the
+   N rows of the diagonal, and the counter. Tiles are asked for before their results are waited for. */
+#ifndef GPB_TRSV_CUH
+#define GPB_TRSV_CUH
+
+#include "kernels/solve/triangle.cuh"
+
+/* A result of another block, from the level-2 cache: the first level may hold the line as it was. */
+static __device__ __forceinline__ float gpb_result_at(const float *x) { return __ldcg(x); }
+static __device__ __forceinline__ double gpb_result_at(const double *x) { return __ldcg(x); }
+static __device__ __forceinline__ float2 gpb_result_at(const float2 *x)
+{
+    return make_float2(__ldcg((const float *)x), __ldcg((const float *)x + 1));
+}
+static __device__ __forceinline__ double2 gpb_result_at(const double2 *x)
+{
+    return make_double2(__ldcg((const double *)x), __ldcg((const double *)x + 1));
+}
+
+/* How the N x N elements of a tile are shared out, in the order of memory. DOWN: rows follow each other. A
+   thread has one row, of some columns. */
+template <class T, bool DOWN> struct gpb_trsv_tile {
+    static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), EACH = N * N / GPB_TRSV_THREADS;
+    static constexpr int GROUPS = GPB_TRSV_THREADS / N, SUMS = 1;
+    static __device__ __forceinline__ int row(int) { return threadIdx.x % N; }
+    static __device__ __forceinline__ int col(int e) { return threadIdx.x / N * EACH + e; }
+    static __device__ __forceinline__ int sum(int) { return 0; }
+    static __device__ __forceinline__ void tell(T (&sums)[GPB_TRSV_THREADS / N][N], const T (&mine)[SUMS])
+    {
+        sums[threadIdx.x / N][threadIdx.x % N] = mine[0];
+    }
+};
+/* Columns follow each other. A warp has some rows, and its lanes their columns. */
+template <class T> struct gpb_trsv_tile<T, false> {
+    static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), EACH = N * N / GPB_TRSV_THREADS;
+    static constexpr int GROUPS = 1, LANES = N / 32, SUMS = EACH / LANES;
+    static __device__ __forceinline__ int row(int e) { return threadIdx.x / 32 * SUMS + e / LANES; }
+    static __device__ __forceinline__ int col(int e) { return threadIdx.x % 32 + e % LANES * 32; }
+    static __device__ __forceinline__ int sum(int e) { return e / LANES; }
+    static __device__ __forceinline__ void tell(T (&sums)[GPB_TRSV_THREADS / N][N], const T (&mine)[SUMS])
+    {
+#pragma unroll
+        for (int s = 0; s < SUMS; s++) {
+            T all = mine[s];
+#pragma unroll
+            for (int lanes = 16; lanes; lanes /= 2)
+                all = gpb_sum(all, gpb_shuffled(all, threadIdx.x % 32 ^ lanes));
+            if (threadIdx.x % 32 == 0) sums[0][row(s * LANES)] = all;
+        }
+    }
+};
+
+template <class T> struct gpb_trsv_body {
+    static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), ROWS = N / 32;
+    typename gpb_triangle<T>::block l;               /* the block on the diagonal */
+    T inverse[N], results[2][N], sums[GPB_TRSV_THREADS / N][N];
+
+    /* Once `count` blocks are solved. */
+    static __device__ __forceinline__ void await(const gpb_trsv_args &g, unsigned count)
+    {
+        while ((int)(*(volatile uint32_t *)g.arrivals - (g.arrived + count)) < 0) {}
+        __threadfence();
+    }
+
+    /* Elements of the tile in block row i and block column j. */
+    template <bool DOWN>
+    static __device__ __forceinline__ void ask(T (&tile)[gpb_trsv_tile<T, DOWN>::EACH],
+                                               const gpb_triangle_args &g, int i, int j)
+    {
+        using shape = gpb_trsv_tile<T, DOWN>;
+        const T *at = (const T *)g.l + (int64_t)i * N * g.rsl + (int64_t)j * N * g.csl;
+#pragma unroll
+        for (int e = 0; e < shape::EACH; e++)
+            tile[e] = i * N + shape::row(e) < g.n
+                          ? gpb_element_at(at + shape::row(e) * g.rsl + shape::col(e) * g.csl) : T();
+    }
+
+    /* sums: of what is left of the diagonal, times the results. */
+    template <bool DOWN> __device__ __forceinline__ void multiply(const gpb_trsv_args &g, int i)
+    {
+        using shape = gpb_trsv_tile<T, DOWN>;
+        T mine[shape::SUMS] = {}, tile[shape::EACH], next[shape::EACH];
+        if (i) ask<DOWN>(next, g.of, i, 0);
+        for (int j = 0; j < i; j++) {
+#pragma unroll
+            for (int e = 0; e < shape::EACH; e++) tile[e] = gpb_conjugate(next[e], g.of.conj);
+            if (j + 1 < i) ask<DOWN>(next, g.of, i, j + 1);
+            if (threadIdx.x < N) {
+                await(g, j + 1);
+                results[j % 2][threadIdx.x] =
+                    gpb_result_at((const T *)g.of.b + ((int64_t)j * N + threadIdx.x) * g.of.rsb);
+            }
+            __syncthreads();
+#pragma unroll
+            for (int e = 0; e < shape::EACH; e++) {
+                T &sum = mine[shape::sum(e)];
+                sum = gpb_plus_product(sum, tile[e], results[j % 2][shape::col(e)]);
+            }
+        }
+        shape::tell(sums, mine);
+    }
+
+    /* Row lane + 32 r is in value[r]. */
+    __device__ __forceinline__ void solve(T (&value)[ROWS], const gpb_triangle_args &g, bool usual) const
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const int row = lane + 32 * r;
+#pragma unroll 8
+            for (int j = 0; j < 32; j++) {
+                if (!g.unit) {
+                    const T found = usual ? gpb_times(value[r], inverse[row])
+                                          : gpb_quotient(value[r], l[row][row]);
+                    if (lane == j) value[r] = found;
+                }
+                const T found = gpb_shuffled(value[r], j);
+                if (lane > j) value[r] = gpb_minus_product(value[r], l[j + 32 * r][row], found);
+#pragma unroll
+                for (int s = r + 1; s < ROWS; s++)
+                    value[s] = gpb_minus_product(value[s], l[j + 32 * r][lane + 32 * s], found);
+            }
+        }
+    }
+
+    /* The first warp solves for block row i, whose sums are there, and tells the others. */
+    template <int GROUPS>
+    __device__ __forceinline__ void finish(const gpb_trsv_args &g, int i, bool usual)
+    {
+        const int lane = threadIdx.x % 32;
+        const int64_t first = (int64_t)i * N;
+        T value[ROWS], *b = (T *)g.of.b + first * g.of.rsb;
+        const T alpha = gpb_scalar<T>::of(g.of.alpha);
+        const bool scales = g.of.alpha[0] != 1 || g.of.alpha[1] != 0;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const int row = lane + 32 * r;
+            value[r] = first + row < g.of.n ? gpb_element_at(b + row * g.of.rsb) : T();
+            if (scales) value[r] = gpb_product(alpha, value[r]);
+#pragma unroll
+            for (int group = 0; group < GROUPS; group++)
+                value[r] = gpb_sum(value[r], gpb_negated(sums[group][row]));
+        }
+        solve(value, g.of, usual);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const int row = lane + 32 * r;
+            if (first + row < g.of.n) gpb_element_put(b + row * g.of.rsb, value[r]);
+        }
+        __threadfence();
+        __syncwarp();
+        if (lane == 0) *(volatile uint32_t *)g.arrivals = g.arrived + (unsigned)i + 1;
+    }
+
+    template <bool DOWN> __device__ __forceinline__ void run(const gpb_trsv_args &g)
+    {
+        const int blocks = (g.of.n + N - 1) / N;
+        for (int i = blockIdx.x; i < blocks; i += gridDim.x) {
+            gpb_triangle_args diagonal = g.of;
+            diagonal.l = (const T *)g.of.l + (int64_t)i * N * (g.of.rsl + g.of.csl);
+            diagonal.n = min(N, g.of.n - i * N);
+            gpb_triangle<T>::read(l, diagonal);
+            __syncthreads();
+            bool usual = true;             /* a product with the inverse is as good as a division */
+            if (!g.of.unit && threadIdx.x < diagonal.n) {
+                const T y = l[threadIdx.x][threadIdx.x];
+                inverse[threadIdx.x] = gpb_quotient(gpb_from_real<T>(1), y);
+                usual = gpb_inverts(y);
+            }
+            multiply<DOWN>(g, i);
+            usual = __syncthreads_and(usual);
+            if (threadIdx.x < 32) finish<gpb_trsv_tile<T, DOWN>::GROUPS>(g, i, usual);
+            __syncthreads();               /* before the next block overwrites shared memory */
+        }
+    }
+};
+
+template <class T> static __device__ __forceinline__ void gpb_trsv(const gpb_trsv_args &g)
+{
+    __shared__ __align__(16) char room[sizeof(gpb_trsv_body<T>)];
+    gpb_trsv_body<T> &body = *(gpb_trsv_body<T> *)room;
+    if (g.of.rsl == 1 || g.of.rsl == -1) body.template run<true>(g);
+    else body.template run<false>(g);
+}
+
+#endif
