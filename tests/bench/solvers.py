@@ -21,7 +21,9 @@ import threading
 import time
 
 # The routines, and their floating-point operations in n^3 for real numbers. Complex ones: four times that.
-LAPACK = {"getrf": 2 / 3, "potrf": 1 / 3, "gesv": 8 / 3, "gesv1": 2 / 3, "getri": 4 / 3, "potri": 2 / 3}
+# Those of gecon and pocon grow with n^2 alone.
+LAPACK = {"getrf": 2 / 3, "potrf": 1 / 3, "gesv": 8 / 3, "gesv1": 2 / 3, "getri": 4 / 3, "potri": 2 / 3,
+          "gecon": 0, "pocon": 0}
 LEVEL3 = {"syrk": 1, "syr2k": 2, "symm": 2, "trmm": 1, "trsm": 1, "gemm": 2}
 NUMPY = {"np_solve": 8 / 3, "np_inv": 2, "np_cholesky": 1 / 3, "np_det": 2 / 3, "np_aat": 1}
 FLOPS = LAPACK | LEVEL3 | NUMPY
@@ -200,7 +202,7 @@ class Child:
         np, (kind, n) = self.np, self.which
         info = self.info = ctypes.c_int64()
         one, zero = np.ones(1, self.dtype), np.zeros(1, self.dtype)
-        a, b = (self.get("a"), self.get("b")) if name not in ("potrf", "potri") else (None, None)
+        a, b = (self.get("a"), self.get("b")) if name not in ("potrf", "potri", "pocon") else (None, None)
         x = self.get("x")
         copies, call = [], None
         if name == "getrf":
@@ -220,6 +222,14 @@ class Child:
             copies = [(x, self.get("lu"))]
             work = np.zeros(n * 64, self.dtype)
             call = self.prepare(kind, name, "", n, x, n, self.made["pivots"], work, n * 64, info)
+        elif name in ("gecon", "pocon"):
+            real = np.float32 if kind in "sc" else np.float64
+            factors, of = self.get("lu" if name == "gecon" else "chol"), "a" if name == "gecon" else "p"
+            self.norm = np.array([np.abs(self.get(of)).sum(0).max()], real)
+            x = self.rcond = np.zeros(1, real)
+            work, other = np.zeros(4 * n, self.dtype), np.zeros(2 * n, np.float64)
+            letter = "1" if name == "gecon" else "L"
+            call = self.prepare(kind, name, letter, n, factors, n, self.norm, x, work, other, info)
         elif name in ("trmm", "trsm"):
             copies = [(x, b)]
             call = self.prepare(kind, name, "LLNN", n, n, one, self.get("t"), n, x, n)
@@ -235,6 +245,18 @@ class Child:
                 call = self.prepare(kind, name, "NN", n, n, n, one, a, n, b, n, zero, x, n)
         return copies, call, x
 
+    def missed(self, name):
+        """What a vector at random shows of the inverse's norm, over what was estimated."""
+        np, (kind, n) = self.np, self.which
+        y, info = self.random(7)[:, 0].copy(), ctypes.c_int64()
+        before = np.abs(y).sum()
+        if name == "gecon":
+            self.prepare(kind, "getrs", "N", n, 1, self.get("lu"), n, self.made["pivots"], y, n, info)()
+        else:
+            self.prepare(kind, "potrs", "L", n, 1, self.get("chol"), n, y, n, info)()
+        estimated = 1 / (float(self.rcond[0]) * float(self.norm[0])) if 0 < self.rcond[0] <= 1 else 0
+        return float(np.abs(y).sum() / before) / estimated if estimated else float("inf")
+
     def residual(self, name, x):
         np, (kind, n) = self.np, self.which
         eps = float(np.finfo(self.dtype).eps)
@@ -243,6 +265,8 @@ class Child:
             return abs(float(x) - known) / (n * eps)
         if not name.startswith("np_") and self.info.value:
             return float("inf")
+        if name in ("gecon", "pocon"):
+            return self.missed(name)
         random = np.random.default_rng(3)
         w = random.standard_normal(n)
         if kind in "cz":
@@ -390,7 +414,7 @@ def plan(arguments):
 def operands(names):
     """What both make beforehand, at the same time: none of it is timed."""
     made = ["a", "b", "x"]
-    made += ["p"] if any(name in ("potrf", "potri", "np_cholesky") for name in names) else []
+    made += ["p"] if any(name in ("potrf", "potri", "pocon", "np_cholesky") for name in names) else []
     return made + (["t"] if any(name in ("trmm", "trsm") for name in names) else [])
 
 
