@@ -25,6 +25,9 @@
 #include "src/run/spare.h"
 #include "src/service/log.h"
 
+/* INFO as it is before anything is wrong, of no pivot being 0. */
+enum { NO_INFO = INT32_MAX };
+
 /* What the parts of LAPACK's recursion work on. Operands of theirs are addresses in the arena. */
 typedef struct resident {
     gpb_lane *lane;
@@ -36,6 +39,8 @@ typedef struct resident {
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
+    int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
+    bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */
     gpb_spare spare;                 /* of what the results replace, if the host would need it */
     bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
@@ -455,9 +460,6 @@ static CUresult follow_program(const resident *r, const gpb_facts *facts)
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
-/* INFO as it is before anything is wrong, of no pivot being 0. */
-enum { NO_INFO = INT32_MAX };
-
 /* The first columns of B are computed, and go home if that is the host's memory. */
 static void send_home(resident *r, int64_t columns)
 {
@@ -569,6 +571,45 @@ static void invert(resident *r, const gpb_lapack_parts *parts)
     }
 }
 
+/* Of LU, whose rows change places to the end, nothing goes home before all is computed. Then INFO and the
+   pivots are known. */
+static void fetch_results(resident *r)
+{
+    const gpb_factor *f = &r->work->system.a;
+    if (r->fetched || r->result || r->why) return;
+    r->fetched = true;
+    r->result = fetch(r, r->info, &r->found, sizeof r->found);
+    if (r->result || !gpb_factor_is_lu(f) || !r->work->factors) return;
+    const int64_t order = gpb_factor_order(f);
+    int32_t *pivots = malloc((size_t)max(1, order) * sizeof *pivots);
+    if (!pivots) r->why = "out of memory";
+    else r->result = fetch(r, r->ipiv, pivots, 4 * order);
+    if (!r->result && !r->why) put_pivots(f, pivots);
+    free(pivots);
+}
+
+/* Columns of B are independent: some of them are computed and go home while others are. LU's factors go home
+   meanwhile. Cholesky's are on their way, and the verdict on them holds for B. */
+static void solve(resident *r, gpb_system *system, const gpb_lapack_parts *parts)
+{
+    const gpb_resident *w = r->work;
+    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = gpb_resident_panel(w);
+    const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
+                         && r->up.matrix[0].place == GPB_PLACE_HOST;
+    if (lu_home) fetch_results(r);
+    if (lu_home && r->found != NO_INFO) return;
+    if (lu_home && !r->result && !r->why) r->result = gpb_carry_release(&r->down, of_a);
+    char *b = system->b;
+    for (int64_t first = 0; first < w->system.nrhs; first += panel) {
+        system->b = b + (size_t)(first * r->ld) * element(r);
+        system->nrhs = min(panel, w->system.nrhs - first);
+        gpb_lapack_solve(system, parts);
+        const int64_t last = first + system->nrhs;
+        if (r->releases) release(r, of_a + last);
+        else if (lu_home || !w->factors) send_home(r, of_a + last);
+    }
+}
+
 /* Queues all of the computation. */
 static void compute(resident *r)
 {
@@ -590,18 +631,7 @@ static void compute(resident *r)
         return;
     }
     if (r->work->factors) gpb_lapack_factor(&system.a, &parts);
-    if (r->work->solves) gpb_lapack_solve(&system, &parts);
-}
-
-/* Of LU, whose rows change places to the end, nothing goes home before all is computed. Then INFO and the
-   pivots are known. */
-static void fetch_pivots(resident *r, int32_t *info)
-{
-    const gpb_factor *f = &r->work->system.a;
-    if (!r->result && !r->why) r->result = fetch(r, r->info, info, sizeof *info);
-    if (r->result || r->why || !gpb_factor_is_lu(f) || !r->work->factors) return;
-    r->result = fetch(r, r->ipiv, r->panel_width, 4 * gpb_factor_order(f));       /* of no more use */
-    if (!r->result) put_pivots(f, r->panel_width);
+    if (r->work->solves) solve(r, &system, &parts);
 }
 
 /* All of it on the host. work: as many elements as A. */
@@ -646,9 +676,9 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
     const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
     const bool solves = r->work->solves, inverts = r->work->inverts;
     const int32_t start[2] = { NO_INFO, 0 };
-    int32_t info = NO_INFO;
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
+    r->found = NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
     r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
@@ -666,10 +696,11 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
         release(r, gpb_carry_columns(&r->down));
     } else {
         compute(r);
-        if (!r->work->triangular && !inverts) fetch_pivots(r, &info);
-        if (info != NO_INFO) out->info = info;
-        if (!lu && info != NO_INFO && gpb_place_on_host(facts->where[GPB_A].place)) r->why = "not definite";
-        const int64_t all = info == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
+        if (!r->work->triangular && !inverts) fetch_results(r);
+        if (r->found != NO_INFO) out->info = r->found;
+        const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
+        if (!lu && r->found != NO_INFO && a_here) r->why = "not definite";
+        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
         if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
