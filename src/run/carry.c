@@ -34,9 +34,9 @@ gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matri
 /* The matrix that column number `col` is in. *col: its number there. */
 static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
 {
-    const gpb_carry_matrix *x = c->matrix;
-    for (; *col >= x->cols && x < c->matrix + c->count - 1; x++) *col -= x->cols;
-    return x;
+    const bool second = *col >= c->matrix[0].cols;
+    if (second) *col -= c->matrix[0].cols;
+    return &c->matrix[second];
 }
 
 enum { STEP = 256, LOAD = 2 << 20 };

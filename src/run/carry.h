@@ -20,18 +20,16 @@ typedef struct gpb_carry_matrix {
 
 struct gpb_spare;
 
-enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
-
 /* The row that a rectangle's first row has for copies, which know triangles with their diagonal alone. */
 static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
 {
     return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
 }
 
-/* Matrices in one direction, one after the other; their columns are numbered through. */
+/* Two matrices in one direction, one after the other; their columns are numbered through. */
 typedef struct gpb_carry {
     gpb_lane *lane;
-    gpb_carry_matrix matrix[GPB_CARRY_MOST];
+    gpb_carry_matrix matrix[2];
     int count;                   /* matrices */
     bool up;
     int64_t queued;              /* columns that are given to the ring or to the driver */
@@ -52,9 +50,7 @@ typedef struct gpb_carry {
 gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matrices, int count);
 static inline int64_t gpb_carry_columns(const gpb_carry *carry)
 {
-    int64_t columns = 0;
-    for (int i = 0; i < carry->count; i++) columns += carry->matrix[i].cols;
-    return columns;
+    return carry->matrix[0].cols + (carry->count > 1 ? carry->matrix[1].cols : 0);
 }
 /* Goes on as far as it can without waiting. */
 CUresult gpb_carry_go_on(gpb_carry *carry);

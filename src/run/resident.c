@@ -28,8 +28,6 @@
 /* INFO as it is before anything is wrong, of no pivot being 0. */
 enum { NO_INFO = INT32_MAX };
 
-enum { PIECES = GPB_CARRY_MOST - 1 };
-
 /* What the parts of LAPACK's recursion work on. Operands of theirs are addresses in the arena. */
 typedef struct resident {
     gpb_lane *lane;
@@ -41,10 +39,6 @@ typedef struct resident {
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
-    int64_t of_a;                    /* columns of `down` that are A's; those of each piece count */
-    int pieces;                      /* of rows, in which LU goes home; 0: all rows at once */
-    int64_t below[PIECES];           /* the first row beneath each */
-    int64_t swapped;                 /* exchanges before that one have been made in the columns before it */
     int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
     bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */
@@ -268,33 +262,13 @@ static void multiply_into(resident *r, const gpb_call *call)
     multiply_into(r, &part);
 }
 
-/* The rows of LU above that one go home, if a piece ends there: after the exchanges that the recursion would
-   make later, in the columns before those of its last half. The host's matrix is copied first. */
-static void release_rows(resident *r, int64_t row)
-{
-    gpb_factor all = r->work->system.a;
-    int i = 0;
-    while (i < r->pieces && r->below[i] != row) i++;
-    if (i == r->pieces) return;
-    all.a = pointer(r->a);
-    if (i) swap(r, &all, all.a, r->ld, r->below[i - 1], r->below[i - 1], row, false);
-    r->swapped = row;
-    if (r->result || r->why) return;
-    r->down.spare = &r->spare;
-    r->result = gpb_carry_release(&r->down, (i + 1) * all.n);
-}
-
-/* A product into all that is left: of Cholesky, the columns before it are final; of LU, the rows above it. */
+/* Of Cholesky, a product into all that is left: the columns before it are final. */
 static void multiply(void *where, const gpb_call *call)
 {
     resident *r = where;
     const gpb_matrix *c = &call->x[GPB_C];
-    const int64_t number = (int64_t)(((CUdeviceptr)(uintptr_t)c->base - r->a) / element(r));
-    const int64_t first = number / r->ld;
-    if (first + call->n == r->work->system.a.n) {
-        if (r->releases && c->uplo != 'G') release(r, first);
-        if (c->uplo == 'G' && number % r->ld == first) release_rows(r, first);
-    }
+    const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)c->base - r->a) / element(r)) / r->ld;
+    if (r->releases && c->uplo != 'G' && first + call->n == r->work->system.a.n) release(r, first);
     multiply_into(r, call);
 }
 
@@ -323,8 +297,6 @@ static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t
                            .rows = rows, .moves = pointer(r->moves), .width = pointer(r->width),
                            .backwards = backwards };
     int64_t from = top + first, to = top + last;
-    const int64_t column = (int64_t)(((CUdeviceptr)(uintptr_t)a - r->a) / element(r)) / r->ld;
-    if (column < from) from = max(from, r->swapped);
     while (cols && from < to && !r->result && !r->why) {
         const int64_t count = exchanges_at_once(r, from, to, most, backwards);
         args.first = (int32_t)(backwards ? to - count : from);
@@ -621,7 +593,7 @@ static void fetch_results(resident *r)
 static void solve(resident *r, gpb_system *system, const gpb_lapack_parts *parts)
 {
     const gpb_resident *w = r->work;
-    const int64_t of_a = r->of_a, panel = gpb_resident_panel(w);
+    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = gpb_resident_panel(w);
     const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
                          && r->up.matrix[0].place == GPB_PLACE_HOST;
     if (lu_home) fetch_results(r);
@@ -679,7 +651,7 @@ static void host_alone(const gpb_resident *w, void *work)
 static void finish(resident *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
-    const int64_t of_a = r->of_a, done = r->down.done;
+    const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
     if (gpb_resident_overwrites(r->work)) {
         gpb_spare_restore(&r->spare);
         host_alone(r->work, r->spare.copy);
@@ -689,55 +661,13 @@ static void finish(resident *r, gpb_resident_outcome *out)
         gpb_host_triangular_rest(r->work->triangular, done);
         return;
     }
-    if (done < of_a && r->pieces) gpb_spare_restore(&r->spare);
-    if (done < of_a) out->info = gpb_lapack_go_on(&s->a, r->pieces ? 0 : done);
+    if (done < of_a) out->info = gpb_lapack_go_on(&s->a, done);
     if (!r->work->solves || out->info) return;
     gpb_system rest = *s;
     const int64_t there = done > of_a ? done - of_a : 0;
     rest.b = (char *)s->b + (size_t)(there * s->ldb) * element(r);
     rest.nrhs = s->nrhs - there;
     if (rest.nrhs) gpb_lapack_host_solve(&rest);
-}
-
-/* Rows of LU above a trailing product are final, but columns change rows to the end. So A goes home in pieces
-   of rows as the recursion leaves them, the last an eighth: 11 of 46 ms at 8192 were copies after the end.
-   After a failure the host has neither the rows that are home as they were nor the rest of L: it begins again
-   with a copy, which the crew makes beside the computation. A large copy could be what ends a program for
-   want of memory. */
-static void cut_rows(resident *r, const gpb_carry_matrix *a)
-{
-    enum { LEAST = 2048, LEAST_ALWAYS = 512, MOST_BYTES = 1 << 30 };
-    const int64_t least = r->policy.offload == GPB_OFFLOAD_ALWAYS ? LEAST_ALWAYS : LEAST;
-    gpb_factor rest = r->work->system.a;
-    const int64_t order = gpb_factor_order(&rest);
-    if (order < least || a->rows * a->cols > MOST_BYTES / (int64_t)element(r)) return;
-    if (!gpb_spare_begin(&r->spare, a)) return;
-    while (r->pieces < PIECES - 1) {
-        rest = gpb_factor_halve(&rest).second;
-        r->below[r->pieces++] = order - gpb_factor_order(&rest);
-    }
-    r->below[r->pieces++] = a->rows;
-}
-
-/* What goes home, in its order: A, or its pieces, and B. */
-static void begin_down(resident *r, const gpb_carry_matrix of[2])
-{
-    const bool factors = r->work->factors, lu = gpb_factor_is_lu(&r->work->system.a);
-    gpb_carry_matrix list[GPB_CARRY_MOST];
-    int count = 0;
-    if (factors && lu && of[0].place == GPB_PLACE_HOST && r->on_host) cut_rows(r, &of[0]);
-    for (int i = 0; i < r->pieces; i++) {
-        const int64_t row = i ? r->below[i - 1] : 0;
-        gpb_carry_matrix piece = of[0];
-        piece.caller = (char *)of[0].caller + (size_t)row * element(r);
-        piece.arena = of[0].arena + (CUdeviceptr)row * element(r);
-        piece.rows = r->below[i] - row;
-        list[count++] = piece;
-    }
-    if (factors && !r->pieces) list[count++] = of[0];
-    r->of_a = count * of[0].cols;
-    if (r->work->solves) list[count++] = of[1];
-    r->down = gpb_carry_begin(r->lane, false, list, count);
 }
 
 /* From the first column up to the last one home. */
@@ -754,7 +684,7 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
     r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
     r->on_host = of[1].place == GPB_PLACE_HOST;
     r->up = gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
-    begin_down(r, of);
+    r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
     r->result = follow_program(r, facts);
     if (!r->result) r->result = send(r, start, r->info, sizeof start);
     if (!r->result && !factors && lu) send_pivots(r);
@@ -770,8 +700,7 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
         if (r->found != NO_INFO) out->info = r->found;
         const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
         if (!lu && r->found != NO_INFO && a_here) r->why = "not definite";
-        if (r->pieces) r->down.spare = &r->spare;
-        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : r->of_a;
+        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
         if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
