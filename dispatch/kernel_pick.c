@@ -272,7 +272,7 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
                               | (uint64_t)(x != GPB_C && gpb_packing_mapped(g, facts, x)) << 3;
         flags |= lies << (2 + 4 * x);
     }
-    flags |= (uint64_t)facts->gpu.no_maps << 15;
+    flags |= (uint64_t)facts->gpu.no_residues << 14 | (uint64_t)facts->gpu.no_maps << 15;
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;

@@ -54,7 +54,7 @@ bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_o
 bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     const int64_t most = INT32_MAX - 256;  /* the places of boxes beyond an edge have 32 bits as well */
-    if (kernel->form == GPB_FORM_RESIDUES) return call->k <= GPB_RESIDUE_MAX_K;
+    if (kernel->form == GPB_FORM_RESIDUES) return !facts->gpu.no_residues && call->k <= GPB_RESIDUE_MAX_K;
     return kernel->form != GPB_FORM_MAPPED
            || (!facts->gpu.no_maps && call->m <= most && call->n <= most && call->k <= most
                && call->batch <= most);

@@ -192,4 +192,16 @@ static __device__ __forceinline__ void gpb_grid_wait()
 #endif
 }
 
+/* A word by which thread blocks tell each other that what they wrote before it can be read. */
+static __device__ __forceinline__ uint32_t gpb_load_acquire(const uint32_t *from)
+{
+    uint32_t x;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+    return x;
+}
+static __device__ __forceinline__ void gpb_store_release(uint32_t *to, uint32_t x)
+{
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(to), "r"(x) : "memory");
+}
+
 #endif

@@ -62,8 +62,7 @@ template <class T> struct gpb_trsv_body {
     /* Once `count` blocks are solved. */
     static __device__ __forceinline__ void await(const gpb_trsv_args &g, unsigned count)
     {
-        while ((int)(*(volatile uint32_t *)g.arrivals - (g.arrived + count)) < 0) {}
-        __threadfence();
+        while ((int)(gpb_load_acquire(g.arrivals) - (g.arrived + count)) < 0) {}
     }
 
     /* Elements of the tile in block row i and block column j. */
@@ -127,33 +126,39 @@ template <class T> struct gpb_trsv_body {
         }
     }
 
+    /* alpha B of block row i, for the first warp. */
+    static __device__ __forceinline__ void right_side(T (&value)[ROWS], const gpb_triangle_args &g, int i)
+    {
+        const T alpha = gpb_scalar<T>::of(g.alpha);
+        const bool scales = g.alpha[0] != 1 || g.alpha[1] != 0;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const int64_t row = (int64_t)i * N + threadIdx.x % 32 + 32 * r;
+            value[r] = row < g.n ? gpb_element_at((const T *)g.b + row * g.rsb) : T();
+            if (scales) value[r] = gpb_product(alpha, value[r]);
+        }
+    }
+
     /* The first warp solves for block row i, whose sums are there, and tells the others. */
     template <int GROUPS>
-    __device__ __forceinline__ void finish(const gpb_trsv_args &g, int i, bool usual)
+    __device__ __forceinline__ void finish(T (&value)[ROWS], const gpb_trsv_args &g, int i, bool usual)
     {
         const int lane = threadIdx.x % 32;
         const int64_t first = (int64_t)i * N;
-        T value[ROWS], *b = (T *)g.of.b + first * g.of.rsb;
-        const T alpha = gpb_scalar<T>::of(g.of.alpha);
-        const bool scales = g.of.alpha[0] != 1 || g.of.alpha[1] != 0;
+        T *b = (T *)g.of.b + first * g.of.rsb;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            const int row = lane + 32 * r;
-            value[r] = first + row < g.of.n ? gpb_element_at(b + row * g.of.rsb) : T();
-            if (scales) value[r] = gpb_product(alpha, value[r]);
+        for (int r = 0; r < ROWS; r++)
 #pragma unroll
             for (int group = 0; group < GROUPS; group++)
-                value[r] = gpb_sum(value[r], gpb_negated(sums[group][row]));
-        }
+                value[r] = gpb_sum(value[r], gpb_negated(sums[group][lane + 32 * r]));
         solve(value, g.of, usual);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const int row = lane + 32 * r;
             if (first + row < g.of.n) gpb_element_put(b + row * g.of.rsb, value[r]);
         }
-        __threadfence();
         __syncwarp();
-        if (lane == 0) *(volatile uint32_t *)g.arrivals = g.arrived + (unsigned)i + 1;
+        if (lane == 0) gpb_store_release(g.arrivals, g.arrived + (unsigned)i + 1);
     }
 
     template <bool DOWN> __device__ __forceinline__ void run(const gpb_trsv_args &g)
@@ -171,9 +176,11 @@ template <class T> struct gpb_trsv_body {
                 inverse[threadIdx.x] = gpb_quotient(gpb_from_real<T>(1), y);
                 usual = gpb_inverts(y);
             }
+            T value[ROWS] = {};
+            if (threadIdx.x < 32) right_side(value, g.of, i);
             multiply<DOWN>(g, i);
             usual = __syncthreads_and(usual);
-            if (threadIdx.x < 32) finish<gpb_trsv_tile<T, DOWN>::GROUPS>(g, i, usual);
+            if (threadIdx.x < 32) finish<gpb_trsv_tile<T, DOWN>::GROUPS>(value, g, i, usual);
             __syncthreads();               /* before the next block overwrites shared memory */
         }
     }

@@ -16,6 +16,7 @@
 #include "src/host/level3.h"
 #include "src/hub/ask.h"
 #include "src/hub/routing.h"
+#include "src/hub/sample.h"
 #include "src/hub/tally.h"
 #include "src/hub/trace.h"
 #include "src/hub/verify.h"
@@ -137,12 +138,22 @@ static void scale(const gpb_call *g)
         }
 }
 
+/* A RESIDUES kernel is worth it only if a sample of the operands says so. It looks at their numbers alone, so
+   that the same call has the same bits. */
+static gpb_plan sampled(const gpb_call *call, const gpb_policy *user, gpb_facts *facts, const gpb_plan *plan)
+{
+    const bool residues = plan->gpu && plan->kernel && plan->kernel->form == GPB_FORM_RESIDUES;
+    facts->gpu.no_residues = residues && !user->kernel && !gpb_sample_suits_residues(call, facts);
+    return facts->gpu.no_residues ? gpb_decide(call, facts, user) : *plan;
+}
+
 /* True: C is done. False: the host must compute it, and *record holds what is known of the call. */
 static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *record)
 {
     const gpb_policy user = gpb_routing_policy();
     gpb_facts facts;
     gpb_plan plan = gpb_routing_decide(call, libcuda, &user, &facts);
+    plan = sampled(call, &user, &facts, &plan);
     /* An operand that the host cannot reach is fetched for it, so such a call enters gpb_compute even if the
        host is to compute it. */
     const bool there = gpb_facts_c_on_gpu(&facts) || (gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
