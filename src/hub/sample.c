@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See sample.h. Rows that lie side by side are read together, because they share cache lines, and of long rows
-   1024 elements, and the one on the diagonal, which may be larger than all others. */
+/* See sample.h. Rows that lie side by side are read together, because they share cache lines, and of long
+   rows 1024 elements, and the one on the diagonal, which may be larger than all others. */
 #include "src/hub/sample.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which operands a sample finds unfit for RESIDUES kernels: of both layouts, both types and triangles, of which
-   nothing but what is stored is read. */
+/* Which operands a sample finds unfit for RESIDUES kernels: of both layouts, both types and triangles, of
+   which nothing but what is stored is read. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
