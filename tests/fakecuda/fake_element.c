@@ -17,6 +17,18 @@
 #define ELEMENT double _Complex
 #include "tests/fakecuda/fake_element.h"
 
+int64_t gpb_fake_zeros(const void *at, int64_t bytes)
+{
+    const char *x = at;
+    int64_t zeros = 0;
+    for (uint64_t word = 0; bytes - zeros >= (int64_t)sizeof word; zeros += (int64_t)sizeof word) {
+        memcpy(&word, x + zeros, sizeof word);
+        if (word) break;
+    }
+    while (zeros < bytes && !x[zeros]) zeros++;
+    return zeros;
+}
+
 const gpb_fake_element *gpb_fake_element_of(enum gpb_type type)
 {
     static const gpb_fake_element of[GPB_TYPES] = {

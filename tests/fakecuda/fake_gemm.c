@@ -30,17 +30,18 @@ static int64_t padded(int64_t size, int tile) { return (size + tile - 1) / tile 
 static void check_padded(const gpb_fake_kernel *kernel, const char *name, CUdeviceptr device_at,
                          gpb_fake_operand x, const int64_t size[4])
 {
-    static const gpb_element zero;
-    const size_t bytes = gpb_type_bytes(kernel->type);
+    const int64_t bytes = (int64_t)gpb_type_bytes(kernel->type);
     int64_t rows = size[0], columns = size[1], all_rows = size[2], all_columns = size[3];
     if (x.rs != 1 || x.cs % 4 || x.cs < all_rows || device_at % 256)
         gpb_fake_die("BAD LAUNCH of %s: padded %s at %#llx with strides %lld, %lld and %lld rows",
                      kernel->symbol, name, device_at, (long long)x.rs, (long long)x.cs, (long long)all_rows);
-    for (int64_t j = 0; j < all_columns; j++)
-        for (int64_t i = j < columns ? rows : 0; i < all_rows; i++)
-            if (memcmp((const char *)x.at + (i + j * x.cs) * (int64_t)bytes, &zero, bytes))
-                gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name,
-                             (long long)i, (long long)j);
+    for (int64_t j = 0; j < all_columns; j++) {
+        const int64_t first = j < columns ? rows : 0, length = (all_rows - first) * bytes;
+        const int64_t zeros = gpb_fake_zeros((const char *)x.at + (first + j * x.cs) * bytes, length);
+        if (zeros < length)
+            gpb_fake_die("BAD LAUNCH of %s: padding of %s(%lld,%lld) is not zero", kernel->symbol, name,
+                         (long long)(first + zeros / bytes), (long long)j);
+    }
 }
 
 /* A kernel without guards writes the whole padded C, and promises nothing about the padding: so this makes it

@@ -61,11 +61,18 @@ static float float_of_brief(uint16_t brief)
 
 typedef gpb_fake_sliced sliced;
 
+enum { CHUNK_BYTES = 2 * GPB_SLICE_CHUNK };
+
+/* Row i of a chunk, CHUNK_BYTES in an order of their own. */
+static char *chunk_at(const sliced *x, int64_t i, int64_t chunk, int slice)
+{
+    return x->at + ((chunk * x->slices + slice) * gpb_sliced_rows(x->rows) + i) * CHUNK_BYTES;
+}
+
 static uint16_t *slice_at(const sliced *x, int64_t i, int64_t p, int slice)
 {
-    const int64_t row = (p / GPB_SLICE_CHUNK * x->slices + slice) * gpb_sliced_rows(x->rows) + i,
-                  piece = (p / 8 % 4) ^ (i / 2 % 4);
-    return (uint16_t *)(x->at + row * 2 * GPB_SLICE_CHUNK + piece * 16) + p % 8;
+    const int64_t piece = (p / 8 % 4) ^ (i / 2 % 4);
+    return (uint16_t *)(chunk_at(x, i, p / GPB_SLICE_CHUNK, slice) + piece * 16) + p % 8;
 }
 
 float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
@@ -144,8 +151,10 @@ static int slice_row(const sliced *to, int64_t i, const float *from, int64_t ste
     if (to->slices == 2 && !mark && (all & 0x1fff) && !(all & 3))
         mark = GPB_MARK_FULL;
     scales_of(to)[i] = ldexpf(1, exponent);
-    for (int64_t p = 0; p < gpb_sliced_chunks(to->k) * GPB_SLICE_CHUNK; p++) {
-        const float x = from && p < to->k ? from[p * step] : 0;
+    for (int64_t chunk = from ? to->k / GPB_SLICE_CHUNK : 0; chunk < gpb_sliced_chunks(to->k); chunk++)
+        for (int x = 0; x < to->slices; x++) memset(chunk_at(to, i, chunk, x), 0, CHUNK_BYTES);
+    for (int64_t p = 0; from && p < to->k; p++) {
+        const float x = from[p * step];
         const int of = cut(to, i, p, x * scale, x == 0);
         mark = of > mark ? of : mark;
     }
@@ -258,6 +267,26 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 
 /* ---- the GEMM */
 
+/* Element p of row i as its slices add up. */
+static float value_of(const sliced *x, int64_t i, int64_t p)
+{
+    float value = 0;
+    for (int s = x->slices - 1; s >= 0; s--) {
+        const float slice = gpb_fake_slice(x, i, p, s);
+        value += x->slices == 2 && s ? slice * 0x1p-11f : slice;
+    }
+    return value;
+}
+
+/* Dies unless all of a row that fills up is zero. */
+static void check_filling_row(const char *who, const sliced *x, int64_t i)
+{
+    for (int64_t chunk = 0; chunk < gpb_sliced_chunks(x->k); chunk++)
+        for (int s = 0; s < x->slices; s++)
+            if (gpb_fake_zeros(chunk_at(x, i, chunk, s), CHUNK_BYTES) < CHUNK_BYTES)
+                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld is not zero", who, (long long)i);
+}
+
 /* The numbers that the slices stand for, scaled, row by row. The rows and k that fill up must be zeros. */
 static float *join(const char *who, const sliced *x)
 {
@@ -265,19 +294,18 @@ static float *join(const char *who, const sliced *x)
     float *joined = calloc((size_t)(rows * x->k), sizeof *joined);
     if (!joined)
         gpb_fake_die("no memory");
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t p = 0; p < k; p++) {
-            float value = 0;
-            for (int s = x->slices - 1; s >= 0; s--) {
-                const float slice = gpb_fake_slice(x, i, p, s);
-                value += x->slices == 2 && s ? slice * 0x1p-11f : slice;
-            }
-            if (has_row(x, i) && p < x->k)
-                joined[i * x->k + p] = value;
-            else if (value != 0)
+    for (int64_t i = 0; i < rows; i++) {
+        if (!has_row(x, i)) {
+            check_filling_row(who, x, i);
+            continue;
+        }
+        for (int64_t p = 0; p < x->k; p++)
+            joined[i * x->k + p] = value_of(x, i, p);
+        for (int64_t p = x->k; p < k; p++)
+            if (value_of(x, i, p) != 0)
                 gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i,
                              (long long)p);
-        }
+    }
     return joined;
 }
 

@@ -278,6 +278,8 @@ typedef struct gpb_fake_element {
     void (*unpack)(const gpb_unpack_args *g, const void *from, void *to);
 } gpb_fake_element;
 const gpb_fake_element *gpb_fake_element_of(enum gpb_type type);
+/* How many of these bytes are zero before the first that is not. */
+int64_t gpb_fake_zeros(const void *at, int64_t bytes);
 
 /* fake_multiply.c: products */
 void gpb_fake_multiply_member(const gpb_fake_member *x);
