@@ -55,6 +55,7 @@ variant() {
             options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
             not='_gpu$|(operands|panels|threads|symmetric)_fake'  # they run beside a GPU at work, as *_engine
             not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table'
+            not+='|kernel_pick|start$|repair|reference|triangular|verify|history_file'      # one thread each
             not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
         no_cuda)
             options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
