@@ -154,5 +154,13 @@ raises("out overlaps b", ValueError, x, both[:4], both[3:7])
 raises("no such kernel", ValueError, x, x, kernel="fastest")
 raises("a kernel of another type", ValueError, x, x, kernel="wmma_tf32")
 raises("another device", TypeError, Tensor(x, 10), x)
+
+
+class Refuses(Tensor):
+    def __dlpack__(self, stream=None):
+        raise BufferError("it requires a gradient")
+
+
+raises("a tensor that is not lent", TypeError, x, Refuses(x, 1))
 check("a read-only operand", numpy.array_equal(matmul(frozen, x), frozen @ x))
 print("library", gpublas.LIBRARY)

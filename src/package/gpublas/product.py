@@ -73,13 +73,18 @@ class Matrix:
         if not hasattr(self.owner, "__dlpack__"):
             raise TypeError(f"{self.name} is a {type(self.owner).__name__}, which has neither the buffer "
                             "protocol nor DLPack")
-        kind = int(self.owner.__dlpack_device__()[0])
-        if kind not in HOSTS + DEVICES:
-            raise TypeError(f"{self.name} is neither on a device of CUDA nor on the host (DLPack's {kind})")
-        self.on_device = kind in DEVICES
-        # The producer makes its work on the tensor come before what is queued on that stream next. The
-        # library follows the legacy stream, and returns when the product is there.
-        self.keep = self.owner.__dlpack__(stream=LEGACY_STREAM) if self.on_device else self.owner.__dlpack__()
+        try:
+            kind = int(self.owner.__dlpack_device__()[0])
+            if kind not in HOSTS + DEVICES:
+                raise TypeError(f"{self.name} is neither on a device of CUDA nor on the host (DLPack's "
+                                f"{kind})")
+            self.on_device = kind in DEVICES
+            # The producer makes its work on the tensor come before what is queued on that stream next. The
+            # library follows the legacy stream, and returns when the product is there.
+            self.keep = (self.owner.__dlpack__(stream=LEGACY_STREAM) if self.on_device
+                         else self.owner.__dlpack__())
+        except (BufferError, RuntimeError) as refused:
+            raise TypeError(f"{self.name} cannot be lent: {refused}") from None
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         tensor = Tensor.from_address(pointer(self.keep, b"dltensor"))
