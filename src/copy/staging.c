@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dispatch/numbers.h"
+#include "src/service/spans.h"
 
 #define TOGETHER (2 << 20)           /* bytes at which chunks are no longer joined to one copy */
 #define ALIGNED  256                 /* bytes; where a chunk starts in the ring, unless it follows the one
@@ -168,12 +169,10 @@ bool gpb_staging_push(gpb_staging *staging, const gpb_chunk *wanted)
     return true;
 }
 
-/* Starts one copy by the driver, from the ring or into it. */
-static CUresult copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes, bool up)
+static CUresult queue_copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes, bool up)
 {
     const gpb_driver *driver = gpb_driver_get();
     char *ring = ring_at(staging, chunk);
-    staging->bytes += bytes;
     if (chunk->width == chunk->pitch)
         return up ? driver->cuMemcpyHtoDAsync(chunk->device, ring, bytes, staging->stream)
                   : driver->cuMemcpyDtoHAsync(ring, chunk->device, bytes, staging->stream);
@@ -187,6 +186,16 @@ static CUresult copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes,
         .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = chunk->device, .srcPitch = pitch,
         .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = ring, .dstPitch = width };
     return driver->cuMemcpy2DAsync(up ? &to_device : &to_ring, staging->stream);
+}
+
+/* Starts one copy by the driver, from the ring or into it. */
+static CUresult copy(gpb_staging *staging, const gpb_chunk *chunk, size_t bytes, bool up)
+{
+    const int span = gpb_spans_open(staging->stream);
+    const CUresult result = queue_copy(staging, chunk, bytes, up);
+    staging->bytes += bytes;
+    gpb_spans_close(span, "link", up ? "to the GPU" : "from the GPU", bytes);
+    return result;
 }
 
 /* Sends the packed chunks, and joins neighbours to one copy. */

@@ -7,6 +7,7 @@
 #include "dispatch/matrix.h"
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
+#include "src/service/spans.h"
 
 static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdeviceptr arena, bool up,
                         CUstream stream)
@@ -19,7 +20,26 @@ static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdevice
         .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED,
         .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
         .WidthInBytes = tight, .Height = (size_t)panel->cols };
-    return gpb_driver_get()->cuMemcpy2DAsync(&copy, stream);
+    const int span = gpb_spans_open(stream);
+    const CUresult result = gpb_driver_get()->cuMemcpy2DAsync(&copy, stream);
+    gpb_spans_close(span, "link", up ? "to the GPU" : "from the GPU", tight * (size_t)panel->cols);
+    return result;
+}
+
+CUresult gpb_dma_send(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    const int span = gpb_spans_open(stream);
+    const CUresult result = gpb_driver_get()->cuMemcpyHtoDAsync(to, from, bytes, stream);
+    gpb_spans_close(span, "link", "to the GPU", bytes);
+    return result;
+}
+
+CUresult gpb_dma_fetch(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    const int span = gpb_spans_open(stream);
+    const CUresult result = gpb_driver_get()->cuMemcpyDtoHAsync(to, from, bytes, stream);
+    gpb_spans_close(span, "link", "from the GPU", bytes);
+    return result;
 }
 
 static gpb_matrix_rows rows_of(const gpb_dma_shape *panel, int64_t col)

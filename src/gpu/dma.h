@@ -26,6 +26,9 @@ typedef struct gpb_dma_shape {
 /* Enqueues on the stream. The caller's memory is pinned or on a GPU. */
 CUresult gpb_dma_copy(const gpb_dma_shape *panel, const void *callers, CUdeviceptr arena, bool up,
                       CUstream stream);
+/* Enqueues a copy between the GPU and pinned memory of ours. */
+CUresult gpb_dma_send(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+CUresult gpb_dma_fetch(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 /* Copies between memory on a GPU (with its ld) and ordinary memory (tight), at once, where no lane can be
    had. A failure that may pass is retried, also with simpler copies. */
 CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void *host, bool fetch);

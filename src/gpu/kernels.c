@@ -11,6 +11,7 @@
 #include "kernels/sliced.h"
 #include "kernels/solve_args.h"
 #include "src/service/clock.h"
+#include "src/service/spans.h"
 #include "src/gpu/image.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -179,13 +180,12 @@ static unsigned attributes_of(const gpb_device *device, const gpb_launch *launch
 }
 #endif
 
-CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
+static CUresult queue(gpb_device *device, CUstream stream, const gpb_launch *launch, const row *of)
 {
     const gpb_driver *driver = gpb_driver_get();
-    const row of = row_of(launch->which);
     const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
-                   threads = (unsigned)of.threads;
-    const unsigned smem = (unsigned)(of.smem + launch->smem);
+                   threads = (unsigned)of->threads;
+    const unsigned smem = (unsigned)(of->smem + launch->smem);
     void *params[] = { launch->args };
     CUfunction function;
     if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* the limit of a grid */
@@ -203,4 +203,13 @@ CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launc
 #endif
     if (launch->one_cluster || launch->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
     return driver->cuLaunchKernel(function, x, 1, z, threads, 1, 1, smem, stream, params, NULL);
+}
+
+CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
+{
+    const row of = row_of(launch->which);
+    const int span = gpb_spans_open(stream);
+    const CUresult result = queue(device, stream, launch, &of);
+    gpb_spans_close(span, "kernel", of.symbol, 0);
+    return result;
 }

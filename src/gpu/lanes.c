@@ -11,6 +11,7 @@
 #include "src/gpu/gpu.h"
 #include "src/gpu/memory.h"
 #include "src/service/clock.h"
+#include "src/service/option.h"
 
 gpb_lane_pool gpb_lanes = { .lock = PTHREAD_MUTEX_INITIALIZER, .more_room = PTHREAD_COND_INITIALIZER };
 static unsigned turn;
@@ -94,6 +95,7 @@ static void forget(gpb_lane *lane)
     gpb_pinned_forget(&lane->words);
     if (lane->up) gpb_staging_forget(lane->up);
     if (lane->down) gpb_staging_forget(lane->down);
+    gpb_spans_forget(lane->spans);
     lane->device->held -= lane->arena.bytes;
     lane->arena = (gpb_block){ 0 };
     lane->counters = 0;
@@ -305,6 +307,14 @@ static void release(gpb_lane *lane)
     if (first) gpb_memory_sweep();
 }
 
+static void trace(gpb_lane *lane)
+{
+    const gpb_spans_lane of = { .device = (int)(lane->device - gpb_lanes.devices), .number = number_of(lane),
+                                .made_in = lane->made_in, .kernels = lane->stream, .up = lane->up->own,
+                                .down = lane->down->own };
+    gpb_spans_begin(&lane->spans, &of);
+}
+
 gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
 {
     gpb_lane *lane = NULL;
@@ -314,6 +324,7 @@ gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
     pthread_mutex_unlock(&gpb_lanes.lock);
     if (!lane) return NULL;
     CUresult result = enter_lane(lane);
+    if (!result && gpb_option_traces()) trace(lane);
     if (!result) return lane;
     gpb_lanes_failed(lane, result);
     release(lane);
@@ -322,6 +333,7 @@ gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
 
 void gpb_lanes_give(gpb_lane *lane)
 {
+    gpb_spans_end();
     gpb_context_exit();
     release(lane);
 }

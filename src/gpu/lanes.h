@@ -13,6 +13,7 @@
 #include "src/copy/pinned.h"
 #include "src/copy/staging.h"
 #include "src/gpu/device.h"
+#include "src/service/spans.h"
 
 /* Lanes of a device. Large calls take turns on the first lane, because two side by side got 0.78 to 0.87 of
    one's work done (H200, 2026-11-21). If the call there takes longer than GPB_TURN_NS, they take the next two
@@ -38,6 +39,7 @@ typedef struct gpb_lane {
     uint32_t *flagged;                       /* gpb_sslice sets it if it flags a block */
     char *table;                             /* GPB_TABLE_BYTES of addresses on their way to kernels */
     gpb_staging *up, *down;
+    gpb_spans *spans;                        /* for GPUBLAS_TRACE; NULL until a call is traced */
     gpb_block arena;
     int64_t wanted, asked;                   /* under the lock of gpu/lanes.c: bytes that its call waits for,
                                                 or 0; the serial number of its request for memory */

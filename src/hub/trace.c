@@ -9,6 +9,7 @@
 #include "src/service/log.h"
 #include "src/service/option.h"
 #include "src/service/ranges.h"
+#include "src/service/text.h"
 
 double gpb_trace_flops(const gpb_call *g)
 {
@@ -46,18 +47,22 @@ void gpb_trace_event(const gpb_host_call *record, const char *route, const gpb_o
     const gpb_call *g = record->call;
     const double now_s = gpb_clock_s(), seconds = now_s - record->came_s;
     const bool row = g->row_major;
-    const long long host_ns = (long long)(1e9 * record->host_s), gpu_ns = (long long)(1e9 * record->gpu_s);
     char members[640];
-    const int length = snprintf(
-        members, sizeof members,
-        "\"route\": \"%s\", \"why\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, "
-        "\"kernel\": \"%s\", \"predicted_host_ns\": %lld, \"predicted_gpu_ns\": %lld, "
-        "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld, \"mflops_per_second\": %lld",
-        route, record->why, (long long)(row ? g->n : g->m), (long long)(row ? g->m : g->n), (long long)g->k,
-        (long long)g->batch, out->kernel ? out->kernel->name : "-", host_ns, gpu_ns, (long long)out->bytes_up,
-        (long long)out->bytes_down,
-        seconds > 0 ? (long long)(1e-6 * gpb_trace_flops(g) / seconds) : 0LL);
-    if (length >= (int)sizeof members) *members = 0;
+    gpb_text text = { .at = members, .room = sizeof members - 1 };
+    gpb_text_word(&text, "route", route);
+    gpb_text_word(&text, "why", record->why);
+    gpb_text_count(&text, "m", row ? g->n : g->m);
+    gpb_text_count(&text, "n", row ? g->m : g->n);
+    gpb_text_count(&text, "k", g->k);
+    gpb_text_count(&text, "batch", g->batch);
+    gpb_text_word(&text, "kernel", out->kernel ? out->kernel->name : "-");
+    gpb_text_count(&text, "predicted_host_ns", (long long)(1e9 * record->host_s));
+    gpb_text_count(&text, "predicted_gpu_ns", (long long)(1e9 * record->gpu_s));
+    gpb_text_count(&text, "bytes_to_gpu", out->bytes_up);
+    gpb_text_count(&text, "bytes_from_gpu", out->bytes_down);
+    gpb_text_count(&text, "mflops_per_second",
+                   seconds > 0 ? (long long)(1e-6 * gpb_trace_flops(g) / seconds) : 0);
+    members[text.full ? 0 : text.length] = 0;
     gpb_events_add(*route == 'h' ? "host" : "gpu", g->symbol, record->came_s, now_s, members);
 }
 

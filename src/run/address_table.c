@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "dispatch/numbers.h"
+#include "src/gpu/dma.h"
 
 enum { TABLES = GPB_OPERANDS + 1 };
 static const int64_t table_bytes[TABLES] = { sizeof(void *), sizeof(void *), sizeof(void *),
@@ -73,8 +74,8 @@ static CUresult send_table(gpb_run *r, int which, const members *column, int col
         count = min(rows - row, (int64_t)((GPB_TABLE_BYTES - r->table_used) / bytes));
         CUdeviceptr *at = (CUdeviceptr *)(void *)(r->lane->table + r->table_used);
         for (int i = 0; i < columns; i++) write_column(at + i, columns, &column[i], row, count);
-        result = driver->cuMemcpyHtoDAsync(gpb_address_table(r, which) + (CUdeviceptr)row * bytes, at,
-                                           (size_t)count * bytes, r->stream);
+        result = gpb_dma_send(gpb_address_table(r, which) + (CUdeviceptr)row * bytes, at,
+                              (size_t)count * bytes, r->stream);
         r->table_used += (size_t)count * bytes;
     }
     return result;

@@ -218,8 +218,7 @@ static void triangular(void *where, const gpb_triangular *t)
 static void release(resident *r, int64_t columns)
 {
     if (r->result || r->why) return;
-    r->result = gpb_driver_get()->cuMemcpyDtoHAsync(r->lane->table, r->info, sizeof(int32_t),
-                                                    r->lane->stream);
+    r->result = gpb_dma_fetch(r->lane->table, r->info, sizeof(int32_t), r->lane->stream);
     if (!r->result) r->result = gpb_carry_release(&r->down, columns);
 }
 
@@ -316,7 +315,7 @@ static CUresult fetch(resident *r, CUdeviceptr from, void *to, int64_t bytes)
     CUresult result = CUDA_SUCCESS;
     for (int64_t at = 0; at < bytes && !result; at += GPB_TABLE_BYTES) {
         const size_t size = (size_t)min(bytes - at, GPB_TABLE_BYTES);
-        result = driver->cuMemcpyDtoHAsync(r->lane->table, from + (CUdeviceptr)at, size, r->lane->stream);
+        result = gpb_dma_fetch(r->lane->table, from + (CUdeviceptr)at, size, r->lane->stream);
         if (!result) result = driver->cuStreamSynchronize(r->lane->stream);
         if (!result) memcpy((char *)to + at, r->lane->table, size);
     }
@@ -330,7 +329,7 @@ static CUresult send(resident *r, const void *from, CUdeviceptr to, int64_t byte
     for (int64_t at = 0; at < bytes && !result; at += GPB_TABLE_BYTES) {
         const size_t size = (size_t)min(bytes - at, GPB_TABLE_BYTES);
         memcpy(r->lane->table, (const char *)from + at, size);
-        result = driver->cuMemcpyHtoDAsync(to + (CUdeviceptr)at, r->lane->table, size, r->lane->stream);
+        result = gpb_dma_send(to + (CUdeviceptr)at, r->lane->table, size, r->lane->stream);
         if (!result) result = driver->cuStreamSynchronize(r->lane->stream);
     }
     return result;

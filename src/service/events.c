@@ -19,6 +19,7 @@
 #include "src/service/log.h"
 #include "src/service/output.h"
 #include "src/service/stats.h"
+#include "src/service/text.h"
 
 enum { PAGE = 16384, EVENT = 1024, UNOPENED = -1, OPENING = -2, CLOSED = -3 };
 
@@ -39,8 +40,7 @@ static atomic_uint lost;                     /* events for which there was no pa
    yet. */
 static _Thread_local int number __attribute__((tls_model("initial-exec")));
 
-/* The length. No text has a fraction in it that a locale could write with a comma, and whole numbers take
-   half the time. */
+/* The length. No text has a fraction in it that a locale could write with a comma. */
 __attribute__((format(printf, 2, 3))) static size_t print(char *text, const char *format, ...)
 {
     va_list arguments;
@@ -148,30 +148,73 @@ static void add(const char *text, size_t length)
     if (!fits) atomic_fetch_add(&lost, 1);
 }
 
+/* False: nothing is to be written any more. */
+static bool is_on(void)
+{
+    const int fd = atomic_load_explicit(&file, memory_order_relaxed);
+    if (fd == CLOSED) return false;
+    if (fd == UNOPENED) descriptor(0);
+    if (!atomic_load(&process)) atomic_store(&process, (int)getpid());
+    return true;
+}
+
+void gpb_events_name(int track, const char *name)
+{
+    char text[EVENT];
+    if (!is_on()) return;
+    add(text, print(text, ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, "
+                    "\"args\": {\"name\": \"%s\"}}", atomic_load(&process), track, name));
+}
+
 static void name_thread(void)
 {
-    char text[EVENT], own[16] = "", name[16];
+    char own[16] = "", name[16];
     number = (int)syscall(SYS_gettid);
     pthread_getname_np(pthread_self(), own, sizeof own);
     copy_name(name, sizeof name, own);
-    add(text, print(text, ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, "
-                    "\"args\": {\"name\": \"%s\"}}", atomic_load(&process), number, name));
+    gpb_events_name(number, name);
+}
+
+/* The format's times are microseconds. */
+static void add_time(gpb_text *text, double seconds)
+{
+    enum { NS = 1000 };
+    const long long ns = (long long)(1e9 * seconds);
+    gpb_text_number(text, ns / NS);
+    gpb_text_add(text, ".");
+    gpb_text_digits(text, (unsigned long long)(ns < 0 ? -ns : ns) % NS, 3);
+}
+
+void gpb_events_add_to(int track, const char *kind, const char *name, double begin_s, double end_s,
+                       const char *members)
+{
+    char bytes[EVENT];
+    gpb_text text = { .at = bytes, .room = sizeof bytes };
+    if (!is_on()) return;
+    gpb_text_add(&text, ",\n{\"ph\": \"X\"");
+    gpb_text_word(&text, "cat", kind);
+    gpb_text_word(&text, "name", name);
+    gpb_text_count(&text, "pid", atomic_load(&process));
+    gpb_text_count(&text, "tid", track);
+    gpb_text_key(&text, "ts");
+    add_time(&text, begin_s);
+    gpb_text_key(&text, "dur");
+    add_time(&text, end_s - begin_s);
+    gpb_text_key(&text, "args");
+    gpb_text_add(&text, "{");
+    gpb_text_add(&text, members);
+    gpb_text_add(&text, "}}");
+    add(bytes, text.full ? 0 : text.length);
 }
 
 void gpb_events_add(const char *kind, const char *name, double begin_s, double end_s, const char *members)
 {
-    enum { NS = 1000 };                      /* the format's times are microseconds */
-    const long long begin = (long long)(1e9 * begin_s), length = (long long)(1e9 * (end_s - begin_s));
-    char text[EVENT];
-    if (atomic_load_explicit(&file, memory_order_relaxed) == CLOSED) return;
-    if (atomic_load_explicit(&file, memory_order_relaxed) == UNOPENED) descriptor(0);
-    if (!atomic_load(&process)) atomic_store(&process, (int)getpid());
+    if (!is_on()) return;
     if (!number) name_thread();
-    add(text, print(text, ",\n{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, "
-                    "\"ts\": %lld.%03d, \"dur\": %lld.%03d, \"args\": {%s}}", kind, name,
-                    atomic_load(&process), number, begin / NS, (int)(begin % NS), length / NS,
-                    (int)(length % NS), members));
+    gpb_events_add_to(number, kind, name, begin_s, end_s, members);
 }
+
+void gpb_events_lose(unsigned count) { atomic_fetch_add(&lost, count); }
 
 void gpb_events_in_child(void)
 {

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # GPUBLAS_TRACE: every call of a program whose calls are known (programs/report.c) is an event, with the start
-# of the GPU and the copies; threads, forks, every way to end, files that the program takes away, and places
-# where nothing can be written.
+# of the GPU, the copies, and what the GPU does in each stream; threads, forks, every way to end, files that
+# the program takes away, and places where nothing can be written.
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 build report gcc -std=c11 -O2 "$programs/report.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 
-# ask <file> <expression>: of its events e, of those that are calls, c, and of names(kind)
+# ask <file> <expression>: of its events e, of those that are calls, c, of what the GPU does, gpu, and of
+# names(kind)
 ask() {
     "$python" - "$@" <<'PY'
 import collections, json, sys
 e = json.load(open(sys.argv[1]))
 spans = [x for x in e if x["ph"] == "X"]
 c = [x for x in spans if x["cat"] in ("host", "gpu")]
+gpu = [x for x in spans if x["cat"] in ("kernel", "link")]
+inside = lambda y, x: x["ts"] - .01 <= y["ts"] and y["ts"] + y["dur"] <= x["ts"] + x["dur"] + .01
 names = lambda kind: collections.Counter(x["name"] for x in spans if x["cat"] == kind)
 print(eval("(" + sys.argv[2] + ")"))
 PY
@@ -33,6 +36,19 @@ expect 'the start of the GPU' 1 "$(ask all.json 'names("start")["start the GPU"]
 expect 'copies lie within calls' True "$(ask all.json 'names("copy")["copy"] > 0 and all(any(
     x["ts"] <= y["ts"] and y["ts"] + y["dur"] <= x["ts"] + x["dur"] + 1 for x in c)
     for y in spans if y["cat"] == "copy")')"
+expect 'what the GPU does lies within a call, which has its kernel' 'True True' \
+    "$(ask all.json 'all(any(inside(y, x) for x in c) for y in gpu)') $(ask all.json 'all(any(
+        inside(y, x) and y["name"].endswith("gemm_" + x["args"]["kernel"]) for y in gpu)
+        for x in c if x["cat"] == "gpu")')"
+expect 'its copies have the bytes of the calls' True "$(ask all.json '
+    [sum(y["args"]["bytes"] for y in gpu if y["name"] == name) for name in ("to the GPU", "from the GPU")]
+    == [sum(x["args"][n] for x in c) for n in ("bytes_to_gpu", "bytes_from_gpu")]')"
+expect 'spans of a stream come one after the other' True "$(ask all.json 'all(
+    x["ts"] + x["dur"] <= y["ts"] + .01 for t in {x["tid"] for x in gpu}
+    for line in [sorted((x for x in gpu if x["tid"] == t), key=lambda x: x["ts"])]
+    for x, y in zip(line, line[1:]))')"
+expect 'streams have names' True "$(ask all.json 'all(x["args"]["name"].startswith("GPU 0, lane ")
+    for x in e if x["name"] == "thread_name" and x["tid"] in {y["tid"] for y in gpu})')"
 expect 'no time is negative' True "$(ask all.json 'all(x["dur"] >= 0 for x in spans)')"
 expect 'threads and the process have names' True "$(ask all.json 'e[0]["args"]["name"] == "report" and
     {x["tid"] for x in spans} == {x["tid"] for x in e if x["name"] == "thread_name"}')"
