@@ -2,6 +2,7 @@
 /* See resident.h. */
 #include "dispatch/resident.h"
 
+#include "dispatch/kernel_table.h"
 #include "dispatch/numbers.h"
 #include "kernels/solve_args.h"
 
@@ -163,14 +164,28 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
     return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256);
 }
 
-int64_t gpb_resident_workspace(const gpb_resident *w)
+/* Such a GPU has a kernel of that form for that type. */
+static bool has_form(enum gpb_type type, enum gpb_form form, int arch)
+{
+    for (int i = 0; i < gpb_kernel_count; i++)
+        if (gpb_kernels[i].type == type && gpb_kernels[i].form == form
+            && gpb_kernel_table_serves(&gpb_kernels[i], arch))
+            return true;
+    return false;
+}
+
+int64_t gpb_resident_workspace(const gpb_resident *w, int arch)
 {
     /* The residues of the largest product, of a quarter and twice a half of the matrix, are 2.3 times as
-       large as a matrix of double, and 3.5 times as one of double complex (kernels/residues.h). */
-    enum { LEAST = 64 << 20, SLICES = 2, RESIDUES = 4 };
+       large as a matrix of double, and 3.5 times as one of double complex (kernels/residues.h). Kernels that
+       take the operands as they are need room for parts of small products alone. */
+    enum { LEAST = 64 << 20, PARTS = 1, SLICES = 4, RESIDUES = 8 };
     const gpb_factor *f = &w->system.a;
-    const int64_t times = w->inverse_norm ? 0 : gpb_type_real(f->type) == GPB_TYPE_d ? RESIDUES : SLICES;
-    return LEAST + times * gpb_resident_ld(w) * f->n * (int64_t)gpb_type_bytes(f->type);
+    const int halves = w->inverse_norm                             ? 0
+                       : has_form(f->type, GPB_FORM_RESIDUES, arch) ? RESIDUES
+                       : has_form(f->type, GPB_FORM_SLICED, arch)   ? SLICES
+                                                                    : PARTS;
+    return LEAST + halves * gpb_resident_ld(w) * f->n * (int64_t)gpb_type_bytes(f->type) / 2;
 }
 
 /* Beside what it has of its own. */

@@ -53,9 +53,9 @@ double gpb_resident_host_steps_s(const gpb_resident *work, int cores);
 int64_t gpb_resident_ld(const gpb_resident *work);
 /* Bytes of A, B and what pivots need. */
 int64_t gpb_resident_bytes(const gpb_resident *work);
-/* Bytes beside them for the products' workspace: more than this gains nothing; less than a quarter of it is
-   too little. */
-int64_t gpb_resident_workspace(const gpb_resident *work);
+/* Bytes beside them for the products' workspace on that GPU: more than this gains nothing; less than an
+   eighth of it is too little. */
+int64_t gpb_resident_workspace(const gpb_resident *work, int arch);
 /* True if that GPU has the kernels and the shared memory for it. */
 bool gpb_resident_fits(const gpb_resident *work, int arch, int sms);
 /* Bytes of shared memory that a block of gpb_<p>swap can have. */

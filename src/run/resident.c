@@ -401,7 +401,7 @@ static const char *provide(resident *r)
 {
     const gpb_factor *f = &r->work->system.a;
     const int64_t order = gpb_factor_order(f), bytes = gpb_resident_bytes(r->work);
-    const int64_t wanted = gpb_resident_workspace(r->work), least = wanted / 8;
+    const int64_t wanted = gpb_resident_workspace(r->work, r->lane->device->arch), least = wanted / 8;
     int64_t workspace = round_up(min(wanted, r->lane->device->budget - bytes), 256) - 256;
     if (workspace < least) return "too little device memory";
     if (!gpb_memory_arena(r->lane, bytes + workspace) || !gpb_memory_counters(r->lane))

@@ -16,6 +16,7 @@
 #include "dispatch/numbers.h"
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
+#include "dispatch/resident.h"
 #include "dispatch/schedule.h"
 #include "dispatch/streamk.h"
 #include "kernels/sliced.h"
@@ -978,6 +979,24 @@ static void same_bits(void **state)
     }
 }
 
+/* A factorisation's room for products, in halves of its matrix: for residues where the GPU has such a kernel,
+   for slices, or for parts alone. */
+static void rooms_of_solvers(void **state)
+{
+    (void)state;
+    enum { N = 4096, BASE = 64 << 20 };
+    static const struct { enum gpb_type type; int arch, halves; } rooms[] = {
+        { GPB_TYPE_d, 80, 1 }, { GPB_TYPE_d, 86, 1 }, { GPB_TYPE_d, 90, 8 }, { GPB_TYPE_d, 120, 1 },
+        { GPB_TYPE_z, 80, 1 }, { GPB_TYPE_z, 90, 8 }, { GPB_TYPE_z, 100, 1 },
+        { GPB_TYPE_s, 80, 4 }, { GPB_TYPE_s, 90, 4 }, { GPB_TYPE_c, 90, 4 }, { GPB_TYPE_s, 75, 1 }
+    };
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        const gpb_resident work = { .system.a = { .type = rooms[i].type, .m = N, .n = N } };
+        const int64_t half = (int64_t)N * N * (int64_t)gpb_type_bytes(rooms[i].type) / 2;
+        assert_int_equal((gpb_resident_workspace(&work, rooms[i].arch) - BASE) / half, rooms[i].halves);
+    }
+}
+
 int main(int count, char **arguments)
 {
     golden_print(print_plans, count, arguments);
@@ -1001,6 +1020,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(triangles),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(rooms_of_solvers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
