@@ -7,7 +7,7 @@ venv=$(realpath "${VENV:-$here/../../build/venv}")
 recipes=$here/../recipes
 need "$debian/openblas-pthread/libblas.so.3" /usr/include/gsl /usr/include/suitesparse \
     /usr/include/lapacke.h /usr/include/eigen3/Eigen/Dense /usr/include/armadillo /usr/bin/octave-cli \
-    /usr/bin/Rscript /usr/bin/gfortran "$venv/bin/python"
+    /usr/bin/Rscript /usr/bin/gfortran "$venv/bin/python" /usr/lib/python3/dist-packages/torch
 cp -r "$recipes/." . || exit 1
 export PATH=$venv/bin:$PATH GPUBLAS=$library LIBRARY_PATH=$(dirname "$library")
 export GPUBLAS_CALIBRATION=$scratch/calibration HOME=$scratch

@@ -15,11 +15,9 @@ a build say `LD_PRELOAD=/path/of/build/libgpublas.so`. `gpublas run PROGRAM ...`
 at the end. The programs themselves are in [tests/recipes](../tests/recipes).
 """
 TAIL = """
-Without a test of their own here: Julia, by `BLAS.lbt_forward("libgpublas.so"; suffix_hint="64_")`;
-FlexiBLAS, by `FLEXIBLAS=/path/of/libgpublas.so`; PyTorch, whose wheels have a BLAS of their own inside, which
-preloading does not reach, while Debian's is linked with `libblas.so.3`;
-Debian's alternatives, for which the package registers `libblas.so.3` and `liblapack.so.3`
-([how](../src/package/README.md)); MPI and ScaLAPACK ([Many processes](README.md#many-processes)).
+Elsewhere: Debian's alternatives, for which the package registers `libblas.so.3` and `liblapack.so.3`
+([how](../src/package/README.md)); MPI, ScaLAPACK, ELPA, Dask, joblib, Ray, Spark and R's pools
+([Many processes](README.md#many-processes)).
 """
 
 
@@ -37,8 +35,24 @@ def entries():
         yield entry
 
 
+def table():
+    rows = ["", "| program | how | routines | tested with | measured |", "|---|---|---|---|---|"]
+    for entry in entries():
+        how = ("preloaded" if "LD_PRELOAD" in entry["how"] else
+               "opened by name" if "$GPUBLAS" in entry["how"] else "linked")
+        doors = " ".join(f"`{name}`" for name in entry["doors"].split())
+        rows.append(f"| [{entry['title']}](#{anchor(entry['title'])}) | {how} | {doors} | {entry['tested']} "
+                    f"| {entry.get('speed', 'no')} |")
+    return "\n".join(rows) + "\n"
+
+
+def anchor(title):
+    """As GitHub and others make it of a heading."""
+    return "".join(x if x.isalnum() or x in "-_" else "-" if x == " " else "" for x in title.lower())
+
+
 def page():
-    parts = [HEAD]
+    parts = [HEAD, table()]
     for entry in entries():
         parts.append(f"\n## {entry['title']}\n\n")
         if "note" in entry:
