@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Many processes. ScaLAPACK's own testers with four ranks under Open MPI and MPICH, unmodified, say with us in
 # front what they say without us, and every rank comes through our doors to the software GPU of its local
-# rank. So do those of HPC Challenge. MPICH's ranks spin, so where there are fewer cores than ranks it gets
-# one small tester. Then pools of workers: Dask, joblib, R.
+# rank. So do those of HPC Challenge and ELPA. MPICH's ranks spin, so where there are fewer cores than ranks
+# it gets one small tester. Then pools of workers: Dask, joblib, R; and Ray and Spark where $POOLS names a
+# Python that has them (70 and 320 MB, too much for every day: pip install ray pyspark==3.5.*).
 . "$(dirname "$0")/harness.sh"
 testers=$debian/scalapack
 need "$testers/openmpi-tests/xslu" "$testers/mpich-tests/xslu" /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich \
@@ -81,6 +82,20 @@ for routine in dgemm dtrsm; do
         "$(reported "[len(ranks), sum(calls['$routine'] > 0 for calls in ranks)]")"
 done
 
+# ---- ELPA, by one stage and by two
+need /usr/include/elpa/elpa/elpa.h
+build elpa gcc -std=c11 -O2 -Wall -Wextra -Werror -I/usr/include/elpa "$programs/elpa.c" \
+    "$debian/libelpa.so.19" "$debian/libscalapack-openmpi.so.2.2" -lm -Wl,--allow-shlib-undefined || finish
+for stages in 1 2; do
+    rm -f report.*.json
+    line=$(ranks openmpi env LD_LIBRARY_PATH="$debian/openblas-pthread:$fake" LD_PRELOAD="$library" \
+        GPUBLAS_OFFLOAD=always GPUBLAS_REPORT="$PWD/report.%p.json" ./elpa $stages 2> elpa.err)
+    expect "ELPA, stages $stages: error, first and last eigenvalue, A v = lambda v" \
+        '0 0.386295918 11.109671338 1' "$line"
+    expect 'ranks, and those that called dgemm on the GPU' '[4, 4]' \
+        "$(reported "[len(ranks), sum(calls['dgemm'] > 0 for calls in ranks)]")"
+done
+
 # ---- PBLAS's block: the depth of the products that it makes of its own
 build pdgemm gcc -std=c11 -O2 -Wall -Wextra -Werror "$programs/pdgemm.c" \
     "$debian/libscalapack-openmpi.so.2.2" -Wl,--allow-shlib-undefined -Wl,-rpath-link,"$debian" || finish
@@ -109,5 +124,7 @@ pool() {
         "$(grep -c 'dgemm.* route=gpu ' pool.err) $(grep -c ' route=host ' pool.err)"
 }
 for how in threads processes threading loky multiprocessing; do pool "$python" "$programs/pools.py" $how; done
+export RAY_DEDUP_LOGS=0
+for how in ${POOLS:+ray spark}; do pool "$POOLS" "$programs/pools.py" $how; done
 for how in fork cluster; do pool Rscript "$programs/pools.R" $how; done
 finish
