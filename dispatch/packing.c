@@ -53,7 +53,8 @@ bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_o
 
 bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
-    const int64_t most = INT32_MAX - 256;  /* the places of boxes beyond an edge have 32 bits as well */
+    /* The places of boxes beyond an edge have 32 bits as well, and complex numbers two each. */
+    const int64_t most = INT32_MAX / (gpb_type_is_complex(kernel->type) ? 2 : 1) - 256;
     if (kernel->form == GPB_FORM_RESIDUES) return !facts->gpu.no_residues && call->k <= GPB_RESIDUE_MAX_K;
     return kernel->form != GPB_FORM_MAPPED
            || (!facts->gpu.no_maps && call->m <= most && call->n <= most && call->k <= most

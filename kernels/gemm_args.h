@@ -73,8 +73,9 @@ typedef struct gpb_tensor_map {
 /* The argument block of MAPPED kernels. a and b are in gpb_gemm_args as ever, but are read by the maps alone,
    which are not used if k or alpha is 0. items, if there are any, give the addresses of C alone.
    The map of an operand has three dimensions: its contiguous one, the other one, the members of the batch
-   (one member if the stride is 0). A copy brings GPB_MAPPED_LINE bytes (of 16 k of double, or of 16 places)
-   times GPB_MAPPED_BOX, in a swizzle of the same 128 bytes. */
+   (one member if the stride is 0). It is of FP64, so a complex number has two places in the first. A copy
+   brings GPB_MAPPED_LINE bytes (of k, or of places of a tile) times GPB_MAPPED_BOX, in a swizzle of the same
+   128 bytes. */
 typedef struct gpb_mapped_args {
     gpb_tensor_map a, b;
     gpb_gemm_args gemm;

@@ -46,9 +46,9 @@ enum gpb_math {
              that tensor cores read. C is the caller's, and stores are guarded. Blocks of C whose guard words
              are set are left alone, because an FFMA kernel computes them afterwards.
    MAPPED    operands where they are, fetched by tensor copies: of each one stride is 1, and the other, the
-             base and the stride of members are multiples of 16 bytes. m, n, k and batch are below 2^31. The
-             argument block is gpb_mapped_args. Copies bring zeros for what lies outside, and stores are
-             guarded.
+             base and the stride of members are multiples of 16 bytes. m, n, k and batch are below 2^31
+             (complex: 2^30). The argument block is gpb_mapped_args. Copies bring zeros for what lies
+             outside, and stores are guarded.
    RESIDUES  operands as gpb_?residues leaves them (residues.h). k is at most GPB_RESIDUE_MAX_K. The kernel
              leaves residues of C in partials, of which gpb_?combine, launched with the same arguments, makes
              C. Blocks of C whose guard words are set are left alone, as by SLICED kernels. */

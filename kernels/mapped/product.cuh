@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The MAPPED kernels: products of double by FP64 tensor cores, on operands that tensor copies can fetch. One
-   thread of a producer warpgroup keeps a ring of stages filled, each two slabs of 16 k of both operands
-   (lanes.cuh). The other warps multiply, each its part of the tile. Nobody meets at a barrier of the block:
-   a warp waits for a stage to be full, and tells the producer when it has read it. The copies take no
-   registers and no issue slots of the warps that multiply, and put each operand where its fragments can be
-   read as they come, without bank conflicts.
+/* The MAPPED kernels: products in d and z by FP64 tensor cores, on operands that tensor copies can fetch. One
+   thread of a producer warpgroup keeps a ring of stages filled, each two slabs of both operands (lanes.cuh).
+   The other warps multiply, each its part of the tile. Nobody meets at a barrier of the block: a warp waits
+   for a stage to be full, and tells the producer when it has read it. The copies take no registers and no
+   issue slots of the warps that multiply, and put each operand where its fragments can be read as they come,
+   without bank conflicts.
 
    With PAIRS two blocks of a cluster have tiles side by side. Each fetches half of their rows of op(A) for
    both, so a stage is empty when the warps of both have read it. */
@@ -15,13 +15,18 @@
 #include "kernels/mapped/lanes.cuh"
 #include "kernels/mapped/ptx_mapped.cuh"
 
-constexpr int GPB_MAPPED_PRODUCER = 128, GPB_MAPPED_SLAB = 16;
+constexpr int GPB_MAPPED_PRODUCER = 128;
+/* k of a slab. */
+template <class T> constexpr int GPB_MAPPED_SLAB = GPB_MAPPED_LINE / sizeof(T);
 
-template <int BM_, int BN_, int BK_, int STAGES_, int THREADS_, int SMEM, unsigned CAPS, int WM_, int WN_>
+template <class T, int BM_, int BN_, int BK_, int STAGES_, int THREADS_, int SMEM, unsigned CAPS, int WM_,
+          int WN_>
 struct gpb_mapped_shape {
+    using type = T;
     static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, THREADS = THREADS_, WM = WM_,
                          WN = WN_, SHARERS = CAPS & GPB_CAP_PAIRS ? 2 : 1;
-    static constexpr int MB = WM / 16, NB = WN / 8, WARPS = BM / WM * (BN / WN);
+    static constexpr int HIGH = gpb_lanes<T, GPB_MAPPED_K, GPB_MAPPED_K>::HIGH;
+    static constexpr int MB = WM / HIGH, NB = WN / 8, WARPS = BM / WM * (BN / WN);
     static constexpr unsigned LINE = GPB_MAPPED_LINE, A = BM * LINE, B = BN * LINE, STAGE = 2 * (A + B);
     /* Blocks of a multiprocessor: as many as have room. */
     static constexpr int BLOCKS = 227 * 1024 / (SMEM + 1100);
@@ -31,7 +36,7 @@ struct gpb_mapped_shape {
     static constexpr bool HOLD_A = 2 * MB <= NB;
     static_assert(BM % WM == 0 && BN % WN == 0 && THREADS == GPB_MAPPED_PRODUCER + 32 * WARPS
                       && WARPS % 4 == 0, "a producer, and each warp has its part");
-    static_assert(BK == 2 * GPB_MAPPED_SLAB && SMEM == STAGES * STAGE + 1024, "see gemm.def");
+    static_assert(BK == 2 * GPB_MAPPED_SLAB<T> && SMEM == STAGES * STAGE + 1024, "see gemm.def");
     static_assert(REGISTERS * (THREADS - GPB_MAPPED_PRODUCER) + 24 * GPB_MAPPED_PRODUCER
                       <= 65536 / BLOCKS / THREADS / 8 * 8 * THREADS, "what the block is launched with");
     static __device__ __forceinline__ int warp() { return (gpb_thread() - GPB_MAPPED_PRODUCER) / 32; }
@@ -79,22 +84,24 @@ struct gpb_mapped_stretch {
 template <int BK> static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k(const gpb_gemm_args &g,
                                                                                     unsigned z)
 {
-    const unsigned splits = gpb_splits_of(g), stages = (unsigned)((gpb_fresh(g.k) + BK - 1) / BK),
-                   depth = (stages + splits - 1) / splits, first = min(z % splits * depth, stages);
+    const unsigned splits = gpb_splits_of(g), stages = (unsigned)((gpb_fresh(g.k) + BK - 1) / BK);
+    if (splits == 1) return { 0, stages };             /* no divisions before the first copy */
+    const unsigned depth = (stages + splits - 1) / splits, first = min(z % splits * depth, stages);
     return { (int)first * BK, min(depth, stages - first) };
 }
 
-/* EDGE places of a slab from `place` on, or this block's part of them for both blocks of a pair. */
-template <gpb_along ORDER, int EDGE, int SHARERS>
+/* EDGE places of a slab from `place` on, or this block's part of them for both blocks of a pair. Maps are of
+   real numbers. */
+template <class T, gpb_along ORDER, int EDGE, int SHARERS>
 static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_tensor_map *map, int place,
                                                         int k, int member, unsigned barrier)
 {
-    constexpr int MINE = EDGE / SHARERS, STEP = ORDER == GPB_MAPPED_K ? MINE : GPB_MAPPED_SLAB;
+    constexpr int MINE = EDGE / SHARERS, STEP = ORDER == GPB_MAPPED_K ? MINE : GPB_MAPPED_SLAB<T>;
     const int first = SHARERS == 1 ? 0 : gpb_cluster_rank() * MINE;
     /* Not unrolled, because 24 registers have no room for the places of all boxes. */
 #pragma unroll 1
     for (int x = 0; x < MINE; x += STEP) {
-        const int at = place + first + x, i = ORDER == GPB_MAPPED_K ? k : at,
+        const int at = place + first + x, i = (ORDER == GPB_MAPPED_K ? k : at) * GPB_REALS<T>,
                   j = ORDER == GPB_MAPPED_K ? at : k;
         const unsigned there = to + (first + x) * GPB_MAPPED_LINE;
         if (SHARERS == 1) gpb_tensor_copy(there, map, i, j, member, barrier);
@@ -106,6 +113,7 @@ template <class shape, gpb_along A, gpb_along B>
 static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args &args,
                                                           gpb_mapped_ring<shape> ring)
 {
+    using T = typename shape::type;
     const gpb_gemm_args &g = args.gemm;
     const gpb_origin at = gpb_mapped_origin<shape>(g);
     const unsigned splits = gpb_splits_of(g);
@@ -120,9 +128,9 @@ static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args 
             ring.wait_empty();
             gpb_mbarrier_expect(full, shape::STAGE);
 #pragma unroll
-            for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB, to += shape::A + shape::B) {
-                gpb_mapped_fetch<A, shape::BM, shape::SHARERS>(to, &args.a, (int)at.i0, k, member_a, full);
-                gpb_mapped_fetch<B, shape::BN, 1>(to + shape::A, &args.b, (int)at.j0, k, member_b, full);
+            for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB<T>, to += shape::A + shape::B) {
+                gpb_mapped_fetch<T, A, shape::BM, shape::SHARERS>(to, &args.a, (int)at.i0, k, member_a, full);
+                gpb_mapped_fetch<T, B, shape::BN, 1>(to + shape::A, &args.b, (int)at.j0, k, member_b, full);
             }
         }
     }
@@ -131,7 +139,7 @@ static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args 
 /* Multiplies `stages` stages of the ring, from the present one on. */
 template <class shape, gpb_along A, gpb_along B>
 static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::NB][4 * shape::MB],
-                                                           const gpb_lanes<A, B> &lanes,
+                                                           const gpb_lanes<typename shape::type, A, B> &lanes,
                                                            gpb_mapped_ring<shape> &ring, unsigned stages)
 {
     constexpr bool HOLD_A = shape::HOLD_A;
@@ -144,6 +152,11 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
         for (int x = 0; x < HELD; x++)
             if constexpr (HOLD_A) lanes.read_a(to[x], slab, x);
             else lanes.read_b(to[x], slab, x);
+    };
+    auto complete = [&](double (&a)[HELD][HOLD]) __attribute__((always_inline)) {
+#pragma unroll
+        for (int x = 0; x < HELD; x++)
+            if constexpr (HOLD_A) lanes.complete_a(a[x]);
     };
     auto pass = [&](double (&to)[PASS], unsigned slab, int x) __attribute__((always_inline)) {
         if constexpr (HOLD_A) lanes.read_b(to, slab, x);
@@ -171,6 +184,8 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
                 }
                 if (z + 1 < PASSING) pass(passing[(z + 1) % 2], slab, z + 1);
                 else pass(passing[0], next, 0);
+                if constexpr (!HOLD_A) lanes.complete_a(passing[z % 2]);
+                else if (z == 0) complete(held[half]);
 #pragma unroll
                 for (int x = 0; x < HELD; x++)
                     if constexpr (HOLD_A) gpb_dmma16(&sum[z][4 * x], held[half][x], passing[z % 2]);
@@ -182,19 +197,24 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
     }
 }
 
-/* Stores a warp's sums. ADD: beta is not 0. The old C of some columns is loaded before any of them is stored,
-   as in general/product.cuh. Two rows of a lane are neighbours if op(A) is along the edge. */
-template <class shape, gpb_along A, gpb_along B, bool ADD>
-static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g, gpb_target<double> to,
+/* Stores a warp's sums. Not ADD: beta is 0. WHOLE: all of the tile is in C, whose vectors are aligned, so
+   that nothing has to be asked of each. The old C of some columns is loaded before any of them is stored,
+   as in general/product.cuh. */
+template <class shape, gpb_along A, gpb_along B, bool ADD, bool WHOLE>
+static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g,
+                                                        gpb_target<typename shape::type> to,
                                                         const double (&sum)[shape::NB][4 * shape::MB])
 {
-    using lanes = gpb_lanes<A, B>;
+    using T = typename shape::type;
+    using lanes = gpb_lanes<T, A, B>;
     constexpr int MB = shape::MB, NB = shape::NB, FEW = 2;
-    if (!ADD) to.beta = 0;                 /* which the compiler then knows */
+    if (!ADD) to.beta = T();               /* which the compiler then knows */
     const gpb_origin at = gpb_mapped_origin<shape>(g);
-    const int rows = (int)min(to.m - at.i0, (int64_t)shape::BM) - shape::warp_i(),
-              cols = (int)min(to.n - at.j0, (int64_t)shape::BN) - shape::warp_j();
-    double *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
+    if (WHOLE) to.aligned = true;          /* likewise */
+    const int rows = WHOLE ? shape::BM : (int)min(to.m - at.i0, (int64_t)shape::BM) - shape::warp_i(),
+              cols = WHOLE ? shape::BN : (int)min(to.n - at.j0, (int64_t)shape::BN) - shape::warp_j();
+    const bool reads = ADD && !gpb_is_zero(to.beta);
+    T *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
     auto each = [&](int y0, auto what) __attribute__((always_inline)) {
 #pragma unroll
         for (int y = y0; y < y0 + FEW; y++)
@@ -202,40 +222,50 @@ static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g, 
             for (int v = 0; v < 2; v++)
 #pragma unroll
                 for (int x = 0; x < MB; x++)
-                    what(x, y, v, c + lanes::col(y, v) * to.ldc, lanes::col(y, v) < cols ? rows : 0);
+                    what(x, y, v, c + lanes::col(y, v) * to.ldc,
+                         WHOLE || lanes::col(y, v) < cols ? rows : 0);
     };
 #pragma unroll
     for (int y0 = 0; y0 < NB; y0 += FEW) {
         double2 old[FEW][2][MB];
-        each(y0, [&](int x, int y, int v, const double *from, int limit) __attribute__((always_inline)) {
+        each(y0, [&](int x, int y, int v, const T *from, int limit) __attribute__((always_inline)) {
             const int i = lanes::row(x, 0), j = lanes::row(x, 1);
             double2 &o = old[y - y0][v][x];
-            if (A == GPB_MAPPED_EDGE) {
-                o = gpb_old_vector(to, from + i, limit - i);
+            if constexpr (lanes::UNITS) {
+                o = gpb_old_vector(to, from + i, WHOLE ? 2 : limit - i);
             } else {
-                o.x = ADD && i < limit ? from[i] : 0;
-                o.y = ADD && j < limit ? from[j] : 0;
+                o.x = reads && (WHOLE || i < limit) ? from[i] : 0;
+                o.y = reads && (WHOLE || j < limit) ? from[j] : 0;
             }
         });
-        each(y0, [&](int x, int y, int v, double *into, int limit) __attribute__((always_inline)) {
+        each(y0, [&](int x, int y, int v, T *into, int limit) __attribute__((always_inline)) {
             const int i = lanes::row(x, 0), j = lanes::row(x, 1);
-            const double2 s = make_double2(sum[y][4 * x + v], sum[y][4 * x + 2 + v]), o = old[y - y0][v][x];
-            if (A == GPB_MAPPED_EDGE) {
-                gpb_store_vector(to, into + i, limit - i, s, o);
+            const double2 s = lanes::unit(g, sum[y][4 * x + v], sum[y][4 * x + 2 + v]), o = old[y - y0][v][x];
+            if constexpr (lanes::UNITS) {
+                gpb_store_vector(to, into + i, WHOLE ? 2 : limit - i, s, o);
             } else {
-                if (i < limit) into[i] = gpb_blend(to, s.x, o.x);
-                if (j < limit) into[j] = gpb_blend(to, s.y, o.y);
+                if (WHOLE || i < limit) into[i] = gpb_blend(to, s.x, o.x);
+                if (WHOLE || j < limit) into[j] = gpb_blend(to, s.y, o.y);
             }
         });
     }
+}
+
+/* True if all of this block's tile is in C. */
+template <class shape, class T>
+static __device__ __forceinline__ bool gpb_mapped_whole(const gpb_gemm_args &g, const gpb_target<T> &to)
+{
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    return at.i0 + shape::BM <= to.m && at.j0 + shape::BN <= to.n;
 }
 
 template <class shape, gpb_along A, gpb_along B>
 static __device__ __forceinline__ void gpb_mapped_consume(const gpb_gemm_args &g,
                                                           gpb_mapped_ring<shape> ring)
 {
-    const gpb_lanes<A, B> lanes(ring.data + shape::warp_i() * shape::LINE,
-                                ring.data + shape::A + shape::warp_j() * shape::LINE);
+    using T = typename shape::type;
+    const gpb_lanes<T, A, B> lanes(g, ring.data + shape::warp_i() * shape::LINE,
+                                   ring.data + shape::A + shape::warp_j() * shape::LINE);
     const unsigned splits = gpb_splits_of(g);
 #pragma unroll 1
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
@@ -245,9 +275,11 @@ static __device__ __forceinline__ void gpb_mapped_consume(const gpb_gemm_args &g
         /* Or the order in which sums are stored would move them about in the loop. */
 #pragma unroll
         for (int y = 0; y < shape::NB; y++) gpb_pin(sum[y]);
-        const gpb_target<double> to = gpb_target_of(gpb_tile<double>{ g, z, 0, 0, 0, NULL, NULL });
-        if (gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false>(g, to, sum);
-        else gpb_mapped_store<shape, A, B, true>(g, to, sum);
+        const gpb_target<T> to = gpb_target_of(gpb_tile<T>{ g, z, 0, 0, 0, NULL, NULL });
+        const bool whole = to.aligned && gpb_mapped_whole<shape>(g, to);
+        if (whole && gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false, true>(g, to, sum);
+        else if (whole) gpb_mapped_store<shape, A, B, true, true>(g, to, sum);
+        else gpb_mapped_store<shape, A, B, true, false>(g, to, sum);
     }
 }
 
@@ -256,7 +288,8 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped_scale(c
 {
     const gpb_origin at = gpb_mapped_origin<shape>(g);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * gpb_splits_of(g); z += gridDim.z)
-        gpb_tile_scale<shape::BM, shape::BN>(gpb_tile<double>{ g, z, at.i0, at.j0, 0, NULL, NULL });
+        gpb_tile_scale<shape::BM, shape::BN>(
+            gpb_tile<typename shape::type>{ g, z, at.i0, at.j0, 0, NULL, NULL });
 }
 
 /* One order of each operand. */
@@ -275,18 +308,19 @@ static __device__ __forceinline__ void gpb_mapped_in(const gpb_mapped_args &args
 
 template <class shape> static __device__ __forceinline__ void gpb_mapped(const gpb_mapped_args &args)
 {
-    extern __shared__ char memory[];
     __shared__ __align__(8) uint64_t full[shape::STAGES], empty[shape::STAGES];
     const gpb_gemm_args &g = args.gemm;
-    if (g.k == 0 || g.alpha[0] == 0) {
+    if (g.k == 0 || gpb_scalar<typename shape::type>::is_zero(g.alpha)) {
         gpb_mapped_scale<shape>(g);
         return;
     }
     gpb_mapped_ring<shape> ring;
-    ring.data = (gpb_shared_address(memory) + 1023) / 1024 * 1024;
+    ring.data = (gpb_shared_address(gpb_mapped_memory()) + 1023) / 1024 * 1024;
     ring.full = gpb_shared_address(full);
     ring.empty = gpb_shared_address(empty);
     if (threadIdx.x == 0) {
+        gpb_tensor_prefetch(&args.a);
+        gpb_tensor_prefetch(&args.b);
         for (int s = 0; s < shape::STAGES; s++) {
             gpb_mbarrier_init(ring.full + s * 8, 1);
             gpb_mbarrier_init(ring.empty + s * 8, shape::WARPS * shape::SHARERS);
@@ -307,6 +341,6 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
 /* A step: a row of gemm.def with the part of a tile that a warp multiplies. */
 #define GPB_MAPPED_STEP(p, name, wm, wn)                                                                  \
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, unsigned CAPS>                   \
-    using gpb_##p##_##name = gpb_mapped_shape<BM, BN, BK, STAGES, THREADS, SMEM, CAPS, wm, wn>;
+    using gpb_##p##_##name = gpb_mapped_shape<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, CAPS, wm, wn>;
 
 #endif

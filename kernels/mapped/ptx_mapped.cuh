@@ -6,6 +6,19 @@
 #include "kernels/gemm_args.h"
 #include "kernels/ptx_sm90.cuh"
 
+/* The shared memory that the launch asked for. */
+static __device__ __forceinline__ void *gpb_mapped_memory()
+{
+    extern __shared__ char gpb_mapped_shared[];
+    return gpb_mapped_shared;
+}
+
+/* Fetches a map before the first copy wants it. */
+static __device__ __forceinline__ void gpb_tensor_prefetch(const gpb_tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+
 /* A tensor copy, global to shared: the box at x, y, z of the map. What lies outside the map becomes 0, and
    counts at the barrier like the rest. To this block, or to the same address in every block of `mask`. */
 static __device__ __forceinline__ void gpb_tensor_copy(unsigned to, const gpb_tensor_map *map, int x, int y,

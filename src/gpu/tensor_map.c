@@ -20,20 +20,21 @@ typedef struct operand {
     int edge, sharers;                     /* places of a tile; blocks that share them */
 } operand;
 
+/* A map is of real numbers, because there is no type of 16 bytes: a complex one is two, side by side. */
 static CUresult encode(const gpb_kernel *kernel, const gpb_gemm_args *args, const operand *x,
                        gpb_tensor_map *map)
 {
-    const uint64_t element = gpb_type_bytes(kernel->type);
+    const uint64_t element = gpb_type_bytes(kernel->type), reals = gpb_type_is_complex(kernel->type) ? 2 : 1;
     /* As the kernel has it: op(A) and op(B) are along the edge if their first dimension is contiguous. */
     const bool along_k = x->step != 1;
     const int64_t other = along_k ? x->step : x->step_k;
     const int64_t members = x->stride ? args->batch : 1;
-    const cuuint64_t extent[] = { (cuuint64_t)(along_k ? args->k : x->places),
+    const cuuint64_t extent[] = { (cuuint64_t)(along_k ? args->k : x->places) * reals,
                                   (cuuint64_t)(along_k ? x->places : args->k), (cuuint64_t)members };
     /* A stride that is never taken must be one that is allowed. */
     const cuuint64_t stride[] = { (cuuint64_t)other * element,
                                   (cuuint64_t)(members > 1 ? x->stride : other) * element };
-    const cuuint32_t box[] = { GPB_MAPPED_LINE / (cuuint32_t)element,
+    const cuuint32_t box[] = { GPB_MAPPED_LINE / sizeof(double),
                                (cuuint32_t)GPB_MAPPED_BOX(along_k, x->edge, x->sharers, (int)element), 1 };
     const cuuint32_t every[] = { 1, 1, 1 };
     return gpb_driver_get()->cuTensorMapEncodeTiled(

@@ -21,6 +21,7 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __builtin_assume(x) ((void)0)
 
 #define threadIdx gpb_emulate_at.thread

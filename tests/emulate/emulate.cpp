@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -93,6 +94,89 @@ unsigned gpb_emulate_shared_address(const float *at)
 }
 float *gpb_emulate_shared(unsigned address) { return (float *)((char *)origin + (int)address); }
 
+/* ---- mbarriers */
+
+struct counted {
+    char *to;
+    const char *from;
+    unsigned bytes;
+};
+struct mbarrier {
+    unsigned arrivals, missing;          /* of a phase; of this one */
+    int64_t bytes;                       /* announced and not copied yet */
+    unsigned phase;                      /* how many have ended */
+    std::vector<counted> copies;         /* that have not been made */
+};
+static std::map<unsigned, mbarrier> mbarriers;
+
+static mbarrier &mbarrier_at(unsigned at)
+{
+    const auto found = mbarriers.find(at);
+    if (found == mbarriers.end()) {
+        fault("a barrier that was not initialised", "an mbarrier");
+        exit(1);
+    }
+    return found->second;
+}
+
+static void settle(mbarrier &b)
+{
+    if (b.missing || b.bytes) return;
+    b.missing = b.arrivals;
+    b.phase++;
+}
+
+static void perform(mbarrier &b, const counted &c)
+{
+    if (c.from) memcpy(c.to, c.from, c.bytes);
+    else memset(c.to, 0, c.bytes);
+    b.bytes -= c.bytes;
+}
+
+void gpb_emulate_mbarrier_init(unsigned at, unsigned arrivals)
+{
+    mbarriers[at] = { arrivals, arrivals, 0, 0, {} };
+}
+
+void gpb_emulate_mbarrier_arrive(unsigned at, unsigned bytes)
+{
+    mbarrier &b = mbarrier_at(at);
+    if (!b.missing) fault("more arrivals than a phase has", "an mbarrier");
+    b.missing--;
+    b.bytes += bytes;
+    settle(b);
+}
+
+void gpb_emulate_mbarrier_copy(unsigned at, char *to, const char *from, unsigned bytes)
+{
+    mbarrier &b = mbarrier_at(at);
+    if (from && !inside(work.a, from, bytes) && !inside(work.b, from, bytes)) {
+        fault("a copy from outside the operands", "a tensor copy");
+        from = NULL;
+    }
+    if (!work.early) b.copies.push_back({ to, from, bytes });
+    else perform(b, { to, from, bytes });
+    settle(b);
+}
+
+/* Copies are made when somebody waits for them, or at once. */
+void gpb_emulate_mbarrier_wait(unsigned at, unsigned parity)
+{
+    enum { PATIENCE = 1000000 };
+    mbarrier &b = mbarrier_at(at);
+    for (int turns = 0; b.phase % 2 == parity; turns++) {
+        for (const counted &c : b.copies) perform(b, c);
+        const bool any = !b.copies.empty();
+        b.copies.clear();
+        if (any) settle(b);
+        if (turns == PATIENCE) {
+            fault("a wait that does not end", "an mbarrier");
+            exit(1);
+        }
+        if (b.phase % 2 == parity) swapcontext(&threads[current].context, &scheduler);
+    }
+}
+
 static void stop(state now, const char *place)
 {
     thread &t = threads[current];
@@ -142,6 +226,7 @@ static void start()
 static void begin_block()
 {
     threads.resize(work.threads);
+    mbarriers.clear();
     for (thread &t : threads) {
         t.stack.resize(STACK);
         getcontext(&t.context);
@@ -210,7 +295,10 @@ static void run_block()
                 swapcontext(&scheduler, &threads[x].context);
                 ended += threads[x].now == ENDED;
             }
-        if (!release(ended) && ended < threads.size()) {  /* the hardware would hang, or go on with garbage */
+        const bool runs = std::any_of(threads.begin(), threads.end(),
+                                      [](const thread &t) { return t.now == RUNS; });
+        /* Or the hardware would hang, or go on with garbage. */
+        if (!release(ended) && !runs && ended < threads.size()) {
             for (current = 0; threads[current].now == ENDED;) current++;
             fault("threads do not meet at one barrier", threads[current].place);
             exit(1);
@@ -219,6 +307,8 @@ static void run_block()
     for (current = 0; current < threads.size(); current++)
         if (threads[current].done < threads[current].copies.size())
             fault("copies that nobody waited for", "the end");
+    for (const auto &b : mbarriers)
+        if (b.second.bytes || !b.second.copies.empty()) fault("copies that nobody waited for", "an mbarrier");
 }
 
 int gpb_emulate_run(const gpb_emulate_launch &launch)

@@ -2,8 +2,8 @@
 /* Kernels on the CPU. Each CUDA thread of a block is a context of its own and runs until it meets a
    barrier; the next thread is picked at random. Faults are found and counted: barriers that not all
    threads meet at the same place, threads that end before one, asynchronous copies from outside the
-   operands, misaligned ones, and those that nobody waits for. (AddressSanitizer, with which this is built,
-   finds the rest.) */
+   operands, misaligned ones, and those that nobody waits for; waits that do not end. (AddressSanitizer, with
+   which this is built, finds the rest.) */
 #ifndef GPB_EMULATE_H
 #define GPB_EMULATE_H
 
@@ -48,9 +48,18 @@ unsigned gpb_emulate_shared_address(const float *at);
 float *gpb_emulate_shared(unsigned address);
 
 
+/* Barriers in shared memory that count arrivals and bytes (mbarriers), by their address. */
+void gpb_emulate_mbarrier_init(unsigned barrier, unsigned arrivals);
+/* One arrival, which announces so many bytes. */
+void gpb_emulate_mbarrier_arrive(unsigned barrier, unsigned bytes);
+/* Waits until the phase with that parity has ended. */
+void gpb_emulate_mbarrier_wait(unsigned barrier, unsigned parity);
+/* A copy to `to` of which `bytes` are counted at the barrier: zeros where `from` is NULL. */
+void gpb_emulate_mbarrier_copy(unsigned barrier, char *to, const char *from, unsigned bytes);
+
 /* What a warp does together: each thread shows some bytes, and sees those of all 32 threads in order,
    until it next shows some. */
-enum { GPB_EMULATE_SHOWN = 64 };
+enum { GPB_EMULATE_SHOWN = 96 };
 const char *gpb_emulate_show(const void *what, int bytes, const char *place);
 /* True if any thread of the block passes true. */
 bool gpb_emulate_any(bool here, const char *place);

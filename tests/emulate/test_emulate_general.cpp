@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of general/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z. Values are
+/* The kernels of general/ and mapped/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z, but
+   for those of mapped/ whose blocks come in pairs. Values are
    compared with sums of twice the precision; nothing is read outside the operands or written outside C;
    operands lie at any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and
    the bits are the same for any order of threads and blocks and however late copies happen. */
@@ -8,40 +9,43 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "kernels/cgemm_general.cu"
 #include "kernels/dgemm_general.cu"
+#include "kernels/dgemm_tma.cu"
 #include "kernels/zgemm_general.cu"
+#include "kernels/zgemm_tma.cu"
+
+/* What is launched. One thread of a kernel: */
+static gpb_gemm_args launched;
+static gpb_tensor_map map_a, map_b;
+template <void (*KERNEL)(gpb_gemm_args)> static void thread_of() { KERNEL(launched); }
+template <void (*KERNEL)(gpb_mapped_args)> static void thread_of() { KERNEL({ map_a, map_b, launched }); }
 
 struct row {
     const char *name;
     char type;
-    void (*kernel)(gpb_gemm_args);
+    void (*thread)();
+    gpb_form form;
     int bm, bn, bk, threads;
-    bool shares;                         /* k among blocks */
+    unsigned caps;
+    bool shares() const { return caps & GPB_CAP_STREAM_K; }
 };
 #define COMMA ,
 #define GPB_MINE_dgemm_general ~, KEEP
 #define GPB_MINE_cgemm_general ~, KEEP
 #define GPB_MINE_zgemm_general ~, KEEP
+#define GPB_MINE_dgemm_tma ~, KEEP
+#define GPB_MINE_zgemm_tma ~, KEEP
 static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)      \
-    GPB_ONLY(image)({ #name COMMA #p[0] COMMA GPB_GEMM_SYMBOL(p, name) COMMA bm COMMA bn COMMA bk COMMA \
-                      threads COMMA GPB_CAP_##caps == GPB_CAP_STREAM_K } COMMA)
+    GPB_ONLY(image)({ #name COMMA #p[0] COMMA thread_of<GPB_GEMM_SYMBOL(p, name)> COMMA GPB_FORM_##form \
+                      COMMA bm COMMA bn COMMA bk COMMA threads COMMA GPB_CAP_##caps } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL
 };
 enum { ROWS = sizeof rows / sizeof *rows };
-
-static gpb_gemm_args launched;
-template <int ROW> static void thread_of() { rows[ROW].kernel(launched); }
-template <int... ROW> static void (*body_of(std::integer_sequence<int, ROW...>, int row))()
-{
-    static void (*const bodies[])() = { thread_of<ROW>... };
-    return bodies[row];
-}
 
 enum how { WHOLE, PARTS, SHARED, ITEMS, HOWS };
 static const char *const how_names[HOWS] = { "whole", "in parts", "shared", "by addresses" };
@@ -84,6 +88,16 @@ template <class R, int PARTS> struct operand {
     {
         R *x = place(l, i, j);
         return { x[0], PARTS == 1 ? 0 : conj ? -x[1] : x[1] };
+    }
+    /* As gpb_tensor_map_bind has it. */
+    void map(gpb_tensor_map *to, bool edge_is_rows, int edge) const
+    {
+        const bool along_k = (rs == 1) != edge_is_rows;
+        const int64_t high = rs == 1 ? rows : cols, wide = rs == 1 ? cols : rows, ld = rs == 1 ? cs : rs;
+        const gpb_emulate_map map = { (const double *)at, { high * PARTS, wide, 2 },
+                                      { ld * PARTS, stride * PARTS },
+                                      GPB_MAPPED_BOX(along_k, edge, 1, (int)(PARTS * sizeof(R))) };
+        memcpy(to, &map, sizeof map);
     }
     int64_t count() const { return (stride + (rows - 1) * rs + (cols - 1) * cs + 1) * PARTS; }
     gpb_emulate_span span() const { return { (const char *)at, (const char *)(at + count()) }; }
@@ -133,12 +147,13 @@ template <class R, int PARTS> struct trial {
             for (int64_t l = 0; l < 2; l++)
                 items.push_back({ a.place(l, 0, 0), b.place(l, 0, 0), c.place(l, 0, 0) });
             g.items = items.data();
-        } else {
+        }
+        if (p.by != ITEMS || r.form == GPB_FORM_MAPPED) {
             g.a = a.at;
             g.b = b.at;
             g.c = c.at;
         }
-        if (p.by == SHARED && r.shares) share(r, g);
+        if (p.by == SHARED && r.shares()) share(r, g);
         partials.assign((size_t)std::max<int64_t>(4 * p.m * p.n, 2 * g.streamk_blocks * r.bm * r.bn) * PARTS,
                         NAN);
         counters.assign(g.streamk_blocks + 1, 0);
@@ -197,7 +212,7 @@ template <class R, int PARTS> struct trial {
     }
 
     /* Runs twice: with blocks in order and late copies, and in any order with copies at once. */
-    const char *run(int number)
+    const char *run()
     {
         const int64_t tiles = GPB_TILES(p.m, p.n, r.bm, r.bn);
         const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(2 * (g.splits > 1 ? 2 : 1)) };
@@ -210,9 +225,11 @@ template <class R, int PARTS> struct trial {
             c.room = room;
             for (R &x : partials) x = NAN;
             launched = g;
-            const int faults = gpb_emulate_run({ body_of(std::make_integer_sequence<int, ROWS>(), number),
-                                                 g.streamk_blocks ? shared : plain, (unsigned)r.threads,
-                                                 turn == 1, turn == 1, a.span(), b.span() });
+            a.map(&map_a, true, r.bm);
+            b.map(&map_b, false, r.bn);
+            const int faults = gpb_emulate_run({ r.thread, g.streamk_blocks ? shared : plain,
+                                                 (unsigned)r.threads, turn == 1, turn == 1, a.span(),
+                                                 b.span() });
             if (const char *wrong = judge(old, faults)) return wrong;
             if (turn && memcmp(first.data(), c.room.data(), sizeof(R) * first.size()))
                 return "the order of threads or blocks shows in the bits";
@@ -225,7 +242,7 @@ template <class R, int PARTS> struct trial {
 template <class R, int PARTS> static const char *run(int number, const problem &p)
 {
     trial<R, PARTS> t(rows[number], p);
-    return t.run(number);
+    return t.run();
 }
 
 /* Arguments: names of kernels, if not all. */
@@ -245,9 +262,11 @@ int main(int argc, char **argv)
                     /* Some of all combinations, none of which is always left out. What a warp does together
                        takes long here. */
                     if (!wanted || (way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
-                    if (by == SHARED && !r.shares) continue;
+                    if ((by == SHARED && !r.shares()) || r.caps & GPB_CAP_PAIRS) continue;
+                    const int odd = (runs * 5 + runs / 4) % 4, even = r.type == 'z' ? odd / 2 * 2 : 0;
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
-                                        transs[way / 3], (runs * 5 + runs / 4) % 4, (how)by, { 1.25, -0.5 },
+                                        transs[way / 3], r.form == GPB_FORM_MAPPED ? even : odd, (how)by,
+                                        { 1.25, -0.5 },
                                         { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 } };
                     const char *what = r.type == 'd'   ? run<double, 1>(number, p)
                                        : r.type == 'c' ? run<float, 2>(number, p)

@@ -79,24 +79,25 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuin
 }
 
 /* Dies unless the map is of an operand of `places` x k elements, from which step and step_k lead to the next.
-   kernels/mapped: boxes of 128 bytes along the contiguous dimension. Of the other one, all places of a tile
-   that a block fetches, or as many k as 128 bytes have places. */
+   kernels/mapped: boxes of 16 real numbers along the contiguous dimension. Of the other one, all places of a
+   tile that a block fetches, or as many k as 128 bytes have places. */
 static void check_map(const gpb_fake_kernel *kernel, const char *name, const gpb_tensor_map *in,
                       const void *at, int64_t places, int64_t k, int64_t step, int64_t step_k, int64_t batch,
                       int64_t stride, int fetched)
 {
     const uint64_t bytes = gpb_type_bytes(kernel->type);
+    const uint64_t reals = gpb_type_is_complex(kernel->type) ? 2 : 1;
     const bool along_k = step != 1;
     const uint64_t other = (uint64_t)(along_k ? step : step_k) * bytes;
     map x;
     memcpy(&x, in, sizeof x);
-    const uint64_t members = stride ? (uint64_t)batch : 1, down = (uint64_t)(along_k ? k : places),
+    const uint64_t members = stride ? (uint64_t)batch : 1, down = (uint64_t)(along_k ? k : places) * reals,
                    across = (uint64_t)(along_k ? places : k);
     const uint32_t line = (uint32_t)(128 / bytes);
     if ((along_k ? step_k : step) != 1 || x.magic != magic || x.at != (uintptr_t)at || x.rank != 3
         || x.type != CU_TENSOR_MAP_DATA_TYPE_FLOAT64 || x.swizzle != CU_TENSOR_MAP_SWIZZLE_128B || x.fill
         || x.extent[0] != down || x.extent[1] != across || x.extent[2] != members || x.stride[0] != other
-        || (members > 1 && x.stride[1] != (uint64_t)stride * bytes) || x.box[0] != line
+        || (members > 1 && x.stride[1] != (uint64_t)stride * bytes) || x.box[0] != 16
         || x.box[1] != (along_k ? (uint32_t)fetched : line) || x.box[2] != 1)
         gpb_fake_die("BAD LAUNCH of %s: the map of %s is of %llux%llux%llu at %#llx, strides %llu, %llu, "
                      "boxes %ux%ux%u, and the operand %llux%llux%llu at %p, strides %lld, %lld, %lld",
@@ -127,7 +128,7 @@ static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)
 void gpb_fake_mapped(const gpb_fake_kernel *kernel, int device, const gpb_mapped_args *x)
 {
     const gpb_gemm_args *g = &x->gemm;
-    const int64_t most = INT32_MAX - 256;
+    const int64_t most = INT32_MAX / (gpb_type_is_complex(kernel->type) ? 2 : 1) - 256;
     if (g->m > most || g->n > most || g->k > most || g->batch > most || g->guard_a)
         gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", kernel->symbol, (long long)g->m,
                      (long long)g->n, (long long)g->k, (long long)g->batch);

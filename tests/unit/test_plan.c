@@ -563,7 +563,7 @@ static void mapped(void **state)
     assert_string_equal(name_of(doubles(4096, 4096), facts), "dmma_tma");
     assert_string_equal(name_of(doubles(2048, 2048), facts), "dmma_tma");
     assert_string_equal(name_of(doubles(1024, 1024), facts), "dmma_tma_half");
-    assert_string_equal(name_of(doubles(512, 512), facts), "dmma_tma_small");
+    assert_string_equal(name_of(doubles(512, 512), facts), "dmma_tma_tiny");
     const gpb_policy auto_policy = { .math = GPB_POLICY_IEEE };
     const gpb_plan even = ask(doubles(4095, 4096), facts, auto_policy),
                    odd = ask(doubles(4096, 4097), facts, auto_policy);
@@ -589,6 +589,31 @@ static void mapped(void **state)
         facts.gpu.arch = archs[i];
         for (int64_t n = 256; n <= 8192; n *= 2) assert_false(is_tma(doubles(n, n), facts));
     }
+}
+
+/* The same of complex double, whose elements are aligned wherever the base is. */
+static void mapped_complex(void **state)
+{
+    (void)state;
+    gpb_facts facts = *h200;
+    const gpb_policy ieee = { .math = GPB_POLICY_IEEE }, forced = { .math = GPB_POLICY_IEEE,
+                                                                   .kernel = "dmma_tma" };
+    gpb_call call = doubles(1023, 1025);
+    call.type = GPB_TYPE_z;
+    assert_true(is_tma(call, facts));
+    for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
+    const gpb_plan odd = ask(call, facts, ieee);
+    assert_true(odd.kernel->form == GPB_FORM_MAPPED && !odd.panel[GPB_A].packs && !odd.panel[GPB_B].packs);
+    call.x[GPB_B].base = (const void *)(uintptr_t)(8192 + 8);
+    const gpb_plan shifted = ask(call, facts, forced);
+    assert_true(shifted.kernel->form == GPB_FORM_MAPPED && !shifted.panel[GPB_A].packs
+                && shifted.panel[GPB_B].packs);
+    call = doubles(64, 64);
+    call.type = GPB_TYPE_z;
+    call.k = (INT64_C(1) << 30) - 512;
+    assert_string_equal(ask(call, facts, forced).kernel->name, "dmma_tma");
+    call.k = INT64_C(1) << 30;             /* two places in a map each */
+    assert_string_not_equal(ask(call, facts, forced).kernel->name, "dmma_tma");
 }
 
 static void little_memory(void **state)
@@ -687,14 +712,15 @@ static void check_tile(int64_t whole, int64_t tile)
     assert_true(tile == whole || (tile > 0 && tile < whole && tile % 256 == 0));
 }
 
-/* Tensor copies of double can read an operand with `down` rows, as stored. */
+/* Tensor copies can read an operand with `down` rows, as stored. */
 static bool is_mapped(const gpb_call *g, const gpb_facts *f, enum gpb_operand operand, int64_t down)
 {
     const gpb_matrix *x = &g->x[operand];
+    const int line = 16 / (int)gpb_type_bytes(g->type);
     return f->where[operand].place != GPB_PLACE_DEVICE
-           ? down % 2 == 0
-           : !x->array && (uintptr_t)x->base % 16 == 0 && x->ld % 2 == 0
-                 && (g->batch == 1 || x->stride % 2 == 0);
+           ? down % line == 0
+           : !x->array && (uintptr_t)x->base % 16 == 0 && x->ld % line == 0
+                 && (g->batch == 1 || x->stride % line == 0);
 }
 
 static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p)
@@ -1011,7 +1037,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes),
         cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
-        cmocka_unit_test(by_residues), cmocka_unit_test(mapped),
+        cmocka_unit_test(by_residues), cmocka_unit_test(mapped), cmocka_unit_test(mapped_complex),
         cmocka_unit_test(little_memory),
         cmocka_unit_test(memory_for_streamk),
         cmocka_unit_test(random_plans),

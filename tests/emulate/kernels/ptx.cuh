@@ -49,6 +49,7 @@ template <int BYTES> static inline void gpb_cp_async_if(unsigned on, unsigned to
 {
     if (on) gpb_emulate_copy(gpb_emulate_shared(to), (const float *)from, BYTES, BYTES);
 }
+static inline void *__cvta_shared_to_generic(unsigned at) { return gpb_emulate_shared(at); }
 static inline void gpb_cp_async_commit() { gpb_emulate_commit(); }
 template <int LEFT> static inline void gpb_cp_async_wait() { gpb_emulate_wait(LEFT); }
 

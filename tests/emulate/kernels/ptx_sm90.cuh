@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh and the slicers use it. Products are formed
-   when they are asked for. A warp forms 16 of the 64 rows. */
+/* Instead of kernels/ptx_sm90.cuh, as far as sliced/direct.cuh, mapped/ and the slicers use it. Products are
+   formed when they are asked for. A warp forms 16 of the 64 rows. */
 #ifndef GPB_PTX_SM90_CUH
 #define GPB_PTX_SM90_CUH
 
@@ -16,6 +16,20 @@ static inline void gpb_cluster_store(unsigned at, unsigned, unsigned x)
 {
     memcpy((void *)gpb_emulate_shared(at), &x, sizeof x);
 }
+
+static inline void gpb_mbarrier_init(unsigned at, unsigned arrivals)
+{
+    gpb_emulate_mbarrier_init(at, arrivals);
+}
+static inline void gpb_mbarrier_publish() {}
+static inline void gpb_mbarrier_expect(unsigned at, unsigned bytes)
+{
+    gpb_emulate_mbarrier_arrive(at, bytes);
+}
+static inline void gpb_mbarrier_arrive(unsigned at, unsigned) { gpb_emulate_mbarrier_arrive(at, 0); }
+static inline void gpb_mbarrier_wait(unsigned at, unsigned parity) { gpb_emulate_mbarrier_wait(at, parity); }
+template <int> static inline void gpb_registers_fewer() {}
+template <int> static inline void gpb_registers_more() {}
 
 static inline void gpb_wgmma_publish() {}
 static inline void gpb_wgmma_fence() {}

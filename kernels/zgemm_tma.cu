@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: products in complex double on operands that tensor copies can fetch, for Hopper. */
+#include "kernels/mapped/product.cuh"
+
+GPB_MAPPED_STEP(z, dmma_tma, 32, 32)
+GPB_MAPPED_STEP(z, dmma_tma_small, 32, 16)
+GPB_MAPPED_STEP(z, dmma_tma_tiny, 16, 16)
+
+#define GPB_MINE_zgemm_tma ~, KEEP
+#include "kernels/mapped/instance.cuh"
+#undef GPB_MINE_zgemm_tma
