@@ -34,9 +34,9 @@ gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matri
 /* The matrix that column number `col` is in. *col: its number there. */
 static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
 {
-    const bool second = *col >= c->matrix[0].cols;
-    if (second) *col -= c->matrix[0].cols;
-    return &c->matrix[second];
+    const gpb_carry_matrix *x = c->matrix;
+    for (; *col >= x->cols && x < c->matrix + c->count - 1; x++) *col -= x->cols;
+    return x;
 }
 
 enum { STEP = 256, LOAD = 2 << 20 };
@@ -48,15 +48,17 @@ static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t
 {
     const size_t e = gpb_type_bytes(x->type), most = c->up ? ring(c)->job_bytes : LOAD;
     const int64_t fit = max(1, (int64_t)(most / ((size_t)x->rows * e))), cols = min(fit, end - col);
-    const int64_t first = x->uplo == 'L' ? min(col, x->rows - 1) / STEP * STEP : 0,
-                  last = x->uplo == 'U' ? min(round_up(col + cols, STEP), x->rows) : x->rows,
+    const int64_t diagonal = col + x->shift;
+    const int64_t first = x->uplo == 'L' ? min(diagonal, x->rows - 1) / STEP * STEP : 0,
+                  last = x->uplo == 'U' ? min(round_up(diagonal + cols, STEP), x->rows) : x->rows,
                   rows = last - first;
     char *caller = (char *)x->caller + (size_t)(first + col * x->ld) * e;
     gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + col * x->ld_arena) * e,
                         .width = (size_t)rows * e, .pitch = (size_t)x->ld_arena * e, .cols = cols,
                         .count = cols,
                         .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo,
-                                  .row0 = gpb_carry_row(x, first), .col0 = col, .type = x->type } };
+                                  .row0 = gpb_carry_row(x, first), .col0 = diagonal,
+                                  .type = x->type } };
     if (c->up) {
         chunk.copy.from = caller;
         chunk.copy.ld_from = x->ld;
@@ -76,7 +78,7 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
     const size_t e = gpb_type_bytes(x->type);
     const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
                                   .element = e, .uplo = x->uplo, .row0 = gpb_carry_row(x, 0),
-                                  .col0 = col };
+                                  .col0 = col + x->shift };
     c->bytes += x->rows * (end - col) * (int64_t)e;
     return gpb_dma_copy(&shape, (const char *)x->caller + (size_t)(col * x->ld) * e,
                         x->arena + (CUdeviceptr)(col * x->ld_arena) * e, c->up, ring(c)->stream);

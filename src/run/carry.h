@@ -15,10 +15,13 @@ typedef struct gpb_carry_matrix {
     enum gpb_type type;
     char uplo;                   /* 'U', 'L': only that triangle is read or written; 'G': all */
     bool unit;                   /* of a triangle, the diagonal neither */
+    int64_t shift;               /* of a triangle, its columns to the left of these */
     enum gpb_place place;        /* of the caller's */
 } gpb_carry_matrix;
 
 struct gpb_spare;
+
+enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
 
 /* The row that a rectangle's first row has for copies, which know triangles with their diagonal alone. */
 static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
@@ -26,10 +29,10 @@ static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
     return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
 }
 
-/* Two matrices in one direction, one after the other; their columns are numbered through. */
+/* Matrices in one direction, one after the other; their columns are numbered through. */
 typedef struct gpb_carry {
     gpb_lane *lane;
-    gpb_carry_matrix matrix[2];
+    gpb_carry_matrix matrix[GPB_CARRY_MOST];
     int count;                   /* matrices */
     bool up;
     int64_t queued;              /* columns that are given to the ring or to the driver */
@@ -50,7 +53,9 @@ typedef struct gpb_carry {
 gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matrices, int count);
 static inline int64_t gpb_carry_columns(const gpb_carry *carry)
 {
-    return carry->matrix[0].cols + (carry->count > 1 ? carry->matrix[1].cols : 0);
+    int64_t columns = 0;
+    for (int i = 0; i < carry->count; i++) columns += carry->matrix[i].cols;
+    return columns;
 }
 /* Goes on as far as it can without waiting. */
 CUresult gpb_carry_go_on(gpb_carry *carry);
