@@ -86,14 +86,23 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
 
 static bool may_write(const gpb_carry *c) { return !c->spare || gpb_spare_go_on(c->spare); }
 
+/* Down: from here on what is queued has the columns of the next release. */
+static CUresult await_release(gpb_carry *c)
+{
+    const unsigned which = c->awaited++ % GPB_TILE_EVENTS;
+    c->followed = c->until[which];
+    return gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, c->lane->tile[which], 0);
+}
+
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
 {
     CUresult result = CUDA_SUCCESS;
     while (c->queued < end && !result) {
+        if (!c->up && c->queued == c->followed && (result = await_release(c))) return result;
         int64_t col = c->queued;
         const gpb_carry_matrix *x = matrix_of(c, &col);
-        const int64_t last = min(x->cols, col + end - c->queued);
+        const int64_t last = min(x->cols, col + (c->up ? end : c->followed) - c->queued);
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
@@ -169,13 +178,14 @@ static void idle(gpb_carry *c)
 
 static CUevent next_event(gpb_carry *c) { return c->lane->arrived[c->events++ % GPB_TILE_EVENTS]; }
 
-CUresult gpb_carry_await(gpb_carry *c, int64_t columns)
+CUresult gpb_carry_await(gpb_carry *c, int64_t columns, gpb_carry *beside)
 {
     CUresult result = CUDA_SUCCESS;
     if (columns <= c->followed) return result;
     while (c->moved < columns && !result) {
         bool busy = false;
         result = go_on(c, &busy);
+        if (!result && beside && beside->done < beside->ready) result = go_on(beside, &busy);
         if (!busy) idle(c);
     }
     const CUevent event = next_event(c);
@@ -188,11 +198,10 @@ CUresult gpb_carry_await(gpb_carry *c, int64_t columns)
 CUresult gpb_carry_release(gpb_carry *c, int64_t columns)
 {
     if (columns <= c->ready) return CUDA_SUCCESS;
-    const CUevent event = c->lane->tile[c->events++ % GPB_TILE_EVENTS];
-    CUresult result = gpb_driver_record(gpb_driver_get(), c->lane->made_in, event, c->lane->stream);
-    if (!result) result = gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, event, 0);
-    c->ready = columns;
-    return result;
+    if (c->releases - c->awaited == GPB_TILE_EVENTS) c->releases--;          /* the last one waits for more */
+    const unsigned which = c->releases++ % GPB_TILE_EVENTS;
+    c->until[which] = c->ready = columns;
+    return gpb_driver_record(gpb_driver_get(), c->lane->made_in, c->lane->tile[which], c->lane->stream);
 }
 
 CUresult gpb_carry_finish(gpb_carry *c)

@@ -37,8 +37,12 @@ typedef struct gpb_carry {
     bool up;
     int64_t queued;              /* columns that are given to the ring or to the driver */
     int64_t moved;               /* up: columns on their way, in order of the ring's stream */
-    int64_t followed;            /* up: columns that the lane's stream waits for */
-    int64_t ready;               /* down: columns that are computed, in order of the ring's stream */
+    int64_t followed;            /* columns for which the lane's stream waits; down: the ring's */
+    int64_t ready;               /* down: columns that are released */
+    /* Down: releases, and of how many the ring's stream waits for the event. It does so when all columns of
+       those before are queued: else these would wait, too. until: the columns of the last ones. */
+    unsigned releases, awaited;
+    int64_t until[GPB_TILE_EVENTS];
     int64_t done;                /* down: columns that are home; the others are untouched, if the caller's
                                     memory is the host's */
     const int32_t *verdict;      /* down: NULL, or a word of pinned memory that the device writes: once it is
@@ -46,7 +50,7 @@ typedef struct gpb_carry {
     int32_t fine;
     struct gpb_spare *spare;     /* down: NULL, or what must be complete before anything goes home */
     uint64_t counted;            /* chunks of the ring that `moved` knows of */
-    unsigned events;             /* recorded */
+    unsigned events;             /* up: recorded */
     int64_t bytes;               /* over the link */
 } gpb_carry;
 
@@ -60,8 +64,8 @@ static inline int64_t gpb_carry_columns(const gpb_carry *carry)
 /* Goes on as far as it can without waiting. */
 CUresult gpb_carry_go_on(gpb_carry *carry);
 /* Up: what is queued into the lane's stream from here on has the first `columns` columns. Returns once they
-   are on their way. */
-CUresult gpb_carry_await(gpb_carry *carry, int64_t columns);
+   are on their way. Meanwhile `beside` goes on, too, if it is not NULL. */
+CUresult gpb_carry_await(gpb_carry *carry, int64_t columns, gpb_carry *beside);
 /* Down: what the lane's stream has by now completes the first `columns` columns. */
 CUresult gpb_carry_release(gpb_carry *carry, int64_t columns);
 /* Down: the verdict is not fine. */

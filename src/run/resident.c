@@ -86,7 +86,8 @@ static void await(resident *r, const void *at, int64_t cols)
     const int64_t first = column_of(r, (CUdeviceptr)(uintptr_t)at);
     const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
                                       : min(first + cols, gpb_carry_columns(&r->up));
-    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted);
+    gpb_carry *down = r->down.count ? &r->down : NULL;
+    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted, down);
 }
 
 static CUresult launch_now(resident *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
