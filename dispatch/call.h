@@ -24,10 +24,10 @@ enum gpb_routine {
 /* C[m x n] = alpha op(A)[m x k] op(B)[k x n] + beta C, `batch` times. Sizes, leading dimensions and strides
    in elements. SYRK and HERK are such products, too: B is A, and op(B) is op(A)^T or op(A)^H. HERK's C is
    GPB_HERMITIAN: its diagonal becomes real, the imaginary parts there are not read, and beta is real, so that
-   it multiplies real and imaginary parts each by itself. SYR2K and HER2K are two such products, one after the
-   other, and a call is one of them. SYMM and HEMM are products of which A or, on the right, B is square and
-   GPB_SYMMETRIC or GPB_HERMITIAN: its other triangle is not read, nor are the imaginary parts on a Hermitian
-   diagonal. */
+   it multiplies real and imaginary parts each by itself. SYR2K and HER2K are the sum of two such products:
+   that which the call describes, and gpb_call_second. SYMM and HEMM are products of which A or, on the
+   right, B is square and GPB_SYMMETRIC or GPB_HERMITIAN: its other triangle is not read, nor are imaginary
+   parts on a Hermitian diagonal. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -69,12 +69,15 @@ static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
 /* True if A and B are read at all. */
 static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g->alpha != 0; }
 
-/* True if op(B) is op(A)^T or op(A)^H of one matrix. */
+/* How many products the call is the sum of: 2 of SYR2K and HER2K. */
+static inline int gpb_call_products(const gpb_call *g) { return g->routine == GPB_ROUTINE_SYR2K ? 2 : 1; }
+
+/* True if op(B) is op(A)^T or op(A)^H of one matrix, and nothing else is added. */
 static inline bool gpb_call_one_matrix(const gpb_call *g)
 {
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
-    return a->base == b->base && a->ld == b->ld && g->m == g->n && g->batch == 1 && !a->array && !b->array
-           && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
+    return gpb_call_products(g) == 1 && a->base == b->base && a->ld == b->ld && g->m == g->n && g->batch == 1
+           && !a->array && !b->array && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
 }
 
 /* True of HERK and HER2K. */
@@ -83,7 +86,7 @@ static inline bool gpb_call_hermitian(const gpb_call *g)
     return g->x[GPB_C].structure == GPB_HERMITIAN;
 }
 
-/* The second product of SYR2K or HER2K, of which `first` is the one with beta: A and B change places. The
+/* The second product of SYR2K or HER2K, which is added to `first`, that with beta: A and B change places. The
    diagonal of a Hermitian C is right because the real part of a sum is the sum of the real parts. */
 static inline gpb_call gpb_call_second(const gpb_call *first)
 {

@@ -88,8 +88,9 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
         plan->fallback = best.fallback;
         plan->splits = best.splits;
         plan->streamk = best.streamk;
-        if (!plan->kernel || !gpb_panels_choose(plan, call, facts, best.seconds)) continue;
-        plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, best.seconds);
+        const double kernels_s = gpb_call_products(call) * best.seconds;
+        if (!plan->kernel || !gpb_panels_choose(plan, call, facts, kernels_s)) continue;
+        plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, kernels_s);
         return true;
     }
     return false;
@@ -185,7 +186,8 @@ static void set_transfers(gpb_plan *plan, const gpb_call *call, const gpb_facts 
 {
     const double element = (double)gpb_call_element(call), k = (double)call->k, batch = (double)call->batch;
     const double c = element * (double)call->m * (double)call->n;
-    const double sides = (double)call->m + (plan->one_matrix ? 0 : (double)call->n);
+    const bool one = plan->one_matrix && gpb_call_products(call) == 1;
+    const double sides = (double)call->m + (one ? 0 : (double)call->n);
     const double up = element * sides * k * batch;
     bool once = true, staged = gpb_place_on_host(facts->where[GPB_C].place);
     for (int x = 0; x < GPB_OPERANDS; x++) once &= plan->panel[x].buffers == 1;

@@ -26,17 +26,26 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand which)
            && (call->batch == 1 || in_lines(x->stride, element, ALIGNED));
 }
 
-/* True if a PADDED kernel can read A or B as it is: stored as op(X), in whole tiles. */
+static enum gpb_operand other(enum gpb_operand x) { return x == GPB_A ? GPB_B : GPB_A; }
+
+static bool lies_right(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
+{
+    return !gpb_where_is(facts, x, GPB_PLACE_DEVICE) || gpb_packing_aligned(call, x);
+}
+
+/* True if a PADDED kernel can read A or B as it is: stored as op(X), in whole tiles. In the second product of
+   SYR2K the other matrix is in its place. */
 static bool is_padded(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                       enum gpb_operand x)
 {
     const bool whole = multiple(gpb_call_extent(call, x), gpb_kernel_table_edge(kernel, x))
                        && multiple(call->k, kernel->bk);
-    const bool lies_right = !gpb_where_is(facts, x, GPB_PLACE_DEVICE) || gpb_packing_aligned(call, x);
-    return whole && !gpb_matrix_transposed(&call->x[x]) && lies_right;
+    return whole && !gpb_matrix_transposed(&call->x[x]) && lies_right(call, facts, x)
+           && (gpb_call_products(call) == 1 || lies_right(call, facts, other(x)));
 }
 
-bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand which)
+/* True if a tensor map can describe the operand. */
+static bool is_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand which)
 {
     enum { LINE = 16 };                    /* bytes, of cuTensorMapEncodeTiled's strides and addresses */
     const int64_t most = INT64_C(1) << 40; /* a stride is less */
@@ -51,11 +60,19 @@ bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_o
                || (x->stride >= 0 && x->stride < longest && in_lines(x->stride, element, LINE)));
 }
 
+bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand which)
+{
+    return is_mapped(call, facts, which)
+           && (gpb_call_products(call) == 1 || is_mapped(call, facts, other(which)));
+}
+
 bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     /* The places of boxes beyond an edge have 32 bits as well, and complex numbers two each. */
     const int64_t most = INT32_MAX / (gpb_type_is_complex(kernel->type) ? 2 : 1) - 256;
     if (kernel->form == GPB_FORM_RESIDUES) return !facts->gpu.no_residues && call->k <= GPB_RESIDUE_MAX_K;
+    /* It adds to no C, as the second product of SYR2K does. */
+    if (kernel->form == GPB_FORM_PADDED_C) return gpb_call_products(call) == 1;
     return kernel->form != GPB_FORM_MAPPED
            || (!facts->gpu.no_maps && call->m <= most && call->n <= most && call->k <= most
                && call->batch <= most);

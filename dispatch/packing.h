@@ -11,9 +11,9 @@
    leading dimension in multiples of 64. For a PADDED row that is enough if op is N and the sizes are
    multiples of the tile (panels are cut at multiples of 256, so the whole sizes decide). All other operands
    go through gpb_spack, and those of a guarded row through its slicer. A MAPPED row packs what tensor copies
-   cannot read. C needs a workspace if the row asks for
-   it, if only a triangle of it may be written in place, or if its diagonal is to become real and nobody but
-   the driver copies it home. */
+   cannot read. Of SYR2K either matrix must be fit to be read on either side. C needs a workspace if the row
+   asks for it, if only a triangle of it may be written in place, or if its diagonal is to become real and
+   nobody but the driver copies it home. */
 bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
                     enum gpb_operand x);
 /* True if PADDED kernels can read the operand where it lies on the device: stored as op(X), and aligned to
@@ -22,7 +22,8 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand x);
 /* True if tensor copies can read the operand as it is or comes: aligned to 16 bytes at every place and
    member. */
 bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x);
-/* False if a MAPPED or RESIDUES kernel cannot compute the call at all. True for every other kernel. */
+/* False if a MAPPED, RESIDUES or PADDED_C kernel cannot compute the call at all. True for every other
+   kernel. */
 bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
 /* True if an operand is packed for a kernel that takes others in strips (panels.h). Then none of this call
    comes in strips. */

@@ -138,18 +138,21 @@ static void count_buffers(gpb_plan *plan, const gpb_call *call)
     plan->panel[GPB_C].buffers = any || groups ? 2 : 1;
 }
 
-/* Sets the bytes of A or B. */
-static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, size_t element)
+/* Sets the bytes of A or B, of SYR2K for both matrices. */
+static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, const gpb_call *call)
 {
     const gpb_kernel *kernel = plan->kernel;
+    const size_t element = gpb_call_element(call);
+    const int64_t products = gpb_call_products(call);
     const bool sliced = gpb_kernel_table_guarded(kernel);
     gpb_panels *p = &plan->panel[x];
     const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x));
     const int64_t depth = rounded_up(plan->kc, kernel->bk);
     p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), sliced ? GPB_PLAN_ALIGNED : 1),
-                               p->buffers) : 0;
-    p->bytes_packed = !p->packs ? 0 : sliced ? strips_sliced(plan, x)
-                      : area(extent, depth, plan->group, element);
+                               p->buffers * products) : 0;
+    p->bytes_packed = !p->packs ? 0
+                      : product(sliced ? strips_sliced(plan, x) : area(extent, depth, plan->group, element),
+                                products);
     p->bytes_wide = plan->wide
                     ? sliced_area(plan->wide, x, min(p->extent, p->strip), plan->kc, plan->group) : 0;
 }
@@ -166,12 +169,20 @@ static void measure_written(gpb_plan *plan, bool comes, size_t element)
     p->bytes_packed = p->packs ? rounded_up(padded, grain) : 0;
 }
 
+/* True if the operand has panels in the arena. Those of SYR2K have rows of both matrices. */
+static bool comes_to(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x)
+{
+    const enum gpb_operand other = x == GPB_A ? GPB_B : GPB_A;
+    return !gpb_where_is(facts, x, GPB_PLACE_DEVICE)
+           || (gpb_call_products(call) == 2 && !gpb_where_is(facts, other, GPB_PLACE_DEVICE));
+}
+
 bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
-    return gpb_call_one_matrix(call) && gpb_call_multiplies(call)
-           && !gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE) && a->extent == call->m && b->extent == call->n
-           && a->strip == b->strip;
+    const bool same = gpb_call_one_matrix(call) || gpb_call_products(call) == 2;
+    return same && gpb_call_multiplies(call) && comes_to(call, facts, GPB_A) && a->extent == call->m
+           && b->extent == call->n && a->strip == b->strip;
 }
 
 /* Sets the bytes for the plan's panels. Returns their sum, with the address tables. */
@@ -182,8 +193,8 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     plan->one_matrix = gpb_panels_one_matrix(plan, call, facts);
     count_buffers(plan, call);
     for (int x = 0; x < GPB_C; x++) {
-        const bool comes = reads && !gpb_where_is(facts, x, GPB_PLACE_DEVICE);
-        measure_read(plan, x, comes && !(x == GPB_B && plan->one_matrix), element);
+        const bool comes = reads && comes_to(call, facts, x);
+        measure_read(plan, x, comes && !(x == GPB_B && plan->one_matrix), call);
     }
     measure_written(plan, !gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE), element);
     plan->bytes_parts = reads ? parts_area(plan, facts, element) : 0;

@@ -11,7 +11,8 @@
    and the bytes. False: not even the smallest panels fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
-/* True if B's strips are A's, so that one matrix comes once: both operands are the whole of it, cut alike. */
+/* True if B's strips are A's, so that one matrix, or each of the two of SYR2K, comes once: both operands are
+   the whole of it, cut alike. */
 bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
 
 #endif

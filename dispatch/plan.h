@@ -26,9 +26,11 @@ typedef struct gpb_panels {
     int buffers;                 /* 1 or 2 of equal size */
     bool packs;                  /* goes through gpb_spack (A and B of a guarded kernel through a slicer), or
                                     C through gpb_sunpack and a workspace */
-    int64_t bytes;               /* arena: the panels as they come from the host; 0 if used in place */
-    int64_t bytes_packed;        /* arena: the padded workspace, or the slices; 0 if none */
-    int64_t bytes_wide;          /* arena, A and B: the slices of one strip for `wide` */
+    /* Arena. Of SYR2K and HER2K those of A and B are in two halves, because each side of the product has rows
+       of both matrices: the first half is the operand's own, the other that of the second product. */
+    int64_t bytes;               /* the panels as they come from the host; 0 if used in place */
+    int64_t bytes_packed;        /* the padded workspace, or the slices; 0 if none */
+    int64_t bytes_wide;          /* A and B: the slices of one strip for `wide` */
 } gpb_panels;
 
 /* A decision. On the GPU, C is computed in blocks, each from panels of A and B of depth kc, `group` batch
@@ -58,7 +60,7 @@ typedef struct gpb_plan {
     gpb_panels panel[GPB_OPERANDS];
     int64_t kc, group;
     bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
-                                    has no panel of its own */
+                                    has no panel of its own. So it is with the two matrices of SYR2K */
     const gpb_kernel *fallback;  /* beside a guarded kernel: the STRIDED FMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
                                     multiply; else NULL */

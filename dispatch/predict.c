@@ -11,19 +11,21 @@
 /* The run goes through the column blocks of C, up one and down the next, and through each tile's panels of k
    likewise. A panel that is used twice in a row stays. So with k in one panel B moves once, and A once for
    each column block, less the panel at each turn. Of a C in host memory only the products travel, because
-   beta C is added at home. */
+   beta C is added at home. Both sides of SYR2K have rows of both matrices, and each comes for either side. */
 gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const double rows = (double)ceil_div(call->m, plan->panel[GPB_A].extent);
     const double cols = (double)ceil_div(call->n, plan->panel[GPB_B].extent);
     const bool whole = plan->kc >= call->k;
-    const double times[] = { whole ? cols - (cols - 1) / rows : cols, whole ? 1 : rows };
+    const double alone[] = { whole ? cols - (cols - 1) / rows : cols, whole ? 1 : rows };
+    const double both = plan->one_matrix ? alone[GPB_A] : alone[GPB_A] + alone[GPB_B];
+    const bool twofold = gpb_call_products(call) == 2;
     const double element = (double)gpb_call_element(call);
     const double c = element * gpb_call_elements(call, GPB_C) * (call->x[GPB_C].uplo == 'G' ? 1 : 0.5);
     gpb_traffic traffic = { .down = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE) ? 0 : c };
     for (int x = 0; x < GPB_C; x++)
-        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE) && !(x == GPB_B && plan->one_matrix))
-            traffic.up[x] = element * gpb_call_elements(call, x) * times[x];
+        if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE) && (twofold || !(x == GPB_B && plan->one_matrix)))
+            traffic.up[x] = element * gpb_call_elements(call, x) * (twofold ? both : alone[x]);
     if (gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) && call->beta != 0) traffic.up[GPB_C] = c;
     return traffic;
 }
@@ -72,15 +74,30 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
     return ld != rows ? column_s * (double)cols * (double)members : 0;
 }
 
-/* The move's strip of so many bytes over the link. */
-static double strip_s(const gpb_move *move, int64_t size, double bytes, const gpb_call *call,
-                      const gpb_facts *facts)
+/* The move's strip of so many bytes over the link. of: the matrix that it is a part of. */
+static double strip_s(const gpb_move *move, enum gpb_operand of, int64_t size, double bytes,
+                      const gpb_call *call, const gpb_facts *facts)
 {
-    const enum gpb_place place = facts->where[move->operand].place;
+    const enum gpb_place place = facts->where[of].place;
     const bool k_down = gpb_call_k_down(call, move->operand);
     const int64_t rows = k_down ? move->depth : size, cols = k_down ? size : move->depth;
     return gpb_cost_link(bytes, place, true, facts)
-           + columns_s(rows, cols, call->x[move->operand].ld, move->block.members, place);
+           + columns_s(rows, cols, call->x[of].ld, move->block.members, place);
+}
+
+/* What the move brings over the link; *up: when the link is done with it. Of SYR2K a strip of both
+   matrices. */
+static void bring_s(const gpb_move *move, const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                    double *up)
+{
+    const int64_t size = strip_size(move, plan);
+    const double bytes = (double)gpb_call_element(call) * (double)size * (double)move->depth
+                         * (double)move->block.members;
+    const enum gpb_operand second = move->operand == GPB_A ? GPB_B : GPB_A;
+    if (move->operand == GPB_B && plan->one_matrix) return;
+    if (*up == 0) *up = gpb_cost_reach(bytes, facts->where[move->operand].place);
+    *up += strip_s(move, move->operand, size, bytes, call, facts);
+    if (gpb_call_products(call) == 2) *up += strip_s(move, second, size, bytes, call, facts);
 }
 
 /* A tile's way home, beginning at `from`. When the crew copies in both directions, it copies about 1.6 times
@@ -128,18 +145,13 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     int64_t tiles = 0;
     for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
-        if (move->reads && !(move->operand == GPB_B && plan->one_matrix)) {
-            const int64_t size = strip_size(move, plan);
-            const double bytes = element * (double)size * (double)move->depth * (double)move->block.members;
-            if (up == 0) up = gpb_cost_reach(bytes, facts->where[move->operand].place);
-            up += strip_s(move, size, bytes, call, facts);
-        }
+        if (move->reads) bring_s(move, plan, call, facts, &up);
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
         if (fetches_c && move->first)
             up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
         run = max(run, up) + kernels_s * elements * (reads ? (double)move->depth : 1) / work;
-        if (tiles++) run += launch_s(plan, (double)move->depth);
+        if (tiles++) run += gpb_call_products(call) * launch_s(plan, (double)move->depth);
         if (!move->last) continue;
         last_bytes = element * elements;
         down = max(down, run);

@@ -42,14 +42,19 @@ static gpb_call product_of(const gpb_triangular *t, const gpb_triangular *read, 
                               { .base = written->b, .ld = t->ldb, .trans = 'N', .uplo = 'G' } } };
 }
 
+bool gpb_triangular_forwards(const gpb_triangular *t)
+{
+    const bool lower = (t->uplo == 'L') == (t->trans == 'N');       /* op(A) is */
+    return (lower == (t->side == 'L')) == t->solves;
+}
+
 /* A solve needs the half of B that depends on no other first, and the product reads that. TRMM goes the other
    way, because its product must read a half that is still the caller's. */
 gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
 {
     const int64_t order = gpb_triangular_order(t), half = gpb_halves_first(order);
-    const bool lower = (t->uplo == 'L') == (t->trans == 'N');       /* op(A) is */
     const gpb_triangular upper_left = part_of(t, 0, half), lower_right = part_of(t, half, order - half);
-    const bool forwards = (lower == (t->side == 'L')) == t->solves;
+    const bool forwards = gpb_triangular_forwards(t);
     gpb_triangular_halves halves = { .first = forwards ? upper_left : lower_right,
                                      .second = forwards ? lower_right : upper_left };
     if (t->solves) {

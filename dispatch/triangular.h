@@ -42,6 +42,8 @@ static inline int64_t gpb_triangular_order(const gpb_triangular *t)
 /* What is left of a solve of which the first `done` columns of X are in the place of B's: the product (if
    its k is not 0), then second. */
 gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done);
+/* True if the first half is the upper left one: the triangle is gone through from its first column on. */
+bool gpb_triangular_forwards(const gpb_triangular *t);
 /* For triangles of order 2 and more. */
 gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t);
 

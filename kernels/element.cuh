@@ -164,6 +164,14 @@ static __device__ __forceinline__ double2 gpb_product(double2 x, double2 y)
                         gpb_sum(gpb_product(x.x, y.y), gpb_product(x.y, y.x)));
 }
 
+/* beta C. A beta of 1 multiplies nothing, as in the reference: 1 times an infinity has a NaN beside it in
+   complex arithmetic. */
+template <class T> static __device__ __forceinline__ T gpb_scaled(T beta, T old)
+{
+    if constexpr (GPB_IS_COMPLEX<T>) return beta.x == 1 && beta.y == 0 ? old : gpb_product(beta, old);
+    else return gpb_product(beta, old);
+}
+
 /* An element from its real and imaginary part in the arguments: alpha or beta. */
 template <class T> struct gpb_scalar {
     static __device__ __forceinline__ T of(const double (&x)[2]) { return (T)x[0]; }

@@ -10,7 +10,7 @@ template <class T> static __device__ __forceinline__ T gpb_blend(const gpb_targe
 {
     if (GPB_IS_COMPLEX<T> && to.raw) return acc;
     const T product = gpb_product(to.alpha, acc);
-    return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_product(to.beta, old));
+    return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_scaled(to.beta, old));
 }
 
 template <class T>

@@ -56,7 +56,7 @@ template <class T> static __device__ __forceinline__ void gpb_unpack(const gpb_u
                 if (!gpb_is_zero(beta)) {
                     const T old = gpb_element_at(to);
                     result = gpb_sum(result, g.hermitian ? gpb_times_real(g.beta[0], old)
-                                                         : gpb_product(beta, old));
+                                                         : gpb_scaled(beta, old));
                 }
                 gpb_element_put(to, real ? gpb_only_real(result) : result);
             }

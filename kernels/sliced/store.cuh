@@ -69,7 +69,7 @@ static __device__ __forceinline__ void gpb_store_row(const gpb_target<float2> &t
     for (int x = 0; x < BN / 4; x++, c += x % 2 ? to.ldc : 7 * to.ldc) {
         const float2 product = make_float2(sum[x / 2 * 4 + x % 2], sum[x / 2 * 4 + x % 2 + 2]);
         gpb_store_within(x / 2 * 8 + x % 2, cols, c,
-                         BETA ? gpb_sum(product, gpb_product(to.beta, old[x])) : product, aligned);
+                         BETA ? gpb_sum(product, gpb_scaled(to.beta, old[x])) : product, aligned);
     }
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The doors of SYRK, HERK, SYR2K and HER2K: every exported spelling. To us SYRK is a product of a matrix with
-   its own transpose, of which one triangle is written. SYR2K is two products of two matrices (hub/rank_2k.h),
-   and its doors make the first. Illegal letters, T of complex HERK among them, go to the host, which reports
-   them. */
+   its own transpose, of which one triangle is written. SYR2K is the sum of two products of two matrices, and
+   a call describes the first (dispatch/call.h). Illegal letters, T of complex HERK among them, go to the
+   host, which reports them. */
 #include "src/doors/door.h"
-#include "src/hub/rank_2k.h"
 
 /* The letter of op(A) as gpb_call has it: N, or `transposed`, which is T, or C of HERK. Of real types T and C
    are the same. 0: illegal. */
@@ -57,7 +56,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
         const gpb_call call = CALL(p, SYR2K, #name, bits, structure, other, op,                        \
                                    gpb_triangle(gpb_letter(uplo)), AT, gpb_scalar_##p(alpha),          \
                                    gpb_scalar_##r(beta), b, ldb);                                      \
-        GPB_GO_ON_BY(gpb_rank_2k_offload, name, next(GPB_F77_SYR2K_ARGS, 1, 1))                        \
+        GPB_GO_ON(name, next(GPB_F77_SYR2K_ARGS, 1, 1))                        \
     }
 #define C_RANK_2K(p, r, structure, other, name, bits, INT)                                             \
     void gpb_door_##name(GPB_CBLAS_SYR2K_PARAMS(gpb_##p, GPB_SCALAR_##p, GPB_SCALAR_##r, INT))         \
@@ -68,7 +67,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
                              gpb_scalar_##p(GPB_ADDRESS_##p(alpha)),                                   \
                              gpb_scalar_##r(GPB_ADDRESS_##r(beta)), b, ldb);                           \
         gpb_from_layout(&call, layout);                                                                \
-        GPB_GO_ON_BY(gpb_rank_2k_offload, name, next(GPB_CBLAS_SYR2K_ARGS))                            \
+        GPB_GO_ON(name, next(GPB_CBLAS_SYR2K_ARGS))                            \
     }
 
 /* Both languages and all spellings of one routine, and the types that it has. */

@@ -19,11 +19,8 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 /* One kind of warning, so it appears once a process: the routine, the reason, and what became of C. */
 #define GPB_PLACE_UNREACHED "%s: an operand in GPU memory %s; C %s"
-/* What became of a C that the call has not begun: of SYR2K the other product may be in it. */
-static inline const char *gpb_place_unbegun(const gpb_call *call)
-{
-    return call->routine == GPB_ROUTINE_SYR2K ? "lacks one or both of its products" : "was not computed";
-}
+/* What became of a C that the call has not begun. */
+#define GPB_PLACE_UNBEGUN "was not computed"
 /* The GPUs are lost, and an operand lies where the host would crash on it. */
 bool gpb_place_unreachable(const gpb_call *call);
 

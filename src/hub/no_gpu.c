@@ -90,9 +90,6 @@ gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts 
     return (gpb_resident_outcome){ .failure = why };
 }
 
-/* Never called, because no call is begun on a GPU. */
-void gpb_repair_all(const gpb_call *call) { (void)call; }
-
 int gpb_gpu_count(const char **name, int *unserved_arch)
 {
     (void)name, (void)unserved_arch;

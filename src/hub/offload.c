@@ -89,8 +89,8 @@ static void count_host(const gpb_host_call *record, double lost_s)
     if (!gpb_option_reports()) return;
     const double missed_s = record->gpu_s > 0 ? record->host_s - record->gpu_s : 0;
     gpb_tally_add(record->call, record->why,
-                  &(gpb_tally){ .on_host = record->products, .host_s = gpb_clock_s() - record->came_s,
-                                .flops = record->products * gpb_trace_flops(record->call),
+                  &(gpb_tally){ .on_host = 1, .host_s = gpb_clock_s() - record->came_s,
+                                .flops = gpb_trace_flops(record->call),
                                 .missed_s = max(missed_s, 0), .lost_s = lost_s });
 }
 
@@ -177,7 +177,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
-    *record = (gpb_host_call){ .products = 1 };
+    *record = (gpb_host_call){ 0 };
     if (inside && frame < inside && inside - frame < NEAR) return false;
     inside = NULL;
     gpb_routing_leave_host();
@@ -192,8 +192,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;
     record->call = call;
     if (gpb_place_unreachable(call)) {
-        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more",
-                     gpb_place_unbegun(call));
+        gpb_log_warn(GPB_PLACE_UNREACHED, call->symbol, "cannot be reached any more", GPB_PLACE_UNBEGUN);
         return true;
     }
     if (!gpb_call_multiplies(call)) {

@@ -16,7 +16,6 @@ typedef struct gpb_host_call {
     double modelled_s;           /* host_s by the model alone, without what was learnt; 0: nothing is learnt
                                     from this call */
     bool leaves_core;            /* the host computes with a thread fewer */
-    int products;                /* of the call's kind that the host computes: 2 of SYR2K and HER2K */
     int threads;                 /* that the prediction assumes for the host */
     double came_s;               /* when the call came; set only for the trace and the report */
     uint64_t range;              /* of a profiler, which the end of the call ends; 0: none */

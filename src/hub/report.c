@@ -89,10 +89,10 @@ static void name_routine(char *routine, size_t size, const char *symbol)
     }
 }
 
-/* True of TRSM, TRMM and LAPACK's solvers, and of SYR2K and HER2K, which are two products. */
+/* True of TRSM, TRMM and LAPACK's solvers. */
 static bool is_made_of_products(const char *routine)
 {
-    static const char *const products[] = { "gemm", "symm", "hemm", "syrk", "herk" };
+    static const char *const products[] = { "gemm", "symm", "hemm", "syrk", "herk", "syr2k", "her2k" };
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (strstr(routine, products[i])) return false;
     return true;

@@ -86,7 +86,7 @@ static _Thread_local bool left_core __attribute__((tls_model("initial-exec")));
 
 static double multiplications(const gpb_call *g)
 {
-    return (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    return (double)g->m * (double)g->n * (double)g->k * (double)g->batch * gpb_call_products(g);
 }
 
 /* As many of SGEMM's as take the host as long: by operations, and by the bytes of a real number. No division,

@@ -15,7 +15,7 @@ double gpb_trace_flops(const gpb_call *g)
 {
     const double triangle = g->x[GPB_C].uplo == 'G' ? 1 : 0.5;
     return gpb_type_of(g->type)->flops * triangle * (double)g->m * (double)g->n * (double)g->k
-           * (double)g->batch;
+           * (double)g->batch * gpb_call_products(g);
 }
 
 /* alpha or beta for the trace: 1.5, or 1.5-2i. */

@@ -33,7 +33,9 @@ typedef struct sight {
     bool coarse;                 /* operands may have been rounded to TF32 */
     int64_t i, j, cols;          /* i: also the row that was found wrong */
     double error, bound;
-    void *bs, *babs, *want, *size;        /* B s, |B| 1; A (B s), |A| |B| 1: k and m sums */
+    void *bs, *babs;             /* B s, |B| 1: k sums */
+    void *product, *magnitude;   /* A (B s), |A| |B| 1: m sums */
+    void *want, *size;           /* the same times alpha, and of SYR2K added up over both products */
 } sight;
 
 static double sign(int64_t j) { return ((uint64_t)j * 0x9e3779b97f4a7c15u >> 40 & 1) ? -1 : 1; }
@@ -82,7 +84,8 @@ static bool check_group(sight *s)
 
 static int64_t group_of(const gpb_call *g)
 {
-    const double products = (double)g->m * (double)g->n * (double)g->k * (gpb_type_of(g->type)->flops / 2);
+    const double products = (double)g->m * (double)g->n * (double)g->k * (gpb_type_of(g->type)->flops / 2)
+                            * gpb_call_products(g);
     const int64_t cols = products <= FIRST ? 1 : (int64_t)(products / PRODUCTS);
     return cols < 1 ? 1 : products > FIRST && cols < 32 ? 32 : cols;
 }
@@ -92,13 +95,15 @@ static bool is_right(const gpb_verify *verify, const gpb_call *g, sight *s)
 {
     const size_t element = gpb_call_element(g), sum = checks[g->type].bytes;
     const size_t k = (size_t)g->k * sum, m = (size_t)g->m * sum;
-    char *room = malloc(2 * k + 2 * m + sum);
+    char *room = malloc(2 * k + 4 * m + sum);
     bool right = true;
     if (!room) return true;
     s->bs = room;
     s->babs = room + k;
     s->want = room + 2 * k;
     s->size = room + 2 * k + m;
+    s->product = room + 2 * k + 2 * m;
+    s->magnitude = room + 2 * k + 3 * m;
     for (int64_t l = 0; l < g->batch && right; l++) {
         s->a = gpb_call_member(g, GPB_A, l);
         s->b = gpb_call_member(g, GPB_B, l);
@@ -192,10 +197,10 @@ static void dump(const sight *s)
     }
     dprintf(file,
         "gpublas-dump type=%c uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a "
-        "wrong=%lld,%lld alpha_imaginary=%a beta_imaginary=%a\n",
+        "wrong=%lld,%lld alpha_imaginary=%a beta_imaginary=%a products=%d\n",
         gpb_type_of(g->type)->letter, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m,
         (long long)g->n, (long long)g->k, alpha[0], beta[0], (long long)s->i, (long long)s->j, alpha[1],
-        beta[1]);
+        beta[1], gpb_call_products(g));
     if (gpb_call_multiplies(g)) {
         write_operand(file, g, GPB_A, s->a);
         write_operand(file, g, GPB_B, s->b);

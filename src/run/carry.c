@@ -34,9 +34,9 @@ gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matri
 /* The matrix that column number `col` is in. *col: its number there. */
 static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
 {
-    const bool second = *col >= c->matrix[0].cols;
-    if (second) *col -= c->matrix[0].cols;
-    return &c->matrix[second];
+    const gpb_carry_matrix *x = c->matrix;
+    for (; *col >= x->cols && x < c->matrix + c->count - 1; x++) *col -= x->cols;
+    return x;
 }
 
 enum { STEP = 256, LOAD = 2 << 20 };
@@ -48,15 +48,17 @@ static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t
 {
     const size_t e = gpb_type_bytes(x->type), most = c->up ? ring(c)->job_bytes : LOAD;
     const int64_t fit = max(1, (int64_t)(most / ((size_t)x->rows * e))), cols = min(fit, end - col);
-    const int64_t first = x->uplo == 'L' ? min(col, x->rows - 1) / STEP * STEP : 0,
-                  last = x->uplo == 'U' ? min(round_up(col + cols, STEP), x->rows) : x->rows,
+    const int64_t diagonal = col + x->shift;
+    const int64_t first = x->uplo == 'L' ? min(diagonal, x->rows - 1) / STEP * STEP : 0,
+                  last = x->uplo == 'U' ? min(round_up(diagonal + cols, STEP), x->rows) : x->rows,
                   rows = last - first;
     char *caller = (char *)x->caller + (size_t)(first + col * x->ld) * e;
     gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + col * x->ld_arena) * e,
                         .width = (size_t)rows * e, .pitch = (size_t)x->ld_arena * e, .cols = cols,
                         .count = cols,
                         .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo,
-                                  .row0 = gpb_carry_row(x, first), .col0 = col, .type = x->type } };
+                                  .row0 = gpb_carry_row(x, first), .col0 = diagonal,
+                                  .type = x->type } };
     if (c->up) {
         chunk.copy.from = caller;
         chunk.copy.ld_from = x->ld;
@@ -76,7 +78,7 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
     const size_t e = gpb_type_bytes(x->type);
     const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
                                   .element = e, .uplo = x->uplo, .row0 = gpb_carry_row(x, 0),
-                                  .col0 = col };
+                                  .col0 = col + x->shift };
     c->bytes += x->rows * (end - col) * (int64_t)e;
     return gpb_dma_copy(&shape, (const char *)x->caller + (size_t)(col * x->ld) * e,
                         x->arena + (CUdeviceptr)(col * x->ld_arena) * e, c->up, ring(c)->stream);
@@ -84,14 +86,23 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
 
 static bool may_write(const gpb_carry *c) { return !c->spare || gpb_spare_go_on(c->spare); }
 
+/* Down: from here on what is queued has the columns of the next release. */
+static CUresult await_release(gpb_carry *c)
+{
+    const unsigned which = c->awaited++ % GPB_TILE_EVENTS;
+    c->followed = c->until[which];
+    return gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, c->lane->tile[which], 0);
+}
+
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
 {
     CUresult result = CUDA_SUCCESS;
     while (c->queued < end && !result) {
+        if (!c->up && c->queued == c->followed && (result = await_release(c))) return result;
         int64_t col = c->queued;
         const gpb_carry_matrix *x = matrix_of(c, &col);
-        const int64_t last = min(x->cols, col + end - c->queued);
+        const int64_t last = min(x->cols, col + (c->up ? end : c->followed) - c->queued);
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
@@ -167,13 +178,14 @@ static void idle(gpb_carry *c)
 
 static CUevent next_event(gpb_carry *c) { return c->lane->arrived[c->events++ % GPB_TILE_EVENTS]; }
 
-CUresult gpb_carry_await(gpb_carry *c, int64_t columns)
+CUresult gpb_carry_await(gpb_carry *c, int64_t columns, gpb_carry *beside)
 {
     CUresult result = CUDA_SUCCESS;
     if (columns <= c->followed) return result;
     while (c->moved < columns && !result) {
         bool busy = false;
         result = go_on(c, &busy);
+        if (!result && beside && beside->done < beside->ready) result = go_on(beside, &busy);
         if (!busy) idle(c);
     }
     const CUevent event = next_event(c);
@@ -186,11 +198,10 @@ CUresult gpb_carry_await(gpb_carry *c, int64_t columns)
 CUresult gpb_carry_release(gpb_carry *c, int64_t columns)
 {
     if (columns <= c->ready) return CUDA_SUCCESS;
-    const CUevent event = c->lane->tile[c->events++ % GPB_TILE_EVENTS];
-    CUresult result = gpb_driver_record(gpb_driver_get(), c->lane->made_in, event, c->lane->stream);
-    if (!result) result = gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, event, 0);
-    c->ready = columns;
-    return result;
+    if (c->releases - c->awaited == GPB_TILE_EVENTS) c->releases--;          /* the last one waits for more */
+    const unsigned which = c->releases++ % GPB_TILE_EVENTS;
+    c->until[which] = c->ready = columns;
+    return gpb_driver_record(gpb_driver_get(), c->lane->made_in, c->lane->tile[which], c->lane->stream);
 }
 
 CUresult gpb_carry_finish(gpb_carry *c)

@@ -15,10 +15,13 @@ typedef struct gpb_carry_matrix {
     enum gpb_type type;
     char uplo;                   /* 'U', 'L': only that triangle is read or written; 'G': all */
     bool unit;                   /* of a triangle, the diagonal neither */
+    int64_t shift;               /* of a triangle, its columns to the left of these */
     enum gpb_place place;        /* of the caller's */
 } gpb_carry_matrix;
 
 struct gpb_spare;
+
+enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
 
 /* The row that a rectangle's first row has for copies, which know triangles with their diagonal alone. */
 static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
@@ -26,16 +29,20 @@ static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
     return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
 }
 
-/* Two matrices in one direction, one after the other; their columns are numbered through. */
+/* Matrices in one direction, one after the other; their columns are numbered through. */
 typedef struct gpb_carry {
     gpb_lane *lane;
-    gpb_carry_matrix matrix[2];
+    gpb_carry_matrix matrix[GPB_CARRY_MOST];
     int count;                   /* matrices */
     bool up;
     int64_t queued;              /* columns that are given to the ring or to the driver */
     int64_t moved;               /* up: columns on their way, in order of the ring's stream */
-    int64_t followed;            /* up: columns that the lane's stream waits for */
-    int64_t ready;               /* down: columns that are computed, in order of the ring's stream */
+    int64_t followed;            /* columns for which the lane's stream waits; down: the ring's */
+    int64_t ready;               /* down: columns that are released */
+    /* Down: releases, and of how many the ring's stream waits for the event. It does so when all columns of
+       those before are queued: else these would wait, too. until: the columns of the last ones. */
+    unsigned releases, awaited;
+    int64_t until[GPB_TILE_EVENTS];
     int64_t done;                /* down: columns that are home; the others are untouched, if the caller's
                                     memory is the host's */
     const int32_t *verdict;      /* down: NULL, or a word of pinned memory that the device writes: once it is
@@ -43,20 +50,22 @@ typedef struct gpb_carry {
     int32_t fine;
     struct gpb_spare *spare;     /* down: NULL, or what must be complete before anything goes home */
     uint64_t counted;            /* chunks of the ring that `moved` knows of */
-    unsigned events;             /* recorded */
+    unsigned events;             /* up: recorded */
     int64_t bytes;               /* over the link */
 } gpb_carry;
 
 gpb_carry gpb_carry_begin(gpb_lane *lane, bool up, const gpb_carry_matrix *matrices, int count);
 static inline int64_t gpb_carry_columns(const gpb_carry *carry)
 {
-    return carry->matrix[0].cols + (carry->count > 1 ? carry->matrix[1].cols : 0);
+    int64_t columns = 0;
+    for (int i = 0; i < carry->count; i++) columns += carry->matrix[i].cols;
+    return columns;
 }
 /* Goes on as far as it can without waiting. */
 CUresult gpb_carry_go_on(gpb_carry *carry);
 /* Up: what is queued into the lane's stream from here on has the first `columns` columns. Returns once they
-   are on their way. */
-CUresult gpb_carry_await(gpb_carry *carry, int64_t columns);
+   are on their way. Meanwhile `beside` goes on, too, if it is not NULL. */
+CUresult gpb_carry_await(gpb_carry *carry, int64_t columns, gpb_carry *beside);
 /* Down: what the lane's stream has by now completes the first `columns` columns. */
 CUresult gpb_carry_release(gpb_carry *carry, int64_t columns);
 /* Down: the verdict is not fine. */

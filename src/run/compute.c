@@ -133,7 +133,7 @@ static void finish(const gpb_job *job)
     gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
                  errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
                  lost ? "was partly overwritten and is neither the result nor what it was"
-                      : gpb_place_unbegun(job->call));
+                      : GPB_PLACE_UNBEGUN);
 }
 
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)

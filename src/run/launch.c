@@ -131,7 +131,7 @@ static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_
 
 /* Computes the blocks of C for which FP16 slices are not accurate enough: blocks at level 1 by the wide
    kernel if there is one, the others by the fallback kernel. args are those of the guarded kernel on this
-   launch set, whose count is 1. */
+   launch set, whose count is 1 if there is a wide kernel. */
 static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
 {
     const bool wide = r->plan->wide && multiply_wide(r, piece, args, c) == CUDA_SUCCESS;
@@ -145,10 +145,13 @@ static CUresult fallback(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args 
     return result;
 }
 
-/* One rectangle after another, because flagged data is rare. */
+/* With a wide kernel, for whose slices there is room for one strip, one rectangle after another. Else all at
+   once: rectangles of narrow strips do not fill the GPU. (GEMM of double, 4096, of which all is flagged: 22.7
+   ms one after another.) */
 static CUresult fallback_each(gpb_run *r, const gpb_launch_set *pieces, gpb_gemm_args args, const gpb_view *c)
 {
     CUresult result = CUDA_SUCCESS;
+    if (!r->plan->wide) return fallback(r, pieces, args, c);
     gpb_launch_set piece = *pieces;
     gpb_view at = *c;
     const int64_t batch = args.batch / pieces->count;
@@ -233,16 +236,17 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
     return count;
 }
 
-/* The beta that the device applies: 0 if C goes home to host memory, because the crew adds beta C there. */
+/* The beta that the device applies: 0 if C goes home to host memory, because the crew adds beta C there; 1 if
+   a part of the sum is there. */
 static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
 {
-    return !move->first ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
+    return !move->first || r->adds ? 1 : gpb_place_on_host(r->x[GPB_C].place) ? 0 : r->call->beta;
 }
 
 static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece, bool with_fallback)
 {
     const bool slices = gpb_kernel_table_guarded(r->plan->kernel);
-    const gpb_scalar beta = r->x[GPB_C].packed ? 0 : beta_of(r, move);
+    const gpb_scalar beta = r->x[GPB_C].packed && !r->adds ? 0 : beta_of(r, move);
     gpb_gemm_args args = { .k = move->reads ? move->depth : 0, .alpha = GPB_SCALAR_RE_IM(r->call->alpha),
                            .beta = GPB_SCALAR_RE_IM(beta) };
     gpb_view c;
@@ -255,7 +259,8 @@ static CUresult multiply(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     return result || !with_fallback ? result : fallback_each(r, piece, args, &c);
 }
 
-CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
+/* One product's part in the move. */
+static CUresult launch_product(gpb_run *r, const gpb_move *move, bool with_fallback)
 {
     gpb_launch_set pieces[2];
     CUresult result = move->reads ? gpb_operand_prepare(r, move) : CUDA_SUCCESS;
@@ -267,14 +272,37 @@ CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
         if (i && r->plan->kernel->form == GPB_FORM_SLICED) result = gpb_slice_strips(r, move);
         if (!result) result = multiply(r, move, &pieces[i], with_fallback);
     }
-    return result || !r->x[GPB_C].packed ? result : unpack(r, move, beta_of(r, move));
+    return result;
+}
+
+CUresult gpb_launch_move(gpb_run *r, const gpb_move *move, bool with_fallback)
+{
+    CUresult result = launch_product(r, move, with_fallback);
+    if (!result && r->second && move->reads) result = launch_product(r->second, move, with_fallback);
+    if (result || move->tile.rows == 0 || !r->x[GPB_C].packed) return result;
+    return unpack(r, move, beta_of(r, move));
+}
+
+/* Computes all of the tile again, because a block that one product flagged and the other did not has only the
+   other's. The strips are prepared; slicing none sets the SLICED kernel's counters to zero. */
+static CUresult launch_again(gpb_run *r, const gpb_move *move)
+{
+    gpb_launch_set pieces[2];
+    const int count = pieces_of(r, move, pieces);
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < count && !result; i++) {
+        if (r->plan->kernel->form == GPB_FORM_SLICED) result = gpb_slice_strips(r, move);
+        if (!result) result = multiply(r, move, &pieces[i], true);
+    }
+    return result;
 }
 
 CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
 {
     gpb_launch_set pieces[2];
     const int count = pieces_of(r, move, pieces);
-    CUresult result = CUDA_SUCCESS;
+    CUresult result = r->second ? launch_again(r, move) : CUDA_SUCCESS;
+    if (r->second) return result ? result : launch_again(r->second, move);
     for (int i = 0; i < count && !result; i++) {
         const gpb_scalar beta = beta_of(r, move);
         gpb_gemm_args args = { .k = move->depth, .alpha = GPB_SCALAR_RE_IM(r->call->alpha),

@@ -26,13 +26,17 @@ static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
     return bytes ? at : 0;
 }
 
+/* Of what A's or B's panels have in the arena, this product's own part. */
+static int64_t own_half(const gpb_call *call, int64_t bytes) { return bytes / gpb_call_products(call); }
+
 /* The operand with its buffers, and the distances between buffers and between strips. */
 static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const gpb_facts *facts,
                                enum gpb_operand which)
 {
     const gpb_panels *p = &plan->panel[which];
+    const int64_t bytes = which == GPB_C ? p->bytes : own_half(call, p->bytes);
     gpb_run_operand x = { .which = which, .stored = call->x[which], .place = facts->where[which].place,
-                          .buffers = p->buffers, .buffer_bytes = p->bytes / p->buffers,
+                          .buffers = p->buffers, .buffer_bytes = bytes / p->buffers,
                           .unsliced = GPB_OPERAND_NO_STRIP };
     if (which != GPB_C) {
         x.k_down = gpb_call_k_down(call, which);
@@ -58,7 +62,9 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x] = operand(call, plan, job->facts, x);
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].panel = carve(&arena, p[x].bytes);
     if (plan->one_matrix) {
-        r.x[GPB_B].panel = r.x[GPB_A].panel;
+        /* B itself lies in the other half, if there is one. */
+        const int64_t half = own_half(call, p[GPB_A].bytes);
+        r.x[GPB_B].panel = r.x[GPB_A].panel + (CUdeviceptr)(p[GPB_A].bytes - half);
         r.x[GPB_B].buffers = r.x[GPB_A].buffers;
         r.x[GPB_B].buffer_bytes = r.x[GPB_A].buffer_bytes;
     }
@@ -66,6 +72,22 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].wide = carve(&arena, p[x].bytes_wide);
     r.parts = carve(&arena, plan->bytes_parts ? plan->bytes_parts - lost : 0);
     r.tables = arena;
+    return r;
+}
+
+gpb_run gpb_operand_second(const gpb_run *first, const gpb_call *call)
+{
+    const gpb_panels *p = first->plan->panel;
+    gpb_run r = *first;
+    r.call = call;
+    r.adds = true;
+    for (int x = 0; x < GPB_C; x++) {
+        r.x[x].stored = call->x[x];
+        r.x[x].place = first->x[!x].place;
+        r.x[x].panel += (CUdeviceptr)(p[x].bytes / 2);
+        if (r.x[x].packed) r.x[x].packed += (CUdeviceptr)(p[x].bytes_packed / 2);
+    }
+    if (r.plan->one_matrix) r.x[GPB_B].panel = first->x[GPB_A].panel;
     return r;
 }
 

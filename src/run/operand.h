@@ -62,6 +62,11 @@ typedef struct gpb_run {
     CUdeviceptr tables;               /* tables of gpb_gemm_item, then of addresses for packing A, B, C */
     size_t element, table_used;       /* bytes; bytes used of lane->table */
     gpb_gemm_args last;               /* arguments of the last SLICED kernel on C in place */
+    struct gpb_run *second;           /* of SYR2K and HER2K: the other product, with the operands' places
+                                         exchanged; else NULL. It has the stream, the plan, C and what lies
+                                         behind `wide` in common with the first, and adds to what that has
+                                         computed */
+    bool adds;                        /* it is such a second one */
 } gpb_run;
 
 /* Where a panel's strip lies in the caller's matrix as stored: first row and column, and extent. */
@@ -72,6 +77,8 @@ gpb_stored gpb_operand_stored(const gpb_run *run, const gpb_move *move);
 
 /* Sets up the operands and the arena of a run. */
 gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job);
+/* The second product's run, for gpb_run.second. call: gpb_call_second, which must outlive it. */
+gpb_run gpb_operand_second(const gpb_run *first, const gpb_call *call);
 /* True if the move's strip has to be brought to the device. */
 bool gpb_operand_comes(const gpb_run *run, const gpb_move *move);
 /* Where the move's strip is or will be in the arena (the group's first member). */

@@ -19,6 +19,7 @@ typedef struct gpb_stage {
     gpb_move move;                       /* the next move */
     bool ended;
     int64_t moves, tiles;                /* done before it; tiles: those with the last of k */
+    int product;                         /* posting: whose strip comes, 0 or of SYR2K 1 */
     int64_t member, row, col;            /* done of the move */
 } gpb_stage;
 

@@ -200,6 +200,19 @@ static bool here(member *x, enum gpb_operand which, enum gpb_place place, int64_
     return *owned && gpb_dma_copy_and_wait(&panel, at, *owned, true) == CUDA_SUCCESS;
 }
 
+/* The same part of k of the second product of SYR2K, which is added to the first's. */
+static member exchanged(const member *x, const gpb_call *second)
+{
+    member y = *x;
+    y.call = second;
+    y.beta = second->beta;
+    for (int i = 0; i < GPB_C; i++) {
+        y.at[i] = x->at[!i];
+        y.ld[i] = x->ld[!i];
+    }
+    return y;
+}
+
 /* The state of the tile in which the run broke off. */
 typedef struct left {
     const gpb_progress *done;
@@ -229,6 +242,11 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
     }
     const int64_t home = begun && l == begun->done->members ? begun->done->cols : 0;
     if (ok) triangle(&x, t->i, t->rows, t->j + home, t->cols - home);
+    if (ok && x.k && gpb_call_products(call) == 2) {
+        const gpb_call second = gpb_call_second(call);
+        const member y = exchanged(&x, &second);
+        triangle(&y, t->i, t->rows, t->j + home, t->cols - home);
+    }
     /* Of a triangle only its own part goes back, because the other may be another thread's by now. */
     const gpb_matrix *c = &call->x[GPB_C];
     const gpb_dma_shape back = { .rows = call->m, .cols = call->n, .ld = c->ld,
@@ -270,10 +288,4 @@ bool gpb_repair(const gpb_job *job)
         number++;
     }
     return ok;
-}
-
-void gpb_repair_all(const gpb_call *call)
-{
-    const gpb_facts in_host_memory = { 0 };
-    gpb_repair(&(gpb_job){ .call = call, .facts = &in_host_memory });
 }

@@ -10,7 +10,5 @@
 /* Computes the part of the job's C that its progress does not count as home. Fetches operands from a GPU and
    brings C back; false if that is not possible. */
 bool gpb_repair(const gpb_job *job);
-/* Computes all of a call whose operands the host can reach, on a triangle of C too. */
-void gpb_repair_all(const gpb_call *call);
 
 #endif

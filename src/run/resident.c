@@ -38,6 +38,7 @@ typedef struct resident {
     int64_t ld;                      /* of A in the arena */
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
+    bool by_need;                    /* what the first launches need comes up first */
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
     int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
     bool fetched;
@@ -59,13 +60,34 @@ static void carry_on(resident *r)
     if (!r->result) r->result = gpb_carry_go_on(&r->down);
 }
 
-/* The columns of the block at `at` are on the device for what is queued from here on. Columns of B follow
-   those of A. What a part reads lies in columns before those that it writes. */
+/* The number of the column that the address is in: first those of A, then those of B. */
+static int64_t column_of(const resident *r, CUdeviceptr at)
+{
+    return (int64_t)((at - r->a) / element(r)) / r->ld;
+}
+
+/* How many columns have come up once those of the block have. */
+static int64_t come_before(const resident *r, int64_t first, int64_t last)
+{
+    int64_t before = 0, wanted = 0;
+    for (int i = 0; i < r->up.count; i++) {
+        const gpb_carry_matrix *x = &r->up.matrix[i];
+        const int64_t at = column_of(r, x->arena), end = min(last, at + x->cols);
+        if (at < last && first < at + x->cols) wanted = before + end - at;
+        before += x->cols;
+    }
+    return wanted;
+}
+
+/* The columns of the block at `at` are on the device for what is queued from here on. If they do not come by
+   need, columns of B follow those of A, and what a part reads lies in columns before those that it writes. */
 static void await(resident *r, const void *at, int64_t cols)
 {
-    const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)at - r->a) / element(r)) / r->ld;
-    const int64_t wanted = min(first + cols, gpb_carry_columns(&r->up));
-    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted);
+    const int64_t first = column_of(r, (CUdeviceptr)(uintptr_t)at);
+    const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
+                                      : min(first + cols, gpb_carry_columns(&r->up));
+    gpb_carry *down = r->down.count ? &r->down : NULL;
+    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted, down);
 }
 
 static CUresult launch_now(resident *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
@@ -189,6 +211,7 @@ static void one_column(resident *r, const gpb_triangular *t)
 static void queue_product(resident *r, const gpb_call *call)
 {
     if (!call->m || !call->n || !call->k) return;
+    await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
     await(r, call->x[GPB_C].base, call->n);
     carry_on(r);
     if (r->result || r->why) return;
@@ -200,12 +223,11 @@ static void triangular(void *where, const gpb_triangular *t)
     resident *r = where;
     if (t->m == 0 || t->n == 0) return;
     await(r, t->b, t->n);
-    if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
-        one_block(r, t);
-        return;
-    }
-    if (t->solves && (t->side == 'L' ? t->n : t->m) == 1) {
-        one_column(r, t);
+    const bool one = t->solves && (t->side == 'L' ? t->n : t->m) == 1;
+    if (one || gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
+        await(r, t->a, gpb_triangular_order(t));
+        if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) one_block(r, t);
+        else one_column(r, t);
         return;
     }
     const gpb_triangular_halves halves = gpb_triangular_halve(t);
@@ -449,6 +471,34 @@ static void matrices(const resident *r, const gpb_facts *facts, gpb_carry_matrix
                                 .place = place_of(facts, GPB_B) };
 }
 
+/* Columns [first, last) of a matrix, as another one. */
+static gpb_carry_matrix columns_of(const resident *r, const gpb_carry_matrix *x, int64_t first, int64_t last)
+{
+    const int64_t e = (int64_t)element(r);
+    gpb_carry_matrix part = *x;
+    part.caller = (char *)x->caller + first * x->ld * e;
+    part.arena += (CUdeviceptr)(first * x->ld_arena * e);
+    part.cols = last - first;
+    part.shift = first;
+    return part;
+}
+
+/* TRSM and TRMM from the left go through the triangle once for each panel of B. The first panel of B comes
+   first and is computed while A comes, whose columns are needed from the first on or, block by block, from
+   the last. Returns the number of pieces. */
+static int by_need(const resident *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[GPB_CARRY_MOST])
+{
+    const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, gpb_resident_panel(r->work));
+    const int64_t cuts[] = { n, 3 * n / 4, n / 2, 0 };
+    const bool forwards = gpb_triangular_forwards(r->work->triangular);
+    int count = 0;
+    to[count++] = columns_of(r, &of[1], 0, panel);
+    for (int i = 1; i < 4 && !forwards; i++) to[count++] = columns_of(r, &of[0], cuts[i], cuts[i - 1]);
+    if (forwards) to[count++] = of[0];
+    if (panel < cols) to[count++] = columns_of(r, &of[1], panel, cols);
+    return count;
+}
+
 /* The program's work on its matrices on the device comes before their copies. */
 static CUresult follow_program(const resident *r, const gpb_facts *facts)
 {
@@ -682,7 +732,10 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
     r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
     r->on_host = of[1].place == GPB_PLACE_HOST;
-    r->up = gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
+    gpb_carry_matrix pieces[GPB_CARRY_MOST];
+    r->by_need = r->work->triangular && !inverts && r->work->triangular->side == 'L';
+    r->up = r->by_need ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
+                       : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
     r->result = follow_program(r, facts);
     if (!r->result) r->result = send(r, start, r->info, sizeof start);

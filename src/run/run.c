@@ -36,7 +36,7 @@ static void next(gpb_stage *w)
     const gpb_move *move = gpb_schedule_next(&w->cursor);
     w->ended = !move;
     if (move) w->move = *move;
-    w->member = w->row = w->col = 0;
+    w->member = w->row = w->col = w->product = 0;
 }
 
 gpb_stage gpb_stage_begin(const gpb_call *call, const gpb_plan *plan)
@@ -81,6 +81,14 @@ static bool has_kernels(const gpb_run *r, const gpb_move *move)
            || (move->reads && r->x[move->operand].packed);
 }
 
+/* Notes how the move's strip for this product comes. */
+static void note_strip(gpb_pipeline *f, const gpb_run *r, const gpb_move *move, CUevent arrived)
+{
+    const enum gpb_place place = gpb_operand_comes(r, move) ? r->x[move->operand].place : GPB_PLACE_DEVICE;
+    if (place == GPB_PLACE_HOST) f->staged_strip = true;
+    else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
+}
+
 /* Makes the kernels wait for the strips that came over the link, and for the way home of what was in this
    buffer of C. */
 static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
@@ -88,11 +96,8 @@ static CUresult wait_for(gpb_pipeline *f, const gpb_stage *w)
     gpb_lane *lane = f->run.lane;
     const gpb_move *move = &w->move;
     CUresult result = CUDA_SUCCESS;
-    const enum gpb_place place = gpb_operand_comes(&f->run, move) ? f->run.x[move->operand].place
-                                                                  : GPB_PLACE_DEVICE;
     CUevent arrived = lane->arrived[w->moves % GPB_STAGE_AHEAD];
-    if (place == GPB_PLACE_HOST) f->staged_strip = true;
-    else if (place != GPB_PLACE_DEVICE) f->direct_strip = arrived;
+    for (const gpb_run *r = &f->run; r; r = r->second) note_strip(f, r, move, arrived);
     if (has_kernels(&f->run, move) && lane->up->stream != f->run.stream) {
         /* A strip in the ring is queued only when it is packed, perhaps behind strips that were queued at
            once. An event recorded now is behind them all. */
@@ -399,8 +404,14 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
 {
     job->progress = (gpb_progress){ 0 };
     gpb_pipeline f = set_up(lane, job);
+    const gpb_call other = gpb_call_second(job->call);
+    gpb_run second;
     *lane->flagged = 0;
     CUresult result = follow_legacy(&f.run);
+    if (gpb_call_products(job->call) == 2) {
+        second = gpb_operand_second(&f.run, &other);
+        f.run.second = &second;
+    }
     /* If C is in host memory, the host can finish the call, and the end of the program waits for that
        (gpu/gpu.c). */
     const bool brief = !gpb_place_on_host(job->facts->where[GPB_C].place);

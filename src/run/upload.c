@@ -25,20 +25,19 @@ enum { ACROSS = 256 };
 
 /* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
    begin soon. */
-static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x,
-                         const gpb_stored *s)
+static gpb_chunk load_up(const gpb_run *r, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
-    const size_t e = f->run.element;
-    size_t most = (size_t)GPB_STAGING_MIN << (f->run.lane->up->made < 4 ? f->run.lane->up->made : 4);
-    if (most > f->run.lane->up->job_bytes) most = f->run.lane->up->job_bytes;
-    const bool mirrors = gpb_call_mirrors(f->run.call, x->which);
+    const size_t e = r->element;
+    size_t most = (size_t)GPB_STAGING_MIN << (r->lane->up->made < 4 ? r->lane->up->made : 4);
+    if (most > r->lane->up->job_bytes) most = r->lane->up->job_bytes;
+    const bool mirrors = gpb_call_mirrors(r->call, x->which);
     const int64_t fit = (int64_t)(most / e);
     const int64_t across = min(s->cols - w->col, mirrors ? ACROSS / (int64_t)e : 1);
     const bool whole = w->row == 0 && s->rows * across <= fit;
     const int64_t rows = whole ? s->rows : min(s->rows - w->row, fit / across);
     const int64_t cols = whole ? min(s->cols - w->col, fit / rows) : across;
     const char *from = gpb_matrix_member(&x->stored, w->move.block.member + w->member, e);
-    const CUdeviceptr to = gpb_operand_strip(&f->run, &w->move)
+    const CUdeviceptr to = gpb_operand_strip(r, &w->move)
                            + (CUdeviceptr)(w->member * s->rows * s->cols + w->col * s->rows + w->row) * e;
     return (
         gpb_chunk){ .device = to,
@@ -56,15 +55,15 @@ static gpb_chunk load_up(const gpb_pipeline *f, const gpb_stage *w, const gpb_ru
                               .col0 = s->col + w->col,
                               .hermitian = mirrors && x->stored.structure == GPB_HERMITIAN,
                               .mirrors = mirrors,
-                              .type = f->run.call->type } };
+                              .type = r->call->type } };
 }
 
 /* Copies a strip that the driver can read where it is: pinned, or on another GPU. Later strips are queued
    before this strip's kernels are, so the event that the kernels wait for is recorded right behind the
    strip. */
-static CUresult copy_up(gpb_pipeline *f, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
+static CUresult copy_up(gpb_pipeline *f, const gpb_run *r, const gpb_stage *w, const gpb_stored *s)
 {
-    gpb_run *r = &f->run;
+    const gpb_run_operand *x = &r->x[w->move.operand];
     CUevent after = buffer_event(f, x, &w->move);
     CUresult result = after ? f->driver->cuStreamWaitEvent(r->lane->up->stream, after, 0) : CUDA_SUCCESS;
     const gpb_dma_shape panel = { .rows = s->rows, .cols = s->cols, .ld = x->stored.ld, .ld_arena = s->rows,
@@ -82,11 +81,12 @@ static CUresult copy_up(gpb_pipeline *f, const gpb_stage *w, const gpb_run_opera
                              r->lane->up->stream);
 }
 
-static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
+static bool offer(gpb_pipeline *f, const gpb_run *r, gpb_stage *w, const gpb_stored *s)
 {
-    gpb_chunk load = load_up(f, w, x, s);
+    const gpb_run_operand *x = &r->x[w->move.operand];
+    gpb_chunk load = load_up(r, w, x, s);
     if (w->member == 0 && w->row == 0 && w->col == 0) load.after = buffer_event(f, x, &w->move);
-    if (!gpb_staging_push(f->run.lane->up, &load)) return false;
+    if (!gpb_staging_push(r->lane->up, &load)) return false;
     w->row += load.copy.rows;
     if (w->row == s->rows) {
         w->row = 0;
@@ -100,23 +100,26 @@ static bool offer(gpb_pipeline *f, gpb_stage *w, const gpb_run_operand *x, const
 }
 
 /* The crew copies strips in ordinary memory. The driver copies pinned strips and those that only it can
-   reach. */
+   reach. Of SYR2K the strip of either product comes, one behind the other. */
 CUresult gpb_upload_push(gpb_pipeline *f, bool *busy)
 {
     gpb_stage *w = &f->post;
     CUresult result = CUDA_SUCCESS;
     while (!w->ended && !result) {
-        const gpb_run_operand *x = &f->run.x[w->move.operand];
-        if (gpb_operand_comes(&f->run, &w->move)) {
+        const gpb_run *r = w->product ? f->run.second : &f->run;
+        const gpb_run_operand *x = &r->x[w->move.operand];
+        if (gpb_operand_comes(r, &w->move)) {
             if (w->moves - f->launch.moves >= GPB_STAGE_AHEAD || !has_buffer(f, x, &w->move)) return result;
-            const gpb_stored s = gpb_operand_stored(&f->run, &w->move);
+            const gpb_stored s = gpb_operand_stored(r, &w->move);
             if (x->place == GPB_PLACE_HOST) {
-                while (w->member < w->move.block.members && offer(f, w, x, &s)) *busy = true;
+                while (w->member < w->move.block.members && offer(f, r, w, &s)) *busy = true;
                 if (w->member < w->move.block.members) return result;
             } else {
-                result = copy_up(f, w, x, &s);
+                result = copy_up(f, r, w, &s);
             }
         }
+        w->member = 0;
+        if (w->product++ == 0 && f->run.second) continue;
         f->sent_by[w->moves % GPB_STAGE_AHEAD] = f->run.lane->up->made;
         *busy = true;
         gpb_stage_advance(w);

@@ -23,6 +23,17 @@ static inline WIDE NAME(times_wide)(WIDE x, WIDE y)
                                    __real__ x * __imag__ y + __imag__ x * __real__ y);
 }
 
+/* beta C: 1 multiplies nothing. */
+static inline ELEMENT NAME(scaled)(ELEMENT beta, ELEMENT old)
+{
+    return beta == 1 ? old : NAME(times)(beta, old);
+}
+
+static inline WIDE NAME(scaled_wide)(WIDE beta, WIDE old)
+{
+    return beta == 1 ? old : NAME(times_wide)(beta, old);
+}
+
 /* An element of an operand. */
 static inline ELEMENT NAME(element)(gpb_fake_operand x, int64_t i, int64_t j)
 {
@@ -58,7 +69,7 @@ static void NAME(netlib)(const gpb_fake_member *x)
                 for (int64_t p = 0; p < g->k; p++)
                     sum += NAME(times)(NAME(element)(a, i, p), NAME(element)(b, p, j));
                 const ELEMENT y = x->raw ? sum : g->k ? NAME(times)(alpha, sum) : 0;
-                c[i] = beta == 0 ? y : y + NAME(times)(beta, c[i]);
+                c[i] = beta == 0 ? y : y + NAME(scaled)(beta, c[i]);
             }
         }
     }
@@ -137,12 +148,12 @@ static void NAME(store)(const gpb_fake_member *x, const void *sums, int64_t ld, 
                 WIDE sum;
                 memcpy(&sum, (const double *)sums + j * ld + i * REALS, sizeof sum);
                 const WIDE y = x->raw ? sum : g->k ? NAME(times_wide)(alpha, sum) : 0;
-                *to = (ELEMENT)(beta == 0 ? y : y + NAME(times_wide)(beta, (WIDE)*to));
+                *to = (ELEMENT)(beta == 0 ? y : y + NAME(scaled_wide)(beta, (WIDE)*to));
             } else {
                 ELEMENT sum;
                 memcpy(&sum, (const REAL *)sums + j * ld + i * REALS, sizeof sum);
                 const ELEMENT y = x->raw ? sum : g->k ? NAME(times)((ELEMENT)alpha, sum) : 0;
-                *to = beta == 0 ? y : y + NAME(times)((ELEMENT)beta, *to);
+                *to = beta == 0 ? y : y + NAME(scaled)((ELEMENT)beta, *to);
             }
         }
 }
@@ -158,7 +169,7 @@ static void NAME(add_up)(const gpb_fake_parts *x, void *to, int64_t ldc)
                 sum += part[i + j * x->ld];
             }
             const WIDE value = NAME(times_wide)(alpha, (WIDE)sum);
-            *c = (ELEMENT)(beta == 0 ? value : value + NAME(times_wide)(beta, (WIDE)*c));
+            *c = (ELEMENT)(beta == 0 ? value : value + NAME(scaled_wide)(beta, (WIDE)*c));
         }
 }
 
@@ -181,7 +192,7 @@ static void NAME(unpack)(const gpb_unpack_args *g, const void *from, void *to)
             ELEMENT *c = (ELEMENT *)to + i + j * g->ldc;
             const bool real = g->hermitian && row == column;
             if (g->uplo != 'G' && (g->uplo == 'U' ? row > column : row < column)) continue;
-            const WIDE old = g->hermitian ? __real__ beta * (WIDE)*c : NAME(times_wide)(beta, (WIDE)*c);
+            const WIDE old = g->hermitian ? __real__ beta * (WIDE)*c : NAME(scaled_wide)(beta, (WIDE)*c);
             const ELEMENT new = beta == 0 ? w : (ELEMENT)((WIDE)w + old);
             *c = real ? (ELEMENT)__real__ new : new;
         }

@@ -212,7 +212,7 @@ static void combine_entry(const product *x, int64_t i, int64_t j)
     scale(sum, x->g->alpha, reals);
     if (x->g->beta[0] != 0 || x->g->beta[1] != 0) {
         memcpy(old, to, sizeof *to * (size_t)reals);
-        scale(old, x->g->beta, reals);
+        if (x->g->beta[0] != 1 || x->g->beta[1] != 0) scale(old, x->g->beta, reals);
         sum[0] += old[0];
         sum[1] += old[1];
     }

@@ -405,7 +405,7 @@ static void multiply_complex_block(void *context, int64_t i0, int64_t rows, int6
                              scale_back(x, sums[im][j], i0 + im, j0 + j) };
             multiply_complex(sum, g->alpha);
             if (g->beta[0] != 0 || g->beta[1] != 0) {
-                multiply_complex(to, g->beta);
+                if (g->beta[0] != 1 || g->beta[1] != 0) multiply_complex(to, g->beta);
                 sum[0] += to[0];
                 sum[1] += to[1];
             }

@@ -241,7 +241,7 @@ static void test_kernel(void **state)
             int64_t before = gpu_calls();
             faults += !is_right(kernel, p, scalars[x], splits[i % 4]);
             if (scalars[x][0] == 0 || p->of.k == 0) continue;
-            assert_int_equal(gpu_calls(), before + gpb_test_row_of(p->of.routine)->products);
+            assert_int_equal(gpu_calls(), before + 1);
         }
     }
     printf("%d calls in %.1f s\n", calls, now() - began);

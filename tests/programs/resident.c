@@ -192,6 +192,29 @@ static void triangular(int solves, char side, char uplo, char trans, char diag)
     if (memcmp(x, a, sizeof a)) wrong += printf("wrong: the triangle was written\n") > 0;
 }
 
+/* From the left, with so many columns that they come and go in two panels; of both some are checked. The
+   triangle is in x's place, in device memory, too. */
+static void wide(int solves, char uplo, char trans)
+{
+    enum { WIDE = 2300 };
+    const int columns[] = { 0, 2047, 2048, WIDE - 1 }, some = 4, all = WIDE;
+    const double alpha = 0.75;
+    const size_t bytes = sizeof(double) * (size_t)ld * WIDE;
+    double *before = malloc(bytes), *after = malloc(bytes);
+    if (!before || !after) exit(105);
+    fresh_triangle(n, uplo, 'N');
+    for (int i = 0; i < ld * WIDE; i++) before[i] = after[i] = i % ld < n ? next() : 7;
+    (solves ? dtrsm_ : dtrmm_)("L", &uplo, &trans, "N", &n, &all, &alpha, X(), &ld, after, &ld, 1, 1, 1, 1);
+    home();
+    for (int i = 0; i < some; i++) {
+        memcpy(b + i * ld, before + columns[i] * ld, sizeof(double) * (size_t)ld);
+        memcpy(y + i * ld, after + columns[i] * ld, sizeof(double) * (size_t)ld);
+    }
+    check_triangular(solves, 'L', uplo, trans, 'N', n, some);
+    free(before);
+    free(after);
+}
+
 /* x, of which those elements count, is the inverse of the matrix that `element` gives: with a vector. */
 static void check_inverse(const char *what, int info, double (*element)(int, int),
                           double (*inverse)(int, int))
@@ -384,6 +407,7 @@ int main(int argc, char **argv)
     for (int how = 0; how < 32; how++)
         triangular(how & 1, how & 2 ? 'L' : 'R', how & 4 ? 'L' : 'U', how & 8 ? 'N' : 'T',
                    how & 16 ? 'N' : 'U');
+    for (int how = 0; how < 8; how++) wide(how & 1, how & 2 ? 'L' : 'U', how & 4 ? 'N' : 'T');
     inverses();
     return wrong;
 }

@@ -134,6 +134,11 @@ static const struct question {
     { 4096, 4096, 4096, 1, "NCz", "hhh", 'G', 1, 0, { 0 } },
     { 1, 8192, 8192, 1, "NNz", "ddd", 'G', 1, 0, { 0 } },
     { 4096, 4096, 4096, 1, "NNz", "hhh", 'G', 1, 0, { .kernel = "ffma" } },
+    { 1024, 1024, 1024, 1, "NTs2", "hhh", 'U', 1, 1, { 0 } },
+    { 4096, 4096, 4096, 1, "NTd2", "hhh", 'L', 1, 0, { 0 } },
+    { 4096, 4096, 4096, 1, "CNz2", "dhh", 'L', 1, 0, { 0 } },
+    { 100000, 100000, 100000, 1, "NTd2", "hhh", 'U', 1, 1, { 0 } },
+    { 4096, 4096, 256, 1, "NTd2", "ddd", 'U', 1, 1, { 0 } },
 };
 
 static enum gpb_place place(char letter)
@@ -198,6 +203,7 @@ static void print_plans(int fd)
         call.x[GPB_A].trans = q->trans[0];
         call.x[GPB_B].trans = q->trans[1];
         call.x[GPB_C].uplo = q->uplo;
+        if (q->trans[2] && q->trans[3] == '2') call.routine = GPB_ROUTINE_SYR2K;
         call.alpha = q->alpha;
         call.beta = q->beta;
         call.batch = q->batch;
@@ -377,6 +383,11 @@ static void host_of_each_type(void **state)
     const double single = gpb_cost_host(&call, facts) - 1e-6;
     for (call.type = 0; call.type < GPB_TYPES; call.type++)
         assert_true(fabs((gpb_cost_host(&call, facts) - 1e-6) / single - times[call.type]) < 1e-9);
+    /* SYR2K is two products. */
+    gpb_call rank_k = syrk('L', 'T', 4096, 4096), rank_2k = rank_k;
+    rank_2k.routine = GPB_ROUTINE_SYR2K;
+    const double once = gpb_cost_host(&rank_k, facts) - 1e-6, both = gpb_cost_host(&rank_2k, facts) - 1e-6;
+    assert_true(fabs(both / once - 2) < 1e-9);
 }
 
 /* Calls rejected by their sizes alone would never be faster on the GPU. What counts is how long the host
@@ -686,6 +697,9 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
     bool away[GPB_OPERANDS];
     for (int i = 0; i < GPB_OPERANDS; i++) away[i] = f->where[i].place != GPB_PLACE_DEVICE;
+    const int halves = g->routine == GPB_ROUTINE_SYR2K ? 2 : 1;     /* each side has rows of both matrices */
+    if (halves == 2) away[GPB_A] = away[GPB_B] = away[GPB_A] || away[GPB_B];
+    a *= halves, b *= halves, pa *= halves, pb *= halves;
     const struct { bool wanted; int count; int64_t bytes; __int128 least; } buffers[] = {
         { reads && away[GPB_A], x[GPB_A].buffers, x[GPB_A].bytes / x[GPB_A].buffers, a },
         { reads && away[GPB_B] && !p->one_matrix, x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
@@ -699,7 +713,8 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     for (int i = 0; i < COUNT(buffers); i++) {
         assert_true(buffers[i].bytes % grain == 0);
         if (buffers[i].wanted)
-            assert_true(buffers[i].bytes >= buffers[i].least && buffers[i].bytes < buffers[i].least + grain);
+            assert_true(buffers[i].bytes >= buffers[i].least
+                        && buffers[i].bytes < buffers[i].least + halves * grain);
         else assert_int_equal(buffers[i].bytes, 0);
         sum += buffers[i].bytes * buffers[i].count;
     }
@@ -927,20 +942,25 @@ static void schedule(void **state)
 }
 
 /* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
-   If A and B are one matrix it comes once, and every strip of B is one of A's that has come. */
+   If A and B are one matrix it comes once, and every strip of B is one of A's that has come. So do the two
+   matrices of SYR2K, which are of use for either side. */
 static void triangles(void **state)
 {
     (void)state;
     int strips = 0, once = 0, devices = 0;
-    for (int round = 0; round < 1000; round++) {
+    for (int round = 0; round < 1200; round++) {
         const char uplo = "UL"[below(2)];
         gpb_call call = syrk(uplo, "NTC"[below(3)], size(11), size(11));
         call.type = (enum gpb_type)below(GPB_TYPES);
         if (round % 4 == 0) call.x[GPB_B].base = "";                  /* GEMMTR */
+        const bool twofold = round % 8 == 0;
+        if (twofold) call.routine = GPB_ROUTINE_SYR2K;
         gpb_facts facts = *h200;
         if (round % 3 == 0) facts.gpu.bytes = (size(22) + (1 << 21)) * (int64_t)gpb_type_bytes(call.type) / 4;
         if (round % 5 == 0) facts.link.up_gbs = facts.link.down_gbs = 1;
-        const bool on_device = round % 7 == 0;
+        const bool on_device = round % 7 == 0 && !twofold;
+        if (twofold) facts.gpu.bytes *= 2;
+        if (twofold) facts.where[below(2)].place = below(2) ? GPB_PLACE_DEVICE : GPB_PLACE_HOST;
         if (on_device) {
             call = syrk(uplo, 'T', 4000 + size(9), size(12));
             for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
@@ -950,8 +970,9 @@ static void triangles(void **state)
         const gpb_panels *a = &plan.panel[GPB_A], *b = &plan.panel[GPB_B];
         const int64_t most = max(a->strip, b->strip);
         const bool whole = a->extent == call.m && b->extent == call.n;
-        const bool comes_once = !on_device && round % 4 != 0 && whole && a->strip == b->strip;
+        const bool comes_once = !on_device && (round % 4 != 0 || twofold) && whole && a->strip == b->strip;
         assert_true(plan.one_matrix == comes_once);
+        check_buffers(&call, &facts, &plan);
         assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
         devices += on_device && a->strip < call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
@@ -969,7 +990,12 @@ static void triangles(void **state)
         assert_int_equal(inside, call.n * (call.n + 1) / 2 * call.k);
         if (whole) assert_true(all <= inside + most * call.n * call.k);
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
-        assert_true((said.up[GPB_B] == 0) == (plan.one_matrix || on_device));
+        const bool b_stays = twofold ? facts.where[GPB_B].place == GPB_PLACE_DEVICE
+                                     : plan.one_matrix || on_device;
+        assert_true((said.up[GPB_B] == 0) == b_stays);
+        if (twofold && whole && !b_stays)
+            assert_true(said.up[GPB_B] == (double)(call.n * call.k * (int64_t)gpb_type_bytes(call.type))
+                                          * (plan.one_matrix ? 1 : 2));
         strips += a->strip < a->extent;
         once += plan.one_matrix;
     }

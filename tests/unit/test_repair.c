@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The host's share of a call with a symmetric or Hermitian operand: a rectangle of C and a part of k, with
-   all the memory that it wants, with little, and with none. What is not stored of the operand is NaN. */
+   all the memory that it wants, with little, and with none. What is not stored of the operand is NaN. And of
+   SYR2K and HER2K: both products, of all of C and of the columns that are not home yet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,9 @@ static int products;
 void gpb_host_gemm(const gpb_call *call)
 {
     gpb_call plain = *call;
-    plain.x[GPB_A].structure = plain.x[GPB_B].structure = GPB_GENERAL;
+    plain.x[GPB_A].structure = plain.x[GPB_B].structure = plain.x[GPB_C].structure = GPB_GENERAL;
+    plain.x[GPB_C].uplo = 'G';
+    plain.routine = GPB_ROUTINE_GEMM;
     multiply(&plain);
     products++;
 }
@@ -113,8 +116,44 @@ static void test_rectangles(void **state)
         }
 }
 
+/* Of SYR2K both products are the host's, in all columns or only in those that are not home. */
+static void test_two_products(void **state)
+{
+    (void)state;
+    enum { N = 50, K = 30 };
+    const gpb_facts facts = { 0 };
+    uint64_t seed = 2;
+    limit = SIZE_MAX;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int form = 0; form < 16; form++) {
+            const bool hermitian = form & 1, down = form & 2;
+            const char other = hermitian ? 'C' : 'T';
+            const int64_t count = BYTES / (int64_t)gpb_type_bytes(type), home = form & 8 ? 20 : 0;
+            gpb_call g = { .routine = GPB_ROUTINE_SYR2K, .type = type, .m = N, .n = N, .k = K, .batch = 1,
+                           .alpha = is_real(type) ? 2 : 2 - 3i, .beta = 3,
+                           .x = { { .base = a, .ld = LD, .trans = down ? other : 'N' },
+                                  { .base = b, .ld = LD - 1, .trans = down ? 'N' : other },
+                                  { .base = c, .ld = LD, .trans = 'N', .uplo = form & 4 ? 'U' : 'L',
+                                    .structure = hermitian ? GPB_HERMITIAN : GPB_SYMMETRIC } } };
+            const size_t done = (size_t)(home * LD) * gpb_type_bytes(type);
+            if (hermitian && is_real(type)) continue;
+            gpb_fill(GPB_FILL_integer, type, a, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, b, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, c, count, &seed);
+            memcpy(wanted, c, BYTES);
+            g.x[GPB_C].base = wanted;
+            multiply(&g);
+            memcpy(c, wanted, done);
+            g.x[GPB_C].base = c;
+            gpb_job job = { .call = &g, .facts = &facts, .progress.cols = home };
+            assert_true(gpb_repair(&job));
+            assert_memory_equal(c, wanted, BYTES);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rectangles) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rectangles),
+                                        cmocka_unit_test(test_two_products) };
     return cmocka_run_group_tests_name("repair", tests, NULL, NULL);
 }
