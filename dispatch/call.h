@@ -12,12 +12,14 @@
 #include "dispatch/type.h"
 
 /* What is learnt of the host and the GPU is learnt apart for each. GEMM includes GEMMTR, which has a triangle
-   in C; SYRK includes HERK, SYR2K HER2K, and SYMM HEMM. */
+   in C; SYRK includes HERK, SYR2K HER2K, and SYMM HEMM. TRSM is of batches alone (triangular.h has others).
+   */
 enum gpb_routine {
     GPB_ROUTINE_GEMM,
     GPB_ROUTINE_SYRK,
     GPB_ROUTINE_SYR2K,
     GPB_ROUTINE_SYMM,
+    GPB_ROUTINE_TRSM,
     GPB_ROUTINES
 };
 
@@ -27,7 +29,8 @@ enum gpb_routine {
    it multiplies real and imaginary parts each by itself. SYR2K and HER2K are two such products, one after the
    other, and a call is one of them. SYMM and HEMM are products of which A or, on the right, B is square and
    GPB_SYMMETRIC or GPB_HERMITIAN: its other triangle is not read, nor are the imaginary parts on a Hermitian
-   diagonal. */
+   diagonal. TRSM has a GPB_TRIANGULAR A or, on the right, B, which divides: C = alpha op(A)^-1 B or alpha A
+   op(B)^-1. The other operand is C as it was, k the triangle's order, and beta 0. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -69,12 +72,12 @@ static inline bool gpb_call_k_down(const gpb_call *g, enum gpb_operand x)
 /* True if A and B are read at all. */
 static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g->alpha != 0; }
 
-/* True if op(B) is op(A)^T or op(A)^H of one matrix. */
+/* True if op(B) is op(A)^T or op(A)^H of one matrix, or of one in each member. */
 static inline bool gpb_call_one_matrix(const gpb_call *g)
 {
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
-    return a->base == b->base && a->ld == b->ld && g->m == g->n && g->batch == 1 && !a->array && !b->array
-           && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
+    return a->base == b->base && a->array == b->array && a->ld == b->ld && a->stride == b->stride
+           && g->m == g->n && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
 }
 
 /* True of HERK and HER2K. */
@@ -103,6 +106,13 @@ static inline bool gpb_call_mirrors(const gpb_call *g, enum gpb_operand x)
 {
     const enum gpb_structure structure = g->x[x].structure;
     return x != GPB_C && (structure == GPB_SYMMETRIC || structure == GPB_HERMITIAN);
+}
+
+/* True of TRSM; its triangle. */
+static inline bool gpb_call_solves(const gpb_call *g) { return g->routine == GPB_ROUTINE_TRSM; }
+static inline enum gpb_operand gpb_call_triangle(const gpb_call *g)
+{
+    return g->x[GPB_A].structure == GPB_TRIANGULAR ? GPB_A : GPB_B;
 }
 
 /* k if A and B are read, else 0. */
