@@ -12,12 +12,14 @@
 #include "dispatch/type.h"
 
 /* What is learnt of the host and the GPU is learnt apart for each. GEMM includes GEMMTR, which has a triangle
-   in C; SYRK includes HERK, SYR2K HER2K, and SYMM HEMM. */
+   in C; SYRK includes HERK, SYR2K HER2K, and SYMM HEMM. TRSM is of batches alone (triangular.h has others).
+   */
 enum gpb_routine {
     GPB_ROUTINE_GEMM,
     GPB_ROUTINE_SYRK,
     GPB_ROUTINE_SYR2K,
     GPB_ROUTINE_SYMM,
+    GPB_ROUTINE_TRSM,
     GPB_ROUTINES
 };
 
@@ -27,7 +29,9 @@ enum gpb_routine {
    it multiplies real and imaginary parts each by itself. SYR2K and HER2K are the sum of two such products:
    that which the call describes, and gpb_call_second. SYMM and HEMM are products of which A or, on the
    right, B is square and GPB_SYMMETRIC or GPB_HERMITIAN: its other triangle is not read, nor are imaginary
-   parts on a Hermitian diagonal. */
+   parts on a Hermitian diagonal. TRSM has a GPB_TRIANGULAR A or, on the right, B, which divides:
+   C = alpha op(A)^-1 B or alpha A op(B)^-1. The other operand is C as it was, k the triangle's order, and
+   beta 0. */
 typedef struct gpb_call {
     const char *symbol;          /* the exported name that was called, for the trace: "cblas_sgemm" */
     enum gpb_routine routine;
@@ -72,12 +76,13 @@ static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g
 /* How many products the call is the sum of: 2 of SYR2K and HER2K. */
 static inline int gpb_call_products(const gpb_call *g) { return g->routine == GPB_ROUTINE_SYR2K ? 2 : 1; }
 
-/* True if op(B) is op(A)^T or op(A)^H of one matrix, and nothing else is added. */
+/* True if op(B) is op(A)^T or op(A)^H of one matrix, or of one in each member, and nothing else is added. */
 static inline bool gpb_call_one_matrix(const gpb_call *g)
 {
     const gpb_matrix *a = &g->x[GPB_A], *b = &g->x[GPB_B];
-    return gpb_call_products(g) == 1 && a->base == b->base && a->ld == b->ld && g->m == g->n && g->batch == 1
-           && !a->array && !b->array && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
+    return gpb_call_products(g) == 1 && a->base == b->base && a->array == b->array && a->ld == b->ld
+           && a->stride == b->stride && g->m == g->n
+           && gpb_matrix_transposed(a) != gpb_matrix_transposed(b);
 }
 
 /* True of HERK and HER2K. */
@@ -106,6 +111,13 @@ static inline bool gpb_call_mirrors(const gpb_call *g, enum gpb_operand x)
 {
     const enum gpb_structure structure = g->x[x].structure;
     return x != GPB_C && (structure == GPB_SYMMETRIC || structure == GPB_HERMITIAN);
+}
+
+/* True of TRSM; its triangle. */
+static inline bool gpb_call_solves(const gpb_call *g) { return g->routine == GPB_ROUTINE_TRSM; }
+static inline enum gpb_operand gpb_call_triangle(const gpb_call *g)
+{
+    return g->x[GPB_A].structure == GPB_TRIANGULAR ? GPB_A : GPB_B;
 }
 
 /* k if A and B are read, else 0. */

@@ -42,7 +42,8 @@ double gpb_cost_host(const gpb_call *call, const gpb_facts *facts)
     double m = (double)call->m, n = (double)call->n, k = (double)gpb_call_depth(call);
     double batch = (double)call->batch;
     double cores = facts->host.cores, triangle = call->x[GPB_C].uplo == 'G' ? 1 : 0.5;
-    double edge = cube_root(m * n * k), flops = gpb_type_of(call->type)->flops * m * n * k * triangle * batch;
+    double share = gpb_call_solves(call) ? 0.5 : triangle;
+    double edge = cube_root(m * n * k), flops = gpb_type_of(call->type)->flops * m * n * k * share * batch;
     flops *= gpb_call_products(call);
     const double b = gpb_call_one_matrix(call) ? 0 : k * n;
     double bytes = (double)gpb_call_element(call) * (m * k + b + 2 * m * n * triangle) * batch;

@@ -42,8 +42,9 @@ uint64_t gpb_learn_hash(const gpb_call *g)
     static const uint64_t golden = 0x9e3779b97f4a7c15;
     const unsigned char letters[] = { (unsigned char)g->x[GPB_A].trans, (unsigned char)g->x[GPB_B].trans,
                                       (unsigned char)g->x[GPB_C].uplo };
-    const unsigned char sides[] = { gpb_call_mirrors(g, GPB_A) ? (unsigned char)g->x[GPB_A].uplo : 0,
-                                    gpb_call_mirrors(g, GPB_B) ? (unsigned char)g->x[GPB_B].uplo : 0 };
+    const bool a = g->x[GPB_A].structure != GPB_GENERAL, b = g->x[GPB_B].structure != GPB_GENERAL;
+    const unsigned char sides[] = { a ? (unsigned char)g->x[GPB_A].uplo : 0,
+                                    b ? (unsigned char)g->x[GPB_B].uplo : 0 };
     const uint64_t rest = (uint64_t)letters[0] | (uint64_t)letters[1] << 8 | (uint64_t)letters[2] << 16
                           | (uint64_t)(g->beta != 0) << 24
                           | (uint64_t)g->type << 32 | (uint64_t)g->routine << 40

@@ -404,12 +404,13 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     for (int x = 0; x < GPB_OPERANDS; x++)
         plan->panel[x].packs = gpb_packing_of(plan->kernel, call, facts, x);
     const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
+    if (gpb_call_solves(call) && !c_in_place && call->m > longest) return false;
     set_extent(plan, GPB_A, c_in_place ? call->m : even(call->m, min(call->m, longest)));
     set_extent(plan, GPB_B, call->n);
     plan->kc = call->k;
     plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
-        overlap(plan, call, facts, kernels_s);
+        if (!gpb_call_solves(call)) overlap(plan, call, facts, kernels_s);
         leave_out_strips(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);
         return true;
@@ -424,6 +425,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
         plan->group = min(call->batch, max((facts->gpu.bytes - once) / member, 1));
         return fits(plan, call, facts);
     }
+    if (gpb_call_solves(call)) return false;      /* a system is not cut */
     gpb_facts less = *facts;      /* strips need a little more */
     less.gpu.bytes -= less.gpu.bytes / 32;
     gpb_plan again = *plan;

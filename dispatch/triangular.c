@@ -10,6 +10,16 @@ bool gpb_triangular_legal(const gpb_triangular *t)
            && t->lda >= max(1, gpb_triangular_order(t)) && t->ldb >= max(1, t->m);
 }
 
+gpb_triangular gpb_triangular_of(const gpb_call *g, const void *a, int64_t lda, void *b, int64_t ldb)
+{
+    const enum gpb_operand triangle = gpb_call_triangle(g);
+    const gpb_matrix *x = &g->x[triangle];
+    return (gpb_triangular){ .symbol = g->symbol, .solves = true, .type = g->type, .width = g->width,
+                             .row_major = g->row_major, .side = triangle == GPB_A ? 'L' : 'R',
+                             .uplo = x->uplo, .trans = x->trans, .diag = x->diag, .m = g->m, .n = g->n,
+                             .alpha = g->alpha, .a = a, .lda = lda, .b = b, .ldb = ldb };
+}
+
 static const void *element(const gpb_triangular *t, const void *of, int64_t row, int64_t col, int64_t ld)
 {
     return (const char *)of + (row + col * ld) * (int64_t)gpb_type_bytes(t->type);

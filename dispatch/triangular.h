@@ -34,6 +34,8 @@ typedef struct gpb_triangular_halves {
 } gpb_triangular_halves;
 
 bool gpb_triangular_legal(const gpb_triangular *t);
+/* One member of a batch of TRSM, with A and B there. */
+gpb_triangular gpb_triangular_of(const gpb_call *batch, const void *a, int64_t lda, void *b, int64_t ldb);
 /* Rows of A. */
 static inline int64_t gpb_triangular_order(const gpb_triangular *t)
 {

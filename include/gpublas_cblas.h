@@ -4,7 +4,7 @@
    Matrices are column-major or row-major, as the layout says. Sizes, leading dimensions, strides and
    increments are in elements. cblas_x takes 32-bit integers, cblas_x_64 takes 64-bit integers. Complex
    scalars and operands are passed by address, as arrays of two reals (real part, imaginary part). Semantics
-   and argument numbers are those of netlib's CBLAS; gemm_batch and gemm_batch_strided are oneMKL's. An
+   and argument numbers are those of netlib's CBLAS; the batches are oneMKL's. An
    illegal argument is reported through cblas_xerbla or xerbla_, and then nothing is computed. */
 #ifndef GPUBLAS_CBLAS_H
 #define GPUBLAS_CBLAS_H
@@ -60,6 +60,19 @@ typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
     void cblas_##p##gemm_batch_strided##x(CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, I m, I n, I k,     \
                                           S alpha, const T *A, I lda, I stridea, const T *B, I ldb,          \
                                           I strideb, S beta, T *C, I ldc, I stridec, I batch_size);          \
+    void cblas_##p##syrk_batch##x(CBLAS_LAYOUT, const CBLAS_UPLO *, const CBLAS_TRANSPOSE *, const I *n,     \
+                                  const I *k, const T *alpha, const T **A, const I *lda, const T *beta,      \
+                                  T **C, const I *ldc, I group_count, const I *group_size);                  \
+    void cblas_##p##syrk_batch_strided##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha,      \
+                                          const T *A, I lda, I stridea, S beta, T *C, I ldc, I stridec,      \
+                                          I batch_size);                                                     \
+    void cblas_##p##trsm_batch##x(CBLAS_LAYOUT, const CBLAS_SIDE *, const CBLAS_UPLO *,                      \
+                                  const CBLAS_TRANSPOSE *, const CBLAS_DIAG *, const I *m, const I *n,       \
+                                  const T *alpha, const T **A, const I *lda, T **B, const I *ldb,            \
+                                  I group_count, const I *group_size);                                       \
+    void cblas_##p##trsm_batch_strided##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, CBLAS_TRANSPOSE, CBLAS_DIAG, \
+                                          I m, I n, S alpha, const T *A, I lda, I stridea, T *B, I ldb,      \
+                                          I strideb, I batch_size);                                          \
     void cblas_##p##symm##x(CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_UPLO, I m, I n, S alpha, const T *A, I lda,      \
                             const T *B, I ldb, S beta, T *C, I ldc);                                         \
     void cblas_##p##syrk##x(CBLAS_LAYOUT, CBLAS_UPLO, CBLAS_TRANSPOSE, I n, I k, S alpha, const T *A, I lda, \

@@ -19,6 +19,8 @@
    multiply       the same
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
+   systems        GPB_TRIANGLE_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
+   small_systems  GPB_TRIANGLE_THREADS, GPB_SMALL_SYSTEMS_BLOCKS(cols, batch)
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols` */
 #define GPB_PANEL_THREADS 512
@@ -30,6 +32,11 @@
 #define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
+#define GPB_SYSTEMS_BLOCKS(cols, batch) (GPB_TRIANGLE_BLOCKS(cols) * (batch))
+#define GPB_SMALL_SYSTEM 16                /* the largest order, and the columns that share a triangle */
+#define GPB_SMALL_UNITS(cols, batch) (((cols) + GPB_SMALL_SYSTEM - 1) / GPB_SMALL_SYSTEM * (batch))
+#define GPB_SMALL_SYSTEMS_BLOCKS(cols, batch) \
+    ((GPB_SMALL_UNITS(cols, batch) * GPB_SMALL_SYSTEM + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
@@ -89,6 +96,24 @@ typedef struct gpb_trsv_args {
     uint32_t *arrivals, arrived;           /* a counter, and its value before the launch, which adds
                                               GPB_TRSV_BLOCKS(n, bytes) */
 } gpb_trsv_args;
+
+/* X = alpha L^-1 B for the n x n lower triangles L and the n x cols matrices B of `batch` systems. X may be
+   B. alpha is not 0. systems: any n; small_systems: n <= GPB_SMALL_SYSTEM. Of system l the element (0, 0) is
+   first_x elements behind x + l * stride_x and so on, or, with items, behind the address there. The strides
+   of rows and columns may be negative. */
+typedef struct gpb_systems_args {
+    const void *l, *b;
+    void *x;
+    int64_t rsl, csl, rsb, csb, rsx, csx;
+    int64_t stride_l, stride_b, stride_x;
+    int64_t first_l, first_b, first_x;
+    const gpb_gemm_item *items;            /* NULL, or on the device `batch` triples that replace l, b, x. The
+                                              triangle is b and the other a if `right` */
+    int64_t batch, cols;
+    double alpha[2];
+    int32_t n;
+    int32_t unit, conj, right;             /* L's diagonal is all ones and not read; L is conjugated */
+} gpb_systems_args;
 
 /* Exchanges rows [.., rows) of `cols` columns as panels [first, last) of the moves say, in order, or undoes
    it in reverse order. Panels begin at width[first] and follow each other. At most GPB_SWAP_MOST. */

@@ -27,6 +27,9 @@
 #define CBLAS_SYMM(type, kind) \
     GPB_CBLAS_SYMM_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH(type, kind) GPB_CBLAS_GEMM_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
+#define CBLAS_SYRK_BATCH(type, kind) GPB_CBLAS_SYRK_BATCH_PARAMS(CBLAS_ELEMENT_##kind(type), int)
+#define CBLAS_SYRK_BATCH_STRIDED(type, kind) \
+    GPB_CBLAS_SYRK_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 #define CBLAS_GEMM_BATCH_STRIDED(type, kind) \
     GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(CBLAS_ELEMENT_##kind(type), CBLAS_SCALAR_##kind(type), int)
 
@@ -37,6 +40,8 @@
     void cblas_##letter##syrk(CBLAS_SYRK(type, kind));                      \
     void cblas_##letter##syr2k(CBLAS_SYR2K(type, kind));                    \
     void cblas_##letter##symm(CBLAS_SYMM(type, kind));                      \
+    void cblas_##letter##syrk_batch(CBLAS_SYRK_BATCH(type, kind));          \
+    void cblas_##letter##syrk_batch_strided(CBLAS_SYRK_BATCH_STRIDED(type, kind)); \
     void cblas_##letter##gemm_batch(CBLAS_GEMM_BATCH(type, kind));          \
     void cblas_##letter##gemm_batch_strided(CBLAS_GEMM_BATCH_STRIDED(type, kind));
 #include "dispatch/type.def"

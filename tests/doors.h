@@ -6,7 +6,7 @@
 
 #include "tests/routine.h"
 
-enum { GPB_TEST_DOORS = 16, GPB_TEST_COMPLEX_DOORS = 24 };      /* those of real and of complex types */
+enum { GPB_TEST_DOORS = 18, GPB_TEST_COMPLEX_DOORS = 26 };      /* those of real and of complex types */
 enum { GPB_TEST_MEMBERS = 8 };                                  /* of a batch, at most */
 
 typedef struct gpb_test_door {

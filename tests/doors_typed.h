@@ -23,6 +23,8 @@ void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(ELEMENT, SCAL
 
 void F77(syrk)(GPB_F77_SYRK_PARAMS(ELEMENT, ELEMENT, int));
 void CBLAS(syrk64_)(GPB_CBLAS_SYRK_PARAMS(ELEMENT, SCALAR, int64_t));
+void F77(syrk_batch_strided)(GPB_F77_SYRK_BATCH_STRIDED_PARAMS(ELEMENT, int));
+void CBLAS(syrk_batch)(GPB_CBLAS_SYRK_BATCH_PARAMS(ELEMENT, int));
 void F77(syr2k)(GPB_F77_SYR2K_PARAMS(ELEMENT, ELEMENT, int));
 void CBLAS(syr2k64_)(GPB_CBLAS_SYR2K_PARAMS(ELEMENT, SCALAR, SCALAR, int64_t));
 
@@ -170,6 +172,30 @@ static void NAME(through_syrk_rows_64)(const gpb_call *g)
                    GIVEN(p.beta), p.c, p.ldc);
 }
 
+static void NAME(through_syrk_strided)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldc = (int)p.ldc, count = (int)p.batch;
+    const int sa = (int)p.stride_a, sc = (int)p.stride_c;
+    F77(syrk_batch_strided)(&p.uplo, &p.transa, &n, &k, &p.alpha, p.a, &lda, &sa, &p.beta, p.c, &ldc, &sc,
+                            &count);
+}
+
+/* One group, by rows. */
+static void NAME(through_syrk_group)(const gpb_call *g)
+{
+    const NAME(plain) p = NAME(plain_of)(g);
+    const ELEMENT *a[GPB_TEST_MEMBERS];
+    ELEMENT *c[GPB_TEST_MEMBERS];
+    const int n = (int)p.n, k = (int)p.k, lda = (int)p.lda, ldc = (int)p.ldc, count = (int)p.batch,
+        uplo = p.uplo == 'U' ? 122 : 121, of_a = trans(p.transb);
+    for (int64_t l = 0; l < p.batch; l++) {
+        a[l] = p.a + l * p.stride_a;
+        c[l] = p.c + l * p.stride_c;
+    }
+    CBLAS(syrk_batch)(ROW, &uplo, &of_a, &n, &k, &p.alpha, a, &lda, &p.beta, c, &ldc, 1, &count);
+}
+
 static void NAME(through_syr2k)(const gpb_call *g)
 {
     const NAME(plain) p = NAME(plain_of)(g);
@@ -293,6 +319,8 @@ static const gpb_test_door NAME(doors)[IS_COMPLEX ? GPB_TEST_COMPLEX_DOORS : GPB
     { TEXT(CBLAS(gemm_batch)), NAME(through_groups), GPB_TEST_gemm_batch, false },
     { TEXT(F77(syrk)), NAME(through_syrk), GPB_TEST_syrk, false },
     { TEXT(CBLAS(syrk64_)) ", rows", NAME(through_syrk_rows_64), GPB_TEST_syrk, false },
+    { TEXT(F77(syrk_batch_strided)), NAME(through_syrk_strided), GPB_TEST_syrk_batch_strided, false },
+    { TEXT(CBLAS(syrk_batch)) ", rows", NAME(through_syrk_group), GPB_TEST_syrk_batch, false },
     { TEXT(F77(syr2k)), NAME(through_syr2k), GPB_TEST_syr2k, false },
     { TEXT(CBLAS(syr2k64_)) ", rows", NAME(through_syr2k_rows_64), GPB_TEST_syr2k, false },
     { TEXT(F77(symm)), NAME(through_symm), GPB_TEST_symm, false },

@@ -10,6 +10,7 @@
 #include "kernels/solve/panel.cuh"
 #include "kernels/solve/substitute.cuh"
 #include "kernels/solve/swap.cuh"
+#include "kernels/solve/systems.cuh"
 #include "kernels/solve/trsv.cuh"
 
 template <class T> static __device__ __forceinline__ void gpb_panel_cluster(const gpb_panel_args &g)

@@ -19,10 +19,12 @@ enum { GPB_ROW_MAJOR = 101, GPB_COL_MAJOR = 102 };
 
 /* Like Fortran's LSAME it reads the first character only, in any case. */
 static inline char gpb_letter(const char *of) { return (char)(*of & 0xdf); }
-/* CBLAS_TRANSPOSE, CBLAS_UPLO and CBLAS_SIDE as letters; 0, which is illegal, for other values. */
+/* CBLAS_TRANSPOSE, CBLAS_UPLO, CBLAS_SIDE and CBLAS_DIAG as letters; 0, which is illegal, for other values.
+   */
 static inline char gpb_trans(int of) { return of == 111 ? 'N' : of == 112 ? 'T' : of == 113 ? 'C' : 0; }
 static inline char gpb_uplo(int of) { return of == 121 ? 'U' : of == 122 ? 'L' : 0; }
 static inline char gpb_side(int of) { return of == 141 ? 'L' : of == 142 ? 'R' : 0; }
+static inline char gpb_diag_letter(int of) { return of == 131 ? 'N' : of == 132 ? 'U' : 0; }
 /* The letter if it is one of these; 0, which is illegal, if not. */
 static inline char gpb_one_of(const char *letters, char letter)
 {
@@ -38,6 +40,19 @@ static inline char gpb_op(char letter) { return gpb_one_of("NTC", letter); }
 
 /* 'N' and 'U'; 0 for other letters. */
 static inline char gpb_diag(char letter) { return gpb_one_of("NU", letter); }
+
+/* The letter of SYRK's op(A) as gpb_call has it: N, or `transposed`, which is T, or C of HERK. Of real types
+   T and C are the same. 0: illegal. */
+static inline char gpb_rank_k_op(enum gpb_type type, char transposed, char trans)
+{
+    const bool either = !gpb_type_is_complex(type) && (trans == 'T' || trans == 'C');
+    return trans == 'N' ? 'N' : either || trans == transposed ? transposed : 0;
+}
+/* The letter of the other operand, which is A, too, or is stored as A is. */
+static inline char gpb_rank_k_other(char transposed, char op)
+{
+    return op == 'N' ? transposed : op ? 'N' : 0;
+}
 
 /* alpha and beta as gpb_call has them. */
 static inline gpb_scalar gpb_scalar_s(const void *x) { return *(const float *)x; }

@@ -5,23 +5,12 @@
    host, which reports them. */
 #include "src/doors/door.h"
 
-/* The letter of op(A) as gpb_call has it: N, or `transposed`, which is T, or C of HERK. Of real types T and C
-   are the same. 0: illegal. */
-static char op_a(enum gpb_type type, char transposed, char trans)
-{
-    const bool either = !gpb_type_is_complex(type) && (trans == 'T' || trans == 'C');
-    return trans == 'N' ? 'N' : either || trans == transposed ? transposed : 0;
-}
-
-/* The letter of the other operand, which is A, too, or is stored as A is. */
-static char op_b(char transposed, char op) { return op == 'N' ? transposed : op ? 'N' : 0; }
-
 /* alpha_, beta_: as gpb_call has them. with, ld_with: the other operand. op: of A. */
 #define CALL(p, rank, name, bits, structured, other, op, up, of, alpha_, beta_, with, ld_with)          \
     { .symbol = name, .routine = GPB_ROUTINE_##rank, .width = bits, .type = GPB_TYPE_##p, .m = of(n),   \
       .n = of(n), .k = of(k), .batch = 1, .alpha = alpha_, .beta = beta_,                               \
       .x = { { .base = a, .ld = of(lda), .trans = op },                                                 \
-             { .base = with, .ld = of(ld_with), .trans = op_b(other, op) },                             \
+             { .base = with, .ld = of(ld_with), .trans = gpb_rank_k_other(other, op) },                \
              { .base = c, .ld = of(ldc), .trans = 'N', .uplo = up, .structure = structured } } }
 #define AT(x) (*(x))
 #define VALUE(x) (x)
@@ -31,7 +20,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
     void gpb_door_##name(GPB_F77_SYRK_PARAMS(gpb_##p, gpb_##r, INT))                                   \
     {                                                                                                  \
         void (*next)(GPB_F77_SYRK_PARAMS(gpb_##p, gpb_##r, INT), size_t, size_t);                      \
-        const char op = op_a(GPB_TYPE_##p, other, gpb_letter(trans));                                  \
+        const char op = gpb_rank_k_op(GPB_TYPE_##p, other, gpb_letter(trans));                         \
         gpb_call call = CALL(p, SYRK, #name, bits, structure, other, op,                               \
                              gpb_triangle(gpb_letter(uplo)), AT, gpb_scalar_##r(alpha),                \
                              gpb_scalar_##r(beta), a, lda);                                            \
@@ -41,7 +30,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
     void gpb_door_##name(GPB_CBLAS_SYRK_PARAMS(gpb_##p, GPB_SCALAR_##r, INT))                          \
     {                                                                                                  \
         void (*next)(GPB_CBLAS_SYRK_PARAMS(gpb_##p, GPB_SCALAR_##r, INT));                             \
-        const char op = op_a(GPB_TYPE_##p, other, gpb_trans(trans));                                   \
+        const char op = gpb_rank_k_op(GPB_TYPE_##p, other, gpb_trans(trans));                          \
         gpb_call call = CALL(p, SYRK, #name, bits, structure, other, op, gpb_uplo(uplo), VALUE,        \
                              gpb_scalar_##r(GPB_ADDRESS_##r(alpha)),                                   \
                              gpb_scalar_##r(GPB_ADDRESS_##r(beta)), a, lda);                           \
@@ -52,7 +41,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
     void gpb_door_##name(GPB_F77_SYR2K_PARAMS(gpb_##p, gpb_##r, INT))                                  \
     {                                                                                                  \
         void (*next)(GPB_F77_SYR2K_PARAMS(gpb_##p, gpb_##r, INT), size_t, size_t);                     \
-        const char op = op_a(GPB_TYPE_##p, other, gpb_letter(trans));                                  \
+        const char op = gpb_rank_k_op(GPB_TYPE_##p, other, gpb_letter(trans));                         \
         const gpb_call call = CALL(p, SYR2K, #name, bits, structure, other, op,                        \
                                    gpb_triangle(gpb_letter(uplo)), AT, gpb_scalar_##p(alpha),          \
                                    gpb_scalar_##r(beta), b, ldb);                                      \
@@ -62,7 +51,7 @@ static char op_b(char transposed, char op) { return op == 'N' ? transposed : op 
     void gpb_door_##name(GPB_CBLAS_SYR2K_PARAMS(gpb_##p, GPB_SCALAR_##p, GPB_SCALAR_##r, INT))         \
     {                                                                                                  \
         void (*next)(GPB_CBLAS_SYR2K_PARAMS(gpb_##p, GPB_SCALAR_##p, GPB_SCALAR_##r, INT));            \
-        const char op = op_a(GPB_TYPE_##p, other, gpb_trans(trans));                                   \
+        const char op = gpb_rank_k_op(GPB_TYPE_##p, other, gpb_trans(trans));                          \
         gpb_call call = CALL(p, SYR2K, #name, bits, structure, other, op, gpb_uplo(uplo), VALUE,       \
                              gpb_scalar_##p(GPB_ADDRESS_##p(alpha)),                                   \
                              gpb_scalar_##r(GPB_ADDRESS_##r(beta)), b, ldb);                           \

@@ -5,9 +5,6 @@
 #include "src/doors/door.h"
 #include "src/hub/triangular.h"
 
-/* CBLAS_DIAG as a letter. */
-static char diag_letter(int of) { return of == 131 ? 'N' : of == 132 ? 'U' : 0; }
-
 /* By rows op(A) B is B^T op(A)^T by columns, and A is stored as its transpose. */
 static void from_layout(gpb_triangular *t, int layout)
 {
@@ -47,7 +44,7 @@ static void from_layout(gpb_triangular *t, int layout)
     {                                                                                                  \
         void (*next)(GPB_CBLAS_TRSM_PARAMS(gpb_##p, GPB_SCALAR_##p, INT));                             \
         gpb_triangular call = CALL(p, solve, #name, bits, gpb_side(side), gpb_uplo(uplo),              \
-                                   gpb_trans(transa), diag_letter(diag), VALUE, GPB_ADDRESS_##p);      \
+                                   gpb_trans(transa), gpb_diag_letter(diag), VALUE, GPB_ADDRESS_##p);  \
         from_layout(&call, layout);                                                                    \
         GO_ON(name, next(GPB_CBLAS_TRSM_ARGS))                                                         \
     }

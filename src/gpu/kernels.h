@@ -3,6 +3,8 @@
 #ifndef GPB_KERNELS_H
 #define GPB_KERNELS_H
 
+#include "dispatch/call.h"
+#include "kernels/solve_args.h"
 #include "src/gpu/device.h"
 
 /* The function number of a row of gemm.def. */
@@ -18,6 +20,13 @@ static inline int gpb_kernels_slicer(const gpb_slicer *slicer)
 static inline int gpb_kernels_pass(enum gpb_pass pass, enum gpb_type type)
 {
     return GPB_FUNCTION_PASSES + (int)type * GPB_PASSES + (int)pass;
+}
+
+/* The function number of the kernel for a batch of TRSM. */
+static inline int gpb_kernels_systems(const gpb_call *call)
+{
+    return gpb_kernels_pass(call->k <= GPB_SMALL_SYSTEM ? GPB_PASS_small_systems : GPB_PASS_systems,
+                            call->type);
 }
 
 /* Function `which` on the device whose context is current. Loads its image at first use. */

@@ -320,9 +320,9 @@ static void find_operands(const gpb_call *call, gpb_facts *facts)
     for (int i = 0; i < GPB_OPERANDS; i++) {
         gpb_where *where = &facts->where[order[i]];
         *where = place_of_all(call, order[i], &device);
-        /* The driver's copies mirror nothing, so the crew packs a pinned triangle like any other. */
-        if (where->place == GPB_PLACE_PINNED && gpb_call_mirrors(call, order[i]))
-            where->place = GPB_PLACE_HOST;
+        /* The driver's copies mirror nothing and copy rectangles, so the crew packs a pinned triangle. */
+        const enum gpb_structure structure = order[i] == GPB_C ? GPB_GENERAL : call->x[order[i]].structure;
+        if (where->place == GPB_PLACE_PINNED && structure != GPB_GENERAL) where->place = GPB_PLACE_HOST;
     }
     facts->device = device + 1;
     if (gpb_facts_managed(facts) && !concurrent_access()) facts->gpu.arch = 0;

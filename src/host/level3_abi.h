@@ -5,7 +5,8 @@
    INT is int32_t or int64_t. T is the element (void in complex doors). SCALAR is how CBLAS passes alpha and
    beta: `float`, `double`, or `const void *` for complex. CBLAS's enumerations are passed as `int`.
    Fortran's hidden string lengths are not in the lists. C callers pass none, so a definition must not read
-   them. A call adds `, (size_t)1, (size_t)1` for gemm, symm, syrk and syr2k, and three of them for gemmtr. */
+   them. A call adds `, (size_t)1, (size_t)1` for gemm, symm, syrk and syr2k, three of them for gemmtr, four
+   for trsm, and for a batch as many as for one member. */
 #ifndef GPB_LEVEL3_ABI_H
 #define GPB_LEVEL3_ABI_H
 
@@ -93,6 +94,30 @@
         T *const *c, const INT *ldc, INT group_count, const INT *group_size
 #define GPB_CBLAS_GEMM_BATCH_ARGS GPB_CBLAS_GEMM_ARGS, group_count, group_size
 
+#define GPB_F77_SYRK_BATCH_PARAMS(T, INT)                                                                 \
+    const char *uplo, const char *trans, const INT *n, const INT *k, const T *alpha, const T *const *a,   \
+        const INT *lda, const T *beta, T *const *c, const INT *ldc, const INT *group_count,               \
+        const INT *group_size
+#define GPB_F77_SYRK_BATCH_ARGS GPB_F77_SYRK_ARGS, group_count, group_size
+
+#define GPB_CBLAS_SYRK_BATCH_PARAMS(T, INT)                                                                  \
+    int layout, const int *uplo, const int *trans, const INT *n, const INT *k, const T *alpha,               \
+        const T *const *a, const INT *lda, const T *beta, T *const *c, const INT *ldc, INT group_count,      \
+        const INT *group_size
+#define GPB_CBLAS_SYRK_BATCH_ARGS GPB_CBLAS_SYRK_ARGS, group_count, group_size
+
+#define GPB_F77_TRSM_BATCH_PARAMS(T, INT)                                                                 \
+    const char *side, const char *uplo, const char *transa, const char *diag, const INT *m, const INT *n, \
+        const T *alpha, const T *const *a, const INT *lda, T *const *b, const INT *ldb,                   \
+        const INT *group_count, const INT *group_size
+#define GPB_F77_TRSM_BATCH_ARGS GPB_F77_TRSM_ARGS, group_count, group_size
+
+#define GPB_CBLAS_TRSM_BATCH_PARAMS(T, INT)                                                                  \
+    int layout, const int *side, const int *uplo, const int *transa, const int *diag, const INT *m,          \
+        const INT *n, const T *alpha, const T *const *a, const INT *lda, T *const *b, const INT *ldb,        \
+        INT group_count, const INT *group_size
+#define GPB_CBLAS_TRSM_BATCH_ARGS GPB_CBLAS_TRSM_ARGS, group_count, group_size
+
 /* Equal calls at fixed distances (oneMKL) */
 #define GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT)                                                       \
     const char *transa, const char *transb, const INT *m, const INT *n, const INT *k, const T *alpha,   \
@@ -107,5 +132,29 @@
 #define GPB_CBLAS_GEMM_BATCH_STRIDED_ARGS                                                            \
     layout, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, \
         batch_size
+
+#define GPB_F77_SYRK_BATCH_STRIDED_PARAMS(T, INT)                                                          \
+    const char *uplo, const char *trans, const INT *n, const INT *k, const T *alpha, const T *a,           \
+        const INT *lda, const INT *stridea, const T *beta, T *c, const INT *ldc, const INT *stridec,       \
+        const INT *batch_size
+#define GPB_F77_SYRK_BATCH_STRIDED_ARGS \
+    uplo, trans, n, k, alpha, a, lda, stridea, beta, c, ldc, stridec, batch_size
+
+#define GPB_CBLAS_SYRK_BATCH_STRIDED_PARAMS(T, SCALAR, INT)                                                \
+    int layout, int uplo, int trans, INT n, INT k, SCALAR alpha, const T *a, INT lda, INT stridea,         \
+        SCALAR beta, T *c, INT ldc, INT stridec, INT batch_size
+#define GPB_CBLAS_SYRK_BATCH_STRIDED_ARGS layout, GPB_F77_SYRK_BATCH_STRIDED_ARGS
+
+#define GPB_F77_TRSM_BATCH_STRIDED_PARAMS(T, INT)                                                         \
+    const char *side, const char *uplo, const char *transa, const char *diag, const INT *m, const INT *n, \
+        const T *alpha, const T *a, const INT *lda, const INT *stridea, T *b, const INT *ldb,             \
+        const INT *strideb, const INT *batch_size
+#define GPB_F77_TRSM_BATCH_STRIDED_ARGS \
+    side, uplo, transa, diag, m, n, alpha, a, lda, stridea, b, ldb, strideb, batch_size
+
+#define GPB_CBLAS_TRSM_BATCH_STRIDED_PARAMS(T, SCALAR, INT)                                                \
+    int layout, int side, int uplo, int transa, int diag, INT m, INT n, SCALAR alpha, const T *a, INT lda, \
+        INT stridea, T *b, INT ldb, INT strideb, INT batch_size
+#define GPB_CBLAS_TRSM_BATCH_STRIDED_ARGS layout, GPB_F77_TRSM_BATCH_STRIDED_ARGS
 
 #endif

@@ -90,7 +90,8 @@ void gpb_ask_product(const gpb_call *call, const char *of)
     gpb_facts facts;
     const gpb_plan plan = gpb_routing_predict(call, &user, &facts);
     user.offload = GPB_OFFLOAD_ALWAYS;
-    const gpb_plan forced = gpb_decide(call, &facts, &user);
+    gpb_plan forced = gpb_decide(call, &facts, &user);
+    if (gpb_call_solves(call)) forced.kernel = NULL;
     gpb_ask_answer(call, of, &facts, &plan, &forced);
 }
 

@@ -38,6 +38,10 @@
 enum { NEAR = 65536 };
 static _Thread_local char *inside __attribute__((tls_model("initial-exec")));
 
+static bool is_inside(const char *frame) { return inside && frame < inside && inside - frame < NEAR; }
+
+bool gpb_offload_is_inside(void) { return is_inside(__builtin_frame_address(0)); }
+
 bool gpb_offload_legal(const gpb_call *g)
 {
     bool legal = g->m >= 0 && g->n >= 0 && g->k >= 0 && g->batch >= 0 && g->x[GPB_C].uplo;
@@ -45,6 +49,7 @@ bool gpb_offload_legal(const gpb_call *g)
     for (int x = 0; x < GPB_C; x++) {
         legal &= g->x[x].trans == 'N' || g->x[x].trans == 'T' || g->x[x].trans == 'C';
         legal &= g->x[x].uplo || !gpb_call_mirrors(g, x);
+        legal &= (g->x[x].uplo && g->x[x].diag) || g->x[x].structure != GPB_TRIANGULAR;
     }
     return legal;
 }
@@ -178,7 +183,7 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
     char *frame = __builtin_frame_address(0);
     bool libcuda;
     *record = (gpb_host_call){ 0 };
-    if (inside && frame < inside && inside - frame < NEAR) return false;
+    if (is_inside(frame)) return false;
     inside = NULL;
     gpb_routing_leave_host();
     if (!gpb_offload_legal(call)) return false;

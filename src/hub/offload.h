@@ -25,6 +25,8 @@ typedef struct gpb_host_call {
 /* True: C is done. False: the caller must pass its own arguments to the host BLAS under the same name, then
    call gpb_offload_done. Illegal arguments and calls that the host makes to itself go to the host. */
 bool gpb_offload(const gpb_call *call, gpb_host_call *record);
+/* The host is computing a call of this thread's, and calls us. */
+bool gpb_offload_is_inside(void);
 /* True if the reference would compute or return without calling xerbla. */
 bool gpb_offload_legal(const gpb_call *call);
 void gpb_offload_done(const gpb_host_call *record);

@@ -38,6 +38,7 @@ bool gpb_triangular_pays(const gpb_triangular *t)
 bool gpb_triangular_offload(const gpb_triangular *t)
 {
     int64_t info;
+    if (gpb_offload_is_inside()) return false;
     const bool some = gpb_triangular_legal(t) && t->m && t->n && t->alpha != 0;
     if (some) {
         const gpb_resident whole = gpb_resident_of_triangular(t);
@@ -45,6 +46,26 @@ bool gpb_triangular_offload(const gpb_triangular *t)
         if (answer != GPB_RESIDENT_BY_CALLS) return answer == GPB_RESIDENT_DONE;
     }
     return gpb_triangular_by_calls(t);
+}
+
+/* Larger ones, and those that are alone, have products that fill a GPU. */
+static bool is_one_by_one(const gpb_call *g)
+{
+    enum { MOST = 1024 };
+    return g->batch > 0 && gpb_call_multiplies(g) && g->m && g->n && (g->batch == 1 || g->k > MOST);
+}
+
+bool gpb_triangular_batch(const gpb_call *g, gpb_host_call *record)
+{
+    if (!gpb_offload_legal(g) || !is_one_by_one(g)) return gpb_offload(g, record);
+    const enum gpb_operand a = gpb_call_triangle(g);
+    *record = (gpb_host_call){ 0 };
+    for (int64_t l = 0; l < g->batch; l++) {
+        const gpb_triangular t = gpb_triangular_of(g, gpb_call_member(g, a, l), g->x[a].ld,
+                                                   gpb_call_member(g, GPB_C, l), g->x[GPB_C].ld);
+        if (!gpb_triangular_offload(&t)) gpb_host_triangular(&t);
+    }
+    return true;
 }
 
 bool gpb_triangular_by_calls(const gpb_triangular *t)

@@ -141,7 +141,8 @@ static void copy(const gpb_call *g, char *tight, bool back)
 
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 {
-    gpb_verify verify = { .wanted = gpb_option_number(GPB_OPTION_VERIFY) && !gpb_facts_on_gpu(facts) };
+    gpb_verify verify = { .wanted = gpb_option_number(GPB_OPTION_VERIFY) && !gpb_facts_on_gpu(facts)
+                                    && !gpb_call_solves(call) };
     if (verify.wanted && call->beta != 0) {
         verify.old = malloc((size_t)call->m * (size_t)call->n * (size_t)call->batch * gpb_call_element(call));
         verify.wanted = verify.old != NULL;

@@ -43,7 +43,7 @@ static const char *provide(gpb_lane *lane, const gpb_call *call, gpb_facts *fact
 }
 
 /* Finds the kernels that the plan needs. NULL, or why one cannot be had on this device. */
-static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
+static const char *find_kernels(gpb_lane *lane, const gpb_call *call, const gpb_plan *plan)
 {
     gpb_device *device = lane->device;
     const bool sliced = gpb_kernel_table_guarded(plan->kernel);
@@ -58,6 +58,7 @@ static const char *find_kernels(gpb_lane *lane, const gpb_plan *plan)
     const bool packs = !sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs);
     if (packs) which[count++] = gpb_kernels_pass(GPB_PASS_PACK, type);
     if (plan->panel[GPB_C].packs) which[count++] = gpb_kernels_pass(GPB_PASS_UNPACK, type);
+    if (gpb_call_solves(call)) which[count++] = gpb_kernels_systems(call);
     if (plan->splits > 1) which[count++] = gpb_kernels_pass(GPB_PASS_REDUCE, type);
     CUresult result = CUDA_SUCCESS;
     CUfunction function;
@@ -75,7 +76,7 @@ static const char *do_without(gpb_lane *lane, const gpb_call *call, gpb_facts *f
     facts->gpu.no_maps = true;
     *plan = gpb_decide(call, facts, &plain);
     const char *why = plan->gpu ? provide(lane, call, facts, &plain, plan) : plan->why;
-    return why ? why : find_kernels(lane, plan);
+    return why ? why : find_kernels(lane, call, plan);
 }
 
 /* Runs the job on a lane. Its plan may become a smaller one. NULL, or the reason for failure; *warn: it is
@@ -85,7 +86,7 @@ static const char *run_on_lane(gpb_lane *lane, gpb_job *job, gpb_facts *facts, c
 {
     const char *failure = provide(lane, job->call, facts, policy, &job->plan);
     *warn = !failure;
-    if (!failure) failure = find_kernels(lane, &job->plan);
+    if (!failure) failure = find_kernels(lane, job->call, &job->plan);
     const gpb_kernel *kernel = job->plan.kernel;
     const bool replaceable = kernel && (gpb_kernel_table_guarded(kernel) || kernel->form == GPB_FORM_MAPPED);
     if (failure && *warn && replaceable && gpb_gpu_started())
@@ -145,7 +146,7 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     gpb_driver_capture_mode(&mode);
     gpb_outcome out = { .failure = plan.gpu ? run_on_gpu(&job, facts, policy) : plan.why };
-    out.kernel = job.plan.kernel;
+    out.kernel = gpb_call_solves(call) ? NULL : job.plan.kernel;
     out.splits = job.plan.splits;
     if (job.progress.fell_back) {
         out.wide = job.plan.wide;

@@ -6,6 +6,7 @@
 #include "dispatch/streamk.h"
 #include "kernels/residues.h"
 #include "kernels/sliced.h"
+#include "kernels/solve_args.h"
 #include "src/gpu/kernels.h"
 #include "src/gpu/tensor_map.h"
 #include "src/run/address_table.h"
@@ -236,6 +237,53 @@ static int pieces_of(const gpb_run *r, const gpb_move *move, gpb_launch_set piec
     return count;
 }
 
+/* A batch of TRSM. Upwards from its last row an upper triangle is a lower one. From the right, the triangle's
+   view is that of its transpose, and so are the others of B and X. */
+static CUresult solve(gpb_run *r, const gpb_move *move, const gpb_launch_set *piece)
+{
+    gpb_gemm_args given = { .alpha = GPB_SCALAR_RE_IM(r->call->alpha) };
+    gpb_view c;
+    CUresult result = describe(r, move, piece, &given, &c);
+    const enum gpb_operand triangle = gpb_call_triangle(r->call);
+    const gpb_matrix *a = &r->call->x[triangle];
+    const bool right = triangle == GPB_B, lower = (a->uplo == 'L') == ((a->trans == 'N') != right);
+    const int64_t n = move->depth;
+    gpb_systems_args args = { .l = given.a, .rsl = given.rsa, .csl = given.csa, .stride_l = given.stride_a,
+                              .b = given.b, .rsb = given.rsb, .csb = given.csb, .stride_b = given.stride_b,
+                              .x = given.c, .rsx = 1, .csx = given.ldc, .stride_x = given.stride_c,
+                              .items = given.items, .batch = given.batch, .cols = given.n,
+                              .alpha = { given.alpha[0], given.alpha[1] }, .n = (int32_t)n,
+                              .unit = a->diag == 'U', .conj = gpb_matrix_conjugated(a), .right = right };
+    if (right) {
+        args.l = given.b;
+        args.rsl = given.csb;
+        args.csl = given.rsb;
+        args.stride_l = given.stride_b;
+        args.b = given.a;
+        args.rsb = given.csa;
+        args.csb = given.rsa;
+        args.stride_b = given.stride_a;
+        args.rsx = given.ldc;
+        args.csx = 1;
+        args.cols = given.m;
+    }
+    if (!lower) {
+        args.first_l = (n - 1) * (args.rsl + args.csl);
+        args.first_b = (n - 1) * args.rsb;
+        args.first_x = (n - 1) * args.rsx;
+        args.rsl = -args.rsl;
+        args.csl = -args.csl;
+        args.rsb = -args.rsb;
+        args.rsx = -args.rsx;
+    }
+    if (result) return result;
+    const bool small = n <= GPB_SMALL_SYSTEM;
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_systems(r->call), .members = 1, .args = &args,
+        .blocks = small ? GPB_SMALL_SYSTEMS_BLOCKS(args.cols, args.batch)
+                        : GPB_SYSTEMS_BLOCKS(args.cols, args.batch) });
+}
+
 /* The beta that the device applies: 0 if C goes home to host memory, because the crew adds beta C there; 1 if
    a part of the sum is there. */
 static gpb_scalar beta_of(const gpb_run *r, const gpb_move *move)
@@ -268,6 +316,10 @@ static CUresult launch_product(gpb_run *r, const gpb_move *move, bool with_fallb
     result = gpb_operand_prepare_c(r, move);
     const int count = pieces_of(r, move, pieces);
     for (int i = 0; i < count && !result; i++) {
+        if (gpb_call_solves(r->call) && move->reads) {
+            result = solve(r, move, &pieces[i]);
+            continue;
+        }
         /* This also sets the SLICED kernel's counters to zero. */
         if (i && r->plan->kernel->form == GPB_FORM_SLICED) result = gpb_slice_strips(r, move);
         if (!result) result = multiply(r, move, &pieces[i], with_fallback);

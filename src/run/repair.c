@@ -171,6 +171,14 @@ static void blocks(const member *x, const gpb_region *t, const bool *flagged)
                           min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
+/* Of a system, all but the first columns of X, which are in B's place. */
+static void solve(const member *x, int64_t done)
+{
+    const enum gpb_operand a = gpb_call_triangle(x->call);
+    const gpb_triangular t = gpb_triangular_of(x->call, x->at[a], x->ld[a], x->at[GPB_C], x->ld[GPB_C]);
+    gpb_host_triangular_rest(&t, done);
+}
+
 /* Sets p and k to what is left once the move's panel is in C: the part of k after it or, in every other
    block, before it. */
 static void leave(member *x, const gpb_move *move)
@@ -241,7 +249,8 @@ static bool finish_member(const gpb_call *call, const gpb_facts *facts, const gp
         leave(&x, &begun->next);
     }
     const int64_t home = begun && l == begun->done->members ? begun->done->cols : 0;
-    if (ok) triangle(&x, t->i, t->rows, t->j + home, t->cols - home);
+    if (ok && gpb_call_solves(call) && gpb_call_multiplies(call)) solve(&x, home);
+    else if (ok) triangle(&x, t->i, t->rows, t->j + home, t->cols - home);
     if (ok && x.k && gpb_call_products(call) == 2) {
         const gpb_call second = gpb_call_second(call);
         const member y = exchanged(&x, &second);

@@ -23,6 +23,12 @@ static CUevent buffer_event(const gpb_pipeline *f, const gpb_run_operand *x, con
    is read as pieces of stored columns, and these are whole cache lines then. */
 enum { ACROSS = 256 };
 
+/* The row for copies, which know triangles with their diagonal alone. */
+static int64_t row_of(const gpb_matrix *x, int64_t row)
+{
+    return x->structure != GPB_TRIANGULAR || x->diag != 'U' ? row : x->uplo == 'L' ? row - 1 : row + 1;
+}
+
 /* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
    begin soon. */
 static gpb_chunk load_up(const gpb_run *r, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
@@ -31,6 +37,7 @@ static gpb_chunk load_up(const gpb_run *r, const gpb_stage *w, const gpb_run_ope
     size_t most = (size_t)GPB_STAGING_MIN << (r->lane->up->made < 4 ? r->lane->up->made : 4);
     if (most > r->lane->up->job_bytes) most = r->lane->up->job_bytes;
     const bool mirrors = gpb_call_mirrors(r->call, x->which);
+    const bool stores_triangle = x->stored.structure != GPB_GENERAL;
     const int64_t fit = (int64_t)(most / e);
     const int64_t across = min(s->cols - w->col, mirrors ? ACROSS / (int64_t)e : 1);
     const bool whole = w->row == 0 && s->rows * across <= fit;
@@ -50,8 +57,8 @@ static gpb_chunk load_up(const gpb_run *r, const gpb_stage *w, const gpb_run_ope
                               .ld_from = x->stored.ld,
                               .ld_to = rows,
                               .element = e,
-                              .uplo = mirrors ? x->stored.uplo : 'G',
-                              .row0 = s->row + w->row,
+                              .uplo = stores_triangle ? x->stored.uplo : 'G',
+                              .row0 = row_of(&x->stored, s->row + w->row),
                               .col0 = s->col + w->col,
                               .hermitian = mirrors && x->stored.structure == GPB_HERMITIAN,
                               .mirrors = mirrors,

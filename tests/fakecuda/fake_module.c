@@ -305,6 +305,13 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         check_scalars(row, g->of.alpha, g->of.alpha);
         right = shape_of(s->grid[0] < (unsigned)blocks ? s->grid[0] : (unsigned)blocks, 1, row->threads, 0);
         right.cooperative = 1;
+    } else if (row->role == GPB_FAKE_systems || row->role == GPB_FAKE_small_systems) {
+        gpb_systems_args *g = memcpy(&l->arguments.systems, from, sizeof *g);
+        check_sizes(row->symbol, g->n, g->cols, 0, g->batch);
+        check_scalars(row, g->alpha, g->alpha);
+        right = shape_of(row->role == GPB_FAKE_systems ? GPB_SYSTEMS_BLOCKS(g->cols, g->batch)
+                                                       : GPB_SMALL_SYSTEMS_BLOCKS(g->cols, g->batch),
+                         1, row->threads, 0);
     } else if (row->role == GPB_FAKE_swap) {
         gpb_swap_args *g = memcpy(&l->arguments.swap, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, (int64_t)g->last - g->first, 1);
@@ -513,6 +520,8 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_cholesky: gpb_fake_cholesky(kernel, device, &l->arguments.cholesky); break;
     case GPB_FAKE_substitute:
     case GPB_FAKE_multiply: gpb_fake_triangle(kernel, device, &l->arguments.triangle); break;
+    case GPB_FAKE_systems:
+    case GPB_FAKE_small_systems: gpb_fake_systems(kernel, device, &l->arguments.systems); break;
     case GPB_FAKE_identity: gpb_fake_identity(kernel, device, &l->arguments.identity); break;
     case GPB_FAKE_trsv: gpb_fake_trsv(kernel, device, &l->arguments.trsv); break;
     case GPB_FAKE_swap: gpb_fake_swap(kernel, device, &l->arguments.swap); break;

@@ -28,8 +28,9 @@ static const struct solver {
     int (*cholesky)(int n, void *a, int64_t rs, int64_t cs);
     void (*triangle)(const gpb_triangle_args *g, bool solves, const void *l, void *b);
     void (*trsv)(const gpb_triangle_args *g, const void *l, void *b);
+    void (*system)(const gpb_systems_args *g, const void *l, const void *b, void *x, void *work);
 } solvers[GPB_TYPES] = {
-#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p, trsv_##p },
+#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p, trsv_##p, system_##p },
 #include "dispatch/type.def"
 #undef TYPE
 };
@@ -164,6 +165,38 @@ void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_arg
                      g->arrived);
     solvers[kernel->type].trsv(&g->of, l, b);
     *arrivals += (uint32_t)GPB_TRSV_BLOCKS(g->of.n, bytes_of(kernel));
+}
+
+/* Where element (0, 0) of member l is. */
+static CUdeviceptr corner(const gpb_fake_kernel *kernel, CUdeviceptr base, int64_t elements)
+{
+    return base + (CUdeviceptr)(elements * bytes_of(kernel));
+}
+
+void gpb_fake_systems(const gpb_fake_kernel *kernel, int device, const gpb_systems_args *g)
+{
+    if (kernel->role == GPB_FAKE_small_systems && g->n > GPB_SMALL_SYSTEM)
+        gpb_fake_die("BAD LAUNCH of %s: n=%d", kernel->symbol, g->n);
+    const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items,
+                                                   kernel->symbol);
+    void *work = malloc((size_t)g->n * (size_t)bytes_of(kernel));
+    if (!work)
+        gpb_fake_die("%s: no memory", kernel->symbol);
+    for (int64_t m = 0; m < g->batch; m++) {
+        const gpb_gemm_item *item = items ? &items[m] : NULL;
+        const CUdeviceptr l = (CUdeviceptr)(item ? g->right ? item->b : item->a : g->l),
+                          b = (CUdeviceptr)(item ? g->right ? item->a : item->b : g->b),
+                          x = (CUdeviceptr)(item ? item->c : g->x);
+        const CUdeviceptr at_l = corner(kernel, l, g->first_l + (item ? 0 : m * g->stride_l)),
+                          at_b = corner(kernel, b, g->first_b + (item ? 0 : m * g->stride_b)),
+                          at_x = corner(kernel, x, g->first_x + (item ? 0 : m * g->stride_x));
+        solvers[kernel->type].system(
+            g, triangle_at(kernel, device, (const void *)at_l, g->n, g->rsl, g->csl, g->unit != 0),
+            gpb_fake_matrix_at(device, kernel->type, at_b, g->n, g->cols, g->rsb, g->csb, kernel->symbol),
+            gpb_fake_matrix_at(device, kernel->type, at_x, g->n, g->cols, g->rsx, g->csx, kernel->symbol),
+            work);
+    }
+    free(work);
 }
 
 /* source[i] = the row whose contents row i gets, after the moves of one panel: all at once. */

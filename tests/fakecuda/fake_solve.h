@@ -170,6 +170,33 @@ static void NAME(trsv)(const gpb_triangle_args *g, const void *at_l, void *at_b)
     }
 }
 
+/* X = alpha L^-1 B of one system. A column is solved before it is written, because X may be B. work: n
+   elements. */
+static void NAME(system)(const gpb_systems_args *g, const void *at_l, const void *at_b, void *at_x,
+                         void *work)
+{
+    ELEMENT *x = work;
+    const ELEMENT alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
+    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
+    for (int64_t c = 0; c < g->cols; c++) {
+        for (int64_t i = 0; i < g->n; i++) {
+            const ELEMENT b = ((const ELEMENT *)at_b)[i * g->rsb + c * g->csb];
+            x[i] = scales ? NAME(times)(alpha, b) : b;
+        }
+        for (int64_t j = 0; j < g->n; j++)
+            for (int64_t i = g->unit ? j + 1 : j; i < g->n; i++) {
+                const ELEMENT y = ((const ELEMENT *)at_l)[i * g->rsl + j * g->csl];
+                const ELEMENT l = g->conj ? NAME(conjugate)(y) : y;
+                if (i == j)
+                    x[i] = NAME(quotient)(x[i], l);
+                else
+                    x[i] -= NAME(times)(l, x[j]);
+            }
+        for (int64_t i = 0; i < g->n; i++)
+            ((ELEMENT *)at_x)[i * g->rsx + c * g->csx] = x[i];
+    }
+}
+
 #undef REAL
 #undef PASTE
 #undef NAME_

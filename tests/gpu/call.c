@@ -205,6 +205,46 @@ static void gemm_batch(const call *x)
     free(c);
 }
 
+static void syrk_batch_strided(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int *ld = of->ld, uplo = of->uplo == 'U' ? UPPER : LOWER;
+    const int sa = (int)x->stride[GPB_A], sc = (int)x->stride[GPB_C];
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                          \
+    case GPB_TYPE_##letter:                                                                             \
+        cblas_##letter##syrk_batch_strided(x->order, uplo, x->ta, of->n, of->k,                         \
+                                           CBLAS_PASS_##kind(x->alpha.letter), x->at[GPB_A], ld[GPB_A], \
+                                           sa, CBLAS_PASS_##kind(x->beta.letter), x->at[GPB_C],         \
+                                           ld[GPB_C], sc, of->batch);                                   \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+}
+
+static void syrk_batch(const call *x)
+{
+    const gpb_problem *of = x->of;
+    const int uplo = of->uplo == 'U' ? UPPER : LOWER;
+    void **a = addresses(x, GPB_A), **c = addresses(x, GPB_C);
+    switch (of->type) {
+#define TYPE(letter, type, bytes, flops, kind)                                                             \
+    case GPB_TYPE_##letter:                                                                                \
+        cblas_##letter##syrk_batch(x->order, &uplo, &x->ta, &of->n, &of->k, &x->alpha.letter,              \
+                                   (const CBLAS_ELEMENT_##kind(type) *const *)a, &of->ld[GPB_A],            \
+                                   &x->beta.letter, (CBLAS_ELEMENT_##kind(type) *const *)c, &of->ld[GPB_C], \
+                                   1, &of->batch);                                                         \
+        break;
+#include "dispatch/type.def"
+#undef TYPE
+    default: abort();
+    }
+    free(a);
+    free(c);
+}
+
 void call_through_cblas(const gpb_problem *of, gpb_scalar alpha, gpb_scalar beta,
                         void *const at[GPB_OPERANDS], const int64_t stride[GPB_OPERANDS])
 {
@@ -219,6 +259,8 @@ void call_through_cblas(const gpb_problem *of, gpb_scalar alpha, gpb_scalar beta
         [GPB_TEST_hemm] = symm,
         [GPB_TEST_gemm_batch_strided] = gemm_batch_strided,
         [GPB_TEST_gemm_batch] = gemm_batch,
+        [GPB_TEST_syrk_batch_strided] = syrk_batch_strided,
+        [GPB_TEST_syrk_batch] = syrk_batch,
     };
     const call x = { of, of->row_major ? ROW_MAJOR : COLUMN_MAJOR, cblas_trans(gpb_problem_op(of)),
                      cblas_trans(of->transb), gpb_element_of(of->type, alpha), gpb_element_of(of->type, beta),

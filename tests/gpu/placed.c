@@ -40,9 +40,10 @@ static gpb_call canonical(const placed *p, gpb_scalar alpha, gpb_scalar beta)
     const operand *a = &p->x[GPB_A], *b = &p->x[GPB_B];
     gpb_call g = gpb_problem_call(&p->of, call_rounded(p->of.type, alpha), call_rounded(p->of.type, beta),
                                   element(a, a->image, 0), element(b, b->image, 0), NULL);
-    const int first = p->of.row_major ? GPB_B : GPB_A;                /* row-major, B is the first operand */
+    const bool one = gpb_test_one_matrix(p->of.routine);
+    const int first = p->of.row_major && !one ? GPB_B : GPB_A;        /* row-major, B is the first operand */
     g.x[GPB_A].stride = p->stride[first];
-    g.x[GPB_B].stride = p->stride[GPB_B - first];
+    g.x[GPB_B].stride = p->stride[one ? GPB_A : GPB_B - first];
     g.x[GPB_C].stride = p->stride[GPB_C];
     return g;
 }

@@ -64,7 +64,7 @@ static void test_types(void **state)
     set_option("KERNEL", NULL);
     for (int mix = 0; mix < 3 * PLACES * PLACES * PLACES; mix += step) {
         const enum gpb_test_routine routine = (enum gpb_test_routine)((mix + mix / 4) % GPB_TEST_ROUTINES);
-        const bool is_batch = routine == GPB_TEST_gemm_batch || routine == GPB_TEST_gemm_batch_strided;
+        const bool is_batch = gpb_test_row_of(routine)->members != GPB_MEMBERS_ONE;
         placed p = { .of = { .routine = routine, .type = (enum gpb_type)(1 + mix % 3), .m = 70 + mix % 3,
                              .n = gpb_test_has_triangle(routine) ? 70 + mix % 3 : 131, .k = 37,
                              .transa = "NTC"[mix / 3 % 3], .transb = "TNC"[mix % 3], .row_major = mix & 2,

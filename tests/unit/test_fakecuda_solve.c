@@ -450,6 +450,90 @@ static int triangle(void)
     return GPB_CHILD_OK;
 }
 
+/* ---- systems: members n x n, and of B and X n x AT_ONCE, in one piece of memory each */
+
+enum { SYSTEMS = 3, AT_ONCE = 70 };
+
+static gpb_systems_args systems_of(CUdeviceptr l, CUdeviceptr b, CUdeviceptr x, int n)
+{
+    return (gpb_systems_args){ .l = (void *)l, .b = (void *)b, .x = (void *)x, .rsl = 1, .csl = n,
+                               .rsb = 1, .csb = n, .rsx = AT_ONCE, .csx = 1, .stride_l = n * n,
+                               .stride_b = n * AT_ONCE, .stride_x = n * AT_ONCE, .batch = SYSTEMS,
+                               .cols = AT_ONCE, .alpha = { 0.5 }, .n = n };
+}
+
+static CUresult launch_systems(bool small, unsigned more, gpb_systems_args *g)
+{
+    return launch_as(small ? solver_small_systems : solver_systems,
+                     (unsigned)(small ? GPB_SMALL_SYSTEMS_BLOCKS(g->cols, g->batch)
+                                      : GPB_SYSTEMS_BLOCKS(g->cols, g->batch)) + more,
+                     0, NULL, 0, g);
+}
+
+/* The triangle is the upper one if it is walked backwards; then it is the lower one from its end. */
+static void systems_with(int n, bool small, bool backwards, bool listed, bool right)
+{
+    const int64_t in_l = (int64_t)n * n * SYSTEMS, in_b = (int64_t)n * AT_ONCE * SYSTEMS;
+    void *l = elements(in_l, 5), *b = elements(in_b, 6);
+    for (int64_t e = 0; e < in_l; e++) {
+        const int64_t i = e % n, j = e / n % n;
+        if (backwards ? i > j : i < j) put(l, e, NAN);
+        else put(l, e, i == j ? get(l, e) + 4 : get(l, e) / n);
+    }
+    const CUdeviceptr at_l = gpb_child_upload(l, bytes_of(in_l)),
+                      at_b = gpb_child_upload(b, bytes_of(in_b)),
+                      at_x = gpb_child_upload(b, bytes_of(in_b));
+    gpb_systems_args g = systems_of(at_l, at_b, at_x, n);
+    gpb_gemm_item items[SYSTEMS];
+    for (int m = 0; m < SYSTEMS; m++) {
+        const void *of_l = (void *)(at_l + bytes_of(m * g.stride_l)),
+                   *of_b = (void *)(at_b + bytes_of(m * g.stride_b));
+        items[m] = (gpb_gemm_item){ right ? of_b : of_l, right ? of_l : of_b,
+                                    (void *)(at_x + bytes_of(m * g.stride_x)) };
+    }
+    if (listed) {
+        g.items = (void *)gpb_child_upload(items, sizeof items);
+        g.l = g.b = NULL;
+        g.x = NULL;
+        g.right = right;
+    }
+    if (backwards) {
+        g.first_l = (n - 1) * (g.rsl + g.csl);
+        g.first_b = (n - 1) * g.rsb;
+        g.first_x = (n - 1) * g.rsx;
+        g.rsl = -g.rsl;
+        g.csl = -g.csl;
+        g.rsb = -g.rsb;
+        g.rsx = -g.rsx;
+    }
+    EXPECT(launch_systems(small, 0, &g) == CUDA_SUCCESS);
+    const void *x = download(at_x, bytes_of(in_b));
+    EXPECT(!memcmp(download(at_b, bytes_of(in_b)), b, bytes_of(in_b)));
+    for (int64_t m = 0; m < SYSTEMS; m++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t c = 0; c < AT_ONCE; c++) {
+                gpb_scalar sum = 0.5 * get(b, m * n * AT_ONCE + i + c * n);
+                double bound = 2 * size(sum);
+                for (int64_t p = backwards ? i : 0; p < (backwards ? n : i + 1); p++) {
+                    const gpb_scalar y = get(l, m * n * n + i + p * n),
+                                     v = get(x, (m * n + p) * AT_ONCE + c);
+                    sum -= product(y, v);
+                    bound += 2 * size(y) * size(v);
+                }
+                EXPECT(size(sum) <= (n + 8) * unit_of() * bound);
+            }
+}
+
+static int systems(void)
+{
+    gpb_child_start();
+    for (int how = 0; how < 6; how++) {
+        systems_with(16, true, how % 2, how > 1, how > 3);
+        systems_with(100, false, how % 2, how > 1, how > 3);
+    }
+    return GPB_CHILD_OK;
+}
+
 /* An infinite element of B and the zeros of the other triangle make no NaN. */
 static int multiply_infinite(void)
 {
@@ -589,6 +673,26 @@ static int vector_rules(void)
     return GPB_CHILD_OK;
 }
 
+static int systems_rules(void)
+{
+    gpb_child_start();
+    enum { N = 16 };
+    void *l = elements(N * N * SYSTEMS, 1);
+    const int64_t in_b = (int64_t)N * AT_ONCE * SYSTEMS;
+    const CUdeviceptr at_l = gpb_child_upload(l, bytes_of(N * N * SYSTEMS)),
+                      b = gpb_child_upload(elements(in_b, 2), bytes_of(in_b)),
+                      x = gpb_child_device(bytes_of(in_b));
+    gpb_systems_args g = systems_of(at_l, b, x, N);
+    if (broken(WIDE)) g.n++;
+    if (broken(BEYOND)) g.first_x++;
+    if (broken(LDA)) g.stride_l++;
+    if (broken(HOST)) g.items = (gpb_gemm_item[SYSTEMS]){ 0 };
+    if (broken(COMPLEX)) g.alpha[1] = 1;
+    EXPECT(launch_systems(true, broken(GRID), &g) == CUDA_SUCCESS);
+    EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
+    return GPB_CHILD_OK;
+}
+
 static int swap_rules(void)
 {
     gpb_child_start();
@@ -703,6 +807,12 @@ static void test_triangles(void **state)
     all_types(triangle);
 }
 
+static void test_systems(void **state)
+{
+    (void)state;
+    all_types(systems);
+}
+
 static void test_identity(void **state)
 {
     (void)state;
@@ -737,6 +847,7 @@ static void test_broken_rules(void **state)
     expect_caught(block_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
     expect_caught(vector_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED,
                                                COMPLEX, NOTHING });
+    expect_caught(systems_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
     expect_caught(swap_rules, (enum rule[]){ GRID, WIDE, LDA, LAST, ROW, SMEM, NOTHING });
     type = GPB_TYPE_s;
     in_cluster = true;
@@ -757,7 +868,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_panels), cmocka_unit_test(test_cholesky), cmocka_unit_test(test_triangles),
-        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_systems), cmocka_unit_test(test_identity),
         cmocka_unit_test(test_swap), cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void refused(void **state)
                                          "launch_ns  600\nend\n", "launch_ns 1e4\nend\n",
                                          "launch_ns 600 600\nend\n",
                                          "launch_ns 9999999999999999999999\nend\n", "start 5\nend\n",
-                                         "host 6 0 2 65536\nend\n", "host 0 1920 2 65536\nend\n",
+                                         "host 6 0 2 65536\nend\n", "host 0 2400 2 65536\nend\n",
                                          "host 0 0 1 65536\nend\n", "host 0 0 9 65536\nend\n",
                                          "host 0 0 2 1023\nend\n", "host 0 0 2 4194305\nend\n",
                                          "host 0 0 2 4295032832\nend\n", "gpu 3 0 2 65536\nend\n",

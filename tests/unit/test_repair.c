@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The host's share of a call with a symmetric or Hermitian operand: a rectangle of C and a part of k, with
    all the memory that it wants, with little, and with none. What is not stored of the operand is NaN. And of
-   SYR2K and HER2K: both products, of all of C and of the columns that are not home yet. */
+   SYR2K and HER2K: both products, of all of C and of the columns that are not home yet; and of a batch of
+   systems, of which some members and columns are home. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +32,15 @@ void gpb_host_gemm(const gpb_call *call)
     plain.routine = GPB_ROUTINE_GEMM;
     multiply(&plain);
     products++;
+}
+/* The systems that the host was asked for. */
+static struct { gpb_triangular of; int64_t done; } asked[8];
+static int asked_for;
+void gpb_host_triangular_rest(const gpb_triangular *t, int64_t done)
+{
+    assert_true(asked_for < 8);
+    asked[asked_for].of = *t;
+    asked[asked_for++].done = done;
 }
 enum gpb_place gpb_place_of(const void *pointer)
 {
@@ -151,9 +161,42 @@ static void test_two_products(void **state)
         }
 }
 
+/* Two of five systems are home, and three columns of the third. */
+static void test_systems(void **state)
+{
+    (void)state;
+    enum { ORDER = 4, WIDE = 6, MEMBERS = 5 };
+    const gpb_facts facts = { 0 };
+    for (int right = 0; right < 2; right++) {
+        const gpb_matrix triangle = { .base = a, .ld = LD, .stride = ORDER * LD, .trans = 'T', .uplo = 'L',
+                                      .diag = 'U', .structure = GPB_TRIANGULAR },
+                         x = { .base = c, .ld = LD, .stride = WIDE * LD, .trans = 'N' };
+        gpb_call g = { .routine = GPB_ROUTINE_TRSM, .type = GPB_TYPE_d, .m = right ? WIDE : ORDER,
+                       .n = right ? ORDER : WIDE, .k = ORDER, .alpha = 2, .batch = MEMBERS,
+                       .x = { right ? x : triangle, right ? triangle : x, x } };
+        g.x[GPB_C].uplo = 'G';
+        gpb_job job = { .call = &g, .facts = &facts, .plan = { .gpu = true, .kc = ORDER, .group = MEMBERS },
+                        .progress = { .members = 2, .cols = 3 } };
+        for (int i = 0; i < GPB_C; i++)
+            job.plan.panel[i].extent = job.plan.panel[i].strip = gpb_call_extent(&g, i);
+        asked_for = 0;
+        assert_true(gpb_repair(&job));
+        assert_int_equal(asked_for, MEMBERS - 2);
+        for (int l = 2; l < MEMBERS; l++) {
+            const gpb_triangular *t = &asked[l - 2].of;
+            assert_int_equal(asked[l - 2].done, l == 2 ? 3 : 0);
+            assert_ptr_equal(t->a, a + sizeof(double) * l * ORDER * LD);
+            assert_ptr_equal(t->b, c + sizeof(double) * l * WIDE * LD);
+            assert_true(t->solves && t->side == (right ? 'R' : 'L') && t->uplo == 'L' && t->trans == 'T');
+            assert_true(t->diag == 'U' && t->m == g.m && t->n == g.n && t->alpha == 2);
+            assert_true(t->lda == LD && t->ldb == LD);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_rectangles),
-                                        cmocka_unit_test(test_two_products) };
+                                        cmocka_unit_test(test_two_products), cmocka_unit_test(test_systems) };
     return cmocka_run_group_tests_name("repair", tests, NULL, NULL);
 }

@@ -311,3 +311,56 @@ void CBLAS(gemm_batch_strided)(GPB_CBLAS_GEMM_BATCH_STRIDED_PARAMS(T, SCALAR, IN
                                   &strideb, BY_ADDRESS(beta), c, &ldc,
                                   &stridec, &batch_size, 1, 1);
 }
+
+void CBLAS(syrk_batch)(GPB_CBLAS_SYRK_BATCH_PARAMS(T, INT))
+{
+    const T *const *a_end = a;
+    if (!LEGAL(syrk_batch, "L", layout)) return;
+    if (BAD(syrk_batch, group_count < 0 ? 11 : 0)) return;
+    for (INT g = 0; g < group_count; g++) {
+        if (!LEGAL(syrk_batch, "LUT", layout, uplo[g], trans[g])) return;
+        char u = uplo_letter(layout, uplo[g]), t = rank_k_letter(layout, trans[g], 'T');
+        int info = LOCAL(syrk_info)(SYMMETRIC_LETTERS, &u, &t, n[g], k[g], lda[g], ldc[g]);
+        if (BAD(syrk_batch, info ? info : group_size[g] < 0 ? 12 : 0)) return;
+    }
+    for (INT g = 0; g < group_count; g++)
+        for (a_end += group_size[g]; a < a_end; a++, c++)
+            CBLAS(syrk)(layout, uplo[g], trans[g], n[g], k[g], AT(alpha + g), *a, lda[g], AT(beta + g), *c,
+                        ldc[g]);
+}
+
+void CBLAS(syrk_batch_strided)(GPB_CBLAS_SYRK_BATCH_STRIDED_PARAMS(T, SCALAR, INT))
+{
+    if (!LEGAL(syrk_batch_strided, "LUT", layout, uplo, trans)) return;
+    char u = uplo_letter(layout, uplo), t = rank_k_letter(layout, trans, 'T');
+    BLAS(syrk_batch_strided)(&u, &t, &n, &k, BY_ADDRESS(alpha), a, &lda, &stridea, BY_ADDRESS(beta), c, &ldc,
+                             &stridec, &batch_size, 1, 1);
+}
+
+void CBLAS(trsm_batch)(GPB_CBLAS_TRSM_BATCH_PARAMS(T, INT))
+{
+    const T *const *a_end = a;
+    const bool row = layout == ROW_MAJOR;
+    if (!LEGAL(trsm_batch, "L", layout)) return;
+    if (BAD(trsm_batch, group_count < 0 ? 12 : 0)) return;
+    for (INT g = 0; g < group_count; g++) {
+        if (!LEGAL(trsm_batch, "LSUTD", layout, side[g], uplo[g], transa[g], diag[g])) return;
+        char s = side_letter(layout, side[g]), u = uplo_letter(layout, uplo[g]), t = letter(transa[g]),
+             d = letter(diag[g]);
+        int info = LOCAL(trsm_info)(&s, &u, &t, &d, row ? n[g] : m[g], row ? m[g] : n[g], lda[g], ldb[g]);
+        if (BAD(trsm_batch, info ? info : group_size[g] < 0 ? 13 : 0)) return;
+    }
+    for (INT g = 0; g < group_count; g++)
+        for (a_end += group_size[g]; a < a_end; a++, b++)
+            CBLAS(trsm)(layout, side[g], uplo[g], transa[g], diag[g], m[g], n[g], AT(alpha + g), *a, lda[g],
+                        *b, ldb[g]);
+}
+
+void CBLAS(trsm_batch_strided)(GPB_CBLAS_TRSM_BATCH_STRIDED_PARAMS(T, SCALAR, INT))
+{
+    if (!LEGAL(trsm_batch_strided, "LSUTD", layout, side, uplo, transa, diag)) return;
+    char s = side_letter(layout, side), u = uplo_letter(layout, uplo), t = letter(transa), d = letter(diag);
+    bool row = layout == ROW_MAJOR;
+    BLAS(trsm_batch_strided)(&s, &u, &t, &d, row ? &n : &m, row ? &m : &n, BY_ADDRESS(alpha), a, &lda,
+                             &stridea, b, &ldb, &strideb, &batch_size, 1, 1, 1, 1);
+}

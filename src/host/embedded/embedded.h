@@ -32,6 +32,7 @@
 #define AT(scalar_address) (scalar_address)
 #define REAL(x) __real__(x)                /* GNU C: parts of a complex number, and ~ for its conjugate */
 #define CONJ(x) (~(x))
+#define SYMMETRIC_LETTERS "NT"             /* that SYRK and SYR2K take */
 #define ABS1(x) (fabs(__real__(x)) + fabs(__imag__(x)))
 #define ABS2(x) ((WIDE)__real__(x) * __real__(x) + (WIDE)__imag__(x) * __imag__(x))
 #else
@@ -41,6 +42,7 @@
 #define AT(scalar_address) (*(scalar_address))
 #define REAL(x) (x)
 #define CONJ(x) (x)
+#define SYMMETRIC_LETTERS "NTC"
 #define ABS1(x) fabs(x)
 #define ABS2(x) ((WIDE)(x) * (x))
 #endif

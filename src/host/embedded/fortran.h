@@ -50,6 +50,8 @@ void BLAS(gemm)(GPB_F77_GEMM_PARAMS(T, INT), size_t, size_t);
 void BLAS(gemm3m)(GPB_F77_GEMM_PARAMS(T, INT), size_t, size_t);
 #endif
 void BLAS(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT), size_t, size_t);
+void BLAS(syrk_batch_strided)(GPB_F77_SYRK_BATCH_STRIDED_PARAMS(T, INT), size_t, size_t);
+void BLAS(trsm_batch_strided)(GPB_F77_TRSM_BATCH_STRIDED_PARAMS(T, INT), size_t, size_t, size_t, size_t);
 void BLAS(gemmtr)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 void BLAS(gemmt)(GPB_F77_GEMMTR_PARAMS(T, INT), size_t, size_t, size_t);
 

@@ -72,12 +72,19 @@ SYMM(hemm, true)
 
 /* C = alpha op(A) op(A)^T + beta C on a triangle. Hermitian: op(A)^H, real alpha and beta, and a real
    diagonal. */
+static int LOCAL(syrk_info)(const char *letters, const char *uplo, const char *trans, INT n, INT k, INT lda,
+                            INT ldc)
+{
+    int u = letter_of("UL", uplo), t = letter_of(letters, trans);
+    return !u ? 1 : !t ? 2 : n < 0 ? 3 : k < 0 ? 4 : lda < at_least_1(t == 'N' ? n : k) ? 7
+         : ldc < at_least_1(n) ? 10 : 0;
+}
+
 #define SYRK(stem, letters, hermitian, S)                                                                   \
     void F77(stem)(GPB_F77_SYRK_PARAMS(T, S, INT))                                                          \
     {                                                                                                       \
         int u = letter_of("UL", uplo), t = letter_of(letters, trans);                                       \
-        if (BAD(stem, !u ? 1 : !t ? 2 : *n < 0 ? 3 : *k < 0 ? 4 : *lda < at_least_1(t == 'N' ? *n : *k) ? 7 \
-                      : *ldc < at_least_1(*n) ? 10 : 0)) return;                                            \
+        if (BAD(stem, LOCAL(syrk_info)(letters, uplo, trans, *n, *k, *lda, *ldc))) return;                  \
         if ((*alpha == 0 || *k == 0) && *beta == 1) return;                                                 \
         scale_matrix(u, *n, *n, *beta, hermitian, c, *ldc);                                                 \
         operand left = op_of(t, a, *lda), right = transposed(hermitian ? conjugated(left) : left);          \
@@ -103,15 +110,20 @@ SYMM(hemm, true)
         if (*alpha != 0) multiply(*n, *n, *k, hermitian ? CONJ(*alpha) : *alpha, &b1, &a2, false, &to); \
         if (hermitian) make_diagonal_real(&(columns){FULL, c, *n, *n, *n, *ldc});                       \
     }
+SYRK(syrk, SYMMETRIC_LETTERS, false, T)
+SYR2K(syr2k, SYMMETRIC_LETTERS, false, T)
 #if COMPLEX
-SYRK(syrk, "NT", false, T)
 SYRK(herk, "NC", true, R)
-SYR2K(syr2k, "NT", false, T)
 SYR2K(her2k, "NC", true, R)
-#else
-SYRK(syrk, "NTC", false, T)
-SYR2K(syr2k, "NTC", false, T)
 #endif
+
+static int LOCAL(trsm_info)(const char *side, const char *uplo, const char *trans, const char *diag, INT m,
+                            INT n, INT lda, INT ldb)
+{
+    int s = letter_of("LR", side);
+    return !s ? 1 : !letter_of("UL", uplo) ? 2 : !letter_of("NTC", trans) ? 3 : !letter_of("NU", diag) ? 4
+         : m < 0 ? 5 : n < 0 ? 6 : lda < at_least_1(s == 'L' ? m : n) ? 9 : ldb < at_least_1(m) ? 11 : 0;
+}
 
 /* B = alpha op(A) B or, from the right, B^T = alpha op(A)^T B^T; or with op(A)^-1. */
 #define TRMM(stem, solve)                                                                                    \
@@ -120,8 +132,7 @@ SYR2K(syr2k, "NTC", false, T)
         int s = letter_of("LR", side), u = letter_of("UL", uplo), t = letter_of("NTC", transa),              \
             d = letter_of("NU", diag);                                                                       \
         bool left = s == 'L';                                                                                \
-        if (BAD(stem, !s ? 1 : !u ? 2 : !t ? 3 : !d ? 4 : *m < 0 ? 5 : *n < 0 ? 6                            \
-                      : *lda < at_least_1(left ? *m : *n) ? 9 : *ldb < at_least_1(*m) ? 11 : 0)) return;     \
+        if (BAD(stem, LOCAL(trsm_info)(side, uplo, transa, diag, *m, *n, *lda, *ldb))) return;               \
         scale_matrix('G', *m, *n, *alpha, false, b, *ldb);                                                   \
         if (*alpha == 0 || *m == 0 || *n == 0) return;                                                       \
         operand triangle = left ? op_of(t, a, *lda) : transposed(op_of(t, a, *lda));                         \
@@ -132,7 +143,7 @@ SYR2K(syr2k, "NTC", false, T)
 TRMM(trmm, false)
 TRMM(trsm, true)
 
-/* The batches call the exported gemm_, which may be faster than our body. */
+/* The batches call the exported gemm_, syrk_ and trsm_, which may be faster than our bodies. */
 void F77(gemm_batch)(GPB_F77_GEMM_BATCH_PARAMS(T, INT))
 {
     if (BAD(gemm_batch, *group_count < 0 ? 14 : 0)) return;
@@ -154,4 +165,48 @@ void F77(gemm_batch_strided)(GPB_F77_GEMM_BATCH_STRIDED_PARAMS(T, INT))
     for (INT l = 0; l < *batch_size; l++)
         BLAS(gemm)(transa, transb, m, n, k, alpha, a + (int64_t)l * *stridea, lda,
                    b + (int64_t)l * *strideb, ldb, beta, c + (int64_t)l * *stridec, ldc, 1, 1);
+}
+
+void F77(syrk_batch)(GPB_F77_SYRK_BATCH_PARAMS(T, INT))
+{
+    if (BAD(syrk_batch, *group_count < 0 ? 11 : 0)) return;
+    for (INT g = 0; g < *group_count; g++) {
+        int info = LOCAL(syrk_info)(SYMMETRIC_LETTERS, uplo + g, trans + g, n[g], k[g], lda[g], ldc[g]);
+        if (BAD(syrk_batch, info ? info : group_size[g] < 0 ? 12 : 0)) return;
+    }
+    for (INT g = 0; g < *group_count; g++)
+        for (INT l = 0; l < group_size[g]; l++)
+            BLAS(syrk)(uplo + g, trans + g, n + g, k + g, alpha + g, *a++, lda + g, beta + g, *c++, ldc + g,
+                       1, 1);
+}
+
+void F77(syrk_batch_strided)(GPB_F77_SYRK_BATCH_STRIDED_PARAMS(T, INT))
+{
+    int info = LOCAL(syrk_info)(SYMMETRIC_LETTERS, uplo, trans, *n, *k, *lda, *ldc);
+    if (BAD(syrk_batch_strided, info == 10 ? 11 : info ? info : *batch_size < 0 ? 13 : 0)) return;
+    for (INT l = 0; l < *batch_size; l++)
+        BLAS(syrk)(uplo, trans, n, k, alpha, a + (int64_t)l * *stridea, lda, beta,
+                   c + (int64_t)l * *stridec, ldc, 1, 1);
+}
+
+void F77(trsm_batch)(GPB_F77_TRSM_BATCH_PARAMS(T, INT))
+{
+    if (BAD(trsm_batch, *group_count < 0 ? 12 : 0)) return;
+    for (INT g = 0; g < *group_count; g++) {
+        int info = LOCAL(trsm_info)(side + g, uplo + g, transa + g, diag + g, m[g], n[g], lda[g], ldb[g]);
+        if (BAD(trsm_batch, info ? info : group_size[g] < 0 ? 13 : 0)) return;
+    }
+    for (INT g = 0; g < *group_count; g++)
+        for (INT l = 0; l < group_size[g]; l++)
+            BLAS(trsm)(side + g, uplo + g, transa + g, diag + g, m + g, n + g, alpha + g, *a++, lda + g, *b++,
+                       ldb + g, 1, 1, 1, 1);
+}
+
+void F77(trsm_batch_strided)(GPB_F77_TRSM_BATCH_STRIDED_PARAMS(T, INT))
+{
+    int info = LOCAL(trsm_info)(side, uplo, transa, diag, *m, *n, *lda, *ldb);
+    if (BAD(trsm_batch_strided, info == 11 ? 12 : info ? info : *batch_size < 0 ? 14 : 0)) return;
+    for (INT l = 0; l < *batch_size; l++)
+        BLAS(trsm)(side, uplo, transa, diag, m, n, alpha, a + (int64_t)l * *stridea, lda,
+                   b + (int64_t)l * *strideb, ldb, 1, 1, 1, 1);
 }
