@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of general/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z. Values are
-   compared with sums of twice the precision; nothing is read outside the operands or written outside C;
-   operands lie at any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and
-   the bits are the same for any order of threads and blocks and however late copies happen. */
+/* The kernels of general/, and those of shapes/ in d, c and z, as compiled for the GPU, on the CPU
+   (emulate.h). Values are compared with sums of twice the precision; nothing is read outside the operands or
+   written outside C; operands lie at any multiple of a real number's size; k is whole, in parts and shared
+   out by Stream-K; and the bits are the same for any order of threads and blocks and however late copies
+   happen. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -12,8 +13,11 @@
 #include <vector>
 
 #include "kernels/cgemm_general.cu"
+#include "kernels/cgemm_shapes.cu"
 #include "kernels/dgemm_general.cu"
+#include "kernels/dgemm_shapes.cu"
 #include "kernels/zgemm_general.cu"
+#include "kernels/zgemm_shapes.cu"
 
 struct row {
     const char *name;
@@ -21,15 +25,20 @@ struct row {
     void (*kernel)(gpb_gemm_args);
     int bm, bn, bk, threads;
     bool shares;                         /* k among blocks */
+    bool thin;                           /* of shapes/ */
 };
 #define COMMA ,
 #define GPB_MINE_dgemm_general ~, KEEP
 #define GPB_MINE_cgemm_general ~, KEEP
 #define GPB_MINE_zgemm_general ~, KEEP
+#define GPB_MINE_dgemm_shapes ~, KEEP
+#define GPB_MINE_cgemm_shapes ~, KEEP
+#define GPB_MINE_zgemm_shapes ~, KEEP
 static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)      \
     GPB_ONLY(image)({ #name COMMA #p[0] COMMA GPB_GEMM_SYMBOL(p, name) COMMA bm COMMA bn COMMA bk COMMA \
-                      threads COMMA GPB_CAP_##caps == GPB_CAP_STREAM_K } COMMA)
+                      threads COMMA GPB_CAP_##caps == GPB_CAP_STREAM_K COMMA                          \
+                      !strcmp(#image + 1, "gemm_shapes") } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -231,8 +240,11 @@ template <class R, int PARTS> static const char *run(int number, const problem &
 /* Arguments: names of kernels, if not all. */
 int main(int argc, char **argv)
 {
-    static const int64_t sizes[][3] = { { 1, 1, 9 }, { 5, 3, 2 }, { 65, 131, 41 }, { 33, 17, 100 },
-                                        { 140, 9, 70 }, { 10, 130, 33 } };
+    /* Kernels of shapes/ have many tiles for what is not thin, and take k in large chunks. */
+    enum { ALL, THIN, OTHERS };
+    static const int64_t sizes[][4] = { { 1, 1, 9, ALL }, { 5, 3, 2, ALL }, { 65, 131, 41, OTHERS },
+                                        { 33, 17, 100, ALL }, { 140, 9, 70, OTHERS }, { 10, 130, 33, OTHERS },
+                                        { 34, 6, 280, THIN }, { 6, 35, 280, THIN } };
     static const char transs[] = "NTC";
     int runs = 0, wrong = 0, shared = 0;
     for (int number = 0; number < ROWS; number++)
@@ -246,6 +258,7 @@ int main(int argc, char **argv)
                        takes long here. */
                     if (!wanted || (way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
                     if (by == SHARED && !r.shares) continue;
+                    if (sizes[x][3] == (r.thin ? OTHERS : THIN)) continue;
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
                                         transs[way / 3], (runs * 5 + runs / 4) % 4, (how)by, { 1.25, -0.5 },
                                         { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 } };
