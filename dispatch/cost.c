@@ -127,6 +127,16 @@ static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_ca
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);
 }
 
+/* The slicer of operands of any depth reads them twice, and so moves half as much again (slicer.def). */
+static double readings(const gpb_kernel *kernel, const gpb_case *on)
+{
+    if (kernel->form != GPB_FORM_SLICED) return 1;
+    const int64_t k = gpb_plan_sliced_k(kernel, on->call->k);
+    const gpb_slicer *slicer
+        = gpb_kernel_table_slicer(kernel->type, on->facts->gpu.arch, k, gpb_plan_slices(kernel));
+    return slicer->max_k ? 1 : 1.5;
+}
+
 /* Seconds of the passes before and after the kernel: packing, slicing, unpacking. Each pass over an operand
    is a launch, but one launch slices both. */
 static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
@@ -135,7 +145,7 @@ static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const g
     int launches = 0;
     for (int x = 0; x < GPB_OPERANDS; x++) {
         if (!gpb_packing_of(kernel, on->call, on->facts, x)) continue;
-        passed += on->elements[x] * (x == GPB_C ? 1 : slowdown(tuned, on, x));
+        passed += on->elements[x] * (x == GPB_C ? 1 : slowdown(tuned, on, x) * readings(kernel, on));
         launches += x != GPB_B || kernel->form != GPB_FORM_SLICED;
     }
     return launches * on->launch_s + 2 * on->element * passed * on->passed_s;

@@ -11,6 +11,7 @@ GPB_GENERAL_STEP(c, thin16, 64, 16)
 GPB_GENERAL_STEP(c, flat8, 8, 64)
 GPB_GENERAL_STEP(c, flat16, 16, 64)
 GPB_GENERAL_STEP(c, small32, 16, 16)
+GPB_GENERAL_STEP(c, ffma_blocked, 32, 32, 8)
 
 #define GPB_MINE_cgemm_general ~, KEEP
 #include "kernels/general/instance.cuh"

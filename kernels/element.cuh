@@ -60,6 +60,41 @@ static __device__ __forceinline__ void gpb_element_put(double2 *to, double2 x)
     ((double *)to)[1] = x.y;
 }
 
+/* The same of memory that nobody writes, by the read-only path; and of what is read once, past other data of
+   the caches. */
+static __device__ __forceinline__ float gpb_element_ldg(const float *x) { return __ldg(x); }
+static __device__ __forceinline__ double gpb_element_ldg(const double *x) { return __ldg(x); }
+static __device__ __forceinline__ float2 gpb_element_ldg(const float2 *x)
+{
+    return make_float2(__ldg((const float *)x), __ldg((const float *)x + 1));
+}
+static __device__ __forceinline__ double2 gpb_element_ldg(const double2 *x)
+{
+    return make_double2(__ldg((const double *)x), __ldg((const double *)x + 1));
+}
+static __device__ __forceinline__ float gpb_element_ldcs(const float *x) { return __ldcs(x); }
+static __device__ __forceinline__ double gpb_element_ldcs(const double *x) { return __ldcs(x); }
+static __device__ __forceinline__ float2 gpb_element_ldcs(const float2 *x)
+{
+    return make_float2(__ldcs((const float *)x), __ldcs((const float *)x + 1));
+}
+static __device__ __forceinline__ double2 gpb_element_ldcs(const double2 *x)
+{
+    return make_double2(__ldcs((const double *)x), __ldcs((const double *)x + 1));
+}
+
+/* The conjugate of x, or x. Of sums the second form: 0 - im and not -im, so that a sum of 0 stays +0. */
+template <class T> static __device__ __forceinline__ T gpb_conj_if(bool conj, T x)
+{
+    if constexpr (GPB_IS_COMPLEX<T>) x.y = conj ? -x.y : x.y;
+    return x;
+}
+template <class T> static __device__ __forceinline__ T gpb_flip_if(bool flip, T x)
+{
+    if constexpr (GPB_IS_COMPLEX<T>) x.y = flip ? 0 - x.y : x.y;
+    return x;
+}
+
 /* x without its imaginary part. */
 static __device__ __forceinline__ float gpb_only_real(float x) { return x; }
 static __device__ __forceinline__ double gpb_only_real(double x) { return x; }
@@ -170,6 +205,31 @@ template <class T> static __device__ __forceinline__ T gpb_scaled(T beta, T old)
 {
     if constexpr (GPB_IS_COMPLEX<T>) return beta.x == 1 && beta.y == 0 ? old : gpb_product(beta, old);
     else return gpb_product(beta, old);
+}
+
+/* acc += x y. Each part of a complex sum is one chain of FMAs. */
+static __device__ __forceinline__ void gpb_fma(float &acc, float x, float y) { acc = __fmaf_rn(x, y, acc); }
+static __device__ __forceinline__ void gpb_fma(double &acc, double x, double y) { acc = __fma_rn(x, y, acc); }
+template <class T> static __device__ __forceinline__ void gpb_fma(T &acc, T x, T y)
+{
+    gpb_fma(acc.x, x.x, y.x);
+    gpb_fma(acc.y, x.x, y.y);
+    gpb_fma(acc.x, -x.y, y.y);
+    gpb_fma(acc.y, x.y, y.x);
+}
+
+/* x of the lane whose number differs in that bit. */
+static __device__ __forceinline__ float gpb_shuffle_xor(float x, int bit)
+{
+    return __shfl_xor_sync(~0u, x, bit);
+}
+static __device__ __forceinline__ double gpb_shuffle_xor(double x, int bit)
+{
+    return __shfl_xor_sync(~0u, x, bit);
+}
+template <class T> static __device__ __forceinline__ T gpb_shuffle_xor(T x, int bit)
+{
+    return { gpb_shuffle_xor(x.x, bit), gpb_shuffle_xor(x.y, bit) };
 }
 
 /* An element from its real and imaginary part in the arguments: alpha or beta. */

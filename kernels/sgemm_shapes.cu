@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Image: products that are thin, deep or small. */
-#define GPB_MINE_sgemm_shapes ~, KEEP
 #include "kernels/shapes/steps.cuh"
 
-/* How many blocks a multiprocessor should hold: as many as fit its shared memory (227 KB, and 1 KB more a
-   block), with at least 128 registers a thread. */
-#define GPB_SHAPES_LESS(a, b) ((a) < (b) ? (a) : (b))
-#define GPB_SHAPES_BLOCKS(threads, smem) GPB_SHAPES_LESS(227000 / ((smem) + 1100), 512 / (threads))
+GPB_STREAM_STEP(s, gemv1)
+GPB_STREAM_STEP(s, gemv2)
+GPB_STREAM_STEP(s, gemv4)
+GPB_STREAM_STEP(s, gevm1)
+GPB_STREAM_STEP(s, gevm2)
+GPB_STREAM_STEP(s, gevm4)
+GPB_SLAB_STEP(thin8, 4, 8)
+GPB_SLAB_STEP(thin16, 8, 8)
+GPB_SLAB_STEP(thin32, 8, 8)
+GPB_SLAB_STEP(flat8, 8, 4)
+GPB_SLAB_STEP(flat16, 8, 8)
+GPB_SLAB_STEP(flat32, 8, 8)
+GPB_SLAB_STEP(small32, 4, 8)
+GPB_SLAB_STEP(deep32, 8, 8)
+GPB_SLAB_STEP(deep64, 8, 8)
+GPB_SLAB_STEP(short64, 8, 4)
+GPB_STRIP_STEP(short128, 128, 8, 8)
+GPB_STRIP_STEP(short256, 64, 8, 8)
 
-#define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea) \
-    GPB_ONLY(image)(                                                                         \
-    extern "C" __global__ void __launch_bounds__(threads, GPB_SHAPES_BLOCKS(threads, smem))  \
-    GPB_GEMM_SYMBOL(p, name)(const __grid_constant__ gpb_gemm_args g)                        \
-    { gpb_each_member<gpb_type_##p, bm, bn, bk, gpb_##name<bm, bn, bk, stages, threads, smem>>(g); })
-#include "kernels/gemm.def"
-#undef KERNEL
+#define GPB_MINE_sgemm_shapes ~, KEEP
+#include "kernels/shapes/instance.cuh"
 #undef GPB_MINE_sgemm_shapes

@@ -2,7 +2,8 @@
 /* Products in d, c and z on operands of any strides. Nothing is packed. cp.async fills a ring of STAGES k
    tiles, with one barrier for each k tile. Fragments are double buffered across the barrier. d and z are
    multiplied by FP64 tensor cores, c by FMAs (warp.cuh). Every step of image ?gemm_general is this body with
-   another tile. If a block has more warps than its tile needs, groups of warps share the q of each k tile. */
+   another tile. If a block has more warps than its tile needs, groups of warps share the q of each k tile.
+   CHAIN > 0: sums of so many k tiles are added up, for which a thread needs twice the registers. */
 #ifndef GPB_GENERAL_PRODUCT_CUH
 #define GPB_GENERAL_PRODUCT_CUH
 
@@ -11,9 +12,10 @@
 #include "kernels/general/copy.cuh"
 #include "kernels/general/warp.cuh"
 
-template <class T, int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int WM_, int WN_>
+template <class T, int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int WM_, int WN_,
+          int CHAIN_ = 0>
 struct gpb_general_shape {
-    static constexpr int WM = WM_, WN = WN_;
+    static constexpr int WM = WM_, WN = WN_, CHAIN = CHAIN_;
     using warp = gpb_warp<T, WM, WN>;
     static constexpr int MEMBERS = 32 * (BM / WM) * (BN / WN), GROUPS = THREADS / MEMBERS, TM = warp::TM,
                          TN = warp::TN;
@@ -28,7 +30,8 @@ struct gpb_general_shape {
     static constexpr int SHARE = BK / GROUPS, STEPS = SHARE / warp::DEPTH;
     /* Blocks of a multiprocessor: as many as registers and shared memory allow. 32 sums of 8 bytes a thread
        need no more than 168 registers. */
-    static constexpr int BLOCKS_R = 65536 / (sizeof(gpb_sum_of<T>) * TM * TN < 512 ? 168 : 256) / THREADS,
+    static constexpr int BLOCKS_R
+        = 65536 / (sizeof(gpb_sum_of<T>) * TM * TN * (CHAIN ? 2 : 1) < 512 ? 168 : 256) / THREADS,
                          BLOCKS_S = 227 * 1024 / (SMEM + 1100),
                          BLOCKS = BLOCKS_R < BLOCKS_S ? BLOCKS_R : BLOCKS_S;
     static_assert(BM % WM == 0 && BN % WN == 0 && MEMBERS * GROUPS == THREADS, "each warp has its part");
@@ -40,6 +43,19 @@ struct gpb_general_shape {
     static __device__ __forceinline__ int warp_i() { return member() / 32 % (BM / WM) * WM; }
     static __device__ __forceinline__ int warp_j() { return member() / 32 / (BM / WM) * WN; }
 };
+
+/* total += sum, sum = 0. */
+template <class T, int TN, int TM>
+static __device__ __forceinline__ void gpb_general_bank(T (&total)[TN][TM], T (&sum)[TN][TM])
+{
+#pragma unroll
+    for (int y = 0; y < TN; y++)
+#pragma unroll
+        for (int x = 0; x < TM; x++) {
+            total[y][x] = gpb_sum(total[y][x], sum[y][x]);
+            sum[y][x] = T();
+        }
+}
 
 /* The tile's product, or a part of it, added to w's sums. */
 template <class shape, gpb_unit UNIT, gpb_order ORDER_A, gpb_order ORDER_B, bool MIXED, class T, int BM,
@@ -91,6 +107,8 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
         as += step;
         bs += step;
     };
+    constexpr int CHAIN = shape::CHAIN;
+    [[maybe_unused]] gpb_sum_of<T> total[CHAIN ? shape::TN : 1][CHAIN ? shape::TM : 1] = {};
 #pragma unroll 1
     for (unsigned left = k_tiles; left; left--) {
         if (left < STAGES)                 /* there is no k tile STAGES - 1 further on */
@@ -98,7 +116,10 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
         gpb_each_number<0, shape::STEPS>([&](auto step) __attribute__((always_inline)) {
             w.template step<decltype(step)::value, shape::STEPS, LA, LB, MIXED>(as, bs, copy, turn);
         });
+        if constexpr (CHAIN > 0)
+            if ((k_tiles - left) % CHAIN == CHAIN - 1) gpb_general_bank(total, w.sum);
     }
+    if constexpr (CHAIN > 0) gpb_general_bank(w.sum, total);
 }
 
 /* Stores w's sums to C. The old C of some columns is loaded before any of them is stored, because the
@@ -176,10 +197,9 @@ static __device__ __forceinline__ void gpb_general_fmas(MULTIPLY multiply, const
 }
 
 /* Computes a tile, or a part of its k. */
-template <class T, int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, int WM, int WN>
+template <class shape, class T, int BM, int BN, int BK, int STAGES, int THREADS>
 static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const gpb_piece &piece)
 {
-    using shape = gpb_general_shape<T, BM, BN, BK, STAGES, THREADS, SMEM, WM, WN>;
     T *ring = (T *)gpb_general_memory();
     const unsigned k_tiles = gpb_k_tiles<BK>(t), first = (unsigned)(t.k - (int64_t)(k_tiles - 1) * BK);
     const gpb_side<T> side_a = { t.a + t.i0 * t.g.rsa, t.g.rsa, t.g.csa, t.g.m - t.i0 };
@@ -206,13 +226,13 @@ static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const g
         gpb_general_store<BM, BN, shape, T>(t.g, piece, w);
 }
 
-/* A step: a row of gemm.def with the part of a tile that a warp multiplies. */
-#define GPB_GENERAL_STEP(p, name, wm, wn)                                                                   \
+/* A step: a row of gemm.def with the part of a tile that a warp multiplies, and CHAIN. */
+#define GPB_GENERAL_STEP(p, name, ...)                                                                      \
     template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM> struct gpb_##p##_##name {          \
-        using shape = gpb_general_shape<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, wm, wn>;           \
+        using shape = gpb_general_shape<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, __VA_ARGS__>;      \
         static __device__ __forceinline__ void run(const gpb_tile<gpb_type_##p> &t, const gpb_piece &piece) \
         {                                                                                                   \
-            gpb_general<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, wm, wn>(t, piece);                 \
+            gpb_general<shape, gpb_type_##p, BM, BN, BK, STAGES, THREADS>(t, piece);                        \
         }                                                                                                   \
     };
 

@@ -39,7 +39,7 @@ struct gpb_real_fragments {
     static constexpr int DEPTH = 8, HIGH = 16;         /* q of a step; rows of a fragment */
     static constexpr bool TWICE = true;                /* lanes read rows 2g */
 
-    __device__ __forceinline__ gpb_real_fragments(const gpb_gemm_args &) {}
+    __device__ __forceinline__ gpb_real_fragments(bool, bool) {}
     template <class LA> static __device__ __forceinline__ int offset_a()
     {
         return 2 * gpb_lane_g() * LA::PLACE + gpb_lane_t() * LA::Q;
@@ -82,9 +82,8 @@ struct gpb_complex_fragments {
     const unsigned third, fourth;
     const bool flip;                       /* the sign of the sums' imaginary parts changes */
 
-    __device__ __forceinline__ gpb_complex_fragments(const gpb_gemm_args &g)
-        : third(!g.conj_a == !g.conj_b ? 1u << 31 : 0), fourth(third ^ 1u << 31),
-          flip(g.conj_a)
+    __device__ __forceinline__ gpb_complex_fragments(bool conj_a, bool conj_b)
+        : third(conj_a == conj_b ? 1u << 31 : 0), fourth(third ^ 1u << 31), flip(conj_a)
     {
     }
     template <class LA> static __device__ __forceinline__ int offset_a()
@@ -130,7 +129,9 @@ template <class FRAGMENTS, int MB, int NB> struct gpb_dmma_warp : FRAGMENTS {
     double sum[NB][MB * 4] = {};
     double a[2][MB][4], b[RING][2];        /* a: of even and odd steps */
 
-    __device__ __forceinline__ gpb_dmma_warp(const gpb_gemm_args &g) : FRAGMENTS(g) {}
+    __device__ __forceinline__ gpb_dmma_warp(const gpb_gemm_args &g) : FRAGMENTS(g.conj_a != 0, g.conj_b != 0)
+    {
+    }
 
     template <class LB> static __device__ __forceinline__ int offset_b()
     {

@@ -143,8 +143,8 @@ static const struct argp_option arguments[] = {
     { "seconds", 's', "S", 0,
       "Ladder: after S seconds time each kernel once per shape; all else: take about S (default: 120)", 0 },
     { "suites", SUITES, "LIST", 0,
-      "Device: some of squares,odd,shapes,batched,beta,data,sustained; fit: their shapes instead of random "
-      "ones", 0 },
+      "Device: some of squares,odd,shapes,thin,batched,beta,data,sustained; fit: their shapes instead of "
+      "random ones", 0 },
     { "modes", MODES, "LIST", 0,
       "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and "
       "on end: fp32)", 0 },

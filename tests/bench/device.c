@@ -68,7 +68,7 @@ static void odd(const bench_options *options)
     for (int i = 0; i < 6; i++) add_pairs("odd", sizes[i], sizes[i], sizes[i], options);
 }
 
-/* Shapes in which cuBLAS was found to be far from its best (2026-11-20), and m or n in 1 .. 16. */
+/* Shapes in which cuBLAS was found to be far from its best (2026-11-20). */
 static void shapes(const bench_options *options)
 {
     static const struct { int m, n, k; } table[] = {
@@ -77,13 +77,18 @@ static void shapes(const bench_options *options)
         { 768, 3072, 512 },   { 50257, 64, 768 },   { 12288, 128, 12288 },
         { 256, 256, 256 }, { 128, 128, 128 }, { 64, 64, 64 },
     };
-    static const int thin[] = { 1, 2, 3, 4, 8, 16 };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         add_pairs("shapes", table[i].m, table[i].n, table[i].k, options);
+}
+
+/* m or n in 1 .. 16. */
+static void thin(const bench_options *options)
+{
+    static const int few[] = { 1, 2, 3, 4, 8, 16 };
     for (int i = 0; i < 6; i++)
         for (int n = 4096; n <= 8192; n *= 2) {
-            add_pairs("thin", thin[i], n, n, options);
-            add_pairs("thin", n, thin[i], n, options);
+            add_pairs("thin", few[i], n, n, options);
+            add_pairs("thin", n, few[i], n, options);
         }
 }
 
@@ -153,11 +158,11 @@ static void sustained(const bench_options *options)
 }
 
 static const struct { const char *name; void (*make)(const bench_options *); } suites[] = {
-    { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "batched", batched },
+    { "squares", squares }, { "odd", odd }, { "shapes", shapes }, { "thin", thin }, { "batched", batched },
     { "beta", beta }, { "data", data }, { "sustained", sustained }, { "rank_k", rank_k },
 };
-/* suites: the only ones, unless the command line names modes; "thin" is among the shapes. Other types than s
-   are then run in the first mode alone. */
+/* suites: the only ones, unless the command line names modes. Other types than s are then run in the first
+   mode alone. */
 static const struct {
     const char *name;
     int cublas;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/emulate/emulate.h"
@@ -42,6 +43,7 @@ static inline float4 make_float4(float x, float y, float z, float w) { return { 
 /* The product is exact in double and the sum is rounded twice: as good as an FMA for the bound, and the
    same each time. */
 static inline float __fmaf_rn(float a, float b, float c) { return (float)((double)a * b + c); }
+static inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline double __dadd_rn(double a, double b) { return a + b; }
@@ -53,8 +55,14 @@ static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
 
 /* Blocks run one after the other, so each sees what the ones before have written. */
 template <class T> static inline T __ldcg(const T *from) { return *from; }
-template <class T> static inline T __ldcs(const T *from) { return *from; }
-template <class T> static inline T __ldg(const T *from) { return *from; }
+/* The GPU would end the program, too. */
+template <class T> static inline T gpb_emulate_aligned(const T *from)
+{
+    if ((uintptr_t)from % sizeof(T)) abort();
+    return *from;
+}
+template <class T> static inline T __ldcs(const T *from) { return gpb_emulate_aligned(from); }
+template <class T> static inline T __ldg(const T *from) { return gpb_emulate_aligned(from); }
 template <class T> static inline void __stcg(T *to, T x) { *to = x; }
 template <class T> static inline void __stwb(T *to, T x) { *to = x; }
 static inline void __threadfence() {}
@@ -160,10 +168,10 @@ static inline int __any_sync(unsigned, int x)
 }
 
 /* Of the lane whose number differs in those bits. */
-static inline float __shfl_xor_sync(unsigned, float x, int lanes)
+template <class T> static inline T __shfl_xor_sync(unsigned, T x, int lanes)
 {
     const char *all = gpb_emulate_show(&x, sizeof x, "shfl");
-    float there;
+    T there;
     memcpy(&there, all + (threadIdx.x % 32 ^ (unsigned)lanes) * GPB_EMULATE_SHOWN, sizeof there);
     return there;
 }

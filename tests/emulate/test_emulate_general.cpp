@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of general/ and mapped/, as compiled for the GPU, on the CPU (emulate.h), in d, c and z, but
-   for those of mapped/ whose blocks come in pairs. Values are
-   compared with sums of twice the precision; nothing is read outside the operands or written outside C;
-   operands lie at any multiple of a real number's size; k is whole, in parts and shared out by Stream-K; and
-   the bits are the same for any order of threads and blocks and however late copies happen. */
+/* The kernels of general/, of mapped/ but for those whose blocks come in pairs, and those of shapes/ in d, c and
+   z, as compiled for the GPU, on the CPU (emulate.h). Values are compared with sums of twice the precision;
+   nothing is read outside the operands or written outside C; operands lie at any multiple of a real number's
+   size; k is whole, in parts and shared out by Stream-K; and the bits are the same for any order of threads
+   and blocks and however late copies happen. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "kernels/cgemm_general.cu"
+#include "kernels/cgemm_shapes.cu"
 #include "kernels/dgemm_general.cu"
+#include "kernels/dgemm_shapes.cu"
 #include "kernels/dgemm_tma.cu"
 #include "kernels/zgemm_general.cu"
+#include "kernels/zgemm_shapes.cu"
 #include "kernels/zgemm_tma.cu"
 
 /* What is launched. One thread of a kernel: */
@@ -30,18 +33,23 @@ struct row {
     gpb_form form;
     int bm, bn, bk, threads;
     unsigned caps;
+    bool thin;                           /* of shapes/ */
     bool shares() const { return caps & GPB_CAP_STREAM_K; }
 };
 #define COMMA ,
 #define GPB_MINE_dgemm_general ~, KEEP
 #define GPB_MINE_cgemm_general ~, KEEP
 #define GPB_MINE_zgemm_general ~, KEEP
+#define GPB_MINE_dgemm_shapes ~, KEEP
+#define GPB_MINE_cgemm_shapes ~, KEEP
+#define GPB_MINE_zgemm_shapes ~, KEEP
 #define GPB_MINE_dgemm_tma ~, KEEP
 #define GPB_MINE_zgemm_tma ~, KEEP
 static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)      \
     GPB_ONLY(image)({ #name COMMA #p[0] COMMA thread_of<GPB_GEMM_SYMBOL(p, name)> COMMA GPB_FORM_##form \
-                      COMMA bm COMMA bn COMMA bk COMMA threads COMMA GPB_CAP_##caps } COMMA)
+                      COMMA bm COMMA bn COMMA bk COMMA threads COMMA GPB_CAP_##caps COMMA    \
+                      !strcmp(#image + 1, "gemm_shapes") } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -248,8 +256,11 @@ template <class R, int PARTS> static const char *run(int number, const problem &
 /* Arguments: names of kernels, if not all. */
 int main(int argc, char **argv)
 {
-    static const int64_t sizes[][3] = { { 1, 1, 9 }, { 5, 3, 2 }, { 65, 131, 41 }, { 33, 17, 100 },
-                                        { 140, 9, 70 }, { 10, 130, 33 } };
+    /* Kernels of shapes/ have many tiles for what is not thin, and take k in large chunks. */
+    enum { ALL, THIN, OTHERS };
+    static const int64_t sizes[][4] = { { 1, 1, 9, ALL }, { 5, 3, 2, ALL }, { 65, 131, 41, OTHERS },
+                                        { 33, 17, 100, ALL }, { 140, 9, 70, OTHERS }, { 10, 130, 33, OTHERS },
+                                        { 34, 6, 280, THIN }, { 6, 35, 280, THIN } };
     static const char transs[] = "NTC";
     int runs = 0, wrong = 0, shared = 0;
     for (int number = 0; number < ROWS; number++)
@@ -264,6 +275,7 @@ int main(int argc, char **argv)
                     if (!wanted || (way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
                     if ((by == SHARED && !r.shares()) || r.caps & GPB_CAP_PAIRS) continue;
                     const int odd = (runs * 5 + runs / 4) % 4, even = r.type == 'z' ? odd / 2 * 2 : 0;
+                    if (sizes[x][3] == (r.thin ? OTHERS : THIN)) continue;
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
                                         transs[way / 3], r.form == GPB_FORM_MAPPED ? even : odd, (how)by,
                                         { 1.25, -0.5 },
