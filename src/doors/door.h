@@ -97,9 +97,10 @@ static inline gpb_scalar gpb_scalar_z(const void *x) { return *(const gpb_z *)x;
 
 /* The end of a door: if the hub declines the call, the host's function of the same name gets the caller's own
    arguments. */
-#define GPB_GO_ON(name, host_call)                 \
+#define GPB_GO_ON(name, host_call) GPB_GO_ON_BY(gpb_offload, name, host_call)
+#define GPB_GO_ON_BY(offload, name, host_call)     \
     gpb_host_call declined;                        \
-    if (gpb_offload(&call, &declined)) return;     \
+    if (offload(&call, &declined)) return;         \
     *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
     host_call;                                     \
     gpb_offload_done(&declined);
