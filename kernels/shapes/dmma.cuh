@@ -251,7 +251,9 @@ static __device__ __forceinline__ void gpb_straight_sum_up(double (&sum)[NB][MB]
         gpb_straight_rest<T, MB, NB>(sum, fragments, s, (whole - group) * CHUNK, (int)(k - whole * CHUNK));
 }
 
-/* Adds up the groups' sums in shared memory, in their order, to sums[column][row]. */
+/* Adds up the groups' sums in shared memory, in their order, to sums[column][row]. One complex group's are
+   added to zero: with conj(X) its imaginary parts are summed negated, and a zero has then not the sign that
+   its real part has, if both come from underflow (test_special). */
 template <class shape, int ROWS, int W, int THREADS, class T, int MB, int NB>
 static __device__ __forceinline__ void gpb_straight_gather(T *sums, const gpb_straight<T> &fragments,
                                                          const double (&sum)[NB][MB][4])
@@ -268,7 +270,8 @@ static __device__ __forceinline__ void gpb_straight_gather(T *sums, const gpb_st
                     = fragments.finish(sum[j][i][z], sum[j][i][2 + z]);
     __syncthreads();
     for (int e = threadIdx.x; e < ROWS * W; e += THREADS)
-        for (int g = 1; g < shape::GROUPS; g++) sums[e] = gpb_sum(sums[e], sums[g * W * ROWS + e]);
+        if (GPB_IS_COMPLEX<T> && shape::GROUPS == 1) sums[e] = gpb_sum(sums[e], T());
+        else for (int g = 1; g < shape::GROUPS; g++) sums[e] = gpb_sum(sums[e], sums[g * W * ROWS + e]);
     __syncthreads();
 }
 
