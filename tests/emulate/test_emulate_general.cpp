@@ -2,8 +2,8 @@
 /* The kernels of general/, of mapped/ but for those whose blocks come in pairs, and those of shapes/ in d, c
    and z, as compiled for the GPU, on the CPU (emulate.h). Values are compared with sums of twice the
    precision; nothing is read outside the operands or written outside C; operands lie at any multiple of a
-   real number's size; k is whole, in parts and shared out by Stream-K; and the bits are the same for any order
-   of threads and blocks and however late copies happen. */
+   real number's size; k is whole, in parts and shared out by Stream-K; and the bits are the same for any
+   order of threads and blocks and however late copies happen. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
