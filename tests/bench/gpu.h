@@ -142,11 +142,11 @@ void gpu_multiply(enum gpu_who who, const gpu_problem *p, size_t set);
 /* Seconds of one completed call by the host's clock; by events if `events` (cuBLAS alone). */
 double gpu_timed(enum gpu_who who, const gpu_problem *p, size_t set, bool events);
 /* |e| / (|A||B|) in units of 2^-24, or 2^-53 of d and z, over some entries, a complex one part by part: the
-   largest, and root mean square. NaN: wrong altogether. */
+   largest, and root mean square (of a triangle without its diagonal). NaN: wrong altogether. */
 typedef struct gpu_error { double worst, rms; } gpu_error;
 /* Chooses entries of C and finds what they should be. The next functions use them. */
 void gpu_truth(const gpu_problem *p);
-int gpu_truth_entries(void);
+int gpu_truth_entries(void);                                  /* of the root mean square */
 gpu_error gpu_truth_chain(const gpu_problem *p);              /* of one chain of the type's FMAs */
 gpu_error gpu_judged(enum gpu_who who,
                      const gpu_problem *p); /* of one call; the entries are poisoned before */

@@ -116,7 +116,14 @@ static bool is_judged(const gpu_problem *p, int i, int j)
     return !gpb_test_has_triangle(p->of.routine) || rows[i] >= columns[j].j;
 }
 
-static int judged;                                            /* entries of the last problem */
+/* False of an entry on a triangle's diagonal. It is a sum of squares, all of one sign, so its error grows all
+   along and says nothing of the others. It counts as the largest error, and not for the mean of squares. */
+static bool is_mean(const gpu_problem *p, int i, int j)
+{
+    return !gpb_test_has_triangle(p->of.routine) || rows[i] != columns[j].j;
+}
+
+static int judged;                                            /* entries of the last problem's mean */
 
 void gpu_truth(const gpu_problem *p)
 {
@@ -126,7 +133,7 @@ void gpu_truth(const gpu_problem *p)
     choose(p);
     judged = 0;
     for (int i = 0; i < row_count; i++)
-        for (int j = 0; j < column_count; j++) judged += is_judged(p, i, j);
+        for (int j = 0; j < column_count; j++) judged += is_judged(p, i, j) && is_mean(p, i, j);
     const int passes = p->of.batch > 1 ? PATCHES : 1;             /* a row of A is another in each member */
     for (int patch = 0; patch < passes; patch++) {
         fetch_columns(p, patch, passes, y);
@@ -147,11 +154,11 @@ void gpu_truth(const gpu_problem *p)
 int gpu_truth_entries(void) { return judged; }
 
 /* Adds |e| / |A||B| of a part of an entry. One that is to be NaN has no error if it is. */
-static void add(gpu_error *sum, const struct entry *e, double off, double unit)
+static void add(gpu_error *sum, const struct entry *e, double off, double unit, bool to_mean)
 {
     const double error = off == 0 ? 0 : fabs(off) / e->product * unit;
     sum->worst = isnan(error) || isnan(sum->worst) ? NAN : fmax(sum->worst, error);
-    sum->rms += error * error;
+    if (to_mean) sum->rms += error * error;
 }
 
 static double off_by(const struct entry *e, double got)
@@ -162,7 +169,7 @@ static double off_by(const struct entry *e, double got)
 
 static gpu_error mean(gpu_error sum, int parts)
 {
-    return (gpu_error){ sum.worst, sqrt(sum.rms / (gpu_truth_entries() * parts)) };
+    return (gpu_error){ sum.worst, sqrt(sum.rms / (fmax(gpu_truth_entries(), 1) * parts)) };
 }
 
 gpu_error gpu_truth_chain(const gpu_problem *p)
@@ -172,7 +179,7 @@ gpu_error gpu_truth_chain(const gpu_problem *p)
         for (int j = 0; j < column_count; j++)
             for (int part = 0; part < gpu_parts(p) && is_judged(p, i, j); part++) {
                 const struct entry *e = &entries[i][j][part];
-                add(&sum, e, isnan(e->value) ? 0 : e->chain, unit_of(p));
+                add(&sum, e, isnan(e->value) ? 0 : e->chain, unit_of(p), is_mean(p, i, j));
             }
     return mean(sum, gpu_parts(p));
 }
@@ -212,7 +219,7 @@ static void judge_patch(const gpu_problem *p, int x, const void *c, gpu_error *s
                 const int64_t column = columns[j].j - patches[x].column;
                 const size_t at = (size_t)(rows[i] + column * p->of.ld[GPB_C]) * (size_t)parts + (size_t)part;
                 const struct entry *e = &entries[i][j][part];
-                add(sum, e, off_by(e, real_at(p, c, at) - p->beta), unit_of(p));
+                add(sum, e, off_by(e, real_at(p, c, at) - p->beta), unit_of(p), is_mean(p, i, j));
             }
 }
 
