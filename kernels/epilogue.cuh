@@ -8,9 +8,8 @@
 
 template <class T> static __device__ __forceinline__ T gpb_blend(const gpb_target<T> &to, T acc, T old)
 {
-    if (GPB_IS_COMPLEX<T> && to.raw) return acc;
-    const T product = gpb_product(to.alpha, acc);
-    return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_product(to.beta, old));
+    const T product = GPB_IS_COMPLEX<T> && to.raw ? acc : gpb_product(to.alpha, acc);
+    return gpb_is_zero(to.beta) ? product : gpb_sum(product, gpb_scaled_old(to, old));
 }
 
 template <class T>
@@ -32,14 +31,52 @@ static __device__ __forceinline__ float4 gpb_blend_vector(const gpb_target<float
                        gpb_blend(to, acc.w, old.w));
 }
 
-/* Stores one result, C(i,j). */
+/* C(i,j), or 0 where C has none or is not read. */
+template <class T>
+static __device__ __forceinline__ T gpb_old(const gpb_target<T> &to, int64_t i, int64_t j)
+{
+    const bool there = i < to.m && j < to.n && to.has(i, j) && !gpb_is_zero(to.beta);
+    return there ? gpb_element_at(to.c + i + j * to.ldc) : T();
+}
+
+/* Stores one result, C(i,j), if C has it. */
+template <class T>
+static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc, T old)
+{
+    if (i < to.m && j < to.n && to.has(i, j))
+        gpb_element_put(to.c + i + j * to.ldc, gpb_as_stored(to, i, j, gpb_blend(to, acc, old)));
+}
 template <class T>
 static __device__ __forceinline__ void gpb_store(const gpb_target<T> &to, int64_t i, int64_t j, T acc)
 {
-    if (i < to.m && j < to.n) {
-        T *c = to.c + i + j * to.ldc;
-        gpb_element_put(c, gpb_blend(to, acc, gpb_is_zero(to.beta) ? T() : gpb_element_at(c)));
+    gpb_store(to, i, j, acc, gpb_old(to, i, j));
+}
+
+/* Stores a thread's COUNT results where the diagonal crosses the tile: value(x) to place(x). Some old values
+   of C are loaded before any result is stored, because the compiler cannot know that stores do not alias
+   them. */
+template <int COUNT, class T, class PLACE, class VALUE>
+static __device__ __forceinline__ void gpb_store_crossed(const gpb_target<T> &to, PLACE place, VALUE value)
+{
+    constexpr int FEW = COUNT < 64 / (int)sizeof(T) ? COUNT : 64 / (int)sizeof(T);
+    static_assert(COUNT % FEW == 0, "no rest");
+#pragma unroll
+    for (int x0 = 0; x0 < COUNT; x0 += FEW) {
+        T old[FEW];
+#pragma unroll
+        for (int x = 0; x < FEW; x++) old[x] = gpb_old(to, place(x0 + x).i0, place(x0 + x).j0);
+#pragma unroll
+        for (int x = 0; x < FEW; x++)
+            gpb_store(to, place(x0 + x).i0, place(x0 + x).j0, value(x0 + x), old[x]);
     }
+}
+
+/* Component r of a vector. */
+template <class T> static __device__ __forceinline__ T gpb_vector_at(gpb_vector<T> v, int r)
+{
+    T each[GPB_VECTOR<T>];
+    gpb_vector_to(each, v);
+    return each[r];
 }
 
 /* The old values of a vector in one column of C, from c[0] on. The first `rows` elements are within C, which
@@ -86,6 +123,17 @@ static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t,
     const gpb_target<T> to = gpb_target_of(t);
     const gpb_origin at = gpb_origin_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - i, cols = (int)min(to.n - at.j0, (int64_t)BN) - j;
+    if (to.is_crossed(at.i0, at.j0, BM, BN)) {
+        auto place = [&](int x) __attribute__((always_inline)) {
+            const int s = x / TM, r = x % TM;
+            return gpb_origin{ at.i0 + i + r / V * STEP_M + r % V,
+                               at.j0 + j + s / GROUP * STEP_N + s % GROUP };
+        };
+        gpb_store_crossed<TM * TN>(to, place, [&](int x) __attribute__((always_inline)) {
+            return acc[x / TM][x % TM];
+        });
+        return;
+    }
     T *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;
 #pragma unroll
     for (int s = 0; s < TN; s++) {

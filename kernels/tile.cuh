@@ -7,6 +7,7 @@
 #include "kernels/gemm_args.h"
 #include "kernels/names.h"
 #include "kernels/ptx.cuh"
+#include "kernels/triangle.h"
 
 /* One tile of one batch member, elements of type T, as every kernel's body sees it. It holds only what the
    main loop needs, because registers are scarce. k >= 1. */
@@ -45,8 +46,17 @@ static __device__ __forceinline__ gpb_origin gpb_origin_at(unsigned number, unsi
     return { (int64_t)(first + place % height) * BM, (int64_t)(place / height) * BN };
 }
 
+/* The same of a triangle of C. */
+template <int BM, int BN>
+static __device__ __forceinline__ gpb_origin gpb_origin_in_triangle(const gpb_gemm_args &g, unsigned number)
+{
+    const gpb_triangle_place at = gpb_triangle_tile(g.uplo, number, gpb_fresh(g.n), BM, BN);
+    return { (int64_t)at.tile_m * BM, (int64_t)at.tile_n * BN };
+}
+
 template <int BM, int BN> static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g)
 {
+    if (g.uplo) return gpb_origin_in_triangle<BM, BN>(g, gpb_block());
     const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + BM - 1) / BM);
     return gpb_origin_at<BM, BN>(gpb_block(), tiles_m, gridDim.x / tiles_m);
 }
@@ -109,7 +119,19 @@ template <class T> struct gpb_target {
     int64_t m, n, ldc;
     T alpha, beta;
     bool aligned;                          /* vectors of rows (element.cuh) begin at multiples of 16 bytes */
-    bool raw;                              /* sums as they are: 1 + 0 i times an infinite part is NaN */
+    bool raw;                              /* not times alpha: 1 + 0 i times an infinite part is NaN */
+    int uplo, hermitian;                   /* as in gpb_gemm_args; of parts of k 0 */
+
+    /* True if C(i,j), which is within m x n, is to be written. */
+    __device__ __forceinline__ bool has(int64_t i, int64_t j) const
+    {
+        return !uplo || (uplo == 'U' ? i <= j : i >= j);
+    }
+    /* True unless all of a part of C is to be written. */
+    __device__ __forceinline__ bool is_crossed(int64_t i, int64_t j, int rows, int cols) const
+    {
+        return uplo && (uplo == 'U' ? i + rows - 1 > j : i < j + cols - 1);
+    }
 };
 
 template <class T> static __device__ __forceinline__ bool gpb_is_aligned(const T *c, int64_t ldc)
@@ -129,7 +151,9 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
                  gpb_scalar<T>::of({ 1, 0 }),
                  gpb_scalar<T>::of({ 0, 0 }),
                  gpb_is_aligned(part, t.g.m),
-                 true };
+                 true,
+                 0,
+                 0 };
     }
     const gpb_gemm_item *items = (const gpb_gemm_item *)gpb_fresh((int64_t)t.g.items);
     T *c = items ? (T *)items[t.z].c : (T *)t.g.c + t.z * t.g.stride_c;
@@ -140,7 +164,23 @@ template <class T> static __device__ __forceinline__ gpb_target<T> gpb_target_of
              gpb_scalar<T>::fresh(t.g.alpha),
              gpb_scalar<T>::fresh(t.g.beta),
              gpb_is_aligned(c, t.g.ldc),
-             false };
+             false,
+             t.g.uplo,
+             t.g.hermitian };
+}
+
+/* beta times an element of C. */
+template <class T> static __device__ __forceinline__ T gpb_scaled_old(const gpb_target<T> &to, T old)
+{
+    if (GPB_IS_COMPLEX<T> && to.hermitian) return gpb_times_real(gpb_real_part(to.beta), old);
+    return gpb_product(to.beta, old);
+}
+
+/* What is stored as C(i,j). */
+template <class T>
+static __device__ __forceinline__ T gpb_as_stored(const gpb_target<T> &to, int64_t i, int64_t j, T x)
+{
+    return GPB_IS_COMPLEX<T> && to.hermitian && i == j ? gpb_only_real(x) : x;
 }
 
 /* C = beta C for one tile, because with k == 0 there is nothing to multiply. */
@@ -149,10 +189,11 @@ template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_ti
     const gpb_target<T> to = gpb_target_of(t);
     for (int x = threadIdx.x; x < BM * BN; x += blockDim.x) {
         int64_t i = t.i0 + x % BM, j = t.j0 + x / BM;
-        if (i < to.m && j < to.n)
-            gpb_element_put(&to.c[i + j * to.ldc],
-                            gpb_is_zero(to.beta)
-                                ? T() : gpb_product(to.beta, gpb_element_at(&to.c[i + j * to.ldc])));
+        if (i < to.m && j < to.n && to.has(i, j)) {
+            T *c = &to.c[i + j * to.ldc];
+            const T x = gpb_is_zero(to.beta) ? T() : gpb_scaled_old(to, gpb_element_at(c));
+            gpb_element_put(c, gpb_as_stored(to, i, j, x));
+        }
     }
 }
 

@@ -65,8 +65,10 @@ template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_o
 {
     constexpr unsigned SHARERS = shape::SHARERS;
     const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + shape::BM - 1) / shape::BM);
-    gpb_origin at = gpb_origin_at<shape::BM, SHARERS * shape::BN>(gpb_block() / SHARERS, tiles_m,
-                                                                  gridDim.x / SHARERS / tiles_m);
+    gpb_origin at = g.uplo
+        ? gpb_origin_in_triangle<shape::BM, SHARERS * shape::BN>(g, gpb_block() / SHARERS)
+        : gpb_origin_at<shape::BM, SHARERS * shape::BN>(gpb_block() / SHARERS, tiles_m,
+                                                        gridDim.x / SHARERS / tiles_m);
     if (SHARERS > 1) at.j0 += gpb_cluster_rank() * shape::BN;
     return at;
 }
@@ -194,6 +196,17 @@ static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g, 
     const gpb_origin at = gpb_mapped_origin<shape>(g);
     const int rows = (int)min(to.m - at.i0, (int64_t)shape::BM) - shape::warp_i(),
               cols = (int)min(to.n - at.j0, (int64_t)shape::BN) - shape::warp_j();
+    if (to.is_crossed(at.i0, at.j0, shape::BM, shape::BN)) {
+        const int64_t i = at.i0 + shape::warp_i(), j = at.j0 + shape::warp_j();
+        constexpr int EACH = 4 * MB;
+        auto place = [&](int x) __attribute__((always_inline)) {
+            return gpb_origin{ i + lanes::row(x % EACH / 4, x % 4 / 2), j + lanes::col(x / EACH, x % 2) };
+        };
+        gpb_store_crossed<EACH * NB>(to, place, [&](int x) __attribute__((always_inline)) {
+            return sum[x / EACH][x % EACH];
+        });
+        return;
+    }
     double *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
     auto each = [&](int y0, auto what) __attribute__((always_inline)) {
 #pragma unroll

@@ -113,8 +113,9 @@ template <class T> static __device__ __forceinline__ void gpb_combine(const gpb_
     const int64_t plane = work.plane_words();
     const unsigned piece = blockIdx.x % GPB_COMBINE_SPLIT,
                    group = blockIdx.x / GPB_COMBINE_SPLIT % GPB_RESIDUE_CONSUMERS,
-                   tile = blockIdx.x / (GPB_COMBINE_SPLIT * GPB_RESIDUE_CONSUMERS);
-    const unsigned lane = threadIdx.x % 32, tile_m = tile % work.tiles_m, tile_n = tile / work.tiles_m;
+                   number = blockIdx.x / (GPB_COMBINE_SPLIT * GPB_RESIDUE_CONSUMERS);
+    gpb_residue_unit u = work.tile(number);
+    const unsigned lane = threadIdx.x % 32, tile_m = u.tile_m, tile_n = u.tile_n;
     const int64_t i = tile_m * (int64_t)GPB_RESIDUE_BM + group * 64 + threadIdx.x / 32 * 16 + lane / 4;
     for (unsigned l = blockIdx.z; l < g.batch; l += gridDim.z) {
         const gpb_tile<T> t = { g, l, 0, 0, 0, NULL, NULL };
@@ -124,8 +125,8 @@ template <class T> static __device__ __forceinline__ void gpb_combine(const gpb_
         const int *across = (const int *)((const char *)g.b + 4 * (int64_t)l * g.stride_b
                                           + gpb_residue_exponents(GPB_IS_COMPLEX<T>, 0, g.n, g.k));
         if (!work.row_is_plain(g, l, i)) continue;
-        const unsigned *from = (const unsigned *)g.partials
-                               + work.word({ l, 0, tile_m, tile_n }, group, threadIdx.x);
+        u.l = l;
+        const unsigned *from = (const unsigned *)g.partials + work.word(u, group, threadIdx.x);
 #pragma unroll 1
         for (unsigned y = piece * EACH; y < (piece + 1) * EACH; y++) {
             const int64_t j = tile_n * (int64_t)GPB_RESIDUE_BN + 8 * y + lane % 4 * 2;
