@@ -37,7 +37,7 @@ static bool solve_scaled(scaled_solve *s, char uplo, bool adjoint, bool unit)
         }
         if (!unit) {
             if (d == 0) return false;
-            while (ABS1(s->x[j]) > TOP * ABS1(d)) make_smaller(s), largest *= (R)0x1p-32;
+            for (; ABS1(s->x[j]) > TOP * ABS1(d); largest *= (R)0x1p-32) make_smaller(s);
             s->x[j] /= adjoint ? CONJ(d) : d;
         }
         if (!isfinite(ABS1(s->x[j]))) return false;
