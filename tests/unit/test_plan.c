@@ -699,7 +699,10 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     for (int i = 0; i < GPB_OPERANDS; i++) away[i] = f->where[i].place != GPB_PLACE_DEVICE;
     const int halves = g->routine == GPB_ROUTINE_SYR2K ? 2 : 1;     /* each side has rows of both matrices */
     if (halves == 2) away[GPB_A] = away[GPB_B] = away[GPB_A] || away[GPB_B];
-    a *= halves, b *= halves, pa *= halves, pb *= halves;
+    a *= halves;
+    b *= halves;
+    pa *= halves;
+    pb *= halves;
     const struct { bool wanted; int count; int64_t bytes; __int128 least; } buffers[] = {
         { reads && away[GPB_A], x[GPB_A].buffers, x[GPB_A].bytes / x[GPB_A].buffers, a },
         { reads && away[GPB_B] && !p->one_matrix, x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
