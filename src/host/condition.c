@@ -58,8 +58,8 @@ static bool apply(const estimate *e, bool adjoint, double *sum)
     return isfinite(*sum);
 }
 
-/* From columns of the inverse, each chosen by the gradient at the one before. *norm: the largest of their
-   norms; at first, that of the mean of all. */
+/* From columns of the inverse, each chosen by the gradient at the one before. *norm: that of the last one
+   tried, though it be the smaller, as in LAPACK's LACN2; at first, that of the mean of all. */
 static bool climb(const estimate *e, double *norm)
 {
     double ignored;
