@@ -26,13 +26,15 @@
 enum { THREADS = 16, CANARIES = 32, HUNG_S = 120, FIRST = 8, AFTERWARDS = 64 };
 
 /* Sizes up to `most` of a class, drawn with its weight. Now and then one thread has a `huge` one, more than
-   MEMORY holds. The rest are counts of floats. */
+   MEMORY holds. MEMORY holds the smallest panels of every routine, or the host would compute it: SYR2K's take
+   2.2 MB, two buffers of 256 x 200 of both matrices for either side and two of 256 x 256. The rest are counts
+   of floats. */
 static const struct scale {
     int most[4], huge[3];
     const char *memory;
     int64_t budget, numbers, pool, c, c_huge, c_elsewhere;
 } scales[] = {
-    { { 16, 48, 128, 224 }, { 700, 600, 200 }, "2M", 2 << 20, 1 << 20, 1 << 17, 1 << 17, 1 << 19, 1 << 15 },
+    { { 16, 48, 128, 224 }, { 900, 700, 200 }, "3M", 3 << 20, 1 << 20, 1 << 17, 1 << 17, 1 << 20, 1 << 15 },
     { { 200, 800, 2000, 6000 },
       { 12000, 12000, 3000 },
       "768M",
