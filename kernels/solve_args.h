@@ -4,6 +4,7 @@
 #ifndef GPB_SOLVE_ARGS_H
 #define GPB_SOLVE_ARGS_H
 
+#include "kernels/digest.h"
 #include "kernels/gemm_args.h"
 
 /* The largest panel and block, by the bytes of an element. A thread has a row of the panel in registers, and
@@ -22,7 +23,8 @@
    systems        GPB_TRIANGLE_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
    small_systems  GPB_TRIANGLE_THREADS, GPB_SMALL_SYSTEMS_BLOCKS(cols, batch)
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
-   identity       GPB_IDENTITY_THREADS, at most `cols` */
+   identity       GPB_IDENTITY_THREADS, at most `cols`
+   digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
@@ -39,6 +41,7 @@
     ((GPB_SMALL_UNITS(cols, batch) * GPB_SMALL_SYSTEM + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
+#define GPB_DIGEST_THREADS   256
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -131,5 +134,15 @@ typedef struct gpb_identity_args {
     void *a;
     int64_t lda, rows, cols, below;
 } gpb_identity_args;
+
+/* Digests of the matrix's parts (digest.h): the polynomials of blocks [each * b, each * (b + 1)) in the order
+   of their numbers, GPB_DIGEST_PASSES for each thread block b. */
+typedef struct gpb_digest_args {
+    const void *a;
+    int64_t lda, rows, cols, each;
+    const gpb_digest_key *key;
+    uint64_t *polynomials;
+    char uplo;                             /* 'G': all of it; 'U', 'L': that triangle */
+} gpb_digest_args;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "kernels/names.h"
 #include "kernels/solve/cholesky.cuh"
+#include "kernels/solve/digest.cuh"
 #include "kernels/solve/identity.cuh"
 #include "kernels/solve/multiply.cuh"
 #include "kernels/solve/panel.cuh"

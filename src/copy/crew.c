@@ -80,19 +80,30 @@ static gpb_crew_job *claim(seat *s)
     return &s->queue->jobs[(number - s->queue->first) % GPB_CREW_JOBS];
 }
 
-static void copy_traced(const gpb_copy2d_job *job)
+static void do_job(const gpb_crew_job *job)
+{
+    if (job->digest.to) gpb_digest_columns(&job->digest);
+    else gpb_copy2d(&job->rectangle);
+}
+
+static void do_traced(const gpb_crew_job *job)
 {
     char members[64];
+    const gpb_copy2d_job *copy = &job->rectangle;
+    const gpb_digest_job *digest = &job->digest;
+    const size_t bytes = digest->to
+                         ? (size_t)(digest->rows * (digest->last - digest->first)) * digest->element
+                         : (size_t)(copy->rows * copy->cols) * copy->element;
     const double begin_s = gpb_clock_s();
-    gpb_copy2d(job);
-    snprintf(members, sizeof members, "\"bytes\": %zu", (size_t)(job->rows * job->cols) * job->element);
-    gpb_events_add("copy", "copy", begin_s, gpb_clock_s(), members);
+    do_job(job);
+    snprintf(members, sizeof members, "\"bytes\": %zu", bytes);
+    gpb_events_add("copy", digest->to ? "digest" : "copy", begin_s, gpb_clock_s(), members);
 }
 
 static void finish(gpb_crew_job *job)
 {
-    if (gpb_option_traces()) copy_traced(&job->rectangle);
-    else gpb_copy2d(&job->rectangle);
+    if (gpb_option_traces()) do_traced(job);
+    else do_job(job);
     atomic_store_explicit(&job->done, true, memory_order_release);
 }
 
@@ -311,11 +322,13 @@ void gpb_crew_begin(gpb_crew_queue *queue)
     queue->seat->queue = queue;
 }
 
-bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
+static bool post_job(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle, const gpb_digest_job *digest)
 {
     if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
     gpb_crew_job *job = &queue->jobs[queue->posted++ % GPB_CREW_JOBS];
-    job->rectangle = *rectangle;
+    job->digest.to = NULL;
+    if (digest) job->digest = *digest;
+    else job->rectangle = *rectangle;
     atomic_store_explicit(&job->done, false, memory_order_relaxed);
     if (queue->seat) {
         atomic_store(&queue->seat->posted, queue->first + queue->posted);
@@ -324,6 +337,16 @@ bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
         finish(job);
     }
     return true;
+}
+
+bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
+{
+    return post_job(queue, rectangle, NULL);
+}
+
+bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *digest)
+{
+    return post_job(queue, NULL, digest);
 }
 
 bool gpb_crew_reap(gpb_crew_queue *queue)

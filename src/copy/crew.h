@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew: threads that copy rectangles between the program's matrices and pinned memory, for all calls of
-   the process. They never enter the CUDA driver, so nothing that they do can fail. A call's own thread posts
-   jobs into a queue of its own and reaps them in the same order. It does jobs itself whenever it would
-   otherwise wait, because there may be no workers at all (one core, no threads allowed, a forked child). */
+/* The crew: threads that copy rectangles between the program's matrices and pinned memory, and take digests,
+   for all calls of the process. They never enter the CUDA driver, so nothing that they do can fail. A call's
+   own thread posts jobs into a queue of its own and reaps them in the same order. It does jobs itself when
+   it would otherwise wait, because there may be no workers at all (one core, no threads allowed, a forked
+   child). */
 #ifndef GPB_CREW_H
 #define GPB_CREW_H
 
@@ -11,12 +12,14 @@
 #include <stdint.h>
 
 #include "src/copy/copy2d.h"
+#include "src/copy/digest.h"
 
 /* Fewer workers than GPB_CREW_FEW do not fill the link (six fill one direction of PCIe gen5). */
 enum { GPB_CREW_JOBS = 512, GPB_CREW_FEW = 8 };
 
 typedef struct gpb_crew_job {
     gpb_copy2d_job rectangle;
+    gpb_digest_job digest;                   /* instead of it, if it has where to add it */
     atomic_bool done;
 } gpb_crew_job;
 
@@ -37,6 +40,8 @@ int gpb_crew_size(void);
 void gpb_crew_begin(gpb_crew_queue *queue);
 /* Posts a copy of the job. False: GPB_CREW_JOBS jobs are posted and not yet reaped. */
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *job);
+/* The same of columns whose digest is added up. */
+bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *job);
 /* True: the oldest job that was not reaped is done, its effects are visible, and it is now reaped. */
 bool gpb_crew_reap(gpb_crew_queue *queue);
 /* Does the next job that nobody has taken. False: there is none. */

@@ -51,10 +51,11 @@ typedef struct gpb_device {
                                                 set before its function is */
 } gpb_device;
 
-/* A piece of a device's memory. Each lane holds one, its arena. Operands kept between calls will hold
-   others. */
+/* A piece of a device's memory. Each lane holds one, its arena. */
 typedef struct gpb_block {
     CUdeviceptr at;                          /* 0: no memory */
+    int64_t kept;                            /* bytes that a call may have without touching what an earlier
+                                                call has left behind them; 0: nothing is left */
     int64_t bytes;                           /* counted in the device's `held`; this field and the rest are
                                                 under the lock of gpu/lanes.c */
     CUstream stream;                         /* the stream it was allocated on, if it came from the device's

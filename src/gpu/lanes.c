@@ -315,13 +315,9 @@ static void trace(gpb_lane *lane)
     gpb_spans_begin(&lane->spans, &of);
 }
 
-gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
+/* NULL, or the lane that the caller has occupied, with its context current. */
+static gpb_lane *enter(gpb_lane *lane)
 {
-    gpb_lane *lane = NULL;
-    pthread_mutex_lock(&gpb_lanes.lock);
-    if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large))))
-        lane = wait_for_lane(facts, large);
-    pthread_mutex_unlock(&gpb_lanes.lock);
     if (!lane) return NULL;
     CUresult result = enter_lane(lane);
     if (!result && gpb_option_traces()) trace(lane);
@@ -329,6 +325,36 @@ gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
     gpb_lanes_failed(lane, result);
     release(lane);
     return NULL;
+}
+
+gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
+{
+    gpb_lane *lane = NULL;
+    pthread_mutex_lock(&gpb_lanes.lock);
+    if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large))))
+        lane = wait_for_lane(facts, large);
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    return enter(lane);
+}
+
+/* Under the lock. */
+static bool has_kept(const gpb_lane *lane, const gpb_kept *kept)
+{
+    const gpb_kept *has = &lane->kept;
+    return lane->arena.kept && has->matrix == kept->matrix && has->n == kept->n && has->ld == kept->ld
+           && has->type == kept->type && has->uplo == kept->uplo;
+}
+
+gpb_lane *gpb_lanes_take_kept(const gpb_facts *facts, const gpb_kept *kept)
+{
+    gpb_lane *lane = NULL;
+    pthread_mutex_lock(&gpb_lanes.lock);
+    for (int i = 0; i < gpb_lanes.device_count * GPB_LANES && !lane && may_begin(facts); i++) {
+        gpb_lane *of = &gpb_lanes.lanes[i / GPB_LANES][i % GPB_LANES];
+        if (!of->busy && has_kept(of, kept)) lane = occupy(of);
+    }
+    pthread_mutex_unlock(&gpb_lanes.lock);
+    return enter(lane);
 }
 
 void gpb_lanes_give(gpb_lane *lane)

@@ -26,6 +26,15 @@ enum { GPB_LARGE_LANES = 3, GPB_LANES = 6, GPB_DEVICES = 16, GPB_TILE_EVENTS = 6
 enum { GPB_FIRST_RING = 32 << 20, GPB_UP_RING = 8 << 20, GPB_DOWN_RING = 4 << 20 };
 _Static_assert(GPB_PLAN_LONGEST_COLUMN <= GPB_DOWN_RING / 2, "a column of C goes home in one load");
 
+/* Factors on the device, as the program has them in the host's memory. */
+typedef struct gpb_kept {
+    const void *matrix;                      /* n x n, with ld */
+    int64_t n, ld;
+    enum gpb_type type;
+    char uplo;                               /* Cholesky's triangle; 'G': LU */
+    int64_t ld_arena;                        /* on the device */
+} gpb_kept;
+
 /* What one call computes with: streams, rings and an arena of device memory. One call at a time. */
 typedef struct gpb_lane {
     gpb_device *device;
@@ -41,6 +50,8 @@ typedef struct gpb_lane {
     gpb_staging *up, *down;
     gpb_spans *spans;                        /* for GPUBLAS_TRACE; NULL until a call is traced */
     gpb_block arena;
+    gpb_kept kept;                           /* what begins arena.kept bytes behind the arena's beginning, if
+                                                that is not 0 */
     int64_t wanted, asked;                   /* under the lock of gpu/lanes.c: bytes that its call waits for,
                                                 or 0; the serial number of its request for memory */
     CUdeviceptr counters;                    /* 0, or GPB_MAX_STREAMK_BLOCKS words, zero whenever no Stream-K
@@ -78,6 +89,8 @@ bool gpb_lanes_idle(void);
    Waits while all are busy. NULL: none can be had, or the program is ending and the host can compute as well.
    The lane's context is current until gpb_lanes_give. */
 gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large);
+/* The idle lane that has kept those factors (all but ld_arena is compared), if there is one. */
+gpb_lane *gpb_lanes_take_kept(const gpb_facts *facts, const gpb_kept *kept);
 void gpb_lanes_give(gpb_lane *lane);
 /* Makes each device's first lane, so that no call has to wait for it: its 64 MiB of rings take the driver
    some 30 ms. */

@@ -146,6 +146,7 @@ bool gpb_memory_arena(gpb_lane *lane, int64_t bytes)
     lane->asked = ++asked;
     bool there = bytes <= lane->arena.bytes && is_fair(lane, lane->arena.bytes);
     if (!there) free_block(lane->device, &lane->arena);
+    else if (bytes > lane->arena.kept) lane->arena.kept = 0;
     const int64_t claimed = there ? 0 : claim(lane, bytes);
     pthread_mutex_unlock(&gpb_lanes.lock);
     if (there || !claimed) return there || !bytes;

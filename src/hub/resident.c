@@ -145,8 +145,10 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
         gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure,
                      gpb_gpu_started() ? " this call" : " all calls from now on");
     if (out.done) {
-        const gpb_host_call record = { .call = &call, .why = out.failure ? out.failure : plan.why,
-                                       .host_s = plan.host_s, .gpu_s = plan.gpu_s, .came_s = came_s };
+        const char *kept = out.kept ? "the factors are on the GPU still" : plan.why;
+        const char *why = out.failure ? out.failure : kept;
+        const gpb_host_call record = { .call = &call, .why = why, .host_s = plan.host_s, .gpu_s = plan.gpu_s,
+                                       .came_s = came_s };
         tell(&record, &out, gpb_clock_s() - came_s);
         *info = out.info;
     } else if (unreached) {

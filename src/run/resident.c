@@ -21,6 +21,7 @@
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
 #include "src/run/carry.h"
+#include "src/run/kept.h"
 #include "src/run/run.h"
 #include "src/run/spare.h"
 #include "src/service/log.h"
@@ -38,7 +39,10 @@ typedef struct resident {
     int64_t ld;                      /* of A in the arena */
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
-    bool by_need;                    /* what the first launches need comes up first */
+    bool by_need;                    /* what the first launches need comes up first, or is there */
+    bool kept;                       /* the factors are those that the lane has kept, if the check says so */
+    gpb_kept_check check;
+    bool others;                     /* it does not: all is done anew */
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
     int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
     bool fetched;
@@ -60,10 +64,12 @@ static void carry_on(resident *r)
     if (!r->result) r->result = gpb_carry_go_on(&r->down);
 }
 
-/* The number of the column that the address is in: first those of A, then those of B. */
+/* The number of the column that the address is in: first those of A, then those of B, which lie before kept
+   ones of A and have negative numbers there. */
 static int64_t column_of(const resident *r, CUdeviceptr at)
 {
-    return (int64_t)((at - r->a) / element(r)) / r->ld;
+    const int64_t column = r->ld * (int64_t)element(r);
+    return at < r->a ? -ceil_div((int64_t)(r->a - at), column) : (int64_t)(at - r->a) / column;
 }
 
 /* How many columns have come up once those of the block have. */
@@ -446,6 +452,38 @@ static const char *provide(resident *r)
     return r->panel_width ? NULL : "out of memory";
 }
 
+/* The same where the factors are that the lane has kept: B and the pivots lie before them. False: there is no
+   room for that, or no factors any more. */
+static bool provide_before_kept(resident *r)
+{
+    const gpb_factor *f = &r->work->system.a;
+    const int64_t n = f->n, least = gpb_resident_workspace(r->work, r->lane->device->arch) / 8;
+    const int64_t before = r->lane->arena.kept, ld = r->lane->kept.ld_arena;
+    const int64_t b = ld * gpb_resident_b_cols(r->work) * (int64_t)element(r);
+    const int64_t pivots = round_up(8 + n * (4 + 2 * (int64_t)sizeof(gpb_row_move)), 256);
+    const int64_t workspace = (before - b - pivots) / 256 * 256 - 256;
+    if (!before || workspace < least || !gpb_memory_arena(r->lane, before) || !r->lane->arena.kept
+        || !gpb_memory_counters(r->lane))
+        return false;
+    r->facts.gpu.bytes = workspace;
+    r->ld = ld;
+    r->a = gpb_kept_at(r->lane);
+    r->b = r->a - (CUdeviceptr)b;
+    r->info = r->lane->arena.at + (CUdeviceptr)workspace;
+    r->arrivals = r->info + 4;
+    r->moves = r->info + 8;
+    r->width = r->moves + 2 * sizeof(gpb_row_move) * (CUdeviceptr)n;
+    r->panel_width = calloc((size_t)n, sizeof *r->panel_width);
+    return r->panel_width != NULL;
+}
+
+/* The factors that such work begins with, which a lane may have kept. Those of LU are square. */
+static bool begins_with_factors(const gpb_resident *w, const gpb_facts *facts)
+{
+    return !w->factors && !w->triangular && w->system.a.n > 0
+           && gpb_place_on_host(facts->where[GPB_A].place);
+}
+
 /* Pinned memory goes through the ring like any other of the host's, because nobody knows how much a copy by
    the driver has written that fails. */
 static enum gpb_place place_of(const gpb_facts *facts, enum gpb_operand x)
@@ -509,10 +547,19 @@ static CUresult follow_program(const resident *r, const gpb_facts *facts)
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
+/* False: kept factors are not those of the program's. */
+static bool is_own(resident *r)
+{
+    if (!r->kept || r->result || r->why) return true;
+    r->others = !gpb_kept_same(&r->check);
+    if (r->others) r->why = "the factors have changed";
+    return !r->others;
+}
+
 /* The first columns of B are computed, and go home if that is the host's memory. */
 static void send_home(resident *r, int64_t columns)
 {
-    if (r->result || r->why || !r->on_host) return;
+    if (r->result || r->why || !r->on_host || !is_own(r)) return;
     if (gpb_resident_overwrites(r->work) && !r->down.spare) {
         if (!gpb_spare_begin(&r->spare, &r->down.matrix[0])) {
             r->why = "out of memory";
@@ -733,11 +780,13 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
     r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
     r->on_host = of[1].place == GPB_PLACE_HOST;
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
-    r->by_need = r->work->triangular && !inverts && r->work->triangular->side == 'L';
-    r->up = r->by_need ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
-                       : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
+    const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
+    r->by_need = pieced || r->kept;
+    r->up = pieced    ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
+            : r->kept ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
+                      : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
-    r->result = follow_program(r, facts);
+    if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = send(r, start, r->info, sizeof start);
     if (!r->result && !factors && lu) send_pivots(r);
     *(int32_t *)(void *)r->lane->table = NO_INFO;
@@ -753,15 +802,20 @@ static void run(resident *r, const gpb_facts *facts, gpb_resident_outcome *out)
         const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
         if (!lu && r->found != NO_INFO && a_here) r->why = "not definite";
         const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
-        if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
+        if (is_own(r) && !r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
     const CUresult failed = r->result ? r->result : r->why ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
     gpb_carry_end(&r->up, failed);
     gpb_carry_end(&r->down, failed || gpb_carry_halted(&r->down) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS);
     if (failed) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
-    out->bytes_up = r->up.bytes;
-    out->bytes_down = r->down.bytes;
+    const bool square = r->work->system.a.m == r->work->system.a.n;
+    if (factors && square && of[0].place == GPB_PLACE_HOST && !failed && r->found == NO_INFO
+        && !gpb_carry_halted(&r->down))
+        gpb_kept_keep(r->lane, &r->work->system.a, r->a, r->ld);
+    if (inverts) gpb_kept_drop(r->lane);             /* the inverse has taken the factors' place */
+    out->bytes_up += r->up.bytes;
+    out->bytes_down += r->down.bytes;
 }
 
 /* x = A^-1 x, or A^-H x, on the device. */
@@ -791,8 +845,9 @@ static void estimate(resident *r, const gpb_facts *facts, gpb_resident_outcome *
     const uint32_t start = 0;
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
-    r->up = gpb_carry_begin(r->lane, true, of, 1);
-    r->result = follow_program(r, facts);
+    r->by_need = r->kept;
+    r->up = gpb_carry_begin(r->lane, true, of, r->kept ? 0 : 1);
+    if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = send(r, &start, r->arrivals, sizeof start);
     char *x = malloc((size_t)f->n * (element(r) + 1));
     if (!x) r->why = "out of memory";
@@ -800,13 +855,14 @@ static void estimate(resident *r, const gpb_facts *facts, gpb_resident_outcome *
                                                        (signed char *)x + (size_t)f->n * element(r),
                                                        solve_vector, r, r->work->inverse_norm);
     free(x);
+    is_own(r);
     if (!found && !r->result && !r->why) {
         *r->work->inverse_norm = HUGE_VAL;
         r->why = of[0].place == GPB_PLACE_HOST ? "nearly singular" : NULL;
     }
     gpb_carry_end(&r->up, r->why ? CUDA_ERROR_UNKNOWN : r->result);
     if (r->result) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
-    out->bytes_up = r->up.bytes;
+    out->bytes_up += r->up.bytes;
 }
 
 /* INFO of a zero on A's diagonal. NULL, or why it is not known. */
@@ -829,12 +885,19 @@ static const char *look_for_zero(const resident *r, const gpb_facts *facts, int6
 }
 
 /* *rest: the host is to compute what is not home. */
-static const char *run_on_lane(resident *r, const gpb_facts *facts, gpb_resident_outcome *out, bool *rest)
+static const char *run_on_lane(resident *r, const gpb_facts *facts, bool kept, gpb_resident_outcome *out,
+                               bool *rest)
 {
     const char *why = r->work->divides ? look_for_zero(r, facts, &out->info) : NULL;
     out->done = out->info != 0;
-    if (!why && !out->done) why = provide(r);
     if (why || out->done) return why;
+    r->kept = kept && gpb_kept_begin(&r->check, &r->work->system.a) && provide_before_kept(r);
+    if (!r->kept) {
+        gpb_kept_end(&r->check);
+        why = provide(r);
+    }
+    if (why) return why;
+    if (r->kept) r->result = gpb_kept_look(&r->check, r->lane, r->lane->arena.at);
     if (r->work->inverse_norm) estimate(r, facts, out);
     else run(r, facts, out);
     const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
@@ -847,6 +910,34 @@ static const char *run_on_lane(resident *r, const gpb_facts *facts, gpb_resident
     return out->warn ? gpb_driver_error(r->result) : r->why;
 }
 
+/* kept: on the lane that has kept the factors. False: there is none, or its factors are others, and nothing
+   of the program's has changed. */
+static bool attempt(const gpb_resident *work, const gpb_facts *facts, const gpb_policy *policy, bool kept,
+                    gpb_resident_outcome *out)
+{
+    const gpb_kept wanted = gpb_kept_of(&work->system.a);
+    resident r = { .work = work, .facts = *facts, .policy = *policy };
+    r.lane = kept ? gpb_lanes_take_kept(facts, &wanted) : gpb_lanes_take(facts, true);
+    if (kept && !r.lane) return false;
+    out->failure = r.lane ? NULL : gpb_gpu_started() ? "no stream or pinned memory could be created"
+                                                     : gpb_gpu_why();
+    bool rest = false;
+    if (r.lane) {
+        r.facts.gpu.arch = r.lane->device->arch;
+        r.facts.gpu.sms = r.lane->device->sms;
+        out->failure = run_on_lane(&r, facts, kept, out, &rest);
+        out->kept = r.kept;
+        free(r.panel_width);
+        gpb_kept_end(&r.check);
+        if (r.others) gpb_kept_drop(r.lane);
+        gpb_lanes_give(r.lane);
+    }
+    /* Without the lane, because the host's routines may call others of theirs through our doors. */
+    if (rest) finish(&r, out);
+    gpb_spare_end(&r.spare);
+    return !r.others;
+}
+
 gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts *facts,
                                       const gpb_policy *policy)
 {
@@ -855,20 +946,8 @@ gpb_resident_outcome gpb_resident_run(const gpb_resident *work, const gpb_facts 
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     gpb_driver_capture_mode(&mode);
-    resident r = { .lane = gpb_lanes_take(facts, true), .work = work, .facts = *facts, .policy = *policy };
-    out.failure = r.lane ? NULL : gpb_gpu_started() ? "no stream or pinned memory could be created"
-                                                    : gpb_gpu_why();
-    bool rest = false;
-    if (r.lane) {
-        r.facts.gpu.arch = r.lane->device->arch;
-        r.facts.gpu.sms = r.lane->device->sms;
-        out.failure = run_on_lane(&r, facts, &out, &rest);
-        free(r.panel_width);
-        gpb_lanes_give(r.lane);
-    }
-    /* Without the lane, because the host's routines may call others of theirs through our doors. */
-    if (rest) finish(&r, &out);
-    gpb_spare_end(&r.spare);
+    if (!begins_with_factors(work, facts) || !attempt(work, facts, policy, true, &out))
+        attempt(work, facts, policy, false, &out);
     /* No warning, because the driver ends before the program does. */
     if (out.failure && gpb_gpu_leaving()) {
         out.warn = false;

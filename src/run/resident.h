@@ -12,6 +12,7 @@ typedef struct gpb_resident_outcome {
     bool done;                   /* *info is LAPACK's; false: nothing of the caller's is changed */
     const char *failure;         /* NULL, or what stopped the GPU; the host then finished the rest, if done */
     bool warn;                   /* it was an error of the driver's */
+    bool kept;                   /* the factors were on the GPU still, and were not sent */
     int64_t info;
     int64_t bytes_up, bytes_down;
 } gpb_resident_outcome;

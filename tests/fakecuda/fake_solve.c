@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/digest.h"
 #include "tests/fakecuda/fakecuda.h"
 
 /* The largest block of any type, the widest panel, and panels that gpb_<p>swap can follow. */
@@ -286,4 +287,23 @@ void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_iden
     for (int64_t j = 0; j < g->cols; j++)
         for (int64_t i = 0; i < g->rows; i++)
             memcpy(a + (size_t)(i + j * g->lda) * bytes, i == j + g->below ? &one : &zero, bytes);
+}
+
+void gpb_fake_digest(const gpb_fake_kernel *kernel, int device, const gpb_digest_args *g)
+{
+    const int64_t bytes = bytes_of(kernel), all = gpb_digest_blocks(g->rows, bytes) * g->cols;
+    const int64_t parts = (all + g->each - 1) / g->each;
+    if (g->lda < g->rows || (g->uplo != 'G' && g->rows != g->cols))
+        gpb_fake_die("BAD LAUNCH of %s: %lldx%lld, lda %lld, uplo %c", kernel->symbol, (long long)g->rows,
+                     (long long)g->cols, (long long)g->lda, g->uplo);
+    const uint32_t *a = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a, g->rows, g->cols, 1,
+                                           g->lda, kernel->symbol);
+    const gpb_digest_key *key = numbers_at(kernel, device, g->key, sizeof(uint64_t), 0, sizeof *key);
+    uint64_t *to = numbers_at(kernel, device, g->polynomials, sizeof *to, 0,
+                              parts * GPB_DIGEST_PASSES * (int64_t)sizeof *to);
+    for (int64_t part = 0; part < parts; part++)
+        for (int pass = 0; pass < GPB_DIGEST_PASSES; pass++) {
+            const int64_t first = part * g->each, last = first + g->each < all ? first + g->each : all;
+            *to++ = gpb_digest_by_words(key, pass, a, bytes / 4, g->rows, g->lda, g->uplo, first, last);
+        }
 }

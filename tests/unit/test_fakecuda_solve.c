@@ -11,6 +11,7 @@
 
 #include "kernels/names.h"
 #include "kernels/solve_args.h"
+#include "tests/digest.h"
 #include "tests/fakecuda/child.h"
 #include "tests/fill.h"
 
@@ -673,6 +674,40 @@ static int vector_rules(void)
     return GPB_CHILD_OK;
 }
 
+/* ---- digests */
+
+enum { PARTS = 3 };
+
+static int digest_rules(void)
+{
+    gpb_child_start();
+    enum { ORDER = 90 };
+    const int64_t lda = ORDER + PAD, count = lda * ORDER, unit = (int64_t)bytes_of(1) / 4;
+    const int64_t all = gpb_digest_blocks(ORDER, 4 * unit) * ORDER, each = (all + PARTS - 1) / PARTS;
+    uint32_t *a = elements(count, 7);
+    gpb_digest_key *key = malloc(sizeof *key);
+    EXPECT(key != NULL);
+    for (int i = 0; i < GPB_DIGEST_KEYS; i++) key->word[i] = 0x9e3779b9u * (uint32_t)(i + 1);
+    for (int pass = 0; pass < GPB_DIGEST_PASSES; pass++) key->point[pass] = GPB_DIGEST_PRIME / (pass + 2);
+    const uint64_t nothing[PARTS][GPB_DIGEST_PASSES] = { 0 };
+    const CUdeviceptr at = gpb_child_upload(a, bytes_of(count)), of_key = gpb_child_upload(key, sizeof *key);
+    const CUdeviceptr to = gpb_child_upload(nothing, sizeof nothing);
+    for (const char *uplo = "GLU"; *uplo; uplo++) {
+        gpb_digest_args g = { .a = (void *)at, .lda = rule == LDA ? ORDER - 1 : lda, .rows = ORDER,
+                              .cols = rule == BEYOND ? ORDER + PAD : ORDER, .each = each,
+                              .key = (void *)(rule == HOST ? (CUdeviceptr)key : of_key),
+                              .polynomials = (void *)(rule == MISALIGNED ? to + 4 : to), .uplo = *uplo };
+        EXPECT(launch_as(solver_digest, rule == GRID ? PARTS + 1 : PARTS, 0, NULL, 0, &g) == CUDA_SUCCESS);
+        const uint64_t *got = download(to, sizeof nothing);
+        for (int64_t part = 0; part < PARTS; part++)
+            for (int pass = 0; pass < GPB_DIGEST_PASSES; pass++) {
+                const int64_t first = part * each, last = first + each < all ? first + each : all;
+                EXPECT(*got++ == gpb_digest_by_words(key, pass, a, unit, ORDER, lda, *uplo, first, last));
+            }
+    }
+    return GPB_CHILD_OK;
+}
+
 static int systems_rules(void)
 {
     gpb_child_start();
@@ -847,6 +882,7 @@ static void test_broken_rules(void **state)
     expect_caught(block_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
     expect_caught(vector_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED,
                                                COMPLEX, NOTHING });
+    expect_caught(digest_rules, (enum rule[]){ GRID, LDA, BEYOND, MISALIGNED, HOST, NOTHING });
     expect_caught(systems_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
     expect_caught(swap_rules, (enum rule[]){ GRID, WIDE, LDA, LAST, ROW, SMEM, NOTHING });
     type = GPB_TYPE_s;
