@@ -21,9 +21,10 @@ import threading
 import time
 
 # The routines, and their floating-point operations in n^3 for real numbers. Complex ones: four times that.
-# Those of gecon and pocon grow with n^2 alone.
+# Those of gecon and pocon grow with n^2 alone. Two names: a factorisation and at once what programs do with
+# its factors, which the GPU may have kept.
 LAPACK = {"getrf": 2 / 3, "potrf": 1 / 3, "gesv": 8 / 3, "gesv1": 2 / 3, "getri": 4 / 3, "potri": 2 / 3,
-          "gecon": 0, "pocon": 0}
+          "gecon": 0, "pocon": 0, "getrf_gecon": 2 / 3, "potrf_pocon": 1 / 3, "getrf_getri": 2}
 LEVEL3 = {"syrk": 1, "syr2k": 2, "symm": 2, "trmm": 1, "trsm": 1, "gemm": 2}
 NUMPY = {"np_solve": 8 / 3, "np_inv": 2, "np_cholesky": 1 / 3, "np_det": 2 / 3, "np_aat": 1}
 FLOPS = LAPACK | LEVEL3 | NUMPY
@@ -197,9 +198,15 @@ class Child:
             return lambda: a @ a.T
         return lambda: getattr(linalg, name[3:])(a)
 
-    def through_blas(self, name):
-        """What puts the operands in place, the call, and the matrix that it writes to."""
+    def through_blas(self, name, factors=None):
+        """What puts the operands in place, the call, and the matrix that it writes to. factors: where a
+        factorisation will leave them."""
         np, (kind, n) = self.np, self.which
+        if "_" in name:
+            first, then = name.split("_")
+            copies, factor, factors = self.through_blas(first)
+            _, follow, x = self.through_blas(then, factors)
+            return copies, lambda: (factor(), follow()), x
         info = self.info = ctypes.c_int64()
         one, zero = np.ones(1, self.dtype), np.zeros(1, self.dtype)
         a, b = (self.get("a"), self.get("b")) if name not in ("potrf", "potri", "pocon") else (None, None)
@@ -219,13 +226,16 @@ class Child:
             call = self.prepare(kind, "gesv", "", n, c.shape[1], x, n, pivots, c, n, info)
             x = c
         elif name == "getri":
-            copies = [(x, self.get("lu"))]
+            copies = [(x, self.get("lu"))] if factors is None else []
+            pivots = self.made["pivots"] if factors is None else self.pivots
             work = np.zeros(n * 64, self.dtype)
-            call = self.prepare(kind, name, "", n, x, n, self.made["pivots"], work, n * 64, info)
+            call = self.prepare(kind, name, "", n, x, n, pivots, work, n * 64, info)
         elif name in ("gecon", "pocon"):
             real = np.float32 if kind in "sc" else np.float64
-            factors, of = self.get("lu" if name == "gecon" else "chol"), "a" if name == "gecon" else "p"
-            self.norm = np.array([np.abs(self.get(of)).sum(0).max()], real)
+            if factors is None:
+                factors = self.get("lu" if name == "gecon" else "chol")
+            of = self.get("a" if name == "gecon" else "p")
+            self.norm = np.array([np.abs(of).sum(0).max()], real)
             x = self.rcond = np.zeros(1, real)
             work, other = np.zeros(4 * n, self.dtype), np.zeros(2 * n, np.float64)
             letter = "1" if name == "gecon" else "L"
@@ -259,6 +269,7 @@ class Child:
 
     def residual(self, name, x):
         np, (kind, n) = self.np, self.which
+        name = name if name.startswith("np_") else name.split("_")[-1]
         eps = float(np.finfo(self.dtype).eps)
         if name == "np_det":
             known = -1 if n % 2 == 0 else 1
@@ -414,7 +425,7 @@ def plan(arguments):
 def operands(names):
     """What both make beforehand, at the same time: none of it is timed."""
     made = ["a", "b", "x"]
-    made += ["p"] if any(name in ("potrf", "potri", "pocon", "np_cholesky") for name in names) else []
+    made += ["p"] if any("po" in name or name == "np_cholesky" for name in names) else []
     return made + (["t"] if any(name in ("trmm", "trsm") for name in names) else [])
 
 
