@@ -113,6 +113,24 @@ static inline bool gpb_call_mirrors(const gpb_call *g, enum gpb_operand x)
     return x != GPB_C && (structure == GPB_SYMMETRIC || structure == GPB_HERMITIAN);
 }
 
+/* That operand; GPB_C: there is none. */
+static inline enum gpb_operand gpb_call_mirrored(const gpb_call *g)
+{
+    return gpb_call_mirrors(g, GPB_A) ? GPB_A : gpb_call_mirrors(g, GPB_B) ? GPB_B : GPB_C;
+}
+
+/* The product of the same, if all of that operand were stored at that address, with ld. */
+static inline gpb_call gpb_call_whole(const gpb_call *g, enum gpb_operand x, const void *at, int64_t ld)
+{
+    gpb_call whole = *g;
+    whole.routine = GPB_ROUTINE_GEMM;
+    whole.x[x].structure = GPB_GENERAL;
+    whole.x[x].uplo = 'G';
+    whole.x[x].base = at;
+    whole.x[x].ld = ld;
+    return whole;
+}
+
 /* True of TRSM; its triangle. */
 static inline bool gpb_call_solves(const gpb_call *g) { return g->routine == GPB_ROUTINE_TRSM; }
 static inline enum gpb_operand gpb_call_triangle(const gpb_call *g)

@@ -148,13 +148,30 @@ static double longest_wait(const gpb_plan *plan, bool must)
     return must ? GPB_PLAN_MAX_START_S : MARGIN * plan->host_s - plan->gpu_s;
 }
 
-/* True if a triangle would have to be mirrored on the device, which no kernel does. */
+/* True if a triangle is to be mirrored that is not in the host's memory. */
 static bool mirrors_on_device(const gpb_call *call, const gpb_facts *facts)
 {
-    bool mirrors = false;
-    for (int x = 0; x < GPB_C; x++)
-        mirrors |= gpb_call_mirrors(call, x) && !gpb_place_on_host(facts->where[x].place);
-    return mirrors && gpb_call_multiplies(call);
+    const enum gpb_operand x = gpb_call_mirrored(call);
+    return gpb_call_multiplies(call) && x != GPB_C && !gpb_place_on_host(facts->where[x].place);
+}
+
+/* The plan of the product with all of that matrix, which a kernel makes of the triangle (sm_80 and later, as
+   all of kernels/solve). */
+static gpb_plan with_mirrored(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
+{
+    const enum gpb_operand x = gpb_call_mirrored(call);
+    const int64_t e = (int64_t)gpb_call_element(call);
+    const int64_t order = gpb_call_rows(call, x), ld = gpb_plan_mirrored_ld(order, e);
+    const gpb_call whole = gpb_call_whole(call, x, (const void *)(uintptr_t)GPB_PLAN_ALIGNED, ld);
+    const int64_t bytes = ld * order * e + GPB_PLAN_ALIGNED;
+    gpb_facts less = *facts;
+    gpb_plan plan = { 0 };
+    if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE)) return on_host(plan, "symmetric operand on another GPU");
+    if (facts->gpu.arch < 80) return on_host(plan, "no kernel for this GPU");
+    less.gpu.bytes -= bytes;
+    plan = gpb_decide(&whole, &less, policy);
+    plan.bytes_mirrored = plan.gpu ? bytes : 0;
+    return plan;
 }
 
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
@@ -229,7 +246,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
 
     const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
-    if (mirrors_on_device(call, facts)) return on_host(plan, "symmetric operand on the device");
+    if (mirrors_on_device(call, facts)) return with_mirrored(call, facts, policy);
 
     /* Most calls are small. They are rejected by the GPU's fixed cost before any kernel is considered. */
     plan.panel[GPB_A].extent = call->m;

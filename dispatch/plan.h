@@ -73,6 +73,9 @@ typedef struct gpb_plan {
                                     up; 0, 1: not cut. Not for guarded kernels */
     bool streamk;                /* launches may use Stream-K where it pays (streamk.h) */
     int64_t bytes_parts;         /* arena: partial sums of split-K or Stream-K */
+    int64_t bytes_mirrored;      /* arena, behind all else: all of a symmetric operand of which a triangle is
+                                    on the device, columns of gpb_plan_mirrored_ld; 0: none is. The rest of
+                                    the plan is of the product with that (gpb_call_whole) */
     bool speculative;            /* beside a guarded kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */
@@ -83,10 +86,16 @@ typedef struct gpb_plan {
                                     it goes to the host */
 } gpb_plan;
 
+/* The leading dimension of such a matrix: columns begin at multiples of 256 bytes. */
+static inline int64_t gpb_plan_mirrored_ld(int64_t order, int64_t element)
+{
+    return (order * element + 255) / 256 * 256 / element;
+}
+
 /* Bytes of the arena that the plan names. Address tables come in addition. */
 static inline int64_t gpb_plan_bytes(const gpb_plan *plan)
 {
-    int64_t bytes = plan->bytes_parts;
+    int64_t bytes = plan->bytes_parts + plan->bytes_mirrored;
     for (int x = 0; x < GPB_OPERANDS; x++)
         bytes += plan->panel[x].bytes + plan->panel[x].bytes_packed + plan->panel[x].bytes_wide;
     return bytes;

@@ -24,7 +24,8 @@
    small_systems  GPB_TRIANGLE_THREADS, GPB_SMALL_SYSTEMS_BLOCKS(cols, batch)
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols`
-   digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks */
+   digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks
+   mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n) */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
@@ -42,6 +43,10 @@
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
 #define GPB_DIGEST_THREADS   256
+#define GPB_MIRROR_THREADS   256
+#define GPB_MIRROR_TILE      32
+#define GPB_MIRROR_BLOCKS(n) (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE \
+                              * (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE))
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -134,6 +139,16 @@ typedef struct gpb_identity_args {
     void *a;
     int64_t lda, rows, cols, below;
 } gpb_identity_args;
+
+/* All of the n x n symmetric or Hermitian matrix at a, of which one triangle is read, and of a Hermitian
+   diagonal the real parts. */
+typedef struct gpb_mirror_args {
+    const void *a;
+    int64_t lda;
+    void *to;
+    int64_t ldto, n;
+    int32_t lower, hermitian;
+} gpb_mirror_args;
 
 /* Digests of the matrix's parts (digest.h): the polynomials of blocks [each * b, each * (b + 1)) in the order
    of their numbers, GPB_DIGEST_PASSES for each thread block b. */

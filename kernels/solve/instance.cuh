@@ -7,6 +7,7 @@
 #include "kernels/solve/cholesky.cuh"
 #include "kernels/solve/digest.cuh"
 #include "kernels/solve/identity.cuh"
+#include "kernels/solve/mirror.cuh"
 #include "kernels/solve/multiply.cuh"
 #include "kernels/solve/panel.cuh"
 #include "kernels/solve/substitute.cuh"

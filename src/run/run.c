@@ -17,9 +17,11 @@
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "kernels/sliced.h"
+#include "kernels/solve_args.h"
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
+#include "src/gpu/kernels.h"
 #include "src/run/address_table.h"
 #include "src/run/launch.h"
 #include "src/run/pipeline.h"
@@ -400,7 +402,21 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
     return f;
 }
 
-CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
+/* Queues the making of all of the operand of which `stored` has a triangle on the device. */
+static CUresult mirror(const gpb_run *r, const gpb_call *stored)
+{
+    const enum gpb_operand x = gpb_call_mirrored(stored);
+    const gpb_matrix *from = &stored->x[x], *to = &r->call->x[x];
+    gpb_mirror_args args = { .a = from->base, .lda = from->ld, .to = (void *)(uintptr_t)to->base,
+                             .ldto = to->ld, .n = gpb_call_rows(stored, x), .lower = from->uplo == 'L',
+                             .hermitian = from->structure == GPB_HERMITIAN };
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_pass(GPB_PASS_mirror, stored->type), .blocks = GPB_MIRROR_BLOCKS(args.n),
+        .members = 1, .args = &args });
+}
+
+/* stored: NULL, or the call of whose symmetric operand the job's call has all. */
+static CUresult run_call(gpb_lane *lane, gpb_job *job, const gpb_call *stored)
 {
     job->progress = (gpb_progress){ 0 };
     gpb_pipeline f = set_up(lane, job);
@@ -408,6 +424,7 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
     gpb_run second;
     *lane->flagged = 0;
     CUresult result = follow_legacy(&f.run);
+    if (!result && stored) result = mirror(&f.run, stored);
     if (gpb_call_products(job->call) == 2) {
         second = gpb_operand_second(&f.run, &other);
         f.run.second = &second;
@@ -418,6 +435,23 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
     while (!result && !is_over(&f))
         result = !brief && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : pump(&f);
     return end(&f, result);
+}
+
+CUresult gpb_run_job(gpb_lane *lane, gpb_job *job)
+{
+    const gpb_call *stored = job->call;
+    const gpb_plan *plan = &job->plan;
+    if (!plan->bytes_mirrored) return run_call(lane, job, NULL);
+    const enum gpb_operand x = gpb_call_mirrored(stored);
+    const uintptr_t end = (uintptr_t)lane->arena.at + (uintptr_t)(gpb_run_bytes(stored, plan)
+                                                                  - plan->bytes_mirrored);
+    const uintptr_t at = (end + GPB_PLAN_ALIGNED - 1) / GPB_PLAN_ALIGNED * GPB_PLAN_ALIGNED;
+    const int64_t ld = gpb_plan_mirrored_ld(gpb_call_rows(stored, x), (int64_t)gpb_call_element(stored));
+    const gpb_call whole = gpb_call_whole(stored, x, (const void *)at, ld);
+    job->call = &whole;
+    const CUresult result = run_call(lane, job, stored);
+    job->call = stored;
+    return result;
 }
 
 CUresult gpb_run_queue(gpb_lane *lane, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,

@@ -307,3 +307,32 @@ void gpb_fake_digest(const gpb_fake_kernel *kernel, int device, const gpb_digest
             *to++ = gpb_digest_by_words(key, pass, a, bytes / 4, g->rows, g->lda, g->uplo, first, last);
         }
 }
+
+static gpb_element conjugate_of(enum gpb_type type, gpb_element x)
+{
+    if (type == GPB_TYPE_c) x.c = __builtin_complex(__real__ x.c, -__imag__ x.c);
+    if (type == GPB_TYPE_z) x.z = __builtin_complex(__real__ x.z, -__imag__ x.z);
+    return x;
+}
+
+/* Both are whole matrices, but of the first the other triangle is not read. */
+void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror_args *g)
+{
+    const size_t e = gpb_type_bytes(kernel->type);
+    if (g->lda < g->n || g->ldto < g->n)
+        gpb_fake_die("BAD LAUNCH of %s: order %lld, ld %lld and %lld", kernel->symbol, (long long)g->n,
+                     (long long)g->lda, (long long)g->ldto);
+    const char *from = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a, g->n, g->n, 1, g->lda,
+                                          kernel->symbol);
+    char *to = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->to, g->n, g->n, 1, g->ldto,
+                                  kernel->symbol);
+    for (int64_t j = 0; j < g->n; j++)
+        for (int64_t i = g->lower ? j : 0; i < (g->lower ? g->n : j + 1); i++) {
+            gpb_element here;
+            memcpy(&here, from + (size_t)(i + j * g->lda) * e, e);
+            if (i == j && g->hermitian) gpb_type_make_real(kernel->type, &here);
+            const gpb_element there = g->hermitian ? conjugate_of(kernel->type, here) : here;
+            memcpy(to + (size_t)(i + j * g->ldto) * e, &here, e);
+            memcpy(to + (size_t)(j + i * g->ldto) * e, &there, e);
+        }
+}

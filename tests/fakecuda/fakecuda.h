@@ -149,6 +149,7 @@ typedef struct gpb_fake_launch {
         gpb_swap_args swap;
         gpb_identity_args identity;
         gpb_digest_args digest;
+        gpb_mirror_args mirror;
         gpb_trsv_args trsv;
     } arguments;
 } gpb_fake_launch;
@@ -384,6 +385,7 @@ void gpb_fake_systems(const gpb_fake_kernel *kernel, int device, const gpb_syste
 void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g);
 void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g);
 void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g);
+void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror_args *g);
 void gpb_fake_digest(const gpb_fake_kernel *kernel, int device, const gpb_digest_args *g);
 
 #endif

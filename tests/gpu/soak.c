@@ -95,14 +95,12 @@ static int64_t draw_ld(worker *w, int64_t least)
     return least + more[draw(w, sizeof more / sizeof *more)];
 }
 
-/* A window of so many floats into the numbers, or into a pool that holds as many. A symmetric operand is not
-   on the device, because then the host computes the call. */
-static enum place draw_window(worker *w, int64_t count, bool symmetric, const void **address,
-                              const void **seen)
+/* A window of so many floats into the numbers, or into a pool that holds as many. */
+static enum place draw_window(worker *w, int64_t count, const void **address, const void **seen)
 {
     static const enum place places[] = { PLACE_PINNED, PLACE_DEVICE };
-    const uint64_t kind = draw(w, 12), kinds = symmetric ? 1 : 2;
-    const enum place place = kind < kinds && count <= scale->pool ? places[kind] : PLACE_PAGEABLE;
+    const uint64_t kind = draw(w, 12);
+    const enum place place = kind < 2 && count <= scale->pool ? places[kind] : PLACE_PAGEABLE;
     const int64_t room = place == PLACE_PAGEABLE ? scale->numbers : scale->pool;
     const int64_t at = (int64_t)draw(w, (uint64_t)(room - count + 1));
     *seen = numbers + at;
@@ -165,8 +163,8 @@ static bool draw_call(worker *w, task *t, bool huge)
     if (of_a > scale->numbers || of_b > scale->numbers) return false;
     if (t->count + 16 > (huge ? scale->c_huge : scale->c)) return false;
     const void *a, *b;
-    t->at[0] = draw_window(w, of_a, gpb_call_mirrors(g, GPB_A), &g->x[GPB_A].base, &a);
-    t->at[1] = draw_window(w, of_b, gpb_call_mirrors(g, GPB_B), &g->x[GPB_B].base, &b);
+    t->at[0] = draw_window(w, of_a, &g->x[GPB_A].base, &a);
+    t->at[1] = draw_window(w, of_b, &g->x[GPB_B].base, &b);
     t->seen = *g;
     t->seen.x[GPB_A].base = a;
     t->seen.x[GPB_B].base = b;

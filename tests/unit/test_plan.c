@@ -285,8 +285,8 @@ static void order_of_the_rules(void **state)
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
 }
 
-/* The triangle of a symmetric operand is mirrored on its way up, so it must not be there already. That of C
-   may be. */
+/* The triangle of a symmetric operand is mirrored on its way up or, if it is there already, by a kernel,
+   which needs room for all of it. On another GPU it is the host's. */
 static void symmetric_operands(void **state)
 {
     (void)state;
@@ -300,10 +300,22 @@ static void symmetric_operands(void **state)
             assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
             facts.where[!side].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
             assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
-            for (enum gpb_place place = GPB_PLACE_DEVICE; place <= GPB_PLACE_ELSEWHERE; place++) {
-                facts.where[side].place = place;
-                assert_false(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
-            }
+            facts.where[side].place = GPB_PLACE_ELSEWHERE;
+            assert_false(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
+            facts.where[side].place = GPB_PLACE_DEVICE;
+            const gpb_plan plan = ask(call, facts, (gpb_policy){ 0 });
+            assert_true(plan.gpu);
+            assert_in_range(plan.bytes_mirrored, 2000 * 2000 * 4, 2048 * 2048 * 4);
+            assert_string_equal(plan.why, "operand on the device");
+            gpb_facts little = facts;
+            little.gpu.bytes = gpb_plan_bytes(&plan);
+            assert_true(ask(call, little, (gpb_policy){ 0 }).gpu);
+            little.gpu.bytes = plan.bytes_mirrored;        /* and all else in place, or no plan */
+            const gpb_plan least = ask(call, little, (gpb_policy){ 0 });
+            assert_true(!least.gpu || gpb_plan_bytes(&least) == plan.bytes_mirrored);
+            gpb_facts old = facts;
+            old.gpu.arch = 75;
+            assert_false(ask(call, old, (gpb_policy){ 0 }).gpu);
             call.alpha = 0;
             assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
         }
