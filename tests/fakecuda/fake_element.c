@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What kernels do with elements, by type. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
+
+enum { SIDE = 16 };                      /* rows whose sums are formed together */
 
 #define LETTER s
 #define ELEMENT float

@@ -14,13 +14,14 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-static float exact_power(int exponent)
+static float float_from(uint32_t bits)
 {
-    const uint32_t bits = (uint32_t)(127 + exponent) << 23;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+
+static float exact_power(int exponent) { return float_from((uint32_t)(127 + exponent) << 23); }
 
 /* To FP16, to nearest, ties to even. */
 static uint16_t half_of(float x)
@@ -35,13 +36,12 @@ static uint16_t half_of(float x)
     return sign | (uint16_t)(((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10));
 }
 
+/* Without a branch, because signs are random. */
 static float float_of(uint16_t half)
 {
-    const int exponent = half >> 10 & 31, units = half & 1023;
-    const float x = exponent == 31 ? (units ? NAN : INFINITY)
-                    : exponent     ? (float)(1024 + units) * exact_power(exponent - 25)
-                                   : (float)units * 0x1p-24f;
-    return half & 0x8000 ? -x : x;
+    const uint32_t low = (uint32_t)(half & 0x7fff) << 13;
+    const float size = float_from(low) * 0x1p112f;
+    return float_from((low >= 0x1f << 23 ? low | 0xff << 23 : bits_of(size)) | (uint32_t)(half & 0x8000) << 16);
 }
 
 /* To BF16, to nearest, ties to even, and back. */
@@ -51,13 +51,7 @@ static uint16_t brief_of(float x)
     return isnan(x) ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float float_of_brief(uint16_t brief)
-{
-    const uint32_t bits = (uint32_t)brief << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+static float float_of_brief(uint16_t brief) { return float_from((uint32_t)brief << 16); }
 
 typedef gpb_fake_sliced sliced;
 
@@ -121,9 +115,9 @@ static int cut(const sliced *to, int64_t i, int64_t p, float x, bool zero)
 {
     float rest = x;
     for (int s = 0; s < to->slices; s++) {
-        const float up = to->slices < 3 && s ? 0x1p11f : 1;
+        const float up = to->slices < 3 && s ? 0x1p11f : 1, down = to->slices < 3 && s ? 0x1p-11f : 1;
         const uint16_t slice = to->slices == 3 ? brief_of(rest) : half_of(rest * up);
-        rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) / up;
+        rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) * down;
         *slice_at(to, i, p, s) = slice;
     }
     return element_mark(to, zero, x, to->slices == 1 ? 0 : rest);
@@ -267,15 +261,18 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 
 /* ---- the GEMM */
 
-/* Element p of row i as its slices add up. */
-static float value_of(const sliced *x, int64_t i, int64_t p)
+/* A chunk of row i as its slices add up. */
+static void add_slices(const sliced *x, int64_t i, int64_t chunk, float values[GPB_SLICE_CHUNK])
 {
-    float value = 0;
+    memset(values, 0, sizeof *values * GPB_SLICE_CHUNK);
     for (int s = x->slices - 1; s >= 0; s--) {
-        const float slice = gpb_fake_slice(x, i, p, s);
-        value += x->slices == 2 && s ? slice * 0x1p-11f : slice;
+        const float scale = x->slices == 2 && s ? 0x1p-11f : 1;
+        for (int piece = 0; piece < GPB_SLICE_CHUNK / 8; piece++) {
+            const uint16_t *from = slice_at(x, i, chunk * GPB_SLICE_CHUNK + piece * 8, s);
+            for (int p = 0; p < 8; p++)
+                values[piece * 8 + p] += x->slices == 3 ? float_of_brief(from[p]) : float_of(from[p]) * scale;
+        }
     }
-    return value;
 }
 
 /* Dies unless all of a row that fills up is zero. */
@@ -291,7 +288,7 @@ static void check_filling_row(const char *who, const sliced *x, int64_t i)
 static float *join(const char *who, const sliced *x)
 {
     const int64_t rows = gpb_sliced_rows(x->rows), k = gpb_sliced_chunks(x->k) * GPB_SLICE_CHUNK;
-    float *joined = calloc((size_t)(rows * x->k), sizeof *joined);
+    float *joined = calloc((size_t)(rows * x->k), sizeof *joined), values[GPB_SLICE_CHUNK];
     if (!joined)
         gpb_fake_die("no memory");
     for (int64_t i = 0; i < rows; i++) {
@@ -299,12 +296,15 @@ static float *join(const char *who, const sliced *x)
             check_filling_row(who, x, i);
             continue;
         }
-        for (int64_t p = 0; p < x->k; p++)
-            joined[i * x->k + p] = value_of(x, i, p);
-        for (int64_t p = x->k; p < k; p++)
-            if (value_of(x, i, p) != 0)
+        for (int64_t p = 0; p < k; p++) {
+            if (p % GPB_SLICE_CHUNK == 0)
+                add_slices(x, i, p / GPB_SLICE_CHUNK, values);
+            if (p < x->k)
+                joined[i * x->k + p] = values[p % GPB_SLICE_CHUNK];
+            else if (values[p % GPB_SLICE_CHUNK] != 0)
                 gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i,
                              (long long)p);
+        }
     }
     return joined;
 }
