@@ -4,6 +4,7 @@
    of their sum: together they are as good as arithmetic of 106 bits (Ogita, Rump and Oishi, "Accurate sum and
    dot product", 2005). */
 #include <float.h>
+#include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,12 @@ static gpb_reference_element element_of(const gpb_call *g, const sum *s)
     return (gpb_reference_element){ .value = s->head, .product = s->size, .rest = rest };
 }
 
+static bool is_real(const gpb_call *g, int64_t i, int64_t j)
+{
+    const bool is_touched = gpb_call_multiplies(g) || g->beta != 1;
+    return is_complex(g) && gpb_call_hermitian(g) && i == j && is_touched;
+}
+
 void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l,
                         gpb_reference_element sums[GPB_REFERENCE_SUMS])
 {
@@ -210,8 +217,128 @@ void gpb_reference_sums(const gpb_call *g, int64_t i, int64_t j, int64_t l,
         if (gpb_call_multiplies(g)) dot(&product, i, j, l, of);      /* else not even a NaN in A counts */
         for (int part = 0; part < parts_of(g); part++) sums[2 * x + part] = element_of(g, &of[part]);
     }
-    const bool is_touched = gpb_call_multiplies(g) || g->beta != 1;
-    sums[0].real = is_complex(g) && gpb_call_hermitian(g) && i == j && is_touched;
+    sums[0].real = is_real(g, i, j);
+}
+
+/* ---- many sums of one call */
+
+/* Of each product, op(A)'s rows and op(B)'s columns of all members in double, each side by side with zeros
+   behind it, real and imaginary parts apart. */
+enum { LANES = 4, HIGH = 16 };
+struct gpb_reference_lines {
+    const gpb_call *g;
+    int64_t length;
+    double *of[GPB_REFERENCE_SUMS / 2][2][2];
+};
+
+/* A few lines at a time, because some lie across memory. */
+static bool pack(const gpb_call *g, enum gpb_operand which, int64_t length, double *to[2])
+{
+    const int64_t lines = gpb_call_extent(g, which), all = lines * g->batch;
+    for (int part = 0; part < parts_of(g); part++)
+        if (!(to[part] = calloc((size_t)(all * length), sizeof(double)))) return false;
+    for (int64_t first = 0; first < all; first += HIGH)
+        for (int64_t p = 0; p < g->k; p++)
+            for (int64_t line = first; line < all && line < first + HIGH; line++) {
+                const int64_t i = line % lines;
+                const void *member = gpb_call_member(g, which, line / lines);
+                const number x = which == GPB_A ? operand(g, GPB_A, member, i, p)
+                                                : operand(g, GPB_B, member, p, i);
+                for (int part = 0; part < parts_of(g); part++) to[part][line * length + p] = x.part[part];
+            }
+    return true;
+}
+
+gpb_reference_lines *gpb_reference_lines_make(const gpb_call *g, int64_t count)
+{
+    const bool can = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    gpb_reference_lines *x = NULL;
+    bool made = can && gpb_call_multiplies(g) && count > 2 * (g->m + g->n) * g->batch
+        && (x = calloc(1, sizeof *x));
+    if (!made) return NULL;
+    x->g = g;
+    x->length = (g->k + LANES - 1) / LANES * LANES;
+    for (int y = 0; y < products_of(g); y++) {
+        const gpb_call product = y ? exchanged(g) : *g;
+        made = made && pack(&product, GPB_A, x->length, x->of[y][GPB_A])
+            && pack(&product, GPB_B, x->length, x->of[y][GPB_B]);
+    }
+    if (made) return x;
+    gpb_reference_lines_free(x);
+    return NULL;
+}
+
+void gpb_reference_lines_free(gpb_reference_lines *x)
+{
+    double **all = x ? x->of[0][0] : NULL;
+    for (size_t i = 0; x && i < sizeof x->of / sizeof *all; i++) free(all[i]);
+    free(x);
+}
+
+/* Adds LANES sums to one. */
+__attribute__((target("avx2,fma"))) static void add_lanes(sum *s, __m256d head, __m256d tail, __m256d size)
+{
+    double heads[LANES], tails[LANES], sizes[LANES], all = s->size;
+    _mm256_storeu_pd(heads, head);
+    _mm256_storeu_pd(tails, tail);
+    _mm256_storeu_pd(sizes, size);
+    for (int lane = 0; lane < LANES; lane++) {
+        add_product(s, heads[lane], 1);
+        s->tail += tails[lane];
+        all += sizes[lane];
+    }
+    s->size = all;
+}
+
+/* What add_exact and add_product do for one product, for all of two lines. sign: 1 or -1. */
+__attribute__((target("avx2,fma"))) static void add_line(sum *s, int64_t length, const double *x,
+                                                         const double *y, double sign, bool exact)
+{
+    const __m256d turn = _mm256_set1_pd(sign < 0 ? -0.0 : 0), minus = _mm256_set1_pd(-0.0);
+    __m256d head = _mm256_setzero_pd(), tail = head, size = head;
+    for (int64_t p = 0; p < length; p += LANES) {
+        const __m256d a = _mm256_xor_pd(_mm256_loadu_pd(x + p), turn), b = _mm256_loadu_pd(y + p);
+        const __m256d product = _mm256_mul_pd(a, b), sum = _mm256_add_pd(head, product);
+        if (!exact) {
+            const __m256d before = _mm256_sub_pd(sum, product);
+            const __m256d lost = _mm256_add_pd(_mm256_sub_pd(head, before),
+                                               _mm256_sub_pd(product, _mm256_sub_pd(sum, before)));
+            tail = _mm256_add_pd(tail, _mm256_add_pd(lost, _mm256_fmsub_pd(a, b, product)));
+        }
+        head = sum;
+        size = _mm256_add_pd(size, _mm256_andnot_pd(minus, product));
+    }
+    add_lanes(s, head, tail, size);
+}
+
+/* Both parts of one product's sum; false if they are not finite: then the order may count. */
+static bool add_pair(const gpb_reference_lines *x, int product, int64_t i, int64_t j, int64_t l, sum of[2])
+{
+    const gpb_call *g = x->g;
+    const int64_t at_a = (l * g->m + i) * x->length, at_b = (l * g->n + j) * x->length;
+    double *const *a = x->of[product][GPB_A], *const *b = x->of[product][GPB_B];
+    add_line(&of[0], x->length, a[0] + at_a, b[0] + at_b, 1, is_single(g));
+    if (is_complex(g)) {
+        add_line(&of[0], x->length, a[1] + at_a, b[1] + at_b, -1, is_single(g));
+        add_line(&of[1], x->length, a[0] + at_a, b[1] + at_b, 1, is_single(g));
+        add_line(&of[1], x->length, a[1] + at_a, b[0] + at_b, 1, is_single(g));
+    }
+    return isfinite(of[0].size) && isfinite(of[0].head) && isfinite(of[1].size) && isfinite(of[1].head);
+}
+
+void gpb_reference_lines_sums(const gpb_reference_lines *x, int64_t i, int64_t j, int64_t l,
+                              gpb_reference_element sums[GPB_REFERENCE_SUMS])
+{
+    const gpb_call *g = x->g;
+    for (int y = 0; y < products_of(g); y++) {
+        sum of[2] = { { 0, 0, 0 } };
+        if (!add_pair(x, y, i, j, l, of)) {
+            gpb_reference_sums(g, i, j, l, sums);
+            return;
+        }
+        for (int part = 0; part < parts_of(g); part++) sums[2 * y + part] = element_of(g, &of[part]);
+    }
+    sums[0].real = is_real(g, i, j);
 }
 
 gpb_reference_element gpb_reference_scaled(const gpb_call *g,
@@ -280,6 +407,20 @@ double gpb_reference_error(enum gpb_math math, const gpb_call *g, gpb_reference_
     const double peak = fmax(e.product, g->alpha != 0 ? e.product / alpha_size(g) : 0) + e.old;
     if (!isfinite(value)) return peak >= largest ? 0 : INFINITY;
     return fabs(value - e.value - e.rest) / gpb_reference_bound(math, g, e);
+}
+
+gpb_reference_quick gpb_reference_quick_of(enum gpb_math math, const gpb_call *g)
+{
+    const int terms = parts_of(g), products = products_of(g);
+    const double u = is_single(g) ? 0x1p-24 : 0x1p-53, slack = 0x1p-49;
+    const number alpha = scalar(g->alpha), beta = scalar(g->beta);
+    const bool can = math != GPB_MATH_TF32 && products == 1 && !gpb_call_hermitian(g);
+    return (gpb_reference_quick){
+        .parts = terms, .single = is_single(g), .can = can, .reads = g->beta != 0,
+        .alpha = { alpha.part[0], terms == 2 ? alpha.part[1] : 0 },
+        .beta = { beta.part[0], terms == 2 ? beta.part[1] : 0 },
+        .of_product = (terms * (double)g->k + 4) * u - slack, .of_old = (terms + 1) * u - slack
+    };
 }
 
 /* ---- all of C, or a sample */

@@ -88,13 +88,15 @@ static void choose_entries(placed *p, const gpb_call *g)
 typedef struct sums_of {
     const placed *p;
     const gpb_call *g;
+    const gpb_reference_lines *lines;
 } sums_of;
 
 static void sum_entry(void *of, int64_t x)
 {
     const sums_of *s = of;
     const place_in_c at = place_of(s->g, s->p->entry[x]);
-    gpb_reference_sums(s->g, at.i, at.j, at.l, s->p->sums[x]);
+    if (s->lines) gpb_reference_lines_sums(s->lines, at.i, at.j, at.l, s->p->sums[x]);
+    else gpb_reference_sums(s->g, at.i, at.j, at.l, s->p->sums[x]);
 }
 
 /* Members of a batch lie `pad` elements apart, and at addresses of every alignment if the first is odd. */
@@ -137,7 +139,9 @@ void placed_make(placed *p)
     const gpb_call g = canonical(p, 1, 0);
     choose_entries(p, &g);
     p->sums = allocated((size_t)p->entries, sizeof *p->sums);
-    cores_each(p->entries, g.k, sum_entry, &(sums_of){ p, &g });
+    gpb_reference_lines *lines = gpb_reference_lines_make(&g, p->entries);
+    cores_each(p->entries, g.k, sum_entry, &(sums_of){ p, &g, lines });
+    gpb_reference_lines_free(lines);
 }
 
 void placed_free(placed *p)
@@ -220,6 +224,7 @@ typedef struct answer {
     const gpb_call *g;
     enum gpb_math math;
     const char *after;
+    gpb_reference_quick quick;
     _Atomic int64_t unwritten, outside, wrong;
 } answer;
 
@@ -287,8 +292,9 @@ static bool is_part_right(const answer *x, int64_t entry, int part)
 {
     const operand *c = &x->p->x[GPB_C];
     const int64_t at = element_of(x, entry);
-    return is_right(x->p, x->g, x->math, x->p->sums[entry], element(c, c->image, at),
-                    element(c, x->after, at), part);
+    const char *before = element(c, c->image, at), *after = element(c, x->after, at);
+    return gpb_reference_surely(&x->quick, x->p->sums[entry], before, after, part)
+        || is_right(x->p, x->g, x->math, x->p->sums[entry], before, after, part);
 }
 
 static void look_at(void *of, int64_t entry)
@@ -317,7 +323,8 @@ bool placed_check(const placed *p, gpb_scalar alpha, gpb_scalar beta, enum gpb_m
     char *after = allocated(bytes_of(c), 1);
     operand_get(c, after);
     const gpb_call g = canonical(p, alpha, beta);
-    answer x = { p, &g, math, after, INT64_MAX, INT64_MAX, INT64_MAX };
+    answer x = { p, &g, math, after, gpb_reference_quick_of(math, &g), INT64_MAX, INT64_MAX, INT64_MAX };
+    if (p->of.fill == GPB_FILL_integer) x.quick.can = false;               /* these have to be exact */
     const bool right = is_whole(&x) && is_untouched(p, GPB_A) && is_untouched(p, GPB_B)
         && are_entries_right(&x);
     if (!right)

@@ -76,6 +76,28 @@ static void check_wrong_ones(const gpb_problem *p, const gpb_call *g)
     assert_true(judge(p, g) <= 1);
 }
 
+/* Sums of copied lines are those of the operands where they lie. */
+static void check_lines(const gpb_call *g)
+{
+    gpb_reference_lines *lines = gpb_reference_lines_make(g, INT32_MAX);
+    if (!lines) return;                              /* nothing to add up, or a CPU without AVX2 */
+    const double unit = g->type == GPB_TYPE_s || g->type == GPB_TYPE_c ? 0x1p-52 : 0x1p-104;
+    for (int64_t at = 0; at < g->m * g->n * g->batch; at++) {
+        const int64_t i = at % g->m, j = at / g->m % g->n, l = at / g->m / g->n;
+        gpb_reference_element one[GPB_REFERENCE_SUMS] = { { 0 } }, other[GPB_REFERENCE_SUMS] = { { 0 } };
+        gpb_reference_sums(g, i, j, l, one);
+        gpb_reference_lines_sums(lines, i, j, l, other);
+        assert_int_equal(one[0].real, other[0].real);
+        for (int x = 0; x < GPB_REFERENCE_SUMS; x++) {
+            const double size = one[x].product;
+            assert_true(fabs((one[x].value - other[x].value) + (one[x].rest - other[x].rest))
+                        <= 4 * K * unit * size);
+            assert_true(fabs(size - other[x].product) <= 4 * K * 0x1p-53 * size);
+        }
+    }
+    gpb_reference_lines_free(lines);
+}
+
 static void test_products(void **state)
 {
     (void)state;
@@ -104,6 +126,7 @@ static void test_products(void **state)
         const gpb_call g = made(&p, 0.7 - 1.25 * I, mix / 288 ? 0 : 1.3 + 0.5 * I);
         multiply(&g);
         assert_true(judge(&p, &g) <= 1);
+        check_lines(&g);
         if (p.fill != GPB_FILL_subnormal) check_wrong_ones(&p, &g);
     }
 }
