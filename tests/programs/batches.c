@@ -116,13 +116,6 @@ static double next(void)
     return (double)(state >> 11) * 0x1p-53 - 0.5;
 }
 
-/* op(X)(i, j) of a matrix whose element (i, j) is at x[i * rs + j * cs]. */
-static double complex op(const double complex *x, char trans, int i, int j, int rs, int cs)
-{
-    const double complex value = trans == 'N' ? x[i * rs + j * cs] : x[j * rs + i * cs];
-    return trans == 'C' ? conj(value) : value;
-}
-
 #define LETTER s
 #define ELEMENT float
 #define SCALAR float
