@@ -37,6 +37,12 @@ enum { MOST = 1000, NRHS = 70 };
 static double a[MOST * MOST], x[MOST * MOST], b[MOST * NRHS], y[MOST * NRHS];
 static int ipiv[MOST], wrong, n = 300, ld = 303;
 
+/* Bytes of a and x, of b and y, that are in use, and of a column behind them. */
+static size_t least(size_t p, size_t q) { return p < q ? p : q; }
+static size_t used(int columns) { return sizeof(double) * (size_t)ld * (size_t)(columns + 1); }
+static size_t of_square(void) { return least(used(n), sizeof a); }
+static size_t of_columns(void) { return least(used(NRHS), sizeof b); }
+
 static double next(void)
 {
     static uint64_t state = 88172645463325252u;
@@ -48,8 +54,8 @@ static double next(void)
 
 /* ---- where the matrices are for a call: here, or in device memory from X() and Y() to home() */
 
-typedef struct matrix { double *here, *device; size_t bytes; int sent; } matrix;
-static matrix matrices[] = { { x, NULL, sizeof x, 0 }, { y, NULL, sizeof y, 0 } };
+typedef struct matrix { double *here, *device; size_t (*bytes)(void); int sent; } matrix;
+static matrix matrices[] = { { x, NULL, of_square, 0 }, { y, NULL, of_columns, 0 } };
 static int (*copy_to)(unsigned long long, const void *, size_t);
 static int (*copy_from)(void *, unsigned long long, size_t);
 
@@ -71,13 +77,13 @@ static void to_device_memory(void)
     copy_from = there("cuMemcpyDtoH_v2");
     if (init(0) || retain(&context, 0) || enter(context)) exit(102);
     for (int i = 0; i < 2; i++)
-        if (alloc(&matrices[i].device, matrices[i].bytes)) exit(102);
+        if (alloc(&matrices[i].device, i ? sizeof y : sizeof x)) exit(102);
 }
 
 static double *sent(matrix *of)
 {
     if (!of->device) return of->here;
-    if (copy_to((uintptr_t)of->device, of->here, of->bytes)) exit(103);
+    if (copy_to((uintptr_t)of->device, of->here, of->bytes())) exit(103);
     of->sent = 1;
     return of->device;
 }
@@ -87,8 +93,8 @@ static double *Y(void) { return sent(&matrices[1]); }
 static void home(void)
 {
     for (int i = 0; i < 2; i++) {
-        if (matrices[i].sent && copy_from(matrices[i].here, (uintptr_t)matrices[i].device, matrices[i].bytes))
-            exit(104);
+        const matrix *of = &matrices[i];
+        if (of->sent && copy_from(of->here, (uintptr_t)of->device, of->bytes())) exit(104);
         matrices[i].sent = 0;
     }
 }
@@ -96,16 +102,17 @@ static void home(void)
 /* |A Y - B| for that A, op(A) if transposed, as a multiple of n eps |A| |Y|. */
 static double residual(int transposed)
 {
-    double most = 0, of_a = 0, of_y = 0;
+    double most = 0, of_a = 0, of_y = 0, sums[MOST];
     for (int i = 0; i < ld * n; i++) of_a = fmax(of_a, i % ld < n ? fabs(a[i]) : 0);
     for (int i = 0; i < ld * NRHS; i++) of_y = fmax(of_y, i % ld < n ? fabs(y[i]) : 0);
-    for (int j = 0; j < NRHS; j++)
-        for (int i = 0; i < n; i++) {
-            double sum = -b[i + j * ld];
-            for (int p = 0; p < n; p++)
-                sum += (transposed ? a[p + i * ld] : a[i + p * ld]) * y[p + j * ld];
-            most = fmax(most, fabs(sum));
-        }
+    for (int j = 0; j < NRHS; j++) {
+        for (int i = 0; i < n; i++) sums[i] = -b[i + j * ld];
+        for (int p = 0; p < n; p++)
+            for (int i = 0; i < n; i++)          /* both ways along a column of A */
+                if (transposed) sums[p] += a[i + p * ld] * y[i + j * ld];
+                else sums[i] += a[i + p * ld] * y[p + j * ld];
+        for (int i = 0; i < n; i++) most = fmax(most, fabs(sums[i]));
+    }
     return most / (n * 0x1p-52 * of_a * of_y);
 }
 
@@ -127,8 +134,8 @@ static void fresh(int positive)
         for (int i = 0; i < j; i++) a[j + i * ld] = a[i + j * ld];
         a[j + j * ld] = n;
     }
-    memcpy(x, a, sizeof a);
-    memcpy(y, b, sizeof b);
+    memcpy(x, a, of_square());
+    memcpy(y, b, of_columns());
 }
 
 /* ---- triangles and inverses, in a: a triangle of diagonal n, and NaN in what must not be read */
@@ -140,7 +147,7 @@ static void fresh_triangle(int order, char uplo, char diag)
         const int inside = row == col ? diag == 'N' : (uplo == 'L') == (row > col);
         a[i] = row >= order || !inside ? NAN : row == col ? 2 + next() : next() / order;
     }
-    memcpy(x, a, sizeof a);
+    memcpy(x, a, of_square());
 }
 
 /* Element (i, j) of op(A), with the ones and zeros that nobody reads. */
@@ -156,17 +163,24 @@ static int same_or_nan(double p, double q) { return p == q || (p != p && q != q)
 /* op(A) X = alpha B for the solve; X = alpha op(A) B for the product; from either side. m x n of b and y. */
 static void check_triangular(int solves, char side, char uplo, char trans, char diag, int rows, int cols)
 {
+    static double of_a[MOST * MOST], of_in[MOST * MOST];         /* what is summed lies side by side */
     const double alpha = 0.75, *in = solves ? y : b, *out = solves ? b : y;
-    const int order = side == 'L' ? rows : cols;
+    const int order = side == 'L' ? rows : cols, others = side == 'L' ? cols : rows;
     double most = 0;
-    for (int j = 0; j < cols; j++)
-        for (int i = 0; i < rows; i++) {
-            double sum = solves ? -alpha * out[i + j * ld] : -out[i + j * ld], bound = fabs(sum);
+    for (int i = 0; i < order; i++)
+        for (int p = 0; p < order; p++)
+            of_a[i * order + p] = side == 'L' ? op(i, p, uplo, trans, diag) : op(p, i, uplo, trans, diag);
+    for (int j = 0; j < others; j++)
+        for (int p = 0; p < order; p++)
+            of_in[j * order + p] = (solves ? 1 : alpha) * (side == 'L' ? in[p + j * ld] : in[j + p * ld]);
+    for (int j = 0; j < others; j++)
+        for (int i = 0; i < order; i++) {
+            const double wanted = side == 'L' ? out[i + j * ld] : out[j + i * ld];
+            double sum = solves ? -alpha * wanted : -wanted, bound = fabs(sum);
             for (int p = 0; p < order; p++) {
-                const double e = side == 'L' ? op(i, p, uplo, trans, diag) : op(p, j, uplo, trans, diag);
-                const double v = (solves ? 1 : alpha) * (side == 'L' ? in[p + j * ld] : in[i + p * ld]);
-                sum += e * v;
-                bound += fabs(e * v);
+                const double product = of_a[i * order + p] * of_in[j * order + p];
+                sum += product;
+                bound += fabs(product);
             }
             if (!(fabs(sum) <= 4 * order * 0x1p-53 * bound)) most = HUGE_VAL;
         }
@@ -184,12 +198,12 @@ static void triangular(int solves, char side, char uplo, char trans, char diag)
     const int width = side == 'L' ? cols : NRHS;
     fresh_triangle(side == 'L' ? n : NRHS, uplo, diag);
     for (int i = 0; i < ld * width; i++) b[i] = i % ld < rows ? next() : 7;
-    memcpy(y, b, sizeof b);
+    memcpy(y, b, of_columns());
     (solves ? dtrsm_ : dtrmm_)(&side, &uplo, &trans, &diag, &rows, &width, &alpha, X(), &ld, Y(), &ld, 1, 1,
                                1, 1);
     home();
     check_triangular(solves, side, uplo, trans, diag, rows, width);
-    if (memcmp(x, a, sizeof a)) wrong += printf("wrong: the triangle was written\n") > 0;
+    if (memcmp(x, a, of_square())) wrong += printf("wrong: the triangle was written\n") > 0;
 }
 
 /* From the left, with so many columns that they come and go in two panels; of both some are checked. The
@@ -270,15 +284,15 @@ static void of_a_zero(void)
     const int nrhs = NRHS, place = n - 2;
     int info;
     x[place + place * ld] = 0;
-    memcpy(a, x, sizeof a);
-    memcpy(b, y, sizeof b);
+    memcpy(a, x, of_square());
+    memcpy(b, y, of_columns());
     for (int routine = 0; routine < 3; routine++) {
         info = 0;
         if (routine == 0) dpotri_(&the_uplo, &n, X(), &ld, &info, 1);
         else if (routine == 1) dtrtri_(&the_uplo, "N", &n, X(), &ld, &info, 1, 1);
         else dtrtrs_(&the_uplo, "T", "N", &n, &nrhs, X(), &ld, Y(), &ld, &info, 1, 1, 1);
         home();
-        if (info == place + 1 && !memcmp(a, x, sizeof a) && !memcmp(b, y, sizeof b)) continue;
+        if (info == place + 1 && !memcmp(a, x, of_square()) && !memcmp(b, y, of_columns())) continue;
         printf("wrong: %s of a zero: INFO %d\n", routine == 2 ? "trtrs" : routine ? "trtri" : "potri", info);
         wrong++;
     }
@@ -321,12 +335,12 @@ static void inverses(void)
     fresh(0);
     dgetrf_(&n, &n, X(), &ld, ipiv, &info);
     home();
-    memcpy(factors, x, sizeof x);
+    memcpy(factors, x, of_square());
     dgetri_(&n, X(), &ld, ipiv, work, &lwork, &info);
     home();
     check_inverse("getri", info, full, full_inverse);
     const double of_columns = norm(full_inverse, 0), of_rows = norm(full_inverse, 1);
-    memcpy(x, factors, sizeof x);
+    memcpy(x, factors, of_square());
     check_condition('1', norm(full, 0), of_columns);
     check_condition('I', norm(full, 1), of_rows);
     for (const char *how = "LNUNLUUU"; *how; how += 2) {
@@ -341,13 +355,13 @@ static void inverses(void)
         fresh(1);
         dpotrf_(&the_uplo, &n, X(), &ld, &info, 1);
         home();
-        memcpy(factors, x, sizeof x);
+        memcpy(factors, x, of_square());
         dpotri_(&the_uplo, &n, X(), &ld, &info, 1);
         home();
         check_inverse(the_uplo == 'L' ? "potri L" : "potri U", info, full, symmetric_inverse);
         unwritten("potri", a);
         const double of_inverse = norm(symmetric_inverse, 0);
-        memcpy(x, factors, sizeof x);
+        memcpy(x, factors, of_square());
         check_condition(the_uplo, norm(full, 0), of_inverse);
         of_a_zero();
     }
@@ -361,7 +375,7 @@ static void solves(int all)
     dgesv_(&n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info);
     home();
     check("gesv", info, 0);
-    memcpy(y, b, sizeof b);
+    memcpy(y, b, of_columns());
     dgetrs_("T", &n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info, 1);
     home();
     check("getrs T of gesv's factors", info, 1);
