@@ -51,6 +51,10 @@ enum { GPB_RESIDUE_MODULI = 15 };
 #define GPB_RESIDUE_BOTH static inline
 #endif
 
+/* A row's elements are counted from these shares of its root mean square on. */
+enum { GPB_RESIDUE_THETAS = 3 };
+GPB_RESIDUE_BOTH double gpb_residue_theta(int x) { return 0.25 / (1 << x); }
+
 GPB_RESIDUE_BOTH int gpb_residue_planes(int is_complex)
 {
     return is_complex ? 3 * GPB_RESIDUE_MODULI : GPB_RESIDUE_MODULI;

@@ -21,10 +21,6 @@ constexpr int GPB_RESIDUE_PIECE = 16;      /* k that a thread converts at once: 
 constexpr int GPB_RESIDUE_PIECES = GPB_SLICE_THREADS / GPB_SLICE_STRIP;
 constexpr int GPB_RESIDUE_STEP = GPB_RESIDUE_PIECES * GPB_RESIDUE_PIECE;
 
-/* A row's elements are counted from these shares of its root mean square on. */
-constexpr int GPB_RESIDUE_THETAS = 3;
-static __device__ __forceinline__ double gpb_theta(int x) { return 0.25 / (1 << x); }
-
 /* The upper half of |x|. Not 0 unless x is. */
 static __device__ __forceinline__ unsigned gpb_magnitude(double x)
 {
@@ -66,7 +62,7 @@ struct gpb_residue_stats {
     {
         float most = 0;
         for (int x = 0; x < GPB_RESIDUE_THETAS; x++) {
-            const float theta = (float)gpb_theta(x), f = (float)many[x][row] / reals;
+            const float theta = (float)gpb_residue_theta(x), f = (float)many[x][row] / reals;
             most = fmaxf(most, (2 * f - 1) * theta * theta);
         }
         return most * GPB_RESIDUE_KAPPA * sqrtf(reals) >= 1.001f;
@@ -228,7 +224,7 @@ static __device__ __forceinline__ void gpb_residues_strip(const gpb_slice_operan
     const double scale = gpb_power_of_two(exponent);
     unsigned floor[GPB_RESIDUE_THETAS], many[GPB_RESIDUE_THETAS] = {};
 #pragma unroll
-    for (int y = 0; y < GPB_RESIDUE_THETAS; y++) floor[y] = gpb_magnitude(gpb_theta(y) * rms) + 1;
+    for (int y = 0; y < GPB_RESIDUE_THETAS; y++) floor[y] = gpb_magnitude(gpb_residue_theta(y) * rms) + 1;
     const int64_t rows = gpb_residue_rows(is_a, x.rows), plane_bytes = gpb_residue_chunks(k) * rows * 128;
     if (s.src)
         for (int64_t p = s.piece * GPB_RESIDUE_PIECE; p < gpb_residue_chunks(k) * GPB_RESIDUE_CHUNK;

@@ -8,7 +8,7 @@
 #include "dispatch/numbers.h"
 #include "kernels/residues.h"
 
-enum { ROWS = 8, GROUPS = 2, THETAS = 3, ELEMENTS = 1024, AHEAD = 16 };
+enum { ROWS = 8, GROUPS = 2, THETAS = GPB_RESIDUE_THETAS, ELEMENTS = 1024, AHEAD = 16 };
 
 /* Rows of op(A), or columns of op(B): element p of row i is at[i row + p col], in real numbers; complex ones
    are two. */
@@ -40,7 +40,7 @@ static void add(measure *of, int row, double x, bool counts)
 {
     if (!counts) of->squares[row] += x * x;
     for (int t = 0; counts && t < THETAS; t++)
-        of->many[row][t] += fabs(x) >= of->floor[row] * (0.25 / (1 << t));
+        of->many[row][t] += fabs(x) >= of->floor[row] * gpb_residue_theta(t);
 }
 
 /* Elements from `from` to `to` of ROWS rows, and those on the diagonal: of these the real part, because a
@@ -67,7 +67,7 @@ static bool passes(const measure *of, int row, int64_t numbers, double reals)
 {
     double most = 0;
     for (int t = 0; t < THETAS; t++) {
-        const double theta = 0.25 / (1 << t), share = (double)of->many[row][t] / (double)numbers;
+        const double theta = gpb_residue_theta(t), share = (double)of->many[row][t] / (double)numbers;
         if ((2 * share - 1) * theta * theta > most) most = (2 * share - 1) * theta * theta;
     }
     return of->squares[row] == 0 || most * GPB_RESIDUE_KAPPA * sqrt(reals) >= 1;

@@ -43,7 +43,8 @@ static bool is_plain(const double *row, int64_t reals, double top, double norm)
         return true;
     if (!isfinite(norm) || top >= ldexp(1, GPB_RESIDUE_REACH + 1) || top < ldexp(1, -GPB_RESIDUE_REACH))
         return false;
-    for (double theta = 0.25; theta >= 0.0625; theta /= 2) {
+    for (int x = 0; x < GPB_RESIDUE_THETAS; x++) {
+        const double theta = gpb_residue_theta(x);
         const double f = (double)count(row, reals, theta * norm / sqrt((double)reals)) / (double)reals;
         most = fmax(most, (2 * f - 1) * theta * theta);
     }
