@@ -5,13 +5,14 @@
    usage: batches [device] [few]. device: operands in device memory; few: one type and form, for failures of
    driver calls (test_batches.sh) */
 #include <complex.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "device.h"
 
 enum { ROW = 101, COLUMN = 102, MEMBERS = 5, MOST = 66, PAD = 2, ROOM = (MOST + PAD) * (MOST + PAD) };
 
@@ -42,31 +43,6 @@ static void tell(bool right, const char *name)
 
 /* ---- device memory */
 
-static int (*copy_to)(unsigned long long, const void *, size_t);
-static int (*copy_from)(void *, unsigned long long, size_t);
-static int (*alloc)(void *, size_t), (*release)(unsigned long long);
-
-static void *there(const char *name)
-{
-    static void *cuda;
-    if (!cuda) cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    void *function = cuda ? dlsym(cuda, name) : NULL;
-    if (!function) exit(101);
-    return function;
-}
-
-static void enter_device(void)
-{
-    int (*init)(unsigned) = there("cuInit"), (*retain)(void **, int) = there("cuDevicePrimaryCtxRetain");
-    int (*enter)(void *) = there("cuCtxSetCurrent");
-    void *context;
-    copy_to = there("cuMemcpyHtoD_v2");
-    copy_from = there("cuMemcpyDtoH_v2");
-    alloc = there("cuMemAlloc_v2");
-    release = there("cuMemFree_v2");
-    if (init(0) || retain(&context, 0) || enter(context)) exit(102);
-}
-
 /* Memory of all members of one operand: here, and where the call gets it. */
 typedef struct memory { char *here, *callers; size_t bytes; } memory;
 
@@ -74,21 +50,21 @@ static memory new_memory(size_t bytes)
 {
     memory m = { calloc(1, bytes), NULL, bytes };
     m.callers = m.here;
-    if (device && alloc(&m.callers, bytes)) exit(103);
+    if (device && device_alloc(&m.callers, bytes)) exit(103);
     return m;
 }
 static void send(const memory *m)
 {
-    if (device && copy_to((uintptr_t)m->callers, m->here, m->bytes)) exit(104);
+    if (device && device_copy_to((uintptr_t)m->callers, m->here, m->bytes)) exit(104);
 }
 static void drop(memory *m)
 {
-    if (device && release((uintptr_t)m->callers)) exit(106);
+    if (device && device_free((uintptr_t)m->callers)) exit(106);
     free(m->here);
 }
 static void fetch(const memory *m)
 {
-    if (device && copy_from(m->here, (uintptr_t)m->callers, m->bytes)) exit(105);
+    if (device && device_copy_from(m->here, (uintptr_t)m->callers, m->bytes)) exit(105);
 }
 
 /* ---- what is solved, and how it is to be passed */
@@ -227,7 +203,7 @@ int main(int count, char **words)
         device |= strcmp(words[i], "device") == 0;
         few |= strcmp(words[i], "few") == 0;
     }
-    if (device) enter_device();
+    if (device) device_enter();
     all_d();
     if (few) return wrong;
     all_s();

@@ -4,12 +4,13 @@
    usage: resident [order [all | factors | triangles [device]]]. all: also a matrix that is not positive
    definite; factors: no triangles; triangles: no factorisations but those that inverses need; device: the
    matrices lie in device memory. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "device.h"
 
 void dgetrf_(const int *, const int *, double *, const int *, int *, int *);
 void dgesv_(const int *, const int *, double *, const int *, int *, double *, const int *, int *);
@@ -56,34 +57,18 @@ static double next(void)
 
 typedef struct matrix { double *here, *device; size_t (*bytes)(void); int sent; } matrix;
 static matrix matrices[] = { { x, NULL, of_square, 0 }, { y, NULL, of_columns, 0 } };
-static int (*copy_to)(unsigned long long, const void *, size_t);
-static int (*copy_from)(void *, unsigned long long, size_t);
-
-static void *there(const char *name)
-{
-    static void *cuda;
-    if (!cuda) cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    void *function = cuda ? dlsym(cuda, name) : NULL;
-    if (!function) exit(101);
-    return function;
-}
 
 static void to_device_memory(void)
 {
-    int (*init)(unsigned) = there("cuInit"), (*retain)(void **, int) = there("cuDevicePrimaryCtxRetain");
-    int (*enter)(void *) = there("cuCtxSetCurrent"), (*alloc)(void *, size_t) = there("cuMemAlloc_v2");
-    void *context;
-    copy_to = there("cuMemcpyHtoD_v2");
-    copy_from = there("cuMemcpyDtoH_v2");
-    if (init(0) || retain(&context, 0) || enter(context)) exit(102);
+    device_enter();
     for (int i = 0; i < 2; i++)
-        if (alloc(&matrices[i].device, i ? sizeof y : sizeof x)) exit(102);
+        if (device_alloc(&matrices[i].device, i ? sizeof y : sizeof x)) exit(102);
 }
 
 static double *sent(matrix *of)
 {
     if (!of->device) return of->here;
-    if (copy_to((uintptr_t)of->device, of->here, of->bytes())) exit(103);
+    if (device_copy_to((uintptr_t)of->device, of->here, of->bytes())) exit(103);
     of->sent = 1;
     return of->device;
 }
@@ -94,7 +79,7 @@ static void home(void)
 {
     for (int i = 0; i < 2; i++) {
         const matrix *of = &matrices[i];
-        if (of->sent && copy_from(of->here, (uintptr_t)of->device, of->bytes())) exit(104);
+        if (of->sent && device_copy_from(of->here, (uintptr_t)of->device, of->bytes())) exit(104);
         matrices[i].sent = 0;
     }
 }
