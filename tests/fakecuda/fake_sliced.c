@@ -40,8 +40,8 @@ static uint16_t half_of(float x)
 static float float_of(uint16_t half)
 {
     const uint32_t low = (uint32_t)(half & 0x7fff) << 13;
-    const float size = float_from(low) * 0x1p112f;
-    return float_from((low >= 0x1f << 23 ? low | 0xff << 23 : bits_of(size)) | (uint32_t)(half & 0x8000) << 16);
+    const uint32_t size = bits_of(float_from(low) * 0x1p112f), sign = (uint32_t)(half & 0x8000) << 16;
+    return float_from((low >= 0x1f << 23 ? low | 0xff << 23 : size) | sign);
 }
 
 /* To BF16, to nearest, ties to even, and back. */

@@ -369,7 +369,8 @@ static bool NAME(is_multiplied)(const NAME(data) *d)
             double size = 2 * NAME(size)(sum);
             for (int p = 0; p < s->n; p++) {
                 const WIDE x = NAME(op)(d->old_a[l], s->trans, i, p, ra, ca),
-                           y = NAME(op)(d->old_a[l], s->trans, j, p, ra, ca), product = (WIDE)s->alpha * x * y;
+                           y = NAME(op)(d->old_a[l], s->trans, j, p, ra, ca);
+                const WIDE product = (WIDE)s->alpha * x * y;
                 sum += product;
                 size += NAME(size)(product);
             }

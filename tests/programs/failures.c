@@ -70,7 +70,8 @@ static int wrong(int m, int n, int k, char ta, char tb, float alpha, float beta)
                 bad = now != -77;
             } else if ((i + 7 * j) % 11 == 0 || i + 1 == m || j + 1 == n) {
                 double sum, size;
-                dot(of_a + (size_t)i * (size_t)rounded(k), of_b + (size_t)j * (size_t)rounded(k), k, &sum, &size);
+                dot(of_a + (size_t)i * (size_t)rounded(k), of_b + (size_t)j * (size_t)rounded(k), k, &sum,
+                    &size);
                 double right = alpha * sum + (beta == 0 ? 0 : (double)beta * old), u = ldexp(1, -24);
                 /* k roundings in the host's own order, and one of beta C a panel. */
                 bad = !(fabs(now - right)
