@@ -33,8 +33,6 @@ suite() {       # <type> <kernel, or nothing>
     cd ..
 }
 suite s ''
-# What copies operands is seen in that one; here the calling thread does it alone, in two thirds of the time.
-export GPUBLAS_THREADS=1
 others=(d c z) day=${GPB_TEST_SEED:-$(($(date +%s) / 86400))}
 [ -n "${GPB_TEST_LARGE:-}" ] || others=("${others[$((day % 3))]}")
 for p in "${others[@]}"; do suite "$p" ''; done
