@@ -5,7 +5,7 @@
 . "$(dirname "$0")/harness.sh"
 venv=$(realpath "${VENV:-$here/../../build/venv}")
 recipes=$here/../recipes
-need "$debian/openblas-pthread/libblas.so.3" /usr/include/gsl /usr/include/suitesparse \
+need "$debian/openblas-pthread/libblas.so.3" /usr/include/gsl /usr/include/suitesparse /usr/include/ceres \
     /usr/include/lapacke.h /usr/include/eigen3/Eigen/Dense /usr/include/armadillo /usr/bin/octave-cli \
     /usr/bin/Rscript /usr/bin/gfortran "$venv/bin/python" /usr/lib/python3/dist-packages/torch
 cp -r "$recipes/." . || exit 1
