@@ -424,17 +424,43 @@ static CUdeviceptr carve(CUdeviceptr *arena, int64_t bytes)
     return at;
 }
 
+/* Bytes of the products' workspace; 0: there is too little memory. It is the same whether factors are kept or
+   come: the products' plans depend on it, and the same call must give the same bits. */
+static int64_t workspace_of(const resident *r)
+{
+    const int64_t wanted = gpb_resident_workspace(r->work, r->lane->device->arch), least = wanted / 8;
+    const int64_t left = r->lane->device->budget - gpb_resident_bytes(r->work);
+    const int64_t workspace = round_up(min(wanted, left), 256) - 256;
+    return workspace < least ? 0 : workspace;
+}
+
+static int64_t bytes_of_pivots(const resident *r)
+{
+    return round_up(8 + r->work->system.a.n * (4 + 2 * (int64_t)sizeof(gpb_row_move)), 256);
+}
+
+/* Bytes before factors that are to be kept: for as many right-hand sides as they have columns, or MANY, and
+   for pivots; less where half of the device's memory does not suffice for all. */
+static int64_t room_of(const resident *r, int64_t others)
+{
+    enum { MANY = 4096 };
+    const gpb_factor *f = &r->work->system.a;
+    if (!r->work->factors || !gpb_place_on_host(r->facts.where[GPB_A].place)) return 0;
+    const int64_t b = gpb_resident_ld(r->work) * max(f->n, MANY) * (int64_t)element(r);
+    const int64_t all = round_up(b, 256) + bytes_of_pivots(r);
+    return max(0, min(all, r->lane->device->budget / 2 - others) / 256 * 256);
+}
+
 /* The products' workspace is the arena's beginning, where they look for it. */
 static const char *provide(resident *r)
 {
     const gpb_factor *f = &r->work->system.a;
     const int64_t order = gpb_factor_order(f), bytes = gpb_resident_bytes(r->work);
-    const int64_t wanted = gpb_resident_workspace(r->work, r->lane->device->arch), least = wanted / 8;
-    int64_t workspace = round_up(min(wanted, r->lane->device->budget - bytes), 256) - 256;
-    if (workspace < least) return "too little device memory";
-    if (!gpb_memory_arena(r->lane, bytes + workspace) || !gpb_memory_counters(r->lane))
+    const int64_t workspace = workspace_of(r), room = room_of(r, bytes + workspace);
+    if (!workspace) return "too little device memory";
+    if (!gpb_memory_arena(r->lane, bytes + workspace + room) || !gpb_memory_counters(r->lane))
         return gpb_gpu_started() ? "too little device memory" : gpb_gpu_why();
-    CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)workspace;
+    CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)(workspace + room);
     const int64_t e = (int64_t)element(r);
     r->facts.gpu.bytes = workspace;
     r->ld = gpb_resident_ld(r->work);
@@ -456,13 +482,10 @@ static const char *provide(resident *r)
    room for that, or no factors any more. */
 static bool provide_before_kept(resident *r)
 {
-    const gpb_factor *f = &r->work->system.a;
-    const int64_t n = f->n, least = gpb_resident_workspace(r->work, r->lane->device->arch) / 8;
-    const int64_t before = r->lane->arena.kept, ld = r->lane->kept.ld_arena;
-    const int64_t b = ld * gpb_resident_b_cols(r->work) * (int64_t)element(r);
-    const int64_t pivots = round_up(8 + n * (4 + 2 * (int64_t)sizeof(gpb_row_move)), 256);
-    const int64_t workspace = (before - b - pivots) / 256 * 256 - 256;
-    if (!before || workspace < least || !gpb_memory_arena(r->lane, before) || !r->lane->arena.kept
+    const int64_t n = r->work->system.a.n, before = r->lane->arena.kept, ld = r->lane->kept.ld_arena;
+    const int64_t b = ld * gpb_resident_b_cols(r->work) * (int64_t)element(r), workspace = workspace_of(r);
+    const bool fits = workspace && workspace + bytes_of_pivots(r) + b <= before;
+    if (!before || !fits || !gpb_memory_arena(r->lane, before) || !r->lane->arena.kept
         || !gpb_memory_counters(r->lane))
         return false;
     r->facts.gpu.bytes = workspace;

@@ -158,10 +158,13 @@ static void NAME(changed)(char uplo)
     for (int p = 0; p < (int)(sizeof at / sizeof *at); p++) {
         const int i = at[p][0], j = at[p][1], inside = uplo == 'G' || i == j || (uplo == 'L') == (i > j);
         NAME(factor)(uplo);
+        NAME(solve)(uplo, 0, "the factors are kept");
+        memcpy(NAME(big), NAME(y), sizeof NAME(y));
         NAME(flip)(i, j);
         NAME(solve)(uplo, inside, "a bit of the factors was changed");
         NAME(flip)(i, j);
         NAME(solve)(uplo, inside, "and changed back");
+        expect(!memcmp(NAME(big), NAME(y), sizeof NAME(y)), "the same bits, kept and sent", HERE);
     }
     /* Another matrix in its place, which differs much, and columns that have changed places. */
     NAME(factor)(uplo);
