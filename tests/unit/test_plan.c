@@ -489,7 +489,7 @@ static void parts_of_k(void **state)
         }
     gpb_call triangle = gemm(64, 64, 65536);
     triangle.x[GPB_C].uplo = 'U';
-    assert_int_equal(ask(triangle, facts, ieee).splits, 1);
+    assert_true(ask(triangle, facts, ieee).splits > 8);
     facts.gpu.bytes = 0;                       /* no room for partial sums */
     gpb_plan no_workspace = ask(gemm(64, 64, 65536), facts, ieee);
     assert_true(no_workspace.gpu && no_workspace.splits == 1
@@ -702,8 +702,8 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn
                                                   * (gpb_type_is_complex(q->type) ? 2 : 1));
     bool shared = p->streamk && p->bytes_parts;
-    const __int128 residues = (__int128)gpb_residue_product_bytes(gpb_type_is_complex(q->type), xa->extent,
-                                                                  xb->extent) * p->group + 1024;
+    const __int128 residues = (__int128)gpb_residue_product_bytes(gpb_type_is_complex(q->type), p->triangle,
+                                                                  xa->extent, xb->extent) * p->group + 1024;
     __int128 parts = q->form == GPB_FORM_RESIDUES ? residues : sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
                            : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
     for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
@@ -720,7 +720,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         { reads && away[GPB_B] && !p->one_matrix, x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
         { away[GPB_C], x[GPB_C].buffers, x[GPB_C].bytes / x[GPB_C].buffers, c },
         { x[GPB_A].packs, 1, x[GPB_A].bytes_packed, pa },
-        { x[GPB_B].packs, 1, x[GPB_B].bytes_packed, pb },
+        { x[GPB_B].packs && !p->one_packed, 1, x[GPB_B].bytes_packed, pb },
         { x[GPB_C].packs, 1, x[GPB_C].bytes_packed, pc },
         { reads && (sliced || shared || p->splits > 1), 1, p->bytes_parts, parts },
     };
@@ -775,9 +775,12 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
     }
     assert_true(p->panel[GPB_A].packs == (reads && padded && (sliced || !a))
                 && p->panel[GPB_B].packs == (reads && padded && (sliced || !b)));
-    assert_true(p->panel[GPB_C].packs
-                == (q->form == GPB_FORM_PADDED_C
-                    || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
+    const bool whole = p->panel[GPB_A].strip == g->m && p->panel[GPB_B].strip == g->n,
+               in_place = g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE,
+               alone = whole && q->form != GPB_FORM_PADDED_C && !gpb_kernel_table_can(q, GPB_CAP_WHOLE)
+                       && gpb_call_products(g) == 1;
+    assert_true(p->panel[GPB_C].packs == (q->form == GPB_FORM_PADDED_C || (in_place && !alone)));
+    assert_int_equal(p->triangle, in_place && alone ? g->x[GPB_C].uplo : 0);
 }
 
 /* Around the memory from which on Stream-K gets its share: what fits into less must fit into more. */
@@ -989,7 +992,7 @@ static void triangles(void **state)
         assert_true(plan.one_matrix == comes_once);
         check_buffers(&call, &facts, &plan);
         assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
-        devices += on_device && a->strip < call.n;
+        devices += on_device && plan.triangle == uplo && a->strip == call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         int64_t inside = 0, all = 0, moves[2] = { 0 };
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
