@@ -959,6 +959,31 @@ static void schedule(void **state)
     assert_true(strips > 20 && deep > 20 && blocks > 20);
 }
 
+/* What computes a triangle on the device alone, and what goes through a workspace of all of C. */
+static void triangles_in_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        bool twofold, alone;
+    } cases[] = { { NULL, false, true }, { NULL, true, false }, { "dmma_small", false, true },
+                  { "dmma_thin8", false, false }, { "dmma_flat16", false, false } };
+    for (size_t x = 0; x < sizeof cases / sizeof *cases; x++)
+        for (int lower = 0; lower < 2; lower++) {
+            gpb_call call = syrk("UL"[lower], 'N', 8192, 1024);
+            gpb_facts facts = *h200;
+            call.type = GPB_TYPE_d;
+            if (cases[x].twofold) call.routine = GPB_ROUTINE_SYR2K;
+            for (int i = 0; i < GPB_OPERANDS; i++) facts.where[i].place = GPB_PLACE_DEVICE;
+            const gpb_plan plan = ask(call, facts, (gpb_policy){ .kernel = cases[x].kernel });
+            assert_true(plan.gpu);
+            assert_int_equal(plan.triangle, cases[x].alone ? "UL"[lower] : 0);
+            assert_true(plan.panel[GPB_C].packs == !cases[x].alone);
+            assert_true((plan.panel[GPB_A].strip < call.m) == !cases[x].alone);
+            if (cases[x].twofold) assert_int_equal(plan.splits, 1);
+        }
+}
+
 /* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
    If A and B are one matrix it comes once, and every strip of B is one of A's that has come. So do the two
    matrices of SYR2K, which are of use for either side. */
@@ -1087,7 +1112,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
-        cmocka_unit_test(triangles),
+        cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(rooms_of_solvers),
