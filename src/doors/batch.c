@@ -6,13 +6,7 @@
 
 static gpb_call group(const gpb_groups *all, int64_t g, int64_t first)
 {
-    gpb_call call = { .symbol = all->symbol, .width = all->width, .type = all->type };
-    call.m = gpb_groups_integer(all, all->m, g);
-    call.n = gpb_groups_integer(all, all->n, g);
-    call.k = gpb_groups_integer(all, all->k, g);
-    call.batch = gpb_groups_integer(all, all->size, g);
-    call.alpha = gpb_groups_scalar(all, all->alpha, g);
-    call.beta = gpb_groups_scalar(all, all->beta, g);
+    gpb_call call = gpb_groups_call(all, g);
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_B] = gpb_groups_operand(all, all->b, all->ldb, g, first);
     call.x[GPB_C] = gpb_groups_operand(all, all->c, all->ldc, g, first);

@@ -29,12 +29,7 @@ static void rank_k(gpb_call *call, char uplo, char trans, int layout)
 
 static gpb_call rank_k_group(const gpb_groups *all, int64_t g, int64_t first)
 {
-    gpb_call call = { .symbol = all->symbol, .width = all->width, .type = all->type };
-    call.n = gpb_groups_integer(all, all->n, g);
-    call.k = gpb_groups_integer(all, all->k, g);
-    call.batch = gpb_groups_integer(all, all->size, g);
-    call.alpha = gpb_groups_scalar(all, all->alpha, g);
-    call.beta = gpb_groups_scalar(all, all->beta, g);
+    gpb_call call = gpb_groups_call(all, g);
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_C] = gpb_groups_operand(all, all->c, all->ldc, g, first);
     rank_k(&call, gpb_triangle(gpb_groups_letter(all, all->uplo, g)),
@@ -111,11 +106,7 @@ static void solve(gpb_call *call, char side, char uplo, char trans, char diag, i
 
 static gpb_call solve_group(const gpb_groups *all, int64_t g, int64_t first)
 {
-    gpb_call call = { .symbol = all->symbol, .width = all->width, .type = all->type };
-    call.m = gpb_groups_integer(all, all->m, g);
-    call.n = gpb_groups_integer(all, all->n, g);
-    call.batch = gpb_groups_integer(all, all->size, g);
-    call.alpha = gpb_groups_scalar(all, all->alpha, g);
+    gpb_call call = gpb_groups_call(all, g);
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_B] = gpb_groups_operand(all, all->b, all->ldb, g, first);
     solve(&call, gpb_one_of("LR", gpb_groups_letter(all, all->side, g)),

@@ -27,6 +27,17 @@ gpb_scalar gpb_groups_scalar(const gpb_groups *all, const void *array, int64_t g
     }
 }
 
+gpb_call gpb_groups_call(const gpb_groups *all, int64_t g)
+{
+    return (gpb_call){ .symbol = all->symbol, .width = all->width, .type = all->type,
+                       .m = all->m ? gpb_groups_integer(all, all->m, g) : 0,
+                       .n = gpb_groups_integer(all, all->n, g),
+                       .k = all->k ? gpb_groups_integer(all, all->k, g) : 0,
+                       .batch = gpb_groups_integer(all, all->size, g),
+                       .alpha = gpb_groups_scalar(all, all->alpha, g),
+                       .beta = all->beta ? gpb_groups_scalar(all, all->beta, g) : 0 };
+}
+
 gpb_matrix gpb_groups_operand(const gpb_groups *all, const void *const *array, const void *ld, int64_t g,
                               int64_t first)
 {

@@ -25,6 +25,8 @@ int64_t gpb_groups_integer(const gpb_groups *groups, const void *array, int64_t 
 /* A letter of BLAS; 0 if it is an enumerator that is not legal there. */
 char gpb_groups_letter(const gpb_groups *groups, const void *array, int64_t g);
 gpb_scalar gpb_groups_scalar(const gpb_groups *groups, const void *array, int64_t g);
+/* A group's call, but for its operands: of sizes and scalars those that the routine has. */
+gpb_call gpb_groups_call(const gpb_groups *groups, int64_t g);
 /* The members of the group in one of the arrays of addresses. */
 gpb_matrix gpb_groups_operand(const gpb_groups *groups, const void *const *array, const void *ld, int64_t g,
                               int64_t first);
