@@ -63,7 +63,8 @@ template <class T> struct gpb_part {
     int rows, cols, below;                 /* of C from there on, up to MOST; from the diagonal to C(i,j) */
 
     __device__ __forceinline__ gpb_part(const gpb_target<T> &to, int64_t i, int64_t j)
-        : to(to), c(to.c + i + j * to.ldc), rows(within(to.m - i)), cols(within(to.n - j)), below((int)(i - j))
+        : to(to), c(to.c + i + j * to.ldc), rows(within(to.m - i)), cols(within(to.n - j)),
+          below((int)(i - j))
     {
     }
     static __device__ __forceinline__ int within(int64_t size)
@@ -89,8 +90,8 @@ template <class T> struct gpb_part {
 };
 
 /* Stores a thread's COUNT results where the diagonal crosses the tile: value(x) to place(x) from C(i,j) on.
-   So many BYTES of old values of C are loaded before any result is stored, because the compiler cannot know that stores
-   do not alias them. */
+   So many BYTES of old values of C are loaded before any result is stored, because the compiler cannot know
+   that stores do not alias them. */
 template <int COUNT, int BYTES = 64, class T, class PLACE, class VALUE>
 static __device__ __forceinline__ void gpb_store_crossed(const gpb_target<T> &to, int64_t i, int64_t j,
                                                          PLACE place, VALUE value)
@@ -165,9 +166,8 @@ static __device__ __forceinline__ void gpb_store_fragments(const gpb_tile<T> &t,
             const int s = x / TM, r = x % TM;
             return gpb_place{ r / V * STEP_M + r % V, s / GROUP * STEP_N + s % GROUP };
         };
-        gpb_store_crossed<TM * TN>(to, at.i0 + i, at.j0 + j, place, [&](int x) __attribute__((always_inline)) {
-            return acc[x / TM][x % TM];
-        });
+        auto value = [&](int x) __attribute__((always_inline)) { return acc[x / TM][x % TM]; };
+        gpb_store_crossed<TM * TN>(to, at.i0 + i, at.j0 + j, place, value);
         return;
     }
     T *c = to.c + at.i0 + i + (at.j0 + j) * to.ldc;

@@ -77,7 +77,8 @@ template <class T> struct gpb_residue_work {
        the same of the next plane plane_words(). */
     static __device__ __forceinline__ int64_t word(uint64_t x, unsigned group, unsigned thread)
     {
-        return ((int64_t)x * GPB_RESIDUE_CONSUMERS + group) * (GPB_RESIDUE_WORDS * GPB_RESIDUE_GROUP) + thread;
+        return ((int64_t)x * GPB_RESIDUE_CONSUMERS + group) * (GPB_RESIDUE_WORDS * GPB_RESIDUE_GROUP)
+               + thread;
     }
     __device__ __forceinline__ int64_t plane_words() const
     {

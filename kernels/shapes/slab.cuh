@@ -129,9 +129,8 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> 
         auto place = [&](int x) __attribute__((always_inline)) {
             return gpb_place{ edge_m::nth(x % TM), edge_n::nth(x / TM) };
         };
-        gpb_store_crossed<TM * TN, BYTES>(to, t.i0 + i, t.j0 + j, place, [&](int x) __attribute__((always_inline)) {
-            return acc[x / TM][x % TM];
-        });
+        auto value = [&](int x) __attribute__((always_inline)) { return acc[x / TM][x % TM]; };
+        gpb_store_crossed<TM * TN, BYTES>(to, t.i0 + i, t.j0 + j, place, value);
         return;
     }
     float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
