@@ -144,7 +144,8 @@ static __device__ __forceinline__ void gpb_general_store(const gpb_gemm_args &g,
         auto value = [&](int x) __attribute__((always_inline)) {
             return gpb_vector_at<T>(w.unit(x / V % ROWS, x / V / ROWS), x % V);
         };
-        gpb_store_crossed<V * ROWS * warp::COLS>(to, i, j, place, value);
+        constexpr int BYTES = GPB_IS_COMPLEX<T> && V > 1 ? 16 : 64;    /* c has no registers for more */
+        gpb_store_crossed<V * ROWS * warp::COLS, BYTES>(to, i, j, place, value);
         return;
     }
     T *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
