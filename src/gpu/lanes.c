@@ -351,7 +351,8 @@ gpb_lane *gpb_lanes_take_kept(const gpb_facts *facts, const gpb_kept *kept)
     pthread_mutex_lock(&gpb_lanes.lock);
     for (int i = 0; i < gpb_lanes.device_count * GPB_LANES && !lane && may_begin(facts); i++) {
         gpb_lane *of = &gpb_lanes.lanes[i / GPB_LANES][i % GPB_LANES];
-        if (!of->busy && has_kept(of, kept)) lane = occupy(of);
+        const bool elsewhere = facts->device && facts->device - 1 != i / GPB_LANES;
+        if (!elsewhere && !of->busy && has_kept(of, kept)) lane = occupy(of);
     }
     pthread_mutex_unlock(&gpb_lanes.lock);
     return enter(lane);

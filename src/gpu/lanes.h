@@ -89,7 +89,8 @@ bool gpb_lanes_idle(void);
    Waits while all are busy. NULL: none can be had, or the program is ending and the host can compute as well.
    The lane's context is current until gpb_lanes_give. */
 gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large);
-/* The idle lane that has kept those factors (all but ld_arena is compared), if there is one. */
+/* The idle lane that has kept those factors (all but ld_arena is compared), if there is one on the device
+   where the operands live, or anywhere if they live on none. */
 gpb_lane *gpb_lanes_take_kept(const gpb_facts *facts, const gpb_kept *kept);
 void gpb_lanes_give(gpb_lane *lane);
 /* Makes each device's first lane, so that no call has to wait for it: its 64 MiB of rings take the driver

@@ -487,6 +487,41 @@ static void idle_memory(void **state)
     assert_int_equal(device.held, 0);
 }
 
+/* Factors on a lane are found by what they are, while the lane is idle, on the operands' own device. They
+   stay while calls need no more than what lies before them. */
+static void kept_factors(void **state)
+{
+    (void)state;
+    static const char matrix[1];
+    const gpb_kept factors = { .matrix = matrix, .n = 100, .ld = 101, .type = GPB_TYPE_d, .uplo = 'G' };
+    const gpb_facts nowhere = { 0 }, other_device = { .device = 2 };
+    gpb_lane *lane = gpb_lanes_take(&here, true);
+    assert_true(hold(lane, 100));
+    lane->kept = factors;
+    lane->arena.kept = lane->arena.bytes / 2;
+    assert_null(gpb_lanes_take_kept(&here, &factors));
+    gpb_lanes_give(lane);
+    gpb_kept others[] = { factors, factors, factors, factors, factors };
+    others[0].matrix = matrix + 1;
+    others[1].n--;
+    others[2].ld++;
+    others[3].type = GPB_TYPE_z;
+    others[4].uplo = 'L';
+    for (int i = 0; i < 5; i++) assert_null(gpb_lanes_take_kept(&here, &others[i]));
+    assert_null(gpb_lanes_take_kept(&other_device, &factors));
+    const gpb_facts *both[] = { &here, &nowhere };
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(gpb_lanes_take_kept(both[i], &factors), lane);
+        assert_true(gpb_memory_arena(lane, lane->arena.kept));
+        gpb_lanes_give(lane);
+    }
+    assert_ptr_equal(gpb_lanes_take(&here, true), lane);
+    assert_true(gpb_memory_arena(lane, lane->arena.kept + 1));
+    gpb_lanes_give(lane);
+    assert_null(gpb_lanes_take_kept(&here, &factors));
+    forget_arenas();
+}
+
 int main(void)
 {
     gpb_lanes_make(&device, 1);
@@ -495,6 +530,7 @@ int main(void)
         cmocka_unit_test(long_turns), cmocka_unit_test(given_up), cmocka_unit_test(room_in_order),
         cmocka_unit_test(room_in_lanes), cmocka_unit_test(room_for_all), cmocka_unit_test(no_room),
         cmocka_unit_test(given_up_room), cmocka_unit_test(reset), cmocka_unit_test(idle_memory),
+        cmocka_unit_test(kept_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
