@@ -36,7 +36,7 @@ bool gpb_kept_begin(gpb_kept_check *check, const gpb_factor *f)
     if (!check->queue) return false;
     gpb_crew_begin(check->queue);
     gpb_digest_job job = { .a = f->a, .rows = f->n, .ld = f->lda, .element = (size_t)e,
-                           .uplo = gpb_factor_is_lu(f) ? 'G' : f->uplo, .to = &check->host };
+                           .uplo = gpb_kept_of(f).uplo, .to = &check->host };
     for (; job.first < f->n; job.first = job.last) {
         job.last = min(f->n, job.first + cols);
         gpb_crew_post_digest(check->queue, &job);
