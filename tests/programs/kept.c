@@ -3,7 +3,7 @@
    them if the host's copy is the same, and only then. The bytes that went up say whether they were sent
    again; whether the result is right is seen by multiplying with the host's copy of the factors. Exit code:
    the number of wrong results.
-   usage: kept [order] */
+   usage: kept [order [types]], types of sdcz */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,9 +69,11 @@ int main(int argc, char **argv)
     if (argc > 1) n = atoi(argv[1]);
     ld = n + 3;
     if (n < 2 || ld > MOST) return 100;
-    all_s();
-    all_d();
-    all_c();
-    all_z();
+    for (const char *type = argc > 2 ? argv[2] : "sdcz"; *type; type++)
+        if (*type == 's') all_s();
+        else if (*type == 'd') all_d();
+        else if (*type == 'c') all_c();
+        else if (*type == 'z') all_z();
+        else return 100;
     return wrong;
 }
