@@ -397,6 +397,13 @@ static gpb_facts usual(const gpb_facts *facts)
     return same;
 }
 
+double gpb_panels_usual_s(const gpb_plan *plan, const gpb_call *call, const gpb_facts *measured,
+                          double kernels_s)
+{
+    const gpb_facts facts = usual(measured);
+    return gpb_predict_run(plan, call, &facts, kernels_s);
+}
+
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *measured, double kernels_s)
 {
     const gpb_facts always = usual(measured), *facts = &always;

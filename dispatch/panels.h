@@ -11,6 +11,10 @@
    and the bytes. False: not even the smallest panels fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
+/* Seconds of the run with the link of an H200: what choices are made by that decide the order of sums. */
+double gpb_panels_usual_s(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                          double kernels_s);
+
 /* True if B's strips are A's, so that one matrix, or each of the two of SYR2K, comes once: both operands are
    the whole of it, cut alike. */
 bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);

@@ -574,6 +574,28 @@ static void by_residues(void **state)
     }
 }
 
+/* Where operands come over the link, residues serve only if another kernel's run would be clearly longer. */
+static void residues_over_the_link(void **state)
+{
+    (void)state;
+    const gpb_policy always = { .offload = GPB_OFFLOAD_ALWAYS },
+                     forced = { .offload = GPB_OFFLOAD_ALWAYS, .kernel = "int8x15" };
+    gpb_call square = doubles(4096, 4096), large = doubles(16384, 16384);
+    gpb_facts facts = *h200;
+    square.k = 4096;
+    large.k = 16384;
+    assert_true(ask(square, facts, always).kernel->math == GPB_MATH_FMA);
+    assert_true(ask(square, facts, forced).kernel->form == GPB_FORM_RESIDUES);
+    assert_true(ask(large, facts, always).kernel->form == GPB_FORM_RESIDUES);
+    /* Nothing that was measured counts. */
+    facts.link.up_gbs = facts.link.down_gbs = 500;
+    facts.now.callers = 3;
+    assert_true(ask(square, facts, always).kernel->math == GPB_MATH_FMA);
+    facts = *h200;
+    for (int x = 0; x < GPB_OPERANDS; x++) facts.where[x].place = GPB_PLACE_DEVICE;
+    assert_true(ask(square, facts, always).kernel->form == GPB_FORM_RESIDUES);
+}
+
 /* Which products of double tensor copies serve: on Hopper, where operands are aligned, or packed on the
    device. Operands that come from the host are not packed, because then they could not come in strips. */
 static void mapped(void **state)
@@ -1078,7 +1100,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes),
         cmocka_unit_test(parts_of_k),
         cmocka_unit_test(forced_kernel),
-        cmocka_unit_test(by_residues), cmocka_unit_test(mapped), cmocka_unit_test(mapped_complex),
+        cmocka_unit_test(by_residues), cmocka_unit_test(residues_over_the_link),
+        cmocka_unit_test(mapped), cmocka_unit_test(mapped_complex),
         cmocka_unit_test(little_memory),
         cmocka_unit_test(memory_for_streamk),
         cmocka_unit_test(random_plans),
