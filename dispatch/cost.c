@@ -89,10 +89,12 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
                     .peak_s = gpb_generation_fma_s(gpu, call->type),
                     .byte_s = byte_s, .passed_s = byte_s / gpu->pass,
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
+    on.triangle = gpb_packing_into_triangle(call, facts);
     for (int x = 0; x < GPB_OPERANDS; x++) {
         on.elements[x] = gpb_call_elements(call, x);
         on.misaligned[x] = is_misaligned(call, facts, x);
     }
+    if (on.triangle) on.elements[GPB_C] *= 0.5;
     return on;
 }
 
@@ -117,6 +119,16 @@ static double along(int64_t size, int shift)
 
 static int shift(int edge) { return __builtin_ctz((unsigned)edge); }
 
+/* Tiles of a member's C: `rows` by `cols` of them, or those of a triangle of order n. */
+static double tiles_in(const gpb_kernel *kernel, double rows, double cols, int bm, const gpb_case *on)
+{
+    enum { EXACT = 1 << 20 };    /* beyond it half of them will do */
+    const int uplo = gpb_packing_triangle(kernel, on->call, on->facts);
+    if (!uplo || cols == 0) return rows * cols;
+    return on->call->n > EXACT ? 0.5 * rows * cols
+           : (double)gpb_triangle_tiles(uplo, on->call->n, bm, kernel->bn);
+}
+
 /* How Stream-K would cut the call's k in one launch. */
 static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
@@ -137,6 +149,12 @@ static double readings(const gpb_kernel *kernel, const gpb_case *on)
     return slicer->max_k ? 1 : 1.5;
 }
 
+/* True if one slicing serves as both operands. */
+static bool is_made_once(const gpb_kernel *kernel, const gpb_case *on)
+{
+    return gpb_packing_one(kernel, on->call, on->facts);
+}
+
 /* Seconds of the passes before and after the kernel: packing, slicing, unpacking. Each pass over an operand
    is a launch, but one launch slices both. */
 static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
@@ -145,6 +163,7 @@ static double passes_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const g
     int launches = 0;
     for (int x = 0; x < GPB_OPERANDS; x++) {
         if (!gpb_packing_of(kernel, on->call, on->facts, x)) continue;
+        if (x == GPB_B && is_made_once(kernel, on)) continue;
         passed += on->elements[x] * (x == GPB_C ? 1 : slowdown(tuned, on, x) * readings(kernel, on));
         launches += x != GPB_B || kernel->form != GPB_FORM_SLICED;
     }
@@ -157,7 +176,7 @@ static double residues_s(const gpb_kernel *kernel, const gpb_tuned *tuned, const
 {
     const double planes = gpb_plan_slices(kernel);
     double made = 0;
-    for (int x = 0; x < GPB_C; x++)
+    for (int x = 0; x < (is_made_once(kernel, on) ? GPB_B : GPB_C); x++)
         made += on->elements[x] * (2 * on->element + planes) * slowdown(tuned, on, x);
     const double combined = on->elements[GPB_C] * (planes + result)
                             * (on->misaligned[GPB_C] ? tuned->misaligned_c : 1);
@@ -170,14 +189,15 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const bool sliced = kernel->form == GPB_FORM_SLICED, residues = kernel->form == GPB_FORM_RESIDUES;
     const int shift_m = shift(kernel->bm), shift_n = shift(kernel->bn), shift_k = shift(kernel->bk);
     /* A SLICED kernel computes tiles in pairs, one above the other: kernels/sliced/work.cuh. */
-    const double rows = sliced ? 2 * along(call->m, shift_m + 1) : along(call->m, shift_m);
+    const int high = sliced ? 2 : 1;
+    const double rows = along(call->m, sliced ? shift_m + 1 : shift_m), cols = along(call->n, shift_n);
     /* Bytes that it reads of an element: two slices of two bytes of each real number, or one slice. op(A) of
        a complex product has each twice. */
     const double slices = sliced && kernel->math == GPB_MATH_TF32 ? on->element / 2 : on->element;
     const double element = sliced && gpb_type_is_complex(kernel->type) ? 1.5 * slices : slices;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
     const double places = on->sms * tuned->blocks, per_place = 1 / places;
-    const double tiles = rows * along(call->n, shift_n) * on->batch;
+    const double tiles = high * tiles_in(kernel, rows, cols, high * kernel->bm, on) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
@@ -267,7 +287,7 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
     double rows = along(on->call->m, shift_m) * kernel->bm, cols = along(on->call->n, shift_n) * kernel->bn;
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6
                    + (gpb_kernel_table_guarded(kernel) ? on->launch_s : 0);
-    double fmas = rows * cols * on->k * on->batch;
+    double fmas = rows * cols * on->k * on->batch * (on->triangle ? 0.5 : 1);
     double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
     /* the least that any form reads */
     double bytes = 0.5 * on->element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load

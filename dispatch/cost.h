@@ -45,13 +45,14 @@ typedef struct gpb_case {
     const gpb_facts *facts;
     double m, n, k, batch, sms;
     double element;              /* bytes */
-    double elements[GPB_OPERANDS];                  /* over all members */
+    double elements[GPB_OPERANDS];                  /* over all members; of C those that are computed */
     double peak_s;               /* of one multiply-add of a multiprocessor */
     double byte_s, passed_s;     /* of one byte of memory; of one byte in a pass */
     double launch_s;             /* of one more kernel */
     bool misaligned[GPB_OPERANDS];                  /* on the device, and its columns do not begin at
                                                        multiples of 16 bytes */
     bool streamk;                /* Stream-K is allowed */
+    bool triangle;               /* of a C on the device: kernels that can compute it alone do so */
 } gpb_case;
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu);
 

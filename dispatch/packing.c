@@ -78,6 +78,27 @@ bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_f
                && call->batch <= most);
 }
 
+bool gpb_packing_into_triangle(const gpb_call *call, const gpb_facts *facts)
+{
+    return call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE)
+           && gpb_call_products(call) == 1;
+}
+
+int gpb_packing_triangle(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    return gpb_packing_into_triangle(call, facts) && kernel->form != GPB_FORM_PADDED_C
+           && !gpb_kernel_table_can(kernel, GPB_CAP_WHOLE)
+           ? call->x[GPB_C].uplo : 0;
+}
+
+bool gpb_packing_one(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    const bool residues = kernel->form == GPB_FORM_RESIDUES;
+    return gpb_kernel_table_guarded(kernel) && !gpb_type_is_complex(kernel->type)
+           && gpb_call_one_matrix(call) && gpb_where_is(facts, GPB_A, GPB_PLACE_DEVICE)
+           && (!residues || gpb_residue_rows(1, call->n) == gpb_residue_rows(0, call->n));
+}
+
 bool gpb_packing_hinders(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
 {
     return kernel->form == GPB_FORM_MAPPED
@@ -89,7 +110,8 @@ bool gpb_packing_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_fa
 {
     if (x == GPB_C)
         return kernel->form == GPB_FORM_PADDED_C
-               || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE))
+               || (call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE)
+                   && !gpb_packing_triangle(kernel, call, facts))
                || (gpb_call_hermitian(call) && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE));
     if (!gpb_call_multiplies(call) || kernel->form == GPB_FORM_STRIDED) return false;
     if (kernel->form == GPB_FORM_MAPPED) return !gpb_packing_mapped(call, facts, x);

@@ -69,12 +69,21 @@ static int64_t tiles_of(const gpb_plan *plan, const gpb_kernel *kernel)
                    ceil_div(plan->panel[GPB_B].extent, kernel->bn));
 }
 
+/* Tiles of the plan's kernel in a launch. */
+static int64_t launch_tiles(const gpb_plan *plan)
+{
+    const gpb_kernel *kernel = plan->kernel;
+    const int64_t all = tiles_of(plan, kernel);
+    return plan->triangle && all < SATURATED
+           ? gpb_triangle_tiles(plan->triangle, plan->panel[GPB_B].extent, kernel->bm, kernel->bn) : all;
+}
+
 /* True if some launch of the plan is likely to use Stream-K. Strips unlock less than the whole panel at a
    time. */
 static bool will_share(const gpb_plan *plan, const gpb_facts *facts)
 {
     const gpb_kernel *kernel = plan->kernel;
-    const int64_t tiles = product(tiles_of(plan, kernel), plan->group);
+    const int64_t tiles = product(launch_tiles(plan), plan->group);
     const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
     const bool strips = a->strip < a->extent || b->strip < b->extent;
     return plan->streamk && gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes)
@@ -87,7 +96,7 @@ static int64_t residues_area(const gpb_plan *plan)
 {
     const gpb_kernel *kernel = plan->kernel;
     const int64_t tile = (int64_t)kernel->bm * kernel->bn * gpb_plan_slices(kernel);
-    return rounded_up(product(product(tiles_of(plan, kernel), tile), plan->group), GPB_PLAN_ALIGNED)
+    return rounded_up(product(product(launch_tiles(plan), tile), plan->group), GPB_PLAN_ALIGNED)
            + GPB_PLAN_ALIGNED;
 }
 
@@ -185,17 +194,37 @@ bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb
            && b->extent == call->n && a->strip == b->strip;
 }
 
+/* True if C is one block, of which each operand comes at once. */
+static bool is_whole(const gpb_plan *plan, const gpb_call *call)
+{
+    const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
+    return a->strip == call->m && b->strip == call->n;
+}
+
+/* A triangle of C is computed in place if C is one block. The diagonal may cross smaller ones anywhere, so
+   they take the way through a workspace. */
+static void keep_triangle(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    const bool whole = is_whole(plan, call);
+    const int triangle = gpb_packing_triangle(plan->kernel, call, facts);
+    plan->triangle = whole ? triangle : 0;
+    plan->panel[GPB_C].packs = gpb_packing_of(plan->kernel, call, facts, GPB_C) || (triangle && !whole);
+}
+
 /* Sets the bytes for the plan's panels. Returns their sum, with the address tables. */
 static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
     const size_t element = gpb_call_element(call);
     const bool reads = gpb_call_multiplies(call);
     plan->one_matrix = gpb_panels_one_matrix(plan, call, facts);
+    plan->one_packed = reads && is_whole(plan, call) && gpb_packing_one(plan->kernel, call, facts);
+    keep_triangle(plan, call, facts);
     count_buffers(plan, call);
     for (int x = 0; x < GPB_C; x++) {
         const bool comes = reads && comes_to(call, facts, x);
         measure_read(plan, x, comes && !(x == GPB_B && plan->one_matrix), call);
     }
+    if (plan->one_packed) plan->panel[GPB_B].bytes_packed = 0;
     measure_written(plan, !gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE), element);
     plan->bytes_parts = reads ? parts_area(plan, facts, element) : 0;
     return gpb_plan_bytes(plan) + (gpb_call_arrays(call) ? product(plan->group, TABLES) : 0);
@@ -356,17 +385,18 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     *plan = best;
 }
 
-/* A triangle of C whose operands are all on the device: in four strips, of which those outside the triangle
-   are left out, so 5/8 of the work is left. Narrower strips would have launches that do not fill the GPU: of
-   eight rows of 4096 the first has 8 tiles of 128 x 256, the second 16. Not measured. */
+/* A triangle of C that no launch computes alone (SYR2K), with all operands on the device: in four strips, of
+   which those outside the triangle are left out, so 5/8 of the work is left. Narrower strips would have
+   launches that do not fill the GPU: of eight rows of 4096 the first has 8 tiles of 128 x 256, the second 16.
+   Not measured. */
 static void leave_out_strips(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     enum { STRIPS = 4, LEAST = 4096 };
     bool on_device = true;
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
     const bool padded = takes_no_strips(plan->kernel, call, facts);
-    if (call->x[GPB_C].uplo == 'G' || !on_device || padded || call->batch > 1 || call->n < LEAST
-        || !gpb_call_multiplies(call) || plan->kc < call->k)
+    if (call->x[GPB_C].uplo == 'G' || plan->triangle || !on_device || padded || call->batch > 1
+        || call->n < LEAST || !gpb_call_multiplies(call) || plan->kc < call->k)
         return;
     gpb_plan next = *plan;
     next.panel[GPB_A].strip = next.panel[GPB_B].strip = rounded_up(ceil_div(call->n, STRIPS), GRAIN);

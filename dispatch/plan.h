@@ -59,8 +59,11 @@ typedef struct gpb_plan {
     const gpb_kernel *kernel;
     gpb_panels panel[GPB_OPERANDS];
     int64_t kc, group;
+    int triangle;                /* 'U', 'L': launches compute that triangle of C alone, in place; 0: blocks
+                                    of C, of which some may lie outside the triangle */
     bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
                                     has no panel of its own. So it is with the two matrices of SYR2K */
+    bool one_packed;             /* beside a guarded kernel: B's slices are A's, without room of their own */
     const gpb_kernel *fallback;  /* beside a guarded kernel: the STRIDED FMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
                                     multiply; else NULL */

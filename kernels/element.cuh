@@ -101,6 +101,11 @@ static __device__ __forceinline__ double gpb_only_real(double x) { return x; }
 static __device__ __forceinline__ float2 gpb_only_real(float2 x) { return make_float2(x.x, 0); }
 static __device__ __forceinline__ double2 gpb_only_real(double2 x) { return make_double2(x.x, 0); }
 
+static __device__ __forceinline__ float gpb_real_part(float x) { return x; }
+static __device__ __forceinline__ double gpb_real_part(double x) { return x; }
+static __device__ __forceinline__ float gpb_real_part(float2 x) { return x.x; }
+static __device__ __forceinline__ double gpb_real_part(double2 x) { return x.x; }
+
 /* A complex number times a real one, which real numbers are multiplied by as always. */
 static __device__ __forceinline__ float gpb_times_real(double x, float y) { return __fmul_rn((float)x, y); }
 static __device__ __forceinline__ double gpb_times_real(double x, double y) { return __dmul_rn(x, y); }

@@ -63,6 +63,12 @@ typedef struct gpb_gemm_args {
        elements. counters holds streamk_blocks words, which are zero before the launch and after it. */
     unsigned streamk_tiles, streamk_blocks;
     int conj_a, conj_b;                    /* complex types: not 0 if op(A), op(B) are conjugated */
+    /* 'U', 'L': m x n is square (of SLICED kernels of complex types m is twice n), only that triangle of C is
+       computed, and what lies in the other one is neither read nor written. 0: all of C. The parts of k hold
+       whatever their tiles have there. Not for PADDED_C kernels, nor for those with
+       WHOLE (names.h). */
+    int uplo;
+    int hermitian;                         /* of a triangle: as in gpb_unpack_args */
 } gpb_gemm_args;
 
 /* What a tensor copy reads, as the driver describes it: a CUtensorMap, which the kernel cannot look into. */
@@ -133,6 +139,7 @@ typedef struct gpb_reduce_args {
     double alpha[2], beta[2];
     int64_t batch, stride_c;
     const gpb_gemm_item *items;            /* NULL, or addresses of C instead of c */
+    int uplo, hermitian;                   /* as in gpb_gemm_args */
 } gpb_reduce_args;
 
 /* gpb_<p>pack: dst[rows_padded x cols_padded], column-major with leading dimension ld. Inside rows x cols it

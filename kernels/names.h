@@ -61,21 +61,24 @@ enum gpb_form {
    CUTS_TAIL    a SLICED kernel that cuts the tiles of its last, incomplete round along k (sliced/work.cuh)
    LONG_CHAINS  sums its whole k in one chain of FMAs, so cutting k makes it more accurate
    PAIRS        a MAPPED kernel whose blocks come in clusters of two, with tiles side by side: each fetches
-                half of their part of op(A) for both */
+                half of their part of op(A) for both
+   WHOLE        computes all of C and never a triangle alone, for which its loop has no registers */
 enum gpb_cap {
-    GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4, GPB_CAP_PAIRS = 8
+    GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4, GPB_CAP_PAIRS = 8,
+    GPB_CAP_WHOLE = 16
 };
 
 /* LAUNCH. m, n >= 1 because a grid cannot be empty. k may be 0. block and smem of GEMM and SLICED: the row's
    columns.
-   GEMM      grid ( GPB_TILES(m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ); with Stream-K (gemm_args.h)
-             ( streamk_blocks + GPB_TILES(m, n, bm, bn) * batch - streamk_tiles, 1, 1 )
-   MAPPED    grid ( GPB_MAPPED_BLOCKS(m, n, bm, bn, caps), 1, GPB_GRID_Z(batch * splits) ), in clusters of two
-             if the kernel has PAIRS
+   GEMM      grid ( GPB_TILES_OF(uplo, m, n, bm, bn), 1, GPB_GRID_Z(batch * splits) ), of triangle.h; with
+             Stream-K (gemm_args.h)
+             ( streamk_blocks + GPB_TILES_OF(uplo, m, n, bm, bn) * batch - streamk_tiles, 1, 1 )
+   MAPPED    grid ( GPB_MAPPED_BLOCKS(uplo, m, n, bm, bn, caps), 1, GPB_GRID_Z(batch * splits) ), in clusters
+             of two if the kernel has PAIRS
    SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ). A
              multiprocessor holds at most one such block. Kernels without clusters take the same grid.
    RESIDUES  grid ( as many blocks as the GPU has multiprocessors, 1, 1 )
-   combine   grid ( GPB_COMBINE_BLOCKS(m, n), 1, GPB_GRID_Z(batch) ), block GPB_COMBINE_THREADS
+   combine   grid ( GPB_COMBINE_BLOCKS(uplo, m, n), 1, GPB_GRID_Z(batch) ), block GPB_COMBINE_THREADS
    slice     grid ( (GPB_SLICE_STRIPS(m) + GPB_SLICE_STRIPS(n)) * cluster, at least cluster, 1,
              GPB_GRID_Z(batch) ), block GPB_SLICE_THREADS, clusters of the size in slicer.def; m of the real
              product (sliced.h)
@@ -88,8 +91,6 @@ enum gpb_cap {
    batch by gridDim.z. */
 #define GPB_TILES(rows, cols, tile_rows, tile_cols) \
     (((rows) + (tile_rows) - 1) / (tile_rows) * (((cols) + (tile_cols) - 1) / (tile_cols)))
-#define GPB_MAPPED_BLOCKS(m, n, bm, bn, caps) \
-    ((caps) & GPB_CAP_PAIRS ? 2 * GPB_TILES(m, n, bm, 2 * (bn)) : GPB_TILES(m, n, bm, bn))
 #define GPB_GRID_Z(batch) ((batch) < 65535 ? (batch) : 65535)
 #define GPB_PACK_TILE    32
 #define GPB_PACK_THREADS 256

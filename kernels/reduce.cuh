@@ -38,9 +38,16 @@ template <class T> static __device__ __forceinline__ void gpb_reduce(const gpb_r
     const unsigned splits = (unsigned)g.splits, groups = many ? GPB_REDUCE_GROUPS : 1;
     const int64_t size = g.m * g.n, at = (int64_t)blockIdx.x * GPB_REDUCE_OUTPUTS(g.splits) + x;
     gpb_grid_wait();
+    const int64_t i = at % g.m, j = at / g.m;
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {
+        T *c = g.items ? (T *)g.items[l].c : (T *)g.c + l * g.stride_c;
+        const gpb_target<T> to = {
+            c, g.m, g.n, g.ldc, gpb_scalar<T>::of(g.alpha), gpb_scalar<T>::of(g.beta), false,
+            false, g.uplo, g.hermitian
+        };
+        const bool there = at < size && to.has(i, j);
         const T *part = (const T *)g.partials + l * g.splits * size + at;
-        T sum = gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups, at < size);
+        T sum = gpb_sum_parts(part, size, splits * group / groups, splits * (group + 1) / groups, there);
         if (many) {
             sums[group][x] = sum;
             __syncthreads();
@@ -48,14 +55,7 @@ template <class T> static __device__ __forceinline__ void gpb_reduce(const gpb_r
                           gpb_sum(gpb_sum(sums[4][x], sums[5][x]), gpb_sum(sums[6][x], sums[7][x])));
             __syncthreads();
         }
-        if (at < size && group == 0) {
-            T *c = g.items ? (T *)g.items[l].c : (T *)g.c + l * g.stride_c;
-            const gpb_target<T> to = {
-                c, g.m, g.n, g.ldc, gpb_scalar<T>::of(g.alpha), gpb_scalar<T>::of(g.beta), false,
-                false
-            };
-            gpb_store(to, at % g.m, at / g.m, sum);
-        }
+        if (there && group == 0) gpb_store(to, i, j, sum);
     }
 }
 

@@ -22,7 +22,7 @@
 #define GPB_RESIDUES_H
 
 #include "kernels/gemm_args.h"
-#include "kernels/names.h"
+#include "kernels/triangle.h"
 
 /* Pairwise coprime and at most 256. Their product P is 2^117.8. With one fewer the factor of kappa in the
    bound would be 0.67 and not 0.048 (README.md), so the error would be about that of FMAs. */
@@ -43,7 +43,8 @@ enum { GPB_RESIDUE_MODULI = 15 };
 /* gpb_?combine: blocks that share a tile's upper or lower 64 rows, and their threads. */
 #define GPB_COMBINE_SPLIT   8
 #define GPB_COMBINE_THREADS 128
-#define GPB_COMBINE_BLOCKS(m, n) (GPB_TILES(m, n, GPB_RESIDUE_BM, GPB_RESIDUE_BN) * 2 * GPB_COMBINE_SPLIT)
+#define GPB_COMBINE_BLOCKS(uplo, m, n) \
+    (GPB_TILES_OF(uplo, m, n, GPB_RESIDUE_BM, GPB_RESIDUE_BN) * 2 * GPB_COMBINE_SPLIT)
 
 #ifdef __CUDACC__
 #define GPB_RESIDUE_BOTH static __host__ __device__ __forceinline__
@@ -91,10 +92,11 @@ GPB_RESIDUE_BOTH int64_t gpb_residue_bytes(int is_complex, int is_a, int64_t row
     return (gpb_residue_guard(is_complex, is_a, rows, k) + 8 * words + 1023) / 1024 * 1024;
 }
 
-/* Bytes of the residues of a member's C: those of whole tiles. */
-GPB_RESIDUE_BOTH int64_t gpb_residue_product_bytes(int is_complex, int64_t m, int64_t n)
+/* Bytes of the residues of a member's C, or of its triangle: those of whole tiles. */
+GPB_RESIDUE_BOTH int64_t gpb_residue_product_bytes(int is_complex, int uplo, int64_t m, int64_t n)
 {
-    return gpb_residue_planes(is_complex) * gpb_residue_rows(1, m) * gpb_residue_rows(0, n);
+    return gpb_residue_planes(is_complex) * GPB_TILES_OF(uplo, m, n, GPB_RESIDUE_BM, GPB_RESIDUE_BN)
+           * (GPB_RESIDUE_BM * GPB_RESIDUE_BN);
 }
 
 #endif

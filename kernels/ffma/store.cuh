@@ -13,12 +13,14 @@ template <class layout> constexpr int gpb_round_ld = layout::WM + 4;
 template <class layout> constexpr int gpb_round_floats = gpb_round_ld<layout> * layout::STEP_N;
 
 /* Stores columns g*STEP_N .. of the warp's part through `room`, which are gpb_round_floats of the warp's own.
-   c is C at the warp's first row and column. rows, cols: how much of it is within C. Neighbours in a warp
-   write neighbouring rows. Straight from the registers they would write 4 bytes of each 16. */
+   c is C at the warp's first row and column, which is `first`. rows, cols: how much of it is within C.
+   Neighbours in a warp write neighbouring rows. Straight from the registers they would write 4 bytes of each
+   16. */
 template <class layout>
 static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &to, float *room,
                                                        const float (&acc)[layout::TN][layout::TM], int g,
-                                                       float *c, int rows, int cols)
+                                                       float *c, const gpb_origin &first, int rows,
+                                                       int cols)
 {
     constexpr int LD = gpb_round_ld<layout>;
     const int lane = gpb_thread() % 32;
@@ -36,7 +38,10 @@ static __device__ __forceinline__ void gpb_store_round(const gpb_target<float> &
 #pragma unroll 1
     for (int s = 0; s < layout::STEP_N; s += 4, c += 4 * to.ldc) {
         float old[4][layout::WM / 32] = {};
-        auto inside = [&](int y, int x) { return lane + 32 * x < rows && g * layout::STEP_N + s + y < cols; };
+        auto inside = [&](int y, int x) {
+            const int i = lane + 32 * x, j = g * layout::STEP_N + s + y;
+            return i < rows && j < cols && to.has(first.i0 + i, first.j0 + j);
+        };
 #pragma unroll
         for (int y = 0; to.beta != 0 && y < 4; y++)
 #pragma unroll
@@ -62,11 +67,12 @@ static __device__ __forceinline__ void gpb_store_tile(const gpb_gemm_args &g, co
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - layout::warp_i(),
               cols = (int)min(to.n - at.j0, (int64_t)BN) - layout::warp_j();
     float *c = gpb_global(to.c + at.i0 + layout::warp_i() + (at.j0 + layout::warp_j()) * to.ldc);
-    if (!to.aligned || to.m % 4) {
+    if (!to.aligned || to.m % 4 || to.is_crossed(at.i0, at.j0, BM, BN)) {
+        const gpb_origin first = { at.i0 + layout::warp_i(), at.j0 + layout::warp_j() };
         float *room = ring + gpb_thread() / 32 * gpb_round_floats<layout>;
 #pragma unroll
         for (int g = 0; g < layout::TN / 4; g++)
-            gpb_store_round<layout>(to, room, acc, g, c, rows, cols);
+            gpb_store_round<layout>(to, room, acc, g, c, first, rows, cols);
         return;
     }
     const int i = layout::lane_i(), j = layout::lane_j();

@@ -34,6 +34,7 @@ template <int BM, int BN> static __device__ __forceinline__ unsigned gpb_tiles_m
 template <int BM, int BN>
 static __device__ __forceinline__ gpb_origin gpb_origin_of(const gpb_gemm_args &g, const gpb_piece &p)
 {
+    if (g.uplo) return gpb_origin_in_triangle<BM, BN>(g, p.tile);
     return gpb_origin_at<BM, BN>(p.tile, gpb_tiles_m<BM, BN>(g), gpb_tiles_n<BM, BN>(g));
 }
 
@@ -50,7 +51,8 @@ static __device__ __forceinline__ void gpb_next_piece(const gpb_gemm_args &g, gp
         p.last = p.z + (uint64_t)gridDim.z >= (uint64_t)g.batch * gpb_splits_of(g);
         return;
     }
-    const unsigned tiles = gpb_tiles_m<BM, BN>(g) * gpb_tiles_n<BM, BN>(g);
+    const unsigned tiles = g.uplo ? (unsigned)gpb_triangle_tiles(g.uplo, g.n, BM, BN)
+                                  : gpb_tiles_m<BM, BN>(g) * gpb_tiles_n<BM, BN>(g);
     unsigned number = g.streamk_tiles + block - g.streamk_blocks;
     p.parts = 1;
     p.last = true;

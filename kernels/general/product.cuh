@@ -135,6 +135,19 @@ static __device__ __forceinline__ void gpb_general_store(const gpb_gemm_args &g,
     const gpb_origin at = gpb_origin_of<BM, BN>(g, piece);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM) - shape::warp_i(),
               cols = (int)min(to.n - at.j0, (int64_t)BN) - shape::warp_j();
+    if (to.is_crossed(at.i0, at.j0, BM, BN)) {
+        constexpr int V = GPB_VECTOR<T>;
+        const int64_t i = at.i0 + shape::warp_i(), j = at.j0 + shape::warp_j();
+        auto place = [&](int x) __attribute__((always_inline)) {
+            return gpb_place{ warp::row(x / V % ROWS) + x % V, warp::col(x / V / ROWS) };
+        };
+        auto value = [&](int x) __attribute__((always_inline)) {
+            return gpb_vector_at<T>(w.unit(x / V % ROWS, x / V / ROWS), x % V);
+        };
+        constexpr int BYTES = GPB_IS_COMPLEX<T> && V > 1 ? 16 : 64;    /* c has no registers for more */
+        gpb_store_crossed<V * ROWS * warp::COLS, BYTES>(to, i, j, place, value);
+        return;
+    }
     T *const c = gpb_global(to.c + at.i0 + shape::warp_i() + (at.j0 + shape::warp_j()) * to.ldc);
 #pragma unroll
     for (int y0 = 0; y0 < warp::COLS; y0 += FEW) {

@@ -81,6 +81,7 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
     const gpb_origin at = gpb_origin_of<BM, BN>(t.g);
     const int rows = (int)min(to.m - at.i0, (int64_t)BM), cols = (int)min(to.n - at.j0, (int64_t)BN);
     float *origin = to.c + at.i0 + at.j0 * to.ldc;
+    const bool crossed = to.is_crossed(at.i0, at.j0, BM, BN);
 #pragma unroll
     for (int x = 0; x < COUNT_M; x++)
 #pragma unroll
@@ -89,7 +90,10 @@ static __device__ __forceinline__ void gpb_tf32(const gpb_tile<float> &t)
             __syncwarp();
             for (int s = lane / 4; s < 16; s += 8) {
                 const int row = i + x * 16 + lane % 4 * 4, col = j + y * 16 + s;
-                if (col < cols)
+                if (crossed)
+                    for (int r = 0; r < 4; r++)
+                        gpb_store(to, at.i0 + row + r, at.j0 + col, patch[s * LDP + lane % 4 * 4 + r]);
+                else if (col < cols)
                     gpb_store_vector(to, origin + row + col * to.ldc, rows - row,
                                      *(const float4 *)(patch + s * LDP + lane % 4 * 4));
             }

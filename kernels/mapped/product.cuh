@@ -70,8 +70,10 @@ template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_o
 {
     constexpr unsigned SHARERS = shape::SHARERS;
     const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + shape::BM - 1) / shape::BM);
-    gpb_origin at = gpb_origin_at<shape::BM, SHARERS * shape::BN>(gpb_block() / SHARERS, tiles_m,
-                                                                  gridDim.x / SHARERS / tiles_m);
+    gpb_origin at = g.uplo
+        ? gpb_origin_in_triangle<shape::BM, SHARERS * shape::BN>(g, gpb_block() / SHARERS)
+        : gpb_origin_at<shape::BM, SHARERS * shape::BN>(gpb_block() / SHARERS, tiles_m,
+                                                        gridDim.x / SHARERS / tiles_m);
     if (SHARERS > 1) at.j0 += gpb_cluster_rank() * shape::BN;
     return at;
 }
@@ -251,12 +253,56 @@ static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g,
     }
 }
 
+/* The same where the diagonal crosses the tile. */
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void
+gpb_mapped_store_crossed(const gpb_gemm_args &g, const gpb_target<typename shape::type> &to,
+                         const double (&sum)[shape::NB][4 * shape::MB])
+{
+    using T = typename shape::type;
+    using lanes = gpb_lanes<T, A, B>;
+    constexpr int REALS = GPB_REALS<T>, EACH = 4 * shape::MB / REALS;      /* results of a step of columns */
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    const int64_t i = at.i0 + shape::warp_i(), j = at.j0 + shape::warp_j();
+    auto place = [&](int x) __attribute__((always_inline)) {
+        const int z = x % EACH * REALS;
+        return gpb_place{ lanes::row(z / 4, z % 4 / 2), lanes::col(x / EACH, x % 2) };
+    };
+    gpb_store_crossed<EACH * shape::NB>(to, i, j, place, [&](int x) __attribute__((always_inline)) {
+        const double (&of)[4 * shape::MB] = sum[x / EACH];
+        if constexpr (REALS == 1) return of[x % EACH];
+        else return lanes::unit(g, of[x % EACH / 2 * 4 + x % 2], of[x % EACH / 2 * 4 + 2 + x % 2]);
+    });
+}
+
+/* True if the diagonal crosses this block's tile, or if the tile lies in the other triangle. */
+template <class shape, class T>
+static __device__ __forceinline__ bool gpb_mapped_crossed(const gpb_gemm_args &g, const gpb_target<T> &to)
+{
+    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    return to.uplo && to.is_crossed(at.i0, at.j0, shape::BM, shape::BN);
+}
+
 /* True if all of this block's tile is in C. */
 template <class shape, class T>
 static __device__ __forceinline__ bool gpb_mapped_whole(const gpb_gemm_args &g, const gpb_target<T> &to)
 {
     const gpb_origin at = gpb_mapped_origin<shape>(g);
     return at.i0 + shape::BM <= to.m && at.j0 + shape::BN <= to.n;
+}
+
+/* Stores a warp's sums of part z, whatever their tile is. */
+template <class shape, gpb_along A, gpb_along B>
+static __device__ __forceinline__ void gpb_mapped_store_any(const gpb_gemm_args &g, unsigned z,
+                                                            const double (&sum)[shape::NB][4 * shape::MB])
+{
+    using T = typename shape::type;
+    const gpb_target<T> to = gpb_target_of(gpb_tile<T>{ g, z, 0, 0, 0, NULL, NULL });
+    const bool whole = to.aligned && gpb_mapped_whole<shape>(g, to);
+    if (gpb_mapped_crossed<shape>(g, to)) gpb_mapped_store_crossed<shape, A, B>(g, to, sum);
+    else if (whole && gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false, true>(g, to, sum);
+    else if (whole) gpb_mapped_store<shape, A, B, true, true>(g, to, sum);
+    else gpb_mapped_store<shape, A, B, true, false>(g, to, sum);
 }
 
 template <class shape, gpb_along A, gpb_along B>
@@ -275,11 +321,7 @@ static __device__ __forceinline__ void gpb_mapped_consume(const gpb_gemm_args &g
         /* Or the order in which sums are stored would move them about in the loop. */
 #pragma unroll
         for (int y = 0; y < shape::NB; y++) gpb_pin(sum[y]);
-        const gpb_target<T> to = gpb_target_of(gpb_tile<T>{ g, z, 0, 0, 0, NULL, NULL });
-        const bool whole = to.aligned && gpb_mapped_whole<shape>(g, to);
-        if (whole && gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false, true>(g, to, sum);
-        else if (whole) gpb_mapped_store<shape, A, B, true, true>(g, to, sum);
-        else gpb_mapped_store<shape, A, B, true, false>(g, to, sum);
+        gpb_mapped_store_any<shape, A, B>(g, z, sum);
     }
 }
 

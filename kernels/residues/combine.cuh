@@ -113,9 +113,10 @@ template <class T> static __device__ __forceinline__ void gpb_combine(const gpb_
     const int64_t plane = work.plane_words();
     const unsigned piece = blockIdx.x % GPB_COMBINE_SPLIT,
                    group = blockIdx.x / GPB_COMBINE_SPLIT % GPB_RESIDUE_CONSUMERS,
-                   tile = blockIdx.x / (GPB_COMBINE_SPLIT * GPB_RESIDUE_CONSUMERS);
-    const unsigned lane = threadIdx.x % 32, tile_m = tile % work.tiles_m, tile_n = tile / work.tiles_m;
-    const int64_t i = tile_m * (int64_t)GPB_RESIDUE_BM + group * 64 + threadIdx.x / 32 * 16 + lane / 4;
+                   number = blockIdx.x / (GPB_COMBINE_SPLIT * GPB_RESIDUE_CONSUMERS);
+    const gpb_residue_unit u = work.tile(number);
+    const unsigned lane = threadIdx.x % 32;
+    const int64_t i = u.tile_m * (int64_t)GPB_RESIDUE_BM + group * 64 + threadIdx.x / 32 * 16 + lane / 4;
     for (unsigned l = blockIdx.z; l < g.batch; l += gridDim.z) {
         const gpb_tile<T> t = { g, l, 0, 0, 0, NULL, NULL };
         const gpb_target<T> to = gpb_target_of(t);
@@ -124,11 +125,11 @@ template <class T> static __device__ __forceinline__ void gpb_combine(const gpb_
         const int *across = (const int *)((const char *)g.b + 4 * (int64_t)l * g.stride_b
                                           + gpb_residue_exponents(GPB_IS_COMPLEX<T>, 0, g.n, g.k));
         if (!work.row_is_plain(g, l, i)) continue;
-        const unsigned *from = (const unsigned *)g.partials
-                               + work.word({ l, 0, tile_m, tile_n }, group, threadIdx.x);
+        const uint64_t unit = (uint64_t)l * work.PLANES * work.tiles + number;
+        const unsigned *from = (const unsigned *)g.partials + work.word(unit, group, threadIdx.x);
 #pragma unroll 1
         for (unsigned y = piece * EACH; y < (piece + 1) * EACH; y++) {
-            const int64_t j = tile_n * (int64_t)GPB_RESIDUE_BN + 8 * y + lane % 4 * 2;
+            const int64_t j = u.tile_n * (int64_t)GPB_RESIDUE_BN + 8 * y + lane % 4 * 2;
             if (!work.column_is_plain(g, l, j)) continue;
             gpb_remainder of[4][REALS];
             const unsigned *at = from + y * GPB_RESIDUE_GROUP;
@@ -139,13 +140,13 @@ template <class T> static __device__ __forceinline__ void gpb_combine(const gpb_
                              gpb_residue_table.of[m].p, gpb_residue_table.of[next].p,
                              gpb_residue_table.pair[x]);
             }
+            const gpb_part<T> part(to, i, j);
 #pragma unroll
             for (int x = 0; x < 4; x++) {
-                const int64_t row = i + x / 2 * 8, column = j + x % 2;
-                if (row < g.m && column < g.n)
-                    gpb_store(to, row, column,
-                              gpb_scaled(of[x], gpb_residue_scale(up, row),
-                                         gpb_residue_scale(across, column)));
+                const gpb_place to_c = { x / 2 * 8, x % 2 };
+                if (part.has(to_c))
+                    part.store(to_c, gpb_scaled(of[x], gpb_residue_scale(up, i + to_c.i),
+                                                gpb_residue_scale(across, j + to_c.j)), part.old(to_c));
             }
         }
     }

@@ -86,7 +86,7 @@ static __device__ __forceinline__ void gpb_residues_consume(const gpb_gemm_args 
         ring.release(held);
         gpb_pin(sum);
         const gpb_modulus &by = gpb_residue_table.of[u.plane / (GPB_REALS<T> == 1 ? 1 : 3)];
-        unsigned *to = (unsigned *)g.partials + work.word(u, group, threadIdx.x % GPB_RESIDUE_GROUP);
+        unsigned *to = (unsigned *)g.partials + work.word(x, group, threadIdx.x % GPB_RESIDUE_GROUP);
 #pragma unroll
         for (int y = 0; y < N / 4; y++) to[y * GPB_RESIDUE_GROUP] = gpb_reduce_sums(sum + 4 * y, by);
     }

@@ -21,25 +21,35 @@ struct gpb_residue_unit {
 
 template <class T> struct gpb_residue_work {
     static constexpr unsigned PLANES = (GPB_REALS<T> == 1 ? 1 : 3) * GPB_RESIDUE_MODULI;
-    unsigned tiles_m, tiles_n, chunks;
+    unsigned tiles_m, tiles_n, tiles, chunks;              /* tiles: those that are computed */
     uint64_t units;
+    const gpb_gemm_args &args;
 
-    __device__ __forceinline__ explicit gpb_residue_work(const gpb_gemm_args &g)
+    __device__ __forceinline__ explicit gpb_residue_work(const gpb_gemm_args &g) : args(g)
     {
         tiles_m = (unsigned)(gpb_residue_rows(1, g.m) / GPB_RESIDUE_BM);
         tiles_n = (unsigned)(gpb_residue_rows(0, g.n) / GPB_RESIDUE_BN);
         chunks = (unsigned)gpb_residue_chunks(g.k);
-        units = (uint64_t)tiles_m * tiles_n * PLANES * (uint64_t)g.batch;
+        tiles = (unsigned)GPB_TILES_OF(g.uplo, g.m, g.n, GPB_RESIDUE_BM, GPB_RESIDUE_BN);
+        units = (uint64_t)tiles * PLANES * (uint64_t)g.batch;
     }
     __device__ __forceinline__ gpb_residue_unit unit(uint64_t x) const
     {
-        const unsigned tiles = tiles_m * tiles_n;
         const uint64_t plane = x / tiles;
-        const unsigned number = (unsigned)(x % tiles);
+        const gpb_residue_unit u = tile((unsigned)(x % tiles));
+        return { (unsigned)(plane / PLANES), (unsigned)(plane % PLANES), u.tile_m, u.tile_n };
+    }
+    /* The tile of that number in the order of the walk. */
+    __device__ __forceinline__ gpb_residue_unit tile(unsigned number) const
+    {
+        if (args.uplo) {
+            const gpb_triangle_place at = gpb_triangle_tile(args.uplo, number, args.n, GPB_RESIDUE_BM,
+                                                            GPB_RESIDUE_BN);
+            return { 0, 0, at.tile_m, at.tile_n };
+        }
         const unsigned first = number / (GPB_RESIDUE_WALK * tiles_n) * GPB_RESIDUE_WALK,
                        height = min(tiles_m - first, GPB_RESIDUE_WALK), place = number - first * tiles_n;
-        return { (unsigned)(plane / PLANES), (unsigned)(plane % PLANES), first + place % height,
-                 place / height };
+        return { 0, 0, first + place % height, place / height };
     }
     /* True if a part of the tile is not marked. */
     __device__ __forceinline__ bool wanted(const gpb_gemm_args &g, const gpb_residue_unit &u) const
@@ -63,17 +73,16 @@ template <class T> struct gpb_residue_work {
         return j < g.n
                && gpb_guard_level(g.guard_b[l * g.stride_guard_b + j / GPB_GUARD], g.epoch_b) == 0;
     }
-    /* Word 0 of that thread of the group's 64 rows. The next is GPB_RESIDUE_GROUP words further, the same of
-       the next plane plane_words(). */
-    __device__ __forceinline__ int64_t word(const gpb_residue_unit &u, unsigned group, unsigned thread) const
+    /* Of unit x, word 0 of that thread of the group's 64 rows. The next is GPB_RESIDUE_GROUP words further,
+       the same of the next plane plane_words(). */
+    static __device__ __forceinline__ int64_t word(uint64_t x, unsigned group, unsigned thread)
     {
-        const int64_t tile = u.tile_m + (int64_t)u.tile_n * tiles_m;
-        return ((int64_t)u.l * PLANES + u.plane) * plane_words()
-               + (tile * GPB_RESIDUE_CONSUMERS + group) * (GPB_RESIDUE_WORDS * GPB_RESIDUE_GROUP) + thread;
+        return ((int64_t)x * GPB_RESIDUE_CONSUMERS + group) * (GPB_RESIDUE_WORDS * GPB_RESIDUE_GROUP)
+               + thread;
     }
     __device__ __forceinline__ int64_t plane_words() const
     {
-        return (int64_t)tiles_m * tiles_n * (GPB_RESIDUE_BM * GPB_RESIDUE_BN / 4);
+        return (int64_t)tiles * (GPB_RESIDUE_BM * GPB_RESIDUE_BN / 4);
     }
 };
 

@@ -13,7 +13,8 @@
     GPB_GEMM_SYMBOL(p, name)(const __grid_constant__ gpb_gemm_args g)                              \
     {                                                                                              \
         gpb_each_member<gpb_type_##p, bm, bn, bk,                                                  \
-                        gpb_##p##_##name<bm, bn, bk, stages, threads, smem>>(g);                   \
+                        gpb_##p##_##name<bm, bn, bk, stages, threads, smem>,                       \
+                        (GPB_CAP_##caps & GPB_CAP_WHOLE) != 0>(g);                                 \
     })
 #include "kernels/gemm.def"
 #undef KERNEL

@@ -106,13 +106,17 @@ static __device__ __forceinline__ void gpb_slab_store(const gpb_tile<float> &t, 
         }
         if (moved & 1) sum = make_float4(sum.y, sum.x, sum.w, sum.z);
         if (moved & 2) sum = make_float4(sum.z, sum.w, sum.x, sum.y);
-        gpb_store_vector(to, gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc), rows - i, sum);
+        if (to.uplo)
+#pragma unroll
+            for (int r = 0; r < 4; r++) gpb_store(to, t.i0 + i + r, t.j0 + j, gpb_vector_at<float>(sum, r));
+        else
+            gpb_store_vector(to, gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc), rows - i, sum);
     }
 }
 
 /* Stores a thread's own results to C if there is one group. Through shared memory 8192 x 8192 x 16 took 12 %
    longer. Columns are loaded before they are stored, see ffma/store.cuh. */
-template <int BM, int BN, class SHAPE, int TM, int TN>
+template <int BM, int BN, class SHAPE, int BYTES = 64, int TM, int TN>
 static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> &t,
                                                           const float (&acc)[TN][TM])
 {
@@ -121,6 +125,14 @@ static __device__ __forceinline__ void gpb_slab_store_own(const gpb_tile<float> 
     const gpb_target<float> to = gpb_target_of(t);
     const int i = SHAPE::row(), j = SHAPE::col();
     const int rows = (int)min(to.m - t.i0, (int64_t)BM) - i, cols = (int)min(to.n - t.j0, (int64_t)BN) - j;
+    if (to.is_crossed(t.i0, t.j0, BM, BN)) {
+        auto place = [&](int x) __attribute__((always_inline)) {
+            return gpb_place{ edge_m::nth(x % TM), edge_n::nth(x / TM) };
+        };
+        auto value = [&](int x) __attribute__((always_inline)) { return acc[x / TM][x % TM]; };
+        gpb_store_crossed<TM * TN, BYTES>(to, t.i0 + i, t.j0 + j, place, value);
+        return;
+    }
     float *c = gpb_global(to.c + t.i0 + i + (t.j0 + j) * to.ldc);
     constexpr int AT_ONCE = 2;
     auto at = [&](int s, int r) { return c + edge_m::nth(r) + edge_n::nth(s) * to.ldc; };
@@ -325,7 +337,8 @@ static __device__ __forceinline__ void gpb_slab(const gpb_tile<float> &t)
     else
         gpb_slab_multiply<BM, BN, BK, STAGES, THREADS, TM, TN, false, false>(t, fa, fb, acc);
     if constexpr (shape::KS == 1) {
-        if (gpb_target_of(t).aligned) gpb_slab_store_own<BM, BN, shape>(t, acc);
+        const gpb_target<float> to = gpb_target_of(t);
+        if (to.aligned || to.is_crossed(t.i0, t.j0, BM, BN)) gpb_slab_store_own<BM, BN, shape>(t, acc);
         else gpb_slab_store_across<BM, BN, shape>(t, acc);
     } else {
         gpb_slab_put_sums<BM, BN, shape>(acc);

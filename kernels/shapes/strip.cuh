@@ -59,7 +59,7 @@ static __device__ __forceinline__ void gpb_strip_walk(const gpb_tile<float> &t)
         out = out == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : out + K_TILE;
         left -= BK;
         if (left > 0) continue;
-        gpb_slab_store_own<ROWS, BN, shape>({ g, t.z, t.i0 + row, t.j0, t.k, t.a, t.b }, acc);
+        gpb_slab_store_own<ROWS, BN, shape, 16>({ g, t.z, t.i0 + row, t.j0, t.k, t.a, t.b }, acc);
 #pragma unroll
         for (int s = 0; s < TN; s++)
 #pragma unroll

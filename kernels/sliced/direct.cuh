@@ -525,16 +525,22 @@ template <int ROWS, int COLS, int STAGES, int THREADS> struct gpb_direct {
     {
         const gpb_target<float> to = gpb_target_of(t);
         const unsigned thread = threadIdx.x;
-        const int64_t i = t.i0 + (FLAT ? col(thread) : row(thread)),
-                      j = t.j0 + (FLAT ? row(thread) : col(thread));
+        const gpb_origin at = gpb_origin_of<FLAT ? COLS : ROWS, FLAT ? ROWS : COLS>(t.g);
+        const int64_t i = at.i0 + (FLAT ? col(thread) : row(thread)),
+                      j = at.j0 + (FLAT ? row(thread) : col(thread));
         const int rows = (int)min(to.m - i, (int64_t)ROWS), cols = (int)min(to.n - j, (int64_t)ROWS);
         float *c = gpb_global(to.c + i + j * to.ldc);
+        auto down = [&](int z) { return FLAT ? col_of(z) : z / 2 % 2; };
+        auto across = [&](int z) { return FLAT ? z / 2 % 2 : col_of(z); };
+        const int below = (int)(i - j);    /* the diagonal */
+        auto has = [&](int z) {
+            const int d = below + down(z) - across(z);
+            return !to.uplo || (to.uplo == 'U' ? d <= 0 : d >= 0);
+        };
 #pragma unroll
         for (int w = 0; w < COLS / 16; w++) {
             float old[8];
-            auto down = [&](int z) { return FLAT ? col_of(z) : z / 2 % 2; };
-            auto across = [&](int z) { return FLAT ? z / 2 % 2 : col_of(z); };
-            auto limit = [&](int z) { return across(z) < cols ? rows : 0; };
+            auto limit = [&](int z) { return across(z) < cols && has(z) ? rows : 0; };
 #pragma unroll
             for (int z = 8 * w; z < 8 * w + 8; z++)
                 old[z % 8] =

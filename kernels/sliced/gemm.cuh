@@ -41,13 +41,13 @@ struct gpb_stages : gpb_ring<STAGES, SLICES * (BM + BN) * 64> {
     }
 };
 
-template <int BM, int BN, int STAGES, int SLICES>
+template <int REALS, int BM, int BN, int STAGES, int SLICES>
 static __device__ __forceinline__ void gpb_produce(const gpb_gemm_args &g,
                                                    gpb_stages<BM, BN, STAGES, SLICES> ring)
 {
     using ring_t = gpb_stages<BM, BN, STAGES, SLICES>;
     constexpr unsigned A = ring_t::A, HALF_B = ring_t::B / 2;
-    const gpb_schedule<BM, BN> schedule(g, SLICES);
+    const gpb_schedule<BM, BN, REALS> schedule(g, SLICES);
     const unsigned rank = gpb_cluster_rank();
     /* Bytes of a chunk's slice. They are computed each time, because the producer has few registers. */
     auto rows_a = [&] { return gpb_sliced_rows(gpb_fresh(g.m)) * 64; };
@@ -201,7 +201,7 @@ static __device__ __forceinline__ void gpb_consume(const gpb_gemm_args &g,
             gpb_pin(sum);
         }
         if (u.parts == 1 || (u.parts && gpb_last_part(g, u, sum)))
-            gpb_store_strip<T, BN, SLICES>(g, u.l, u.i0 + row(), u.j0, sum);
+            gpb_store_strip<T, BM, BN, SLICES>(g, u.l, u.i0, row(), u.j0, sum);
     }
 }
 
@@ -237,7 +237,7 @@ static __device__ __forceinline__ void gpb_sliced_gemm(const gpb_gemm_args &g)
     gpb_grid_wait();
     if (threadIdx.x < GPB_GROUP) {
         gpb_registers_fewer<56>();
-        if (threadIdx.x == 0) gpb_produce(g, ring);
+        if (threadIdx.x == 0) gpb_produce<GPB_REALS<T>>(g, ring);
     } else {
         gpb_registers_more<224>();
         gpb_consume<T>(g, ring);

@@ -23,18 +23,29 @@ constexpr int GPB_MMA_STRIPS = 4;               /* of 16 rows each, in a warp's 
 constexpr int GPB_MMA_ROWS = 16 * GPB_MMA_STRIPS;
 
 /* A tile. Tiles are numbered through all members. */
-template <int BM, int BN> struct gpb_mma_tile {
+template <int BM, int BN, int REALS> struct gpb_mma_tile {
     unsigned l, i0, j0;
 
     __device__ __forceinline__ gpb_mma_tile(const gpb_gemm_args &g, unsigned number)
     {
-        const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN);
-        const unsigned x = number % (tiles_m * tiles_n),
-                       first = x / (GPB_TILE_GROUP * tiles_n) * GPB_TILE_GROUP;
-        const unsigned height = min(tiles_m - first, GPB_TILE_GROUP), place = x - first * tiles_n;
-        l = number / (tiles_m * tiles_n);
-        i0 = (first + place % height) * BM;
-        j0 = place / height * BN;
+        const unsigned tiles_m = (unsigned)((g.m + BM - 1) / BM), tiles_n = (unsigned)((g.n + BN - 1) / BN),
+                       each = tiles(g), x = number % each;
+        l = number / each;
+        if (g.uplo) {
+            const gpb_triangle_place at = gpb_triangle_tile(g.uplo, x, g.n, BM / REALS, BN);
+            i0 = at.tile_m * BM;
+            j0 = at.tile_n * BN;
+            return;
+        }
+        const gpb_origin at = gpb_origin_at<BM, BN>(x, tiles_m, tiles_n);
+        i0 = (unsigned)at.i0;
+        j0 = (unsigned)at.j0;
+    }
+    /* Tiles of a member. */
+    static __device__ __forceinline__ unsigned tiles(const gpb_gemm_args &g)
+    {
+        return (unsigned)(g.uplo ? gpb_triangle_tiles(g.uplo, g.n, BM / REALS, BN)
+                                 : GPB_TILES(g.m, g.n, BM, BN));
     }
     __device__ __forceinline__ bool wanted(const gpb_gemm_args &g) const
     {
@@ -51,7 +62,7 @@ template <int BM, int BN> struct gpb_mma_tile {
 };
 
 /* A team's ring of stages. A stage has a chunk of both operands: the slices of A, then those of B. */
-template <int BM, int BN, int STAGES> struct gpb_mma_ring {
+template <int BM, int BN, int REALS, int STAGES> struct gpb_mma_ring {
     static constexpr unsigned A = BM * 64, B = BN * 64, BYTES = 2 * (A + B), ROUND = GPB_MMA_TEAM * 16;
     const char *a, *b;                          /* this thread's part of the next chunk */
     unsigned left;                              /* chunks to come */
@@ -86,10 +97,10 @@ template <int BM, int BN, int STAGES> struct gpb_mma_ring {
        first chunks. Returns false if there is none. */
     __device__ __forceinline__ bool begin(const gpb_gemm_args &g, unsigned &number, unsigned step)
     {
-        const uint64_t tiles = GPB_TILES(g.m, g.n, BM, BN) * g.batch;
-        while (number < tiles && !gpb_mma_tile<BM, BN>(g, number).wanted(g)) number += step;
+        const uint64_t tiles = (uint64_t)gpb_mma_tile<BM, BN, REALS>::tiles(g) * (uint64_t)g.batch;
+        while (number < tiles && !gpb_mma_tile<BM, BN, REALS>(g, number).wanted(g)) number += step;
         if (number >= tiles) return false;
-        const gpb_mma_tile<BM, BN> t(g, number);
+        const gpb_mma_tile<BM, BN, REALS> t(g, number);
         a = (const char *)g.a + 4 * (int64_t)t.l * g.stride_a + (int64_t)t.i0 * 64
             + threadIdx.x % GPB_MMA_TEAM * 16;
         b = (const char *)g.b + 4 * (int64_t)t.l * g.stride_b + (int64_t)t.j0 * 64
@@ -172,8 +183,8 @@ template <int BM, int BN, int GROUPS> struct gpb_mma_fragments {
 template <class T, int ROW_BM, int BN, int ROW_BK, int STAGES, int THREADS, int SMEM>
 static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
 {
-    constexpr int BM = GPB_REALS<T> * ROW_BM, BK = GPB_REALS<T> * ROW_BK;
-    using ring_t = gpb_mma_ring<BM, BN, STAGES>;
+    constexpr int REALS = GPB_REALS<T>, BM = REALS * ROW_BM, BK = REALS * ROW_BK;
+    using ring_t = gpb_mma_ring<BM, BN, REALS, STAGES>;
     constexpr int TEAMS = THREADS / GPB_MMA_TEAM, DOWN = BM / GPB_MMA_ROWS,
                   COLS = BN / (GPB_MMA_TEAM / 32 / DOWN), GROUPS = COLS / 8;
     static_assert(BK == GPB_SLICE_CHUNK && SMEM == TEAMS * STAGES * ring_t::BYTES, "see gemm.def");
@@ -193,7 +204,7 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
     bool more = ring.begin(g, number, step);
     while (more) {
         float sum[GPB_MMA_STRIPS][4 * GROUPS] = {};
-        const bool full = gpb_mma_tile<BM, BN>(g, number).full(g);
+        const bool full = gpb_mma_tile<BM, BN, REALS>(g, number).full(g);
         gpb_cp_async_wait<STAGES - 1>();
         gpb_named_barrier(1 + team, GPB_MMA_TEAM);
 #pragma unroll
@@ -223,14 +234,14 @@ static __device__ __forceinline__ void gpb_sliced_mma(const gpb_gemm_args &g)
             }
         }
         gpb_named_barrier(1 + team, GPB_MMA_TEAM);
-        const gpb_mma_tile<BM, BN> t(g, number);
+        const gpb_mma_tile<BM, BN, REALS> t(g, number);
         number += step;
         more = ring.begin(g, number, step);     /* its first chunks come while these results are stored */
         const unsigned place = (unsigned)gpb_fresh((int64_t)threadIdx.x) % GPB_MMA_TEAM / 32;
-        const int64_t i = t.i0 + place % DOWN * GPB_MMA_ROWS, j = t.j0 + place / DOWN * COLS;
+        const int row = place % DOWN * GPB_MMA_ROWS, col = place / DOWN * COLS;
 #pragma unroll
         for (int strip = 0; strip < GPB_MMA_STRIPS; strip++)
-            gpb_store_strip<T, COLS, 2>(g, t.l, i + strip * 16, j, sum[strip]);
+            gpb_store_strip<T, BM, COLS, 2>(g, t.l, t.i0, row + strip * 16, t.j0 + col, sum[strip]);
     }
 }
 

@@ -5,7 +5,7 @@
 #define GPB_SLICED_STORE_CUH
 
 #include "kernels/sliced.h"
-#include "kernels/tile.cuh"
+#include "kernels/epilogue.cuh"
 
 /* So that one expression asks both types. (gpb_is_zero would move the instructions of the float kernels.) */
 static __device__ __forceinline__ bool operator==(float2 x, float2 y) { return x.x == y.x && x.y == y.y; }
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void gpb_store_row(const gpb_target<float2> &t
     for (int x = 0; x < BN / 4; x++, c += x % 2 ? to.ldc : 7 * to.ldc) {
         const float2 product = make_float2(sum[x / 2 * 4 + x % 2], sum[x / 2 * 4 + x % 2 + 2]);
         gpb_store_within(x / 2 * 8 + x % 2, cols, c,
-                         BETA ? gpb_sum(product, gpb_scaled(to.beta, old[x])) : product, aligned);
+                         BETA ? gpb_sum(product, gpb_scaled_old(to, old[x])) : product, aligned);
     }
 }
 
@@ -116,11 +116,38 @@ static __device__ __forceinline__ void gpb_scale_strip(float2 alpha, float upper
     }
 }
 
-/* Stores the strip of member l that begins at row i0 and column j0, by one warp. C is of type T. */
-template <class T, int BN, int SLICES>
-static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t i0,
-                                                       int64_t j0, float (&sum)[BN / 2])
+/* The same where the diagonal crosses the tile, from row i and column j on. */
+template <int BN>
+static __device__ __forceinline__ void gpb_store_row_crossed(gpb_target<float> to, int64_t i, int64_t j,
+                                                             const float (&sum)[BN / 2])
 {
+    to.alpha = 1;                          /* sums have theirs already */
+    auto place = [&](int x) __attribute__((always_inline)) {
+        return gpb_place{ 0, x / 4 * 8 + x % 4 };
+    };
+    gpb_store_crossed<BN / 2>(to, i, j, place, [&](int x) __attribute__((always_inline)) { return sum[x]; });
+}
+template <int BN>
+static __device__ __forceinline__ void gpb_store_row_crossed(gpb_target<float2> to, int64_t i, int64_t j,
+                                                             const float (&sum)[BN / 2])
+{
+    to.m /= 2;                             /* of the real product (sliced.h) */
+    to.raw = true;
+    auto place = [&](int x) __attribute__((always_inline)) {
+        return gpb_place{ 0, x / 2 * 8 + x % 2 };
+    };
+    gpb_store_crossed<BN / 4>(to, i, j, place, [&](int x) __attribute__((always_inline)) {
+        return make_float2(sum[x / 2 * 4 + x % 2], sum[x / 2 * 4 + x % 2 + 2]);
+    });
+}
+
+/* Stores the strip of member l that begins at row first + row and column j0, by one warp. C is of type T; the
+   strip's tile begins at row `first` and has BM rows of the real product. */
+template <class T, int BM, int BN, int SLICES>
+static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, unsigned l, int64_t first,
+                                                       int row, int64_t j0, float (&sum)[BN / 2])
+{
+    const int64_t i0 = first + row;
     const gpb_tile<T> t = { g, l, 0, 0, 0, NULL, NULL };
     const gpb_target<T> to = gpb_target_of(t);
     const float *up = (const float *)((const char *)g.a + 4 * (int64_t)l * g.stride_a
@@ -139,7 +166,9 @@ static __device__ __forceinline__ void gpb_store_strip(const gpb_gemm_args &g, u
     const int64_t j = j0 + (GPB_IS_COMPLEX<T> ? 2 * q : q / 2 * 4);
     const int cols = i < to.m / GPB_REALS<T> ? (int)min(to.n - j, (int64_t)BN) : 0;
     T *c = to.c + i + j * to.ldc;
-    if (to.beta == T()) gpb_store_row<BN, false>(to, c, cols, sum);
+    if (to.is_crossed(first / GPB_REALS<T>, j0, BM / GPB_REALS<T>, BN))
+        gpb_store_row_crossed<BN>(to, i, j, sum);
+    else if (to.beta == T()) gpb_store_row<BN, false>(to, c, cols, sum);
     else gpb_store_row<BN, true>(to, c, cols, sum);
 }
 

@@ -26,21 +26,33 @@ struct gpb_unit {
     unsigned full;                              /* the product of the low slices counts, too */
 };
 
-template <int BM, int BN> struct gpb_schedule {
-    unsigned tiles_m, tiles_n, pairs, units, clusters, chunks, full, parts, last;
+/* BM: rows of the real product, of which an element of C has REALS. */
+template <int BM, int BN, int REALS = 1> struct gpb_schedule {
+    /* each: units of a member */
+    unsigned tiles_m, tiles_n, pairs, each, units, clusters, chunks, full, parts, last;
 
     __device__ __forceinline__ gpb_schedule(const gpb_gemm_args &g, int slices)
     {
         tiles_m = (unsigned)((g.m + BM - 1) / BM);
         tiles_n = (unsigned)((g.n + BN - 1) / BN);
         pairs = (tiles_m + 1) / 2;
-        units = pairs * tiles_n * (unsigned)g.batch;
+        each = g.uplo ? (unsigned)gpb_triangle_tiles(g.uplo, g.n, 2 * BM / REALS, BN) : pairs * tiles_n;
+        units = each * (unsigned)g.batch;
         clusters = gridDim.x / GPB_SLICED_CLUSTER;
         chunks = (unsigned)gpb_sliced_chunks(g.k);
         full = units / clusters * clusters;
         const unsigned rest = units - full;
         parts = gpb_sliced_tail_parts(rest, clusters, chunks, slices);
         last = full + rest * parts;
+    }
+
+    /* The pair of tiles of that number, of one member. */
+    __device__ __forceinline__ gpb_triangle_place pair(const gpb_gemm_args &g, unsigned x) const
+    {
+        if (g.uplo) return gpb_triangle_tile(g.uplo, x, g.n, 2 * BM / REALS, BN);
+        const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP,
+                       height = min(pairs - first, GPB_UNIT_GROUP), place = x - first * tiles_n;
+        return { first + place % height, place / height };
     }
 
     /* Sets u to unit x (x < last) for block `rank` of the cluster. Returns false if neither block has
@@ -59,14 +71,11 @@ template <int BM, int BN> struct gpb_schedule {
         }
         u.from = (unsigned)((uint64_t)chunks * u.part / u.parts);
         u.to = (unsigned)((uint64_t)chunks * (u.part + 1) / u.parts);
-        u.l = x / (pairs * tiles_n);
-        x %= pairs * tiles_n;
-        const unsigned first = x / (GPB_UNIT_GROUP * tiles_n) * GPB_UNIT_GROUP,
-                       height = min(pairs - first, GPB_UNIT_GROUP);
-        const unsigned place = x - first * tiles_n, upper = (first + place % height) * 2,
-                       tile_m = upper + rank;
+        u.l = x / each;
+        const gpb_triangle_place place = pair(g, x % each);
+        const unsigned upper = place.tile_m * 2, tile_m = upper + rank;
         const uint64_t *rows = g.guard_a + u.l * g.stride_guard_a, *cols = g.guard_b + u.l * g.stride_guard_b;
-        u.j0 = place / height * BN;
+        u.j0 = place.tile_n * BN;
         const uint64_t across = cols[u.j0 / GPB_GUARD];
         uint64_t down = 0;
         auto wanted = [&](unsigned tile) {

@@ -177,10 +177,6 @@ static __device__ __forceinline__ bool gpb_is_nan(double x) { return x != x; }
 static __device__ __forceinline__ bool gpb_is_nan(float2 x) { return x.x != x.x || x.y != x.y; }
 static __device__ __forceinline__ bool gpb_is_nan(double2 x) { return x.x != x.x || x.y != x.y; }
 
-static __device__ __forceinline__ float gpb_real_part(float x) { return x; }
-static __device__ __forceinline__ double gpb_real_part(double x) { return x; }
-static __device__ __forceinline__ float gpb_real_part(float2 x) { return x.x; }
-static __device__ __forceinline__ double gpb_real_part(double2 x) { return x.x; }
 static __device__ __forceinline__ float gpb_inverse_root(float x) { return rsqrtf(x); }
 static __device__ __forceinline__ double gpb_inverse_root(double x) { return rsqrt(x); }
 static __device__ __forceinline__ float gpb_shuffled(float x, int lane) { return __shfl_sync(~0u, x, lane); }

@@ -20,7 +20,7 @@ static CUresult launch_mapped(gpb_run *r, const gpb_kernel *kernel, const gpb_ge
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel),
-        .blocks = GPB_MAPPED_BLOCKS(args->m, args->n, kernel->bm, kernel->bn, kernel->caps),
+        .blocks = GPB_MAPPED_BLOCKS(args->uplo, args->m, args->n, kernel->bm, kernel->bn, kernel->caps),
         .members = args->batch * splits, .args = &mapped });
 }
 
@@ -28,7 +28,8 @@ static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_arg
 {
     if (kernel->form == GPB_FORM_MAPPED) return launch_mapped(r, kernel, args, splits);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn),
+        .which = gpb_kernels_number(kernel),
+        .blocks = GPB_TILES_OF(args->uplo, args->m, args->n, kernel->bm, kernel->bn),
         .members = args->batch * splits, .args = args });
 }
 
@@ -36,7 +37,7 @@ static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_arg
 static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args)
 {
     const gpb_device *device = r->lane->device;
-    const int64_t tiles = GPB_TILES(args->m, args->n, kernel->bm, kernel->bn) * args->batch;
+    const int64_t tiles = GPB_TILES_OF(args->uplo, args->m, args->n, kernel->bm, kernel->bn) * args->batch;
     gpb_streamk streamk = { 0 };
     if (r->plan->streamk && args->k)
         streamk = gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k);
@@ -60,7 +61,8 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials,
                                .c = args->c, .ldc = args->ldc, .alpha = { args->alpha[0], args->alpha[1] },
                                .beta = { args->beta[0], args->beta[1] }, .batch = args->batch,
-                               .stride_c = args->stride_c, .items = args->items };
+                               .stride_c = args->stride_c, .items = args->items,
+                               .uplo = args->uplo, .hermitian = args->hermitian };
     CUresult result = launch_kernel(r, kernel, args, args->splits);
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
@@ -118,7 +120,8 @@ static CUresult launch_residues(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     if (result) return result;
     return gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = gpb_kernels_pass(GPB_PASS_COMBINE, kernel->type),
-        .blocks = GPB_COMBINE_BLOCKS(args.m, args.n), .members = args.batch, .args = &args, .early = true });
+        .blocks = GPB_COMBINE_BLOCKS(args.uplo, args.m, args.n), .members = args.batch, .args = &args,
+        .early = true });
 }
 
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)
@@ -182,6 +185,8 @@ static CUresult describe(gpb_run *r, const gpb_move *move, const gpb_launch_set 
     args->m = piece->tile.rows;
     args->n = piece->tile.cols;
     args->batch = piece->tile.members * piece->count;
+    args->uplo = r->plan->triangle;
+    args->hermitian = args->uplo && gpb_call_hermitian(r->call);
     CUresult result = gpb_address_bind_args(r, &piece->tile, reads ? &a : NULL, reads ? &b : NULL, c, args);
     if (!result && reads && gpb_kernel_table_guarded(r->plan->kernel)) point_to_guards(r, &a, &b, args);
     return result;

@@ -69,6 +69,7 @@ gpb_run gpb_operand_begin(gpb_lane *lane, gpb_job *job)
         r.x[GPB_B].buffer_bytes = r.x[GPB_A].buffer_bytes;
     }
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].packed = carve(&arena, p[x].bytes_packed);
+    if (plan->one_packed) r.x[GPB_B].packed = r.x[GPB_A].packed;
     for (int x = 0; x < GPB_OPERANDS; x++) r.x[x].wide = carve(&arena, p[x].bytes_wide);
     r.parts = carve(&arena, plan->bytes_parts ? plan->bytes_parts - lost : 0);
     r.tables = arena;
@@ -191,17 +192,18 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 }
 
 /* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in
-   place, the first one waits, so that one launch slices both. */
+   place, the first one waits, so that one launch slices both. If B's slices are A's, A alone is sliced. */
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];
-    const bool slices = gpb_kernel_table_guarded(r->plan->kernel);
+    const bool slices = gpb_kernel_table_guarded(r->plan->kernel),
+               made = r->plan->one_packed && x->which == GPB_B;
     if (x->at_panel != move->panel[x->which]) {
         x->at_panel = move->panel[x->which];
         /* The last panel may have left a strip that unlocked nothing (a triangle). */
         x->unsliced = GPB_OPERAND_NO_STRIP;
         x->depth = move->depth;
-        x->epoch = slices ? gpb_slice_epoch() : 0;
+        x->epoch = made ? r->x[GPB_A].epoch : slices ? gpb_slice_epoch() : 0;
         x->ready_strip = slices
                          ? gpb_plan_sliced_bytes(r->plan->kernel, x->which, x->strip, move->depth) : 0;
         CUresult result = view(r, x, move);
@@ -211,7 +213,7 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         /* An earlier strip unlocked nothing. */
         CUresult result = x->unsliced == GPB_OPERAND_NO_STRIP ? CUDA_SUCCESS : gpb_slice_strips(r, move);
         if (result) return result;
-        x->unsliced = move->strip;
+        x->unsliced = made ? GPB_OPERAND_NO_STRIP : move->strip;
         const bool alone = r->x[GPB_A].unsliced == GPB_OPERAND_NO_STRIP
                            || r->x[GPB_B].unsliced == GPB_OPERAND_NO_STRIP;
         return x->place == GPB_PLACE_DEVICE && alone && move->tile.rows == 0 ? CUDA_SUCCESS

@@ -167,8 +167,8 @@ static void blocks(const member *x, const gpb_region *t, const bool *flagged)
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
             if (flagged[i] || flagged[rows + j])
-                rectangle(x, t->i + i * high, min(high, t->rows - i * high), t->j + j * GPB_GUARD,
-                          min(GPB_GUARD, t->cols - j * GPB_GUARD));
+                triangle(x, t->i + i * high, min(high, t->rows - i * high), t->j + j * GPB_GUARD,
+                         min(GPB_GUARD, t->cols - j * GPB_GUARD));
 }
 
 /* Of a system, all but the first columns of X, which are in B's place. */

@@ -250,45 +250,6 @@ static void release(resident *r, int64_t columns)
     if (!r->result) r->result = gpb_carry_release(&r->down, columns);
 }
 
-/* A product into a triangle: its halves, and all of the small blocks on the diagonal, whose other triangle is
-   nobody's in the arena. */
-static void multiply_into(resident *r, const gpb_call *call)
-{
-    enum { WHOLE = 1024 };
-    gpb_call part = *call;
-    const char uplo = call->x[GPB_C].uplo;
-    if (uplo == 'G' || call->m <= WHOLE) {
-        part.routine = GPB_ROUTINE_GEMM;
-        part.x[GPB_C].uplo = 'G';
-        part.x[GPB_C].structure = GPB_GENERAL;
-        queue_product(r, &part);
-        return;
-    }
-    const int64_t half = round_up(call->m / 2, 256), rest = call->m - half, e = (int64_t)element(r);
-    const gpb_matrix *a = &call->x[GPB_A], *b = &call->x[GPB_B], *c = &call->x[GPB_C];
-    const char *a_rest = (const char *)a->base + half * (a->trans == 'N' ? 1 : a->ld) * e,
-               *b_rest = (const char *)b->base + half * (b->trans == 'N' ? b->ld : 1) * e;
-    const char *c_rest = (const char *)c->base;
-    part.m = part.n = half;
-    multiply_into(r, &part);
-    part.m = part.n = rest;
-    part.x[GPB_A].base = a_rest;
-    part.x[GPB_B].base = b_rest;
-    part.x[GPB_C].base = c_rest + half * (1 + c->ld) * e;
-    multiply_into(r, &part);
-    part.x[GPB_C].uplo = 'G';
-    if (uplo == 'L') {
-        part.n = half;
-        part.x[GPB_B].base = b->base;
-        part.x[GPB_C].base = c_rest + half * e;
-    } else {
-        part.m = half;
-        part.x[GPB_A].base = a->base;
-        part.x[GPB_C].base = c_rest + half * c->ld * e;
-    }
-    multiply_into(r, &part);
-}
-
 /* Of Cholesky, a product into all that is left: the columns before it are final. */
 static void multiply(void *where, const gpb_call *call)
 {
@@ -296,7 +257,7 @@ static void multiply(void *where, const gpb_call *call)
     const gpb_matrix *c = &call->x[GPB_C];
     const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)c->base - r->a) / element(r)) / r->ld;
     if (r->releases && c->uplo != 'G' && first + call->n == r->work->system.a.n) release(r, first);
-    multiply_into(r, call);
+    queue_product(r, call);
 }
 
 /* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`. */

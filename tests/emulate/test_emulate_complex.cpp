@@ -245,7 +245,7 @@ template <class T, int SLICES> static void store_thread()
     float sum[BN / 2];
     for (int x = 0; x < BN / 2; x++)      /* ptx_sm90.cuh says where wgmma leaves them */
         sum[x] = sum_at(i0 + lane / 4 + x / 2 % 2 * 8, j0 + x / 4 * 8 + lane % 4 * 2 + x % 2);
-    gpb_store_strip<T, BN, SLICES>(gemm, member, i0, j0, sum);
+    gpb_store_strip<T, 16, BN, SLICES>(gemm, member, i0, 0, j0, sum);
 }
 
 static std::complex<double> value(float x) { return x; }

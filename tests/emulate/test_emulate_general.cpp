@@ -64,6 +64,9 @@ struct problem {
     int odd;                             /* real numbers that bases and leading dimensions are off */
     how by;
     double alpha[2], beta[2];
+    char uplo = 0;                       /* 'U', 'L': that triangle of C alone */
+    bool hermitian = false;
+    bool has(int64_t i, int64_t j) const { return !uplo || (uplo == 'U' ? i <= j : i >= j); }
 };
 
 static std::mt19937 numbers(7);
@@ -113,7 +116,8 @@ template <class R, int PARTS> struct operand {
 
 static void share(const row &r, gpb_gemm_args &g)
 {
-    const int64_t units = GPB_TILES(g.m, g.n, r.bm, r.bn) * g.batch, k_tiles = (g.k + r.bk - 1) / r.bk;
+    const int64_t units = GPB_TILES_OF(g.uplo, g.m, g.n, r.bm, r.bn) * g.batch,
+                  k_tiles = (g.k + r.bk - 1) / r.bk;
     const int64_t blocks = std::min(units * k_tiles, units * 3 + 1);
     g.streamk_tiles = (unsigned)units;
     g.streamk_blocks = (unsigned)blocks;
@@ -150,6 +154,8 @@ template <class R, int PARTS> struct trial {
         g.stride_c = c.stride;
         g.conj_a = a.conj;
         g.conj_b = b.conj;
+        g.uplo = p.uplo;
+        g.hermitian = p.hermitian;
         if (p.by == ::PARTS) g.splits = 2;
         if (p.by == ITEMS) {
             for (int64_t l = 0; l < 2; l++)
@@ -186,13 +192,14 @@ template <class R, int PARTS> struct trial {
         const double u = sizeof(R) == 4 ? 0x1p-24 : 0x1p-53;
         const bool raw = p.by == ::PARTS;
         const complex alpha = raw ? 1 : complex(g.alpha[0], g.alpha[1]),
-                      beta = raw ? 0 : complex(g.beta[0], g.beta[1]);
+                      beta = raw ? 0 : complex(g.beta[0], p.hermitian ? 0 : g.beta[1]);
         operand<R, PARTS> expected = before;
         expected.at = expected.room.data() + (before.at - before.room.data());
         double worst = 0;
         for (int64_t l = 0; l < 2; l++)
             for (int64_t j = 0; j < p.n; j++)
                 for (int64_t i = 0; i < p.m; i++) {
+                    if (!p.has(i, j)) continue;
                     std::complex<long double> sum;
                     double weight = 0;
                     for (int64_t q = 0; q < p.k; q++) {
@@ -201,8 +208,12 @@ template <class R, int PARTS> struct trial {
                         weight += std::abs(x) * std::abs(y);
                     }
                     complex old = beta == 0. ? 0 : before(l, i, j);
-                    const std::complex<long double> truth = std::complex<long double>(alpha) * sum
-                                                            + std::complex<long double>(beta * old);
+                    std::complex<long double> truth = std::complex<long double>(alpha) * sum
+                                                      + std::complex<long double>(beta * old);
+                    if (p.hermitian && i == j && !raw) {
+                        truth = truth.real();
+                        if (got(l, i, j).imag() != 0) worst = 1;
+                    }
                     const double bound = u * ((2 * p.k + 6) * std::abs(alpha) * weight
                                               + 6 * std::abs(beta) * std::abs(old));
                     const double off = (double)std::abs(std::complex<long double>(got(l, i, j)) - truth);
@@ -222,7 +233,7 @@ template <class R, int PARTS> struct trial {
     /* Runs twice: with blocks in order and late copies, and in any order with copies at once. */
     const char *run()
     {
-        const int64_t tiles = GPB_TILES(p.m, p.n, r.bm, r.bn);
+        const int64_t tiles = GPB_TILES_OF(p.uplo, p.m, p.n, r.bm, r.bn);
         const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(2 * (g.splits > 1 ? 2 : 1)) };
         const gpb_emulate_dim shared = { (unsigned)(g.streamk_blocks + tiles * 2 - g.streamk_tiles), 1, 1 };
         const std::vector<R> room = c.room;
@@ -260,7 +271,8 @@ int main(int argc, char **argv)
     enum { ALL, THIN, OTHERS };
     static const int64_t sizes[][4] = { { 1, 1, 9, ALL }, { 5, 3, 2, ALL }, { 65, 131, 41, OTHERS },
                                         { 33, 17, 100, ALL }, { 140, 9, 70, OTHERS }, { 10, 130, 33, OTHERS },
-                                        { 34, 6, 280, THIN }, { 6, 35, 280, THIN } };
+                                        { 34, 6, 280, THIN }, { 6, 35, 280, THIN }, { 70, 70, 24, OTHERS },
+                                        { 150, 150, 9, OTHERS }, { 70, 70, 90, THIN } };
     static const char transs[] = "NTC";
     int runs = 0, wrong = 0, shared = 0;
     for (int number = 0; number < ROWS; number++)
@@ -276,10 +288,13 @@ int main(int argc, char **argv)
                     if ((by == SHARED && !r.shares()) || r.caps & GPB_CAP_PAIRS) continue;
                     const int odd = (runs * 5 + runs / 4) % 4, even = r.type == 'z' ? odd / 2 * 2 : 0;
                     if (sizes[x][3] == (r.thin ? OTHERS : THIN)) continue;
+                    const bool triangle = sizes[x][0] == sizes[x][1] && !(r.caps & GPB_CAP_WHOLE);
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
                                         transs[way / 3], r.form == GPB_FORM_MAPPED ? even : odd, (how)by,
                                         { 1.25, -0.5 },
-                                        { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 } };
+                                        { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 },
+                                        triangle ? "UL"[runs % 2] : (char)0,
+                                        triangle && r.type != 'd' && runs / 2 % 2 };
                     const char *what = r.type == 'd'   ? run<double, 1>(number, p)
                                        : r.type == 'c' ? run<float, 2>(number, p)
                                                        : run<double, 2>(number, p);
@@ -287,8 +302,9 @@ int main(int argc, char **argv)
                     shared += by == SHARED;
                     if (!what) continue;
                     wrong++;
-                    printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s: %s\n", r.type, r.name, (long)p.m,
-                           (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[by], what);
+                    printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s, triangle %c%s: %s\n", r.type,
+                           r.name, (long)p.m, (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[by],
+                           p.uplo ? p.uplo : 'G', p.hermitian ? " (Hermitian)" : "", what);
                 }
     printf("%d launches emulated twice, %d with k shared out; %ld products of tensor cores; %d wrong\n", runs,
            shared, gpb_emulate_products, wrong);

@@ -129,10 +129,12 @@ template <class T> static void multiply(const operand &a, const operand &b, std:
     residues.assign(work.plane_words() * work.PLANES, 0xdeadbeef);
     for (unsigned plane = 0; plane < work.PLANES; plane++) {
         const gpb_modulus &by = gpb_residue_table.of[plane / (work.PLANES / GPB_RESIDUE_MODULI)];
-        for (unsigned tile = 0; tile < work.tiles_m * work.tiles_n; tile++)
+        for (unsigned tile = 0; tile < work.tiles; tile++)
             for (unsigned thread = 0; thread < 256; thread++)
                 for (unsigned y = 0; y < GPB_RESIDUE_WORDS; y++) {
-                    const unsigned tile_m = tile % work.tiles_m, tile_n = tile / work.tiles_m;
+                    const uint64_t unit = (uint64_t)plane * work.tiles + tile;
+                    const gpb_residue_unit u = work.unit(unit);
+                    const unsigned tile_m = u.tile_m, tile_n = u.tile_n;
                     const unsigned lane = thread % 32;
                     int sum[4] = {};
                     for (int e = 0; e < 4; e++) {
@@ -141,7 +143,7 @@ template <class T> static void multiply(const operand &a, const operand &b, std:
                         for (int64_t p = 0; p < a.k && i < a.rows && j < b.rows; p++)
                             sum[e] += a.residue((int)plane, i, p) * b.residue((int)plane, j, p);
                     }
-                    residues[work.word({ 0, plane, tile_m, tile_n }, thread / 128, thread % 128)
+                    residues[work.word(unit, thread / 128, thread % 128)
                              + y * GPB_RESIDUE_GROUP] = gpb_reduce_sums(sum, by);
                 }
     }
@@ -164,13 +166,18 @@ static truth truth_of(const operand &a, const operand &b, int64_t i, int64_t j)
     return t;
 }
 
+static bool has(int64_t i, int64_t j)
+{
+    return !product.uplo || (product.uplo == 'U' ? i <= j : i >= j);
+}
+
 static void check_c(operand &a, operand &b, const std::vector<double> &c, int64_t ldc, bool scaled)
 {
     for (int64_t j = 0; j < b.rows; j++)
         for (int64_t i = 0; i < ldc; i++)
             for (int y = 0; y < a.reals; y++) {
                 const double got = c[a.reals * (i + j * ldc) + y];
-                if (i >= a.rows || a.marked(i) || b.marked(j)) {
+                if (i >= a.rows || a.marked(i) || b.marked(j) || !has(i, j)) {
                     if (got != 17) return fail("C that is not this kernel's", i, j);
                     continue;
                 }
@@ -187,7 +194,7 @@ static void check_c(operand &a, operand &b, const std::vector<double> &c, int64_
             }
 }
 
-template <class T> static void check(operand &a, operand &b, bool scaled)
+template <class T> static void check(operand &a, operand &b, bool scaled, char uplo = 0)
 {
     const bool is_complex = a.reals == 2;
     uint32_t flagged = 0;
@@ -230,12 +237,13 @@ template <class T> static void check(operand &a, operand &b, bool scaled)
     product.alpha[0] = scaled ? 2 : 1;
     product.beta[0] = scaled ? 0.5 : 0;
     product.batch = 1;
+    product.uplo = uplo;
     product.guard_a = a.guard();
     product.guard_b = b.guard();
     product.epoch_a = product.epoch_b = 99;
     multiply<T>(a, b, residues);
     product.partials = residues.data();
-    const unsigned blocks = (unsigned)GPB_COMBINE_BLOCKS(a.rows, b.rows);
+    const unsigned blocks = (unsigned)GPB_COMBINE_BLOCKS(uplo, a.rows, b.rows);
     if (gpb_emulate_run({ combine_thread<T>, { blocks, 1, 1 }, GPB_COMBINE_THREADS, true, false, {}, {} }))
         fail("faults of combine", a.rows, b.rows);
     if (is_complex && scaled) return;      /* beta C has an imaginary part of its own there */
@@ -273,6 +281,12 @@ int main()
     }
     operand left(1, true, 37, LIMIT_K, false, false, LEFT), right(1, false, 21, LIMIT_K, true, false, RIGHT);
     check<double>(left, right, false);
+    for (const char uplo : { 'U', 'L' }) {
+        operand a(1, true, 270, 40, false, false, NORMAL), b(1, false, 270, 40, true, false, NORMAL);
+        check<double>(a, b, uplo == 'U', uplo);
+        operand za(2, true, 150, 33, false, false, NORMAL), zb(2, false, 150, 33, true, false, NORMAL);
+        check<double2>(za, zb, false, uplo);
+    }
     printf("residues: %d failures\n", failures);
     return failures != 0;
 }

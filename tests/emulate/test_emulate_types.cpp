@@ -80,16 +80,21 @@ template <class T> static bool is(T x, std::complex<double> expected)
     return field<T>::value(x) == expected;
 }
 
-/* C = alpha A B' + beta C, whole, and in parts that gpb_reduce adds up; beta == 0 reads no C. */
-template <class T> static int multiply(bool in_parts, bool beta_is_zero)
+/* C = alpha A B' + beta C, whole, and in parts that gpb_reduce adds up; beta == 0 reads no C. uplo: of C, or
+   of a triangle, of a Hermitian matrix if beta is real. */
+template <class T> static int multiply(bool in_parts, bool beta_is_zero, char uplo, bool hermitian)
 {
+    const int rows = uplo ? N : M;
     const std::vector<T> a = draw<T>(M * K * BATCH), b = draw<T>(N * K * BATCH),
                          before = draw<T>(LDC * N * BATCH);
     std::vector<T> c = before, parts(M * N * BATCH * SPLITS);
     const std::complex<double> alpha = field<T>::value(field<T>::make({ 2, -1 }));
-    const std::complex<double> beta = beta_is_zero ? 0 : field<T>::value(field<T>::make({ -3, 2 }));
+    const std::complex<double> beta
+        = beta_is_zero ? 0 : field<T>::value(field<T>::make({ -3, hermitian ? 0. : 2. }));
     gemm = gpb_gemm_args();
-    gemm.m = M;
+    gemm.uplo = uplo;
+    gemm.hermitian = hermitian;
+    gemm.m = rows;
     gemm.n = N;
     gemm.k = K;
     gemm.batch = BATCH;
@@ -110,21 +115,24 @@ template <class T> static int multiply(bool in_parts, bool beta_is_zero)
     gemm.beta[1] = beta.imag();
     gemm.splits = in_parts ? SPLITS : 0;
     gemm.partials = parts.data();
-    int wrong = launch(gemm_thread<T>, GPB_TILES(M, N, BM, BN), BATCH * (in_parts ? SPLITS : 1), THREADS);
-    sum = { M, N, SPLITS, parts.data(), c.data(), LDC, { alpha.real(), alpha.imag() },
-            { beta.real(), beta.imag() }, BATCH, LDC * N, NULL };
+    int wrong = launch(gemm_thread<T>, GPB_TILES_OF(uplo, rows, N, BM, BN), BATCH * (in_parts ? SPLITS : 1),
+                       THREADS);
+    sum = { rows, N, SPLITS, parts.data(), c.data(), LDC, { alpha.real(), alpha.imag() },
+            { beta.real(), beta.imag() }, BATCH, LDC * N, NULL, uplo, hermitian };
     if (in_parts)
-        wrong += launch(reduce_thread<T>, GPB_REDUCE_BLOCKS(M, N, SPLITS), BATCH, GPB_REDUCE_THREADS);
+        wrong += launch(reduce_thread<T>, GPB_REDUCE_BLOCKS(rows, N, SPLITS), BATCH, GPB_REDUCE_THREADS);
     for (int l = 0; l < BATCH; l++)
         for (int j = 0; j < N; j++)
             for (int i = 0; i < LDC; i++) {
                 std::complex<double> x = 0;
                 const size_t at = (size_t)l * LDC * N + j * LDC + i;
-                for (int p = 0; p < K && i < M; p++)
+                const bool has = i < rows && (!uplo || (uplo == 'U' ? i <= j : i >= j));
+                for (int p = 0; p < K && has; p++)
                     x += field<T>::value(a[l * M * K + i + p * M])
                          * field<T>::value(b[l * N * K + j + p * N]);
                 const std::complex<double> old = field<T>::value(before[at]);
-                wrong += !is(c[at], i < M ? alpha * x + beta * old : old);
+                const std::complex<double> wanted = has ? alpha * x + beta * old : old;
+                wrong += !is(c[at], has && hermitian && i == j ? wanted.real() : wanted);
             }
     return wrong;
 }
@@ -160,7 +168,8 @@ template <class T> static int there_and_back(bool triangle, bool hermitian)
 template <class T> static int run(char letter)
 {
     int wrong = 0;
-    for (int x = 0; x < 4; x++) wrong += multiply<T>(x & 1, x & 2);
+    for (int x = 0; x < 12; x++) wrong += multiply<T>(x & 1, x & 2, "\0UL"[x / 4], false);
+    for (int x = 0; x < 8 && GPB_IS_COMPLEX<T>; x++) wrong += multiply<T>(x & 1, x & 2, "UL"[x / 4], true);
     for (int x = 0; x < 3; x++) wrong += there_and_back<T>(x > 0, x > 1);
     printf("%c: %d wrong\n", letter, wrong);
     return wrong;

@@ -19,6 +19,7 @@ struct problem {
     int slices;
     bool marked;                         /* some rows and columns are at another level */
     unsigned parts;                      /* what the last round's units are cut into */
+    char uplo = 0;                       /* 'U', 'L': only the tiles that meet that triangle */
 };
 
 static gpb_gemm_args g;
@@ -60,14 +61,16 @@ static const char *judge(const problem &p, const std::vector<uint64_t> &rows,
             for (unsigned i = 0; i < p.tiles_m; i++) {
                 const size_t tile = ((size_t)l * p.tiles_n + j) * p.tiles_m + i,
                              values = (size_t)(THREADS - GPB_GROUP) * N;
+                const bool meets = !p.uplo || (p.uplo == 'U' ? i * BM <= j * BN + BN - 1
+                                                             : i * BM + BM - 1 >= j * BN);
                 const bool wanted = rows[i] != 7 && cols[j * BN / GPB_GUARD] != 7;
                 for (int group = 0; group < GPB_CONSUMERS; group++)
-                    if (stores[tile * GPB_CONSUMERS + group] != wanted)
+                    if (meets && stores[tile * GPB_CONSUMERS + group] != wanted)
                         return "a tile is not stored once, or is none of this level's";
                 for (size_t y = tile * values; y < (tile + 1) * values; y += 61) {
                     double sum = 0;
                     for (unsigned q = 0; q < p.chunks; q++) sum += (double)product(y, q);
-                    if (wanted && !(std::fabs(sum - stored[y]) <= 1e-4 * p.chunks))
+                    if (meets && wanted && !(std::fabs(sum - stored[y]) <= 1e-4 * p.chunks))
                         return "not the sum of all chunks";
                 }
             }
@@ -76,7 +79,8 @@ static const char *judge(const problem &p, const std::vector<uint64_t> &rows,
 
 static const char *run(const problem &p)
 {
-    const unsigned units = (p.tiles_m + 1) / 2 * p.tiles_n * p.batch, rest = units % p.clusters;
+    const int64_t each = GPB_TILES_OF(p.uplo, p.tiles_m * BM - 5, p.tiles_n * BN - 5, 2 * BM, BN);
+    const unsigned units = (unsigned)each * p.batch, rest = units % p.clusters;
     if (gpb_sliced_tail_parts(rest, p.clusters, p.chunks, p.slices) != p.parts) return "not in so many parts";
     std::vector<uint64_t> rows(p.tiles_m, 3), cols(p.tiles_n, 3);       /* stale */
     for (size_t x = 1; p.marked && x < rows.size(); x += 3) rows[x] = 7;
@@ -88,6 +92,7 @@ static const char *run(const problem &p)
     g.n = (int64_t)p.tiles_n * BN - 5;
     g.k = (int64_t)p.chunks * GPB_SLICE_CHUNK - 5;
     g.batch = p.batch;
+    g.uplo = p.uplo;
     g.guard_a = rows.data();
     g.guard_b = cols.data();
     g.epoch_a = g.epoch_b = 7;
@@ -120,6 +125,9 @@ int main()
         { 6, 9, 2, 2, 130, 3, true, 3 },         /* three, then 2 */
         { 11, 4, 2, 1, 64, 2, false, 2 },        /* once around */
         { 5, 3, 1, 2, 40, 2, false, 1 },         /* 4: parts of a few chunks are not worth it */
+        { 11, 8, 16, 1, 64, 2, true, 3, 'U' },
+        { 11, 7, 14, 1, 384, 2, false, 2, 'L' },
+        { 11, 7, 14, 2, 384, 2, false, 1, 'L' },
         { 66, 96, 1, 1, 384, 2, false, 4 } };    /* 12288 x 64 x 12288 */
     int wrong = 0;
     for (const problem &p : problems)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GEMM kernels, and those that pack, unpack and add up: every operand is translated and bounds-checked, and
    what a kernel may count on is checked. fake_multiply.c and fake_element.c compute. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/fakecuda/fakecuda.h"
@@ -84,12 +85,44 @@ void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_ge
 
 typedef gpb_fake_member member;
 
+void gpb_fake_keep_triangle(const gpb_fake_member *x, const gpb_fake_range *range, const void *products)
+{
+    const gpb_gemm_args *g = x->g;
+    const gpb_unpack_args args = { .m = range->rows, .n = range->columns, .ldw = range->rows, .ldc = g->ldc,
+                                   .beta = { g->beta[0], g->beta[1] }, .row0 = range->i, .col0 = range->j,
+                                   .batch = 1, .uplo = g->uplo, .hermitian = g->hermitian };
+    char *c = (char *)x->c + (range->i + range->j * g->ldc) * (int64_t)gpb_type_bytes(x->type);
+    gpb_fake_element_of(x->type)->unpack(&args, products, c);
+}
+
+void *gpb_fake_apart(const gpb_fake_member *x, const gpb_fake_range *range)
+{
+    void *apart = malloc((size_t)(range->rows * range->columns) * gpb_type_bytes(x->type));
+    if (!apart)
+        gpb_fake_die("no memory");
+    return apart;
+}
+
+void gpb_fake_multiply_part(const gpb_fake_member *x, const gpb_fake_range *range)
+{
+    gpb_gemm_args g;
+    member part = gpb_fake_within(x, range, &g);
+    if (x->g->uplo) {
+        part.c = gpb_fake_apart(x, range);
+        g.ldc = range->rows;
+        g.beta[0] = g.beta[1] = 0;
+    }
+    gpb_fake_multiply_member(&part);
+    if (x->g->uplo) {
+        gpb_fake_keep_triangle(x, range, part.c);
+        free(part.c);
+    }
+}
+
 static void multiply_member(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns)
 {
     const member *x = context;
-    gpb_gemm_args g;
-    const member part = gpb_fake_within(x, &(gpb_fake_range){ i, rows, j, columns, 0, x->g->k }, &g);
-    gpb_fake_multiply_member(&part);
+    gpb_fake_multiply_part(x, &(gpb_fake_range){ i, rows, j, columns, 0, x->g->k });
 }
 
 /* Where member l begins, if there is no table. */
@@ -178,7 +211,7 @@ static void multiply_into(const gpb_fake_kernel *kernel, int device, member *x, 
     else if (g->guard_a)
         gpb_fake_each_block(kernel, device, g, l, multiply_member, x);
     else
-        gpb_fake_multiply_member(x);
+        multiply_member(x, 0, g->m, 0, g->n);
     if (pads)
         spoil_padding(x, mp, np);
 }
@@ -203,6 +236,21 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
     }
 }
 
+static void add_up_triangle(const gpb_fake_kernel *kernel, const gpb_reduce_args *g, gpb_fake_parts *parts,
+                            void *c)
+{
+    static const double none[2];
+    const gpb_gemm_args of = { .m = g->m, .n = g->n, .ldc = g->ldc, .beta = { g->beta[0], g->beta[1] },
+                               .uplo = g->uplo, .hermitian = g->hermitian };
+    const member x = { .g = &of, .type = kernel->type, .c = c };
+    const gpb_fake_range all = { .rows = g->m, .columns = g->n };
+    void *apart = gpb_fake_apart(&x, &all);
+    parts->beta = none;
+    gpb_fake_element_of(kernel->type)->add_up(parts, apart, g->m);
+    gpb_fake_keep_triangle(&x, &all, apart);
+    free(apart);
+}
+
 /* Also spoils the partial sums that were added up, so that reading parts that no kernel has written gives
    NaN. */
 void gpb_fake_reduce(const gpb_fake_kernel *kernel, int device, const gpb_reduce_args *g)
@@ -216,10 +264,12 @@ void gpb_fake_reduce(const gpb_fake_kernel *kernel, int device, const gpb_reduce
         const CUdeviceptr at = items ? (CUdeviceptr)items[l].c
                                      : member_at(kernel->type, g->c, g->stride_c, l);
         char *first = parts_at(kernel, device, g->partials, size, g->splits, l);
-        const gpb_fake_parts parts = { first, first + bytes, g->splits, size, g->m, g->m, g->n, g->alpha,
-                                       g->beta };
         void *c = gpb_fake_matrix_at(device, kernel->type, at, g->m, g->n, 1, g->ldc, kernel->symbol);
-        gpb_fake_element_of(kernel->type)->add_up(&parts, c, g->ldc);
+        gpb_fake_parts parts = { first, first + bytes, g->splits, size, g->m, g->m, g->n, g->alpha, g->beta };
+        if (g->uplo)
+            add_up_triangle(kernel, g, &parts, c);
+        else
+            gpb_fake_element_of(kernel->type)->add_up(&parts, c, g->ldc);
         memset(first, 0xFF, (size_t)(bytes * g->splits));
     }
 }

@@ -340,6 +340,16 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
     return right;
 }
 
+/* A triangle of C: that of a square one, and only complex ones are Hermitian. */
+static void check_triangle(const gpb_fake_kernel *row, int uplo, int hermitian, int64_t m, int64_t n)
+{
+    const bool whole = row->form == GPB_FORM_PADDED_C || row->caps & GPB_CAP_WHOLE;
+    if ((uplo && uplo != 'U' && uplo != 'L') || (uplo && m != n) || (hermitian && !uplo)
+        || (hermitian && !gpb_fake_is_complex(row)) || (uplo && whole))
+        gpb_fake_die("BAD LAUNCH of %s: triangle %d of %lldx%lld, hermitian %d", row->symbol, uplo,
+                     (long long)m, (long long)n, hermitian);
+}
+
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
 static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 {
@@ -349,26 +359,30 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
         check_scalars(row, g->alpha, g->beta);
+        check_triangle(row, g->uplo, g->hermitian, g->m, gpb_sliced_m(gpb_fake_is_complex(row), g->n));
         right = shape_of(GPB_FAKE_CLUSTERS * GPB_SLICED_CLUSTER, 1, row->threads, row->smem);
     } else if (row->form == GPB_FORM_RESIDUES) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k - 1, g->batch);
         check_scalars(row, g->alpha, g->beta);
+        check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
         right = row->role == GPB_FAKE_COMBINE
-                ? shape_of(GPB_COMBINE_BLOCKS(g->m, g->n), g->batch, row->threads, 0)
+                ? shape_of(GPB_COMBINE_BLOCKS(g->uplo, g->m, g->n), g->batch, row->threads, 0)
                 : shape_of(GPB_FAKE_SMS, 1, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_MAPPED) {
         const gpb_gemm_args *g = &((gpb_mapped_args *)memcpy(&l->arguments.mapped, from,
                                                              sizeof l->arguments.mapped))->gemm;
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
         check_scalars(row, g->alpha, g->beta);
-        right = shape_of(GPB_MAPPED_BLOCKS(g->m, g->n, row->bm, row->bn, row->caps),
+        check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
+        right = shape_of(GPB_MAPPED_BLOCKS(g->uplo, g->m, g->n, row->bm, row->bn, row->caps),
                          g->batch * (g->splits > 1 ? g->splits : 1), row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
         gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
         check_scalars(row, g->alpha, g->beta);
-        int64_t tiles = GPB_TILES(g->m, g->n, row->bm, row->bn),
+        check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
+        int64_t tiles = GPB_TILES_OF(g->uplo, g->m, g->n, row->bm, row->bn),
                 members = g->batch * (g->splits > 1 ? g->splits : 1);
         if (g->streamk_blocks) {
             tiles = g->streamk_blocks + tiles * g->batch - g->streamk_tiles;
@@ -379,6 +393,7 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_reduce_args *g = memcpy(&l->arguments.reduce, from, sizeof *g);
         check_sizes(row->symbol, g->m, g->n, 0, g->batch);
         check_scalars(row, g->alpha, g->beta);
+        check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
         right = shape_of(GPB_REDUCE_BLOCKS(g->m, g->n, g->splits), g->batch, row->threads, 0);
     } else if (row->role == GPB_FAKE_SLICER) {
         gpb_slice_args *g = memcpy(&l->arguments.slice, from, sizeof *g);

@@ -143,7 +143,7 @@ void gpb_fake_residues(const gpb_fake_kernel *kernel, int device, const gpb_slic
 /* The room for the residues of C. */
 static char *product_at(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t *bytes)
 {
-    *bytes = g->batch * gpb_residue_product_bytes(gpb_fake_is_complex(kernel), g->m, g->n);
+    *bytes = g->batch * gpb_residue_product_bytes(gpb_fake_is_complex(kernel), g->uplo, g->m, g->n);
     return gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, *bytes, kernel->symbol);
 }
 
@@ -210,13 +210,22 @@ static void combine_entry(const product *x, int64_t i, int64_t j)
     double sum[2] = { ldexp((double)re, exponent), ldexp((double)im, exponent) };
     double *to = x->c + (i + j * x->g->ldc) * reals;
     double old[2] = { 0, 0 };
+    if (!gpb_fake_has(x->g, i, j))
+        return;
     scale(sum, x->g->alpha, reals);
     if (x->g->beta[0] != 0 || x->g->beta[1] != 0) {
         memcpy(old, to, sizeof *to * (size_t)reals);
-        if (x->g->beta[0] != 1 || x->g->beta[1] != 0) scale(old, x->g->beta, reals);
+        if (x->g->hermitian) {
+            old[0] *= x->g->beta[0];
+            old[1] *= x->g->beta[0];
+        } else if (x->g->beta[0] != 1 || x->g->beta[1] != 0) {
+            scale(old, x->g->beta, reals);
+        }
         sum[0] += old[0];
         sum[1] += old[1];
     }
+    if (x->g->hermitian && i == j)
+        sum[1] = 0;
     memcpy(to, sum, sizeof *to * (size_t)reals);
 }
 

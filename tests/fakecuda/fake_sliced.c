@@ -377,6 +377,8 @@ static void multiply_block(void *context, int64_t i0, int64_t rows, int64_t j0, 
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             float *to = (float *)x->c + i0 + i + (j0 + j) * x->g->ldc;
+            if (!gpb_fake_has(x->g, i0 + i, j0 + j))
+                continue;
             const float sum = (float)x->g->alpha[0] * scale_back(x, sums[i][j], i0 + i, j0 + j);
             *to = x->g->beta[0] == 0 ? sum : sum + (float)x->g->beta[0] * *to;
         }
@@ -403,12 +405,21 @@ static void multiply_complex_block(void *context, int64_t i0, int64_t rows, int6
             float *to = (float *)x->c + 2 * (i0 / 2 + i + (j0 + j) * g->ldc);
             float sum[2] = { scale_back(x, sums[re][j], i0 + re, j0 + j),
                              scale_back(x, sums[im][j], i0 + im, j0 + j) };
+            if (!gpb_fake_has(g, i0 / 2 + i, j0 + j))
+                continue;
             multiply_complex(sum, g->alpha);
             if (g->beta[0] != 0 || g->beta[1] != 0) {
-                if (g->beta[0] != 1 || g->beta[1] != 0) multiply_complex(to, g->beta);
+                if (g->hermitian) {
+                    to[0] *= (float)g->beta[0];
+                    to[1] *= (float)g->beta[0];
+                } else if (g->beta[0] != 1 || g->beta[1] != 0) {
+                    multiply_complex(to, g->beta);
+                }
                 sum[0] += to[0];
                 sum[1] += to[1];
             }
+            if (g->hermitian && i0 / 2 + i == j0 + j)
+                sum[1] = 0;
             memcpy(to, sum, sizeof sum);
         }
 }

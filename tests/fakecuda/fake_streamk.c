@@ -2,6 +2,7 @@
 /* Launches with Stream-K (kernels/ffma/streamk.cuh): the same parts, at the same places of the
    workspace, added up in the same order, so that the bits show how k was divided. As there, tiles are
    numbered down the columns, and the part of k beyond whole k-tiles comes first. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "dispatch/numbers.h"
@@ -10,7 +11,7 @@
 /* Checks what gemm_args.h demands. */
 void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
 {
-    const int64_t tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn) * g->batch,
+    const int64_t tiles = GPB_TILES_OF(g->uplo, g->m, g->n, kernel->bm, kernel->bn) * g->batch,
                   k_tiles = ceil_div(g->k, kernel->bk);
     const int64_t room = INT64_C(2) * g->streamk_blocks * kernel->bm * kernel->bn
                          * (int64_t)gpb_type_bytes(kernel->type);
@@ -64,26 +65,37 @@ static void multiply_shared(const gpb_fake_kernel *kernel, char *partials, const
         y.c = count ? second + (count - 1) * 2 * tile * bytes : first;
         gpb_fake_multiply_member(&y);
     }
+    static const double none[2];
     const gpb_fake_parts parts = { first, second, count, 2 * tile, kernel->bm, t.rows, t.columns, g->alpha,
-                                   g->beta };
-    gpb_fake_element_of(x->type)->add_up(&parts, (char *)x->c + (t.i + t.j * g->ldc) * bytes, g->ldc);
+                                   g->uplo ? none : g->beta };
+    if (!g->uplo) {
+        gpb_fake_element_of(x->type)->add_up(&parts, (char *)x->c + (t.i + t.j * g->ldc) * bytes, g->ldc);
+        return;
+    }
+    void *apart = gpb_fake_apart(x, &t);
+    gpb_fake_element_of(x->type)->add_up(&parts, apart, t.rows);
+    gpb_fake_keep_triangle(x, &t, apart);
+    free(apart);
 }
 
 void gpb_fake_streamk(const gpb_fake_kernel *kernel, int device, const gpb_fake_member *x, int64_t l)
 {
     const gpb_gemm_args *g = x->g;
-    const int64_t down = ceil_div(g->m, kernel->bm), tiles = GPB_TILES(g->m, g->n, kernel->bm, kernel->bn);
+    const int64_t down = ceil_div(g->m, kernel->bm),
+                  tiles = GPB_TILES_OF(g->uplo, g->m, g->n, kernel->bm, kernel->bn);
     char *partials = gpb_fake_translate(device, (CUdeviceptr)g->partials, 0, 4, kernel->symbol);
     for (int64_t number = 0; number < tiles; number++) {
-        part t = { .i = number % down * kernel->bm, .j = number / down * kernel->bn, .depth = g->k };
+        gpb_triangle_place at = { (unsigned)(number % down), (unsigned)(number / down) };
+        if (g->uplo)
+            at = gpb_triangle_tile(g->uplo, (unsigned)number, g->n, kernel->bm, kernel->bn);
+        part t = { .i = (int64_t)at.tile_m * kernel->bm, .j = (int64_t)at.tile_n * kernel->bn,
+                   .depth = g->k };
         t.rows = min(kernel->bm, g->m - t.i);
         t.columns = min(kernel->bn, g->n - t.j);
         if (l * tiles + number < g->streamk_tiles) {
             multiply_shared(kernel, partials, x, t, l * tiles + number);
         } else {
-            gpb_gemm_args whole;
-            const gpb_fake_member y = gpb_fake_within(x, &t, &whole);
-            gpb_fake_multiply_member(&y);
+            gpb_fake_multiply_part(x, &t);
         }
     }
 }

@@ -15,7 +15,7 @@
 
 #include "dispatch/type.h"
 #include "kernels/gemm_args.h"
-#include "kernels/names.h"
+#include "kernels/triangle.h"
 #include "kernels/sliced.h"
 #include "kernels/solve_args.h"
 
@@ -301,6 +301,17 @@ void gpb_fake_multiply(const gpb_gemm_args *g, gpb_fake_matrix a, gpb_fake_matri
                        enum gpb_fake_rounding rounding);
 
 /* fake_gemm.c: kernels */
+/* True if a launch may write C(i,j). */
+static inline bool gpb_fake_has(const gpb_gemm_args *g, int64_t i, int64_t j)
+{
+    return !g->uplo || (g->uplo == 'U' ? i <= j : i >= j);
+}
+/* Computes a part of C, or what of it lies in the launch's triangle. */
+void gpb_fake_multiply_part(const gpb_fake_member *x, const gpb_fake_range *range);
+/* Room for the products of a part of C, to be freed. */
+void *gpb_fake_apart(const gpb_fake_member *x, const gpb_fake_range *range);
+/* What of a part of C lies in the launch's triangle, from its products on, which have ld `rows`. */
+void gpb_fake_keep_triangle(const gpb_fake_member *x, const gpb_fake_range *range, const void *products);
 /* Where a rows x columns matrix with these strides really is. */
 void *gpb_fake_matrix_at(int device, enum gpb_type type, CUdeviceptr at, int64_t rows, int64_t columns,
                          int64_t rs, int64_t cs, const char *who);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kernels/gemm_args.h"
+#include "kernels/triangle.h"
 #include "tests/fakecuda/child.h"
 #include "tests/reference.h"
 
@@ -139,7 +140,7 @@ static CUresult launch_gemm(const row *r, gpb_gemm_args *g)
              z = (unsigned)(g->batch * (g->splits > 1 ? g->splits : 1));
     const bool maps = r->form == GPB_FORM_MAPPED;
     gpb_mapped_args mapped = maps ? mapped_of(r, g) : (gpb_mapped_args){ 0 };
-    if (maps) x = (unsigned)GPB_MAPPED_BLOCKS(g->m, g->n, r->bm, r->bn, r->caps);
+    if (maps) x = (unsigned)GPB_MAPPED_BLOCKS(g->uplo, g->m, g->n, r->bm, r->bn, r->caps);
     return cuLaunchKernel(kernel_of(r), x, 1, z, (unsigned)r->threads, 1, 1, (unsigned)r->smem, NULL,
                           (void *[]){ maps ? (void *)&mapped : g }, NULL);
 }
@@ -390,7 +391,7 @@ static int spoilt(void)
     unsigned grid = 1, threads = (unsigned)r->threads;
     const bool maps = r->form == GPB_FORM_MAPPED;
     gpb_mapped_args mapped = maps ? mapped_of(r, &g) : (gpb_mapped_args){ 0 };
-    if (maps) grid = (unsigned)GPB_MAPPED_BLOCKS(4, 4, r->bm, r->bn, r->caps);
+    if (maps) grid = (unsigned)GPB_MAPPED_BLOCKS(0, 4, 4, r->bm, r->bn, r->caps);
     if (spoil)
         spoil(maps ? &mapped.gemm : &g, &grid, &threads);
     EXPECT(cuLaunchKernel(kernel_of(r), grid, 1, 1, threads, 1, 1, (unsigned)r->smem, NULL,

@@ -489,7 +489,7 @@ static void parts_of_k(void **state)
         }
     gpb_call triangle = gemm(64, 64, 65536);
     triangle.x[GPB_C].uplo = 'U';
-    assert_int_equal(ask(triangle, facts, ieee).splits, 1);
+    assert_true(ask(triangle, facts, ieee).splits > 8);
     facts.gpu.bytes = 0;                       /* no room for partial sums */
     gpb_plan no_workspace = ask(gemm(64, 64, 65536), facts, ieee);
     assert_true(no_workspace.gpu && no_workspace.splits == 1
@@ -724,8 +724,8 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
     const int64_t room = gpb_sliced_partial_bytes((f->gpu.sms + 1) / 2, largest->bm * largest->bn
                                                   * (gpb_type_is_complex(q->type) ? 2 : 1));
     bool shared = p->streamk && p->bytes_parts;
-    const __int128 residues = (__int128)gpb_residue_product_bytes(gpb_type_is_complex(q->type), xa->extent,
-                                                                  xb->extent) * p->group + 1024;
+    const __int128 residues = (__int128)gpb_residue_product_bytes(gpb_type_is_complex(q->type), p->triangle,
+                                                                  xa->extent, xb->extent) * p->group + 1024;
     __int128 parts = q->form == GPB_FORM_RESIDUES ? residues : sliced ? room + 4 * GPB_SLICED_COUNTERS + 1024
                            : shared ? gpb_streamk_bytes(q, f->gpu.sms) : area * p->splits * group;
     for (int i = 0; i < GPB_OPERANDS; i++) assert_in_range(x[i].buffers, 1, 2);
@@ -742,7 +742,7 @@ static void check_buffers(const gpb_call *g, const gpb_facts *f, const gpb_plan 
         { reads && away[GPB_B] && !p->one_matrix, x[GPB_B].buffers, x[GPB_B].bytes / x[GPB_B].buffers, b },
         { away[GPB_C], x[GPB_C].buffers, x[GPB_C].bytes / x[GPB_C].buffers, c },
         { x[GPB_A].packs, 1, x[GPB_A].bytes_packed, pa },
-        { x[GPB_B].packs, 1, x[GPB_B].bytes_packed, pb },
+        { x[GPB_B].packs && !p->one_packed, 1, x[GPB_B].bytes_packed, pb },
         { x[GPB_C].packs, 1, x[GPB_C].bytes_packed, pc },
         { reads && (sliced || shared || p->splits > 1), 1, p->bytes_parts, parts },
     };
@@ -797,9 +797,12 @@ static void check_forms(const gpb_call *g, const gpb_facts *f, const gpb_plan *p
     }
     assert_true(p->panel[GPB_A].packs == (reads && padded && (sliced || !a))
                 && p->panel[GPB_B].packs == (reads && padded && (sliced || !b)));
-    assert_true(p->panel[GPB_C].packs
-                == (q->form == GPB_FORM_PADDED_C
-                    || (g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE)));
+    const bool whole = p->panel[GPB_A].strip == g->m && p->panel[GPB_B].strip == g->n,
+               in_place = g->x[GPB_C].uplo != 'G' && f->where[GPB_C].place == GPB_PLACE_DEVICE,
+               alone = whole && q->form != GPB_FORM_PADDED_C && !gpb_kernel_table_can(q, GPB_CAP_WHOLE)
+                       && gpb_call_products(g) == 1;
+    assert_true(p->panel[GPB_C].packs == (q->form == GPB_FORM_PADDED_C || (in_place && !alone)));
+    assert_int_equal(p->triangle, in_place && alone ? g->x[GPB_C].uplo : 0);
 }
 
 /* Around the memory from which on Stream-K gets its share: what fits into less must fit into more. */
@@ -978,6 +981,31 @@ static void schedule(void **state)
     assert_true(strips > 20 && deep > 20 && blocks > 20);
 }
 
+/* What computes a triangle on the device alone, and what goes through a workspace of all of C. */
+static void triangles_in_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        bool twofold, alone;
+    } cases[] = { { NULL, false, true }, { NULL, true, false }, { "dmma_small", false, true },
+                  { "dmma_thin8", false, false }, { "dmma_flat16", false, false } };
+    for (size_t x = 0; x < sizeof cases / sizeof *cases; x++)
+        for (int lower = 0; lower < 2; lower++) {
+            gpb_call call = syrk("UL"[lower], 'N', 8192, 1024);
+            gpb_facts facts = *h200;
+            call.type = GPB_TYPE_d;
+            if (cases[x].twofold) call.routine = GPB_ROUTINE_SYR2K;
+            for (int i = 0; i < GPB_OPERANDS; i++) facts.where[i].place = GPB_PLACE_DEVICE;
+            const gpb_plan plan = ask(call, facts, (gpb_policy){ .kernel = cases[x].kernel });
+            assert_true(plan.gpu);
+            assert_int_equal(plan.triangle, cases[x].alone ? "UL"[lower] : 0);
+            assert_true(plan.panel[GPB_C].packs == !cases[x].alone);
+            assert_true((plan.panel[GPB_A].strip < call.m) == !cases[x].alone);
+            if (cases[x].twofold) assert_int_equal(plan.splits, 1);
+        }
+}
+
 /* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
    If A and B are one matrix it comes once, and every strip of B is one of A's that has come. So do the two
    matrices of SYR2K, which are of use for either side. */
@@ -1011,7 +1039,7 @@ static void triangles(void **state)
         assert_true(plan.one_matrix == comes_once);
         check_buffers(&call, &facts, &plan);
         assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
-        devices += on_device && a->strip < call.n;
+        devices += on_device && plan.triangle == uplo && a->strip == call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
         int64_t inside = 0, all = 0, moves[2] = { 0 };
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
@@ -1107,7 +1135,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
-        cmocka_unit_test(triangles),
+        cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(rooms_of_solvers),

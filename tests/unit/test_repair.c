@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The host's share of a call with a symmetric or Hermitian operand: a rectangle of C and a part of k, with
    all the memory that it wants, with little, and with none. What is not stored of the operand is NaN. And of
-   SYR2K and HER2K: both products, of all of C and of the columns that are not home yet; and of a batch of
-   systems, of which some members and columns are home. */
+   SYR2K and HER2K: both products, of all of C and of the columns that are not home yet; of a batch of
+   systems, of which some members and columns are home; and the blocks of a triangle that a guarded kernel
+   left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ void gpb_host_gemm(const gpb_call *call)
 {
     gpb_call plain = *call;
     plain.x[GPB_A].structure = plain.x[GPB_B].structure = plain.x[GPB_C].structure = GPB_GENERAL;
-    plain.x[GPB_C].uplo = 'G';
+    plain.x[GPB_C].uplo = 'G';           /* which the host's GEMM does not know */
     plain.routine = GPB_ROUTINE_GEMM;
     multiply(&plain);
     products++;
@@ -194,9 +195,51 @@ static void test_systems(void **state)
     }
 }
 
+/* Flagged blocks of a triangle: what of them lies in it, and nothing else. */
+static void check_blocks(enum gpb_type type, char uplo)
+{
+    const int64_t e = (int64_t)gpb_type_bytes(type), high = GPB_GUARD_ROWS(gpb_type_is_complex(type));
+    bool flagged[16] = { [1] = true };
+    const gpb_region all = { .rows = ROWS, .cols = ROWS };
+    const gpb_call g = { .type = type, .m = ROWS, .n = ROWS, .k = 7, .batch = 1, .alpha = 2, .beta = 3,
+                         .x = { { .base = a, .ld = LD, .trans = 'N', .uplo = 'G' },
+                                { .base = b, .ld = LD, .trans = 'N', .uplo = 'G' },
+                                { .base = c, .ld = LD, .trans = 'N', .uplo = uplo } } };
+    gpb_call whole = g;
+    whole.x[GPB_C].base = wanted;
+    memcpy(wanted, c, BYTES);
+    multiply(&whole);
+    for (int64_t j = 0; j < ROWS; j++)
+        for (int64_t i = 0; i < LD; i++) {
+            const bool mine = i < ROWS && (uplo == 'U' ? i <= j : i >= j)
+                              && (i / high == 1 || j / GPB_GUARD == 2);
+            if (!mine) memcpy(wanted + (i + j * LD) * e, c + (i + j * LD) * e, (size_t)e);
+        }
+    const member x = { .call = &g, .at = { a, b, c }, .ld = { LD, LD, LD }, .k = g.k, .beta = g.beta };
+    flagged[ceil_div(ROWS, high) + 2] = true;
+    blocks(&x, &all, flagged);
+    assert_memory_equal(c, wanted, BYTES);
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    limit = SIZE_MAX;
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        for (int turned = 0; turned < 2; turned++) {
+            const int64_t count = BYTES / (int64_t)gpb_type_bytes(type);
+            gpb_fill(GPB_FILL_integer, type, a, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, b, count, &seed);
+            gpb_fill(GPB_FILL_integer, type, c, count, &seed);
+            check_blocks(type, "UL"[turned]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_rectangles),
-                                        cmocka_unit_test(test_two_products), cmocka_unit_test(test_systems) };
+                                        cmocka_unit_test(test_two_products), cmocka_unit_test(test_systems),
+                                        cmocka_unit_test(test_blocks) };
     return cmocka_run_group_tests_name("repair", tests, NULL, NULL);
 }

@@ -8,9 +8,11 @@
 
 #include "kernels/ptx.cuh"
 
-/* The whole grid is a cluster. Its blocks run one after the other and have their shared memory in one place,
-   so what a block sends to others is there when the cluster runs once more. */
-static inline unsigned gpb_cluster_rank() { return blockIdx.x; }
+/* The whole grid is a cluster, unless a test says how many blocks are. Its blocks run one after the other and
+   have their shared memory in one place, so what a block sends to others is there when the cluster runs once
+   more. */
+static unsigned gpb_emulate_cluster = ~0u;
+static inline unsigned gpb_cluster_rank() { return blockIdx.x % gpb_emulate_cluster; }
 static inline void gpb_cluster_sync() { __syncthreads(); }
 static inline void gpb_cluster_store(unsigned at, unsigned, unsigned x)
 {
