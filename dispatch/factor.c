@@ -42,16 +42,16 @@ static gpb_triangular solve_with(const gpb_factor *f, const void *a, char side, 
 static gpb_call product_of(const gpb_factor *f, double alpha, const void *a, char transa, const void *b,
                            char transb, const gpb_factor *c, int64_t k)
 {
-    const bool herk = !gpb_factor_is_lu(f) && gpb_type_is_complex(f->type);
-    return (gpb_call){ .symbol = f->symbol,
-                       .routine = gpb_factor_is_lu(f) ? GPB_ROUTINE_GEMM : GPB_ROUTINE_SYRK, .type = f->type,
+    const bool gemm = c->uplo == 'G', herk = !gemm && gpb_type_is_complex(f->type);
+    return (gpb_call){ .symbol = f->symbol, .routine = gemm ? GPB_ROUTINE_GEMM : GPB_ROUTINE_SYRK,
+                       .type = f->type,
                        .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = alpha, .beta = 1, .batch = 1,
                        .x = { { .base = a, .ld = f->lda, .trans = transa },
                               { .base = b, .ld = f->lda, .trans = transb },
                               { .base = c->a, .ld = f->lda, .trans = 'N', .uplo = c->uplo,
-                                .structure = herk            ? GPB_HERMITIAN
-                                             : c->uplo == 'G' ? GPB_GENERAL
-                                                              : GPB_SYMMETRIC } } };
+                                .structure = gemm   ? GPB_GENERAL
+                                             : herk ? GPB_HERMITIAN
+                                                    : GPB_SYMMETRIC } } };
 }
 
 /* The blocks on the diagonal. */
@@ -92,6 +92,44 @@ gpb_factor_halves gpb_factor_cut(const gpb_factor *f, int64_t half)
 gpb_factor_halves gpb_factor_halve(const gpb_factor *f)
 {
     return gpb_factor_cut(f, gpb_halves_first(gpb_factor_order(f)));
+}
+
+/* A block of the matrix as what a product is added to. */
+static gpb_factor block(const gpb_factor *f, int64_t row, int64_t col, int64_t m, int64_t n)
+{
+    return (gpb_factor){ .uplo = 'G', .m = m, .n = n, .a = element(f, row, col) };
+}
+
+/* Triangle and the rest at once, up to this order: the operations that are too many take some 5 us of double
+   on an H100, a launch 10. */
+enum { TOGETHER = 512 };
+
+gpb_factor_halves gpb_factor_halve_panel(const gpb_factor *f)
+{
+    const int64_t half = gpb_halves_first(f->n), rest = f->n - half, beyond = f->m - f->n;
+    const bool lower = f->uplo == 'L', together = beyond > 0 && rest <= TOGETHER;
+    const char h = adjoint(f->type), transa = lower ? 'N' : h, transb = lower ? h : 'N';
+    gpb_factor_halves to = { .first = *f, .second = *f };
+    to.first.n = half;
+    to.second.m = f->m - half;
+    to.second.n = rest;
+    to.second.a = element(f, half, half);
+    const void *in_triangle = lower ? element(f, half, 0) : element(f, 0, half),
+               *behind = lower ? element(f, f->n, 0) : element(f, 0, f->n);
+    if (together) {
+        const gpb_factor all = lower ? block(f, half, half, rest + beyond, rest)
+                                     : block(f, half, half, rest, rest + beyond);
+        to.product = product_of(f, -1, in_triangle, transa, in_triangle, transb, &all, half);
+        return to;
+    }
+    gpb_factor square = to.second;
+    square.m = rest;
+    to.product = product_of(f, -1, in_triangle, transa, in_triangle, transb, &square, half);
+    if (beyond == 0) return to;
+    const gpb_factor other = lower ? block(f, f->n, half, beyond, rest) : block(f, half, f->n, rest, beyond);
+    to.beyond = product_of(f, -1, lower ? behind : in_triangle, transa, lower ? in_triangle : behind, transb,
+                           &other, half);
+    return to;
 }
 
 gpb_factor_halves gpb_factor_multiply_halve(const gpb_factor *f)

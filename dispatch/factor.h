@@ -17,7 +17,8 @@ typedef struct gpb_factor {
     enum gpb_type type;
     int width;                   /* bits of the caller's integers, and so of those in ipiv: 32 or 64 */
     char uplo;                   /* Cholesky: the triangle that is stored; 'G': LU; 0: illegal */
-    int64_t m, n;                /* rows and columns of A; Cholesky: equal */
+    int64_t m, n;                /* rows and columns of A; Cholesky: equal, or a panel: n columns of L and all
+                                    m rows of these, n rows of U and all m columns */
     void *a;
     int64_t lda;
     void *ipiv;                  /* LU: min(m, n) row numbers, from 1 on, counted from A's first row */
@@ -29,6 +30,7 @@ typedef struct gpb_factor_halves {
     gpb_factor first, second;    /* second's ipiv counts from its own first row */
     gpb_triangular triangular;
     gpb_call product;            /* Cholesky: SYRK, or HERK of complex types */
+    gpb_call beyond;             /* panels: the same of what lies beyond second's triangle; m = 0: nothing */
 } gpb_factor_halves;
 
 /* op(A) X = B by the factors of A, with X in the place of B: getrs, potrs. B is n x nrhs. */
@@ -66,6 +68,9 @@ static inline bool gpb_factor_is_lu(const gpb_factor *factor) { return factor->u
 gpb_factor_halves gpb_factor_cut(const gpb_factor *factor, int64_t half);
 /* For orders of 2 and more. */
 gpb_factor_halves gpb_factor_halve(const gpb_factor *factor);
+/* Cholesky by panels: whatever factors a panel divides what lies beyond its triangle as well, so there is no
+   triangular solve. The other triangle may be overwritten, because a small product is cheaper than two. */
+gpb_factor_halves gpb_factor_halve_panel(const gpb_factor *panel);
 /* The same of L^H L or U U^H, from the triangle of Cholesky and in its place (lauum): first, the product,
    TRMM, second. */
 gpb_factor_halves gpb_factor_multiply_halve(const gpb_factor *triangle);

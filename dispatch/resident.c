@@ -44,12 +44,13 @@ bool gpb_resident_overwrites(const gpb_resident *w)
     return w->inverts || (t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N'));
 }
 
-/* Each panel takes as many launches as all columns would. */
+/* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,
+   H100). It pays to have more of them where they come up meanwhile, too. */
 int64_t gpb_resident_panel(const gpb_resident *w)
 {
-    enum { LEAST = 2048, PANELS = 8 };
-    const int64_t cols = gpb_resident_b_cols(w);
-    return max(LEAST, round_up(ceil_div(cols, PANELS), 64));
+    enum { LEAST = 2048, LEAST_UP = 1024, PANELS = 8 };
+    const int64_t cols = gpb_resident_b_cols(w), least = w->triangular && !w->inverts ? LEAST_UP : LEAST;
+    return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
 int64_t gpb_resident_b_rows(const gpb_resident *w)
@@ -126,14 +127,14 @@ static double steps_s(const gpb_resident *w, double lu, double cholesky, double 
     return (double)gpb_factor_order(&w->system.a) * (factor + (w->solves ? solve : 0));
 }
 
-/* H200, d, 4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md). Not measured on other GPUs.
-   */
+/* H200, d, 4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md); Cholesky and solves H100.
+   Not measured on other GPUs. */
 double gpb_resident_gpu_steps_s(const gpb_resident *w)
 {
     /* An estimate: sixteen triangles with one vector, which comes up and goes home eight times. */
     const double START = 3e-4, VECTORS = 5e-4, TRIANGLES = 0.9e-6;
     if (w->inverse_norm) return START + VECTORS + TRIANGLES * (double)w->system.a.n;
-    return START + steps_s(w, 2.9e-6, 1.4e-6, 0.6e-6);
+    return START + steps_s(w, 2.7e-6, 0.7e-6, 0.3e-6);
 }
 
 /* OpenBLAS on 16 cores, d, 512 to 4096: what getrf and potrf take beyond as many operations of its GEMM (the

@@ -121,6 +121,14 @@ static __device__ __forceinline__ double gpb_inverse_estimate(double x)
     return y;
 }
 
+/* 1 / sqrt(x) in the same way. */
+static __device__ __forceinline__ double gpb_inverse_root_estimate(double x)
+{
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return y;
+}
+
 /* A barrier with that number, for `threads` threads of the block. */
 static __device__ __forceinline__ void gpb_named_barrier(unsigned number, unsigned threads)
 {

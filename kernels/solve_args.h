@@ -7,21 +7,23 @@
 #include "kernels/digest.h"
 #include "kernels/gemm_args.h"
 
-/* The largest panel and block, by the bytes of an element. A thread has a row of the panel in registers, and
-   four threads share a row or a column of the block. */
-#define GPB_PANEL_COLUMNS(bytes) ((bytes) == 16 ? 16 : 32)
-#define GPB_BLOCK_ORDER(bytes)   ((bytes) == 16 ? 32 : 64)
+/* The largest panel of LU, block of Cholesky and triangle, by the bytes of an element. A thread has a row of
+   the panel in registers, four threads share a row of the block, eight a column beside the triangle. */
+#define GPB_PANEL_COLUMNS(bytes)  ((bytes) == 16 ? 16 : 32)
+#define GPB_BLOCK_ORDER(bytes)    ((bytes) == 16 ? 32 : 64)
+#define GPB_TRIANGLE_ORDER(bytes) ((bytes) == 16 ? 128 : 256)
 
 /* LAUNCH, block and grid.
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
-   cholesky       GPB_CHOLESKY_THREADS, 1
-   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols)
+   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes)
+   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols); GPB_TRIANGLE_SHARED(bytes) bytes of shared
+                  memory
    multiply       the same
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
-   systems        GPB_TRIANGLE_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
-   small_systems  GPB_TRIANGLE_THREADS, GPB_SMALL_SYSTEMS_BLOCKS(cols, batch)
+   systems        GPB_SYSTEMS_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
+   small_systems  GPB_SYSTEMS_THREADS, GPB_SMALL_SYSTEMS_BLOCKS(cols, batch)
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols`
    digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks
@@ -30,16 +32,26 @@
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
 #define GPB_CHOLESKY_THREADS 256
-#define GPB_TRIANGLE_THREADS 256
-#define GPB_TRIANGLE_COLUMNS 64            /* of a block */
+/* Below the diagonal's block, of each thread block. */
+#define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS / 2 - GPB_BLOCK_ORDER(bytes))
+#define GPB_CHOLESKY_BLOCKS(below, bytes) \
+    ((below) ? ((below) + GPB_CHOLESKY_ROWS(bytes) - 1) / GPB_CHOLESKY_ROWS(bytes) : 1)
+#define GPB_TRIANGLE_THREADS 128
+#define GPB_TRIANGLE_COLUMNS 8             /* of a block */
+/* Three times eight of its columns, and its diagonal. */
+#define GPB_TRIANGLE_SHARED(bytes) \
+    ((3 * 8 * (GPB_TRIANGLE_ORDER(bytes) + 2) + GPB_TRIANGLE_ORDER(bytes)) * (bytes))
 #define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
-#define GPB_SYSTEMS_BLOCKS(cols, batch) (GPB_TRIANGLE_BLOCKS(cols) * (batch))
+#define GPB_SYSTEMS_THREADS 256
+#define GPB_SYSTEMS_COLUMNS 64             /* of a block */
+#define GPB_SYSTEMS_BLOCKS(cols, batch) \
+    (((cols) + GPB_SYSTEMS_COLUMNS - 1) / GPB_SYSTEMS_COLUMNS * (batch))
 #define GPB_SMALL_SYSTEM 16                /* the largest order, and the columns that share a triangle */
 #define GPB_SMALL_UNITS(cols, batch) (((cols) + GPB_SMALL_SYSTEM - 1) / GPB_SMALL_SYSTEM * (batch))
 #define GPB_SMALL_SYSTEMS_BLOCKS(cols, batch) \
-    ((GPB_SMALL_UNITS(cols, batch) * GPB_SMALL_SYSTEM + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
+    ((GPB_SMALL_UNITS(cols, batch) * GPB_SMALL_SYSTEM + GPB_SYSTEMS_COLUMNS - 1) / GPB_SYSTEMS_COLUMNS)
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
 #define GPB_DIGEST_THREADS   256
@@ -76,18 +88,22 @@ typedef struct gpb_panel_args {
                                               block adds n + 1 */
 } gpb_panel_args;
 
-/* A = L L^H of the n x n matrix, of which the lower triangle is read and becomes L. n <= GPB_BLOCK_ORDER. The
-   upper triangle's U^H U is the same with rs and cs exchanged (U is then L^T, of complex types too). */
+/* A = L L^H of the n x n matrix, of which the lower triangle is read and becomes L, and the `below` rows B
+   below it become B L^-H. n <= GPB_BLOCK_ORDER. The upper triangle's U^H U is the same with rs and cs
+   exchanged (U is then L^T, of complex types too). */
 typedef struct gpb_cholesky_args {
     void *a;
-    int64_t rs, cs;
+    int64_t rs, cs, below;
     int32_t n, first;                      /* the block's place in the matrix */
     int32_t *info;                         /* lowered to the number of the first leading minor, from 1 on,
                                               that is not positive */
+    uint32_t *arrivals, arrived;           /* a counter, and its value before the launch, which adds the
+                                              number of its blocks */
 } gpb_cholesky_args;
 
 /* B = alpha L^-1 B (substitute), or B = alpha L B (multiply), for the n x n lower triangle L and n x cols B.
-   alpha is not 0, n <= GPB_BLOCK_ORDER. Any TRSM or TRMM is this one by strides, which may be negative. */
+   alpha is not 0, n <= GPB_TRIANGLE_ORDER. Any TRSM or TRMM is this one by strides, which may be negative.
+   L's elements lie at multiples of their size. */
 typedef struct gpb_triangle_args {
     const void *l;
     int64_t rsl, csl;
@@ -100,7 +116,7 @@ typedef struct gpb_triangle_args {
 
 /* The same solve for a triangle of any order and one column. */
 typedef struct gpb_trsv_args {
-    gpb_triangle_args of;                  /* cols is 1, and n may exceed GPB_BLOCK_ORDER */
+    gpb_triangle_args of;                  /* cols is 1, and n has no limit */
     uint32_t *arrivals, arrived;           /* a counter, and its value before the launch, which adds
                                               GPB_TRSV_BLOCKS(n, bytes) */
 } gpb_trsv_args;

@@ -1,55 +1,88 @@
 /* SPDX-License-Identifier: MIT */
-/* The product of one triangular block with B, in B's place. The other triangle takes no part in it, because
-   zeros there would make NaN of an infinite B. In a pass the four threads of a column tell each other their
-   eight rows of B, and each adds their part to its own rows from there on; the first eight of these are then
-   complete. */
+/* The product of one triangle with B, in B's place. The other triangle takes no part in it, because zeros
+   there would make NaN of an infinite B. Passes go from the last columns to the first. Each thread adds
+   what a pass multiplies to its own rows, which are written when all passes are done. */
 #ifndef GPB_MULTIPLY_CUH
 #define GPB_MULTIPLY_CUH
 
 #include "kernels/solve/triangle.cuh"
 
+template <class T> struct gpb_multiply_body {
+    using triangle = gpb_triangle<T>;
+    static constexpr int PASS = triangle::PASS, ROUND = triangle::ROUND, ROUNDS = triangle::ROUNDS;
+    static constexpr int COLUMNS = triangle::COLUMNS;
+    typename triangle::columns l[triangle::STAGES];
+
+    /* Also where there is nothing to ask for, because what is waited for is counted. */
+    __device__ __forceinline__ void fetch(int stage, const gpb_triangle_args &g, int first)
+    {
+        triangle::fetch(l[stage], g, first < 0 ? g.n : first);
+    }
+
+    static __device__ __forceinline__ void add(T (&sum)[ROUNDS][COLUMNS][2],
+                                               const typename triangle::columns &of,
+                                               const T (&of_b)[PASS][COLUMNS], const gpb_triangle_args &g,
+                                               int first, int round)
+    {
+#pragma unroll
+        for (int q = 0; q < ROUNDS; q++) {
+            if (round + q * ROUND >= g.n) break;
+#pragma unroll
+            for (int s = 0; s < PASS; s++) {
+                const typename triangle::two y = triangle::pair(of, s, round + q * ROUND);
+#pragma unroll
+                for (int e = 0; e < 2; e++)
+                    if (q || round + 2 * triangle::lane() + e >= first + s + g.unit)
+#pragma unroll
+                        for (int c = 0; c < COLUMNS; c++)
+                            sum[q][c][e] = gpb_plus_product(sum[q][c][e], y.x[e], of_b[s][c]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void run(const gpb_triangle_args &g)
+    {
+        constexpr int PASSES = ROUND / PASS;
+        const int last = (g.n - 1) / PASS * PASS;
+        T own[COLUMNS][2], next[COLUMNS][2], sum[ROUNDS][COLUMNS][2] = {};
+        for (int y = 0; y < triangle::STAGES - 1; y++) fetch(y, g, last - y * PASS);
+        triangle::read(next, g, last / ROUND * ROUND);
+        int stage = 0;
+#pragma unroll 1
+        for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
+            const int pass = first / PASS % PASSES, round = first - pass * PASS;
+            T of_b[PASS][COLUMNS];
+            if (pass == PASSES - 1 || first == last) {   /* another round */
+#pragma unroll
+                for (int q = ROUNDS - 1; q > 0; q--)
+#pragma unroll
+                    for (int c = 0; c < COLUMNS; c++)
+#pragma unroll
+                        for (int e = 0; e < 2; e++) sum[q][c][e] = sum[q - 1][c][e];
+#pragma unroll
+                for (int c = 0; c < COLUMNS; c++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        own[c][e] = next[c][e];
+                        sum[0][c][e] = g.unit ? own[c][e] : T();
+                    }
+                if (round) triangle::read(next, g, round - ROUND);
+            }
+            triangle::await();
+            fetch(triangle::next(stage, 2), g, first - 2 * PASS);
+            triangle::tell(of_b, own, pass);
+            add(sum, l[stage], of_b, g, first, round);
+        }
+#pragma unroll
+        for (int q = 0; q < ROUNDS; q++) triangle::write(g, q * ROUND, sum[q]);
+    }
+};
+
 template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_triangle_args &g)
 {
-    using triangle = gpb_triangle<T>;
-    constexpr int N = triangle::N, PASS = triangle::PASS, CHUNKS = triangle::CHUNKS;
-    __shared__ __align__(16) typename triangle::block l;
-    const int part = triangle::part();
-    const bool there = triangle::col() < g.cols;
-    T *b = (T *)g.b + triangle::col() * g.csb, x[2 * CHUNKS], sum[2 * CHUNKS];
-    triangle::read(l, g);
-    triangle::read(x, g);
-#pragma unroll
-    for (int c = 0; c < 2 * CHUNKS; c++) sum[c] = g.unit ? x[c] : T();
-    __syncthreads();
-#pragma unroll 1
-    for (int first = 0; first < g.n; first += PASS) {
-        const T(*rows)[N] = &l[first];
-        T of_b[PASS];
-        triangle::tell(of_b, x);
-#pragma unroll
-        for (int s = 0; s < PASS; s++)
-#pragma unroll
-            for (int c = 0; c < 2; c++) {
-                const int i = 2 * part + c;
-                if (i >= s + g.unit && first + i < g.n)
-                    sum[c] = gpb_plus_product(sum[c], rows[s][first + i], of_b[s]);
-            }
-#pragma unroll
-        for (int c = 0; c < 2; c++) {
-            const int i = first + 2 * part + c;
-            if (there && i < g.n) gpb_element_put(b + i * g.rsb, sum[c]);
-        }
-#pragma unroll
-        for (int c = 2; c < 2 * CHUNKS; c++) {
-            /* As in substitute.cuh. */
-            if (c == CHUNKS && first + c / 2 * PASS >= N) break;
-#pragma unroll
-            for (int s = 0; s < PASS; s++)
-                sum[c] = gpb_plus_product(sum[c], rows[s][first + triangle::row(c)], of_b[s]);
-        }
-        triangle::move_on(x);
-        triangle::move_on(sum);
-    }
+    extern __shared__ __align__(16) char room[];
+    static_assert(sizeof(gpb_multiply_body<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
+    ((gpb_multiply_body<T> *)room)->run(g);
 }
 
 #endif

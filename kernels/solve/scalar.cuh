@@ -177,6 +177,24 @@ static __device__ __forceinline__ bool gpb_is_nan(double x) { return x != x; }
 static __device__ __forceinline__ bool gpb_is_nan(float2 x) { return x.x != x.x || x.y != x.y; }
 static __device__ __forceinline__ bool gpb_is_nan(double2 x) { return x.x != x.x || x.y != x.y; }
 
+/* Whether x and 1 / x are normal, told from x's exponent, by integers beside what is computed of x. */
+static __device__ __forceinline__ bool gpb_is_ordinary(float x)
+{
+    return (__float_as_uint(x) >> 23 & 0xFF) - 4 < 247;
+}
+static __device__ __forceinline__ bool gpb_is_ordinary(double x)
+{
+    return ((unsigned)__double2hiint(x) >> 20 & 0x7FF) - 4 < 2039;
+}
+
+/* 1 / sqrt(x) within two units in the last place, of ordinary x without a branch. */
+static __device__ __forceinline__ float gpb_fast_inverse_root(float x) { return rsqrtf(x); }
+static __device__ __forceinline__ double gpb_fast_inverse_root(double x)
+{
+    const double y = gpb_inverse_root_estimate(x);
+    const double e = __fma_rn(-x * y, y, 1);                 /* from 2^-20 to 2^-58 */
+    return __fma_rn(y * e, __fma_rn(e, 0.375, 0.5), y);
+}
 static __device__ __forceinline__ float gpb_inverse_root(float x) { return rsqrtf(x); }
 static __device__ __forceinline__ double gpb_inverse_root(double x) { return rsqrt(x); }
 static __device__ __forceinline__ float gpb_shuffled(float x, int lane) { return __shfl_sync(~0u, x, lane); }

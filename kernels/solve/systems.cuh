@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Many small systems, each by forward substitution, in one launch. A unit is up to WIDE columns of one
-   system; as in triangle.cuh four threads share a column. The unit goes down its rows in blocks of N. What
-   the blocks above have found is taken out first, and each thread reads again what it wrote itself, so the
-   threads of a unit meet only at the triangle's blocks in shared memory. Nothing is multiplied by a zero that
-   stands for the other triangle. */
+   system; four threads share a column, each two rows of every eight. The unit goes down its rows in blocks
+   of N. What the blocks above have found is taken out first, and each thread reads again what it wrote
+   itself, so the threads of a unit meet only at the triangle's blocks in shared memory. Nothing is
+   multiplied by a zero that stands for the other triangle. */
 #ifndef GPB_SYSTEMS_CUH
 #define GPB_SYSTEMS_CUH
 
@@ -12,7 +12,7 @@
 
 template <class T, int N, int WIDE> struct gpb_unit {
     static constexpr int PARTS = 4, PASS = 2 * PARTS, CHUNKS = N / PASS, THREADS = WIDE * PARTS;
-    static constexpr int UNITS = GPB_TRIANGLE_THREADS / THREADS;
+    static constexpr int UNITS = GPB_SYSTEMS_THREADS / THREADS;
     /* Two more rows, so that columns begin in different banks and pairs of rows stay aligned; one column
        more, for what is read beyond the last row. */
     using block = T[N + 1][N + 2];
@@ -118,7 +118,7 @@ template <class T, int N, int WIDE> struct gpb_unit {
                     gpb_element_put(to + (first + s) * g.rsx, found[s]);
 #pragma unroll
             for (int c = 2; c < 2 * CHUNKS; c++) {
-                if (c == CHUNKS && first + c / 2 * PASS >= N) break;       /* as in substitute.cuh */
+                if (c == CHUNKS && first + c / 2 * PASS >= N) break;       /* of no use any more */
 #pragma unroll
                 for (int s = 0; s < PASS; s++)
                     y[c] = gpb_minus_product(y[c], columns[s][first + row(c)], found[s]);
@@ -169,7 +169,7 @@ gpb_systems_of(const gpb_systems_args &g)
 
 template <class T> static __device__ __forceinline__ void gpb_systems(const gpb_systems_args &g)
 {
-    gpb_systems_of<T, GPB_BLOCK_ORDER(sizeof(T)), GPB_TRIANGLE_COLUMNS>(g);
+    gpb_systems_of<T, GPB_BLOCK_ORDER(sizeof(T)), GPB_SYSTEMS_COLUMNS>(g);
 }
 template <class T> static __device__ __forceinline__ void gpb_small_systems(const gpb_systems_args &g)
 {

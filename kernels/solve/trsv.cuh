@@ -7,7 +7,9 @@
 #ifndef GPB_TRSV_CUH
 #define GPB_TRSV_CUH
 
-#include "kernels/solve/triangle.cuh"
+#include "kernels/ptx.cuh"
+#include "kernels/solve/scalar.cuh"
+#include "kernels/solve_args.h"
 
 /* A result of another block, from the level-2 cache: the first level may hold the line as it was. */
 static __device__ __forceinline__ float gpb_result_at(const float *x) { return __ldcg(x); }
@@ -56,8 +58,22 @@ template <class T> struct gpb_trsv_tile<T, false> {
 
 template <class T> struct gpb_trsv_body {
     static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), ROWS = N / 32;
-    typename gpb_triangle<T>::block l;               /* the block on the diagonal */
+    T l[N][N];                                       /* the block on the diagonal: [column][row] */
     T inverse[N], results[2][N], sums[GPB_TRSV_THREADS / N][N];
+
+    /* The block on the diagonal. Zeros stand for what is not read. */
+    __device__ __forceinline__ void read(const gpb_triangle_args &g)
+    {
+        const bool across = g.csl == 1 || g.csl == -1;
+#pragma unroll
+        for (int y = 0; y < N * N / GPB_TRSV_THREADS; y++) {
+            const int number = y * GPB_TRSV_THREADS + (int)threadIdx.x;
+            const int i = across ? number / N : number % N, j = across ? number % N : number / N;
+            const bool reads = i < g.n && j < i + !g.unit;
+            const T e = reads ? gpb_element_at((const T *)g.l + i * g.rsl + j * g.csl) : T();
+            l[j][i] = gpb_conjugate(e, g.conj);
+        }
+    }
 
     /* Once `count` blocks are solved. */
     static __device__ __forceinline__ void await(const gpb_trsv_args &g, unsigned count)
@@ -168,7 +184,7 @@ template <class T> struct gpb_trsv_body {
             gpb_triangle_args diagonal = g.of;
             diagonal.l = (const T *)g.of.l + (int64_t)i * N * (g.of.rsl + g.of.csl);
             diagonal.n = min(N, g.of.n - i * N);
-            gpb_triangle<T>::read(l, diagonal);
+            read(diagonal);
             __syncthreads();
             bool usual = true;             /* a product with the inverse is as good as a division */
             if (!g.of.unit && threadIdx.x < diagonal.n) {

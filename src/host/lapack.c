@@ -173,8 +173,21 @@ static int64_t factor_rest(const gpb_factor *f, const gpb_factor_halves *to, int
     return info ? info : later ? later + half : 0;
 }
 
+static int64_t factor_panel(const gpb_factor *f, const gpb_lapack_parts *parts)
+{
+    if (f->n <= max(1, parts->leaf)) return parts->factor(parts->where, f);
+    const gpb_factor_halves to = gpb_factor_halve_panel(f);
+    const int64_t info = factor_panel(&to.first, parts);
+    if (info) return info;
+    parts->multiply(parts->where, &to.product);
+    if (to.beyond.m) parts->multiply(parts->where, &to.beyond);
+    const int64_t later = factor_panel(&to.second, parts);
+    return later ? later + to.first.n : 0;
+}
+
 int64_t gpb_lapack_factor(const gpb_factor *f, const gpb_lapack_parts *parts)
 {
+    if (!gpb_factor_is_lu(f) && f->n <= parts->panels) return factor_panel(f, parts);
     if (gpb_factor_order(f) <= max(1, parts->leaf)) return parts->factor(parts->where, f);
     const gpb_factor_halves to = gpb_factor_halve(f);
     const int64_t info = gpb_lapack_factor(&to.first, parts);

@@ -19,6 +19,8 @@ typedef struct gpb_lapack_parts {
     /* Exchanges rows of `cols` columns at a, as pivots [first, last) of the factor's ipiv say. */
     void (*swap)(void *where, const gpb_factor *factor, void *a, int64_t lda, int64_t cols, int64_t first,
                  int64_t last, bool backwards);
+    int64_t panels;              /* Cholesky's blocks up to this order go by panels, which `factor` takes; of
+                                    theirs the other triangle may be overwritten */
     bool counts_from_top;        /* `factor` and `swap` count pivots from the first row of the whole matrix,
                                     not from their block's */
     void *where;

@@ -149,18 +149,39 @@ static void triangular(void *where, const gpb_triangular *t);
 static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t cols, int64_t first,
                  int64_t last, bool backwards);
 
+/* Columns before that one go home, if no minor before it is wrong. */
+static void release(resident *r, int64_t columns)
+{
+    if (r->result || r->why) return;
+    r->result = gpb_dma_fetch(r->lane->table, r->info, sizeof(int32_t), r->lane->stream);
+    if (!r->result) r->result = gpb_carry_release(&r->down, columns);
+}
+
+/* Cholesky's columns are final as soon as their panel is; each release takes a copy of INFO. */
+static void release_some(resident *r, int64_t columns)
+{
+    enum { SOME = 512 };
+    if (r->releases && columns % SOME == 0) release(r, columns);
+}
+
 /* A panel has as many columns as pivots; of a wide block the rest is U. */
 static int64_t factor(void *where, const gpb_factor *f)
 {
     resident *r = where;
-    await(r, f->a, f->n);
     if (!gpb_factor_is_lu(f)) {
+        await(r, f->a, f->uplo == 'L' ? f->n : f->m);
         const bool lower = f->uplo == 'L';
+        const int64_t below = f->m - f->n, blocks = GPB_CHOLESKY_BLOCKS(below, element(r));
         gpb_cholesky_args args = { .a = f->a, .rs = lower ? 1 : f->lda, .cs = lower ? f->lda : 1,
-                                   .n = (int32_t)f->n, .first = first_of(r, f), .info = pointer(r->info) };
-        launch(r, GPB_PASS_cholesky, 1, &args, (gpb_launch){ 0 });
+                                   .below = below, .n = (int32_t)f->n, .first = first_of(r, f),
+                                   .info = pointer(r->info), .arrivals = pointer(r->arrivals),
+                                   .arrived = r->arrived };
+        launch(r, GPB_PASS_cholesky, blocks, &args, (gpb_launch){ 0 });
+        r->arrived += (uint32_t)blocks;
+        release_some(r, args.first + f->n);
         return 0;
     }
+    await(r, f->a, f->n);
     gpb_factor panel = *f;
     panel.n = gpb_factor_order(f);
     factor_panel(r, &panel);
@@ -197,7 +218,7 @@ static gpb_triangle_args lower_from_left(const resident *r, const gpb_triangular
     return args;
 }
 
-static void one_block(resident *r, const gpb_triangular *t)
+static void one_triangle(resident *r, const gpb_triangular *t)
 {
     gpb_triangle_args args = lower_from_left(r, t);
     launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols), &args,
@@ -230,9 +251,10 @@ static void triangular(void *where, const gpb_triangular *t)
     if (t->m == 0 || t->n == 0) return;
     await(r, t->b, t->n);
     const bool one = t->solves && (t->side == 'L' ? t->n : t->m) == 1;
-    if (one || gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) {
+    const bool fits = gpb_triangular_order(t) <= GPB_TRIANGLE_ORDER(element(r));
+    if (one || fits) {
         await(r, t->a, gpb_triangular_order(t));
-        if (gpb_triangular_order(t) <= GPB_BLOCK_ORDER(element(r))) one_block(r, t);
+        if (fits) one_triangle(r, t);
         else one_column(r, t);
         return;
     }
@@ -242,23 +264,7 @@ static void triangular(void *where, const gpb_triangular *t)
     triangular(r, &halves.second);
 }
 
-/* Columns before that one go home, if no minor before it is wrong. */
-static void release(resident *r, int64_t columns)
-{
-    if (r->result || r->why) return;
-    r->result = gpb_dma_fetch(r->lane->table, r->info, sizeof(int32_t), r->lane->stream);
-    if (!r->result) r->result = gpb_carry_release(&r->down, columns);
-}
-
-/* Of Cholesky, a product into all that is left: the columns before it are final. */
-static void multiply(void *where, const gpb_call *call)
-{
-    resident *r = where;
-    const gpb_matrix *c = &call->x[GPB_C];
-    const int64_t first = (int64_t)(((CUdeviceptr)(uintptr_t)c->base - r->a) / element(r)) / r->ld;
-    if (r->releases && c->uplo != 'G' && first + call->n == r->work->system.a.n) release(r, first);
-    queue_product(r, call);
-}
+static void multiply(void *where, const gpb_call *call) { queue_product(where, call); }
 
 /* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`. */
 static int64_t exchanges_at_once(const resident *r, int64_t from, int64_t to, int64_t most, bool backwards)
@@ -690,14 +696,17 @@ static void solve(resident *r, gpb_system *system, const gpb_lapack_parts *parts
     }
 }
 
-/* Queues all of the computation. */
+/* Queues all of the computation. A panel of U needs all columns, so large ones would wait for the whole
+   matrix to come. */
 static void compute(resident *r)
 {
+    enum { WIDE_PANELS = 1024 };
     gpb_system system = r->work->system;
     const size_t e = element(r);
     const bool lu = gpb_factor_is_lu(&system.a);
     const gpb_lapack_parts parts = { .leaf = lu ? GPB_PANEL_COLUMNS(e) : GPB_BLOCK_ORDER(e), .factor = factor,
                                      .triangular = triangular, .multiply = multiply, .swap = swap,
+                                     .panels = system.a.uplo == 'L' ? INT64_MAX : WIDE_PANELS,
                                      .counts_from_top = true, .where = r };
     system.a.a = pointer(r->a);
     system.a.lda = system.ldb = r->ld;

@@ -35,8 +35,8 @@ failing() {
 for function in cuLaunchKernel cuLaunchKernelEx cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpy2DAsync \
     cuEventRecord cuEventQuery cuStreamWaitEvent cuStreamSynchronize cuMemAlloc cuModuleGetFunction \
     cuFuncSetAttribute; do
-    for count in 1 2 3 5 8 13 21 34 55 '*'; do
-        for code in 2 700; do failing $function "$count" $code 300; done
+    for rule in 1:2 1:700 2:700 3:2 5:700 8:2 13:700 21:2 34:700 55:2 '*:2' '*:700'; do
+        failing $function "${rule%:*}" "${rule#*:}" 300
     done
 done
 # A matrix that comes home in several pieces, of which some are there when it happens.

@@ -287,8 +287,9 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
     shape right = { 0 };
     if (row->role == GPB_FAKE_cholesky) {
         gpb_cholesky_args *g = memcpy(&l->arguments.cholesky, from, sizeof *g);
-        check_sizes(row->symbol, g->n, g->n, 0, 1);
-        right = shape_of(1, 1, row->threads, 0);
+        check_sizes(row->symbol, g->n, g->n, g->below, 1);
+        right = shape_of(GPB_CHOLESKY_BLOCKS(g->below, (int64_t)gpb_type_bytes(row->type)), 1, row->threads,
+                         0);
     } else if (row->role == GPB_FAKE_identity) {
         gpb_identity_args *g = memcpy(&l->arguments.identity, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, 0, 1);
@@ -306,7 +307,8 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_triangle_args *g = memcpy(&l->arguments.triangle, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
-        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols), 1, row->threads, 0);
+        const int bytes = (int)gpb_type_bytes(row->type);
+        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols), 1, row->threads, GPB_TRIANGLE_SHARED(bytes));
     } else if (row->role == GPB_FAKE_trsv) {
         gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
         const int blocks = GPB_TRSV_BLOCKS(g->of.n, gpb_type_bytes(row->type));

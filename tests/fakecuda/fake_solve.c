@@ -8,8 +8,8 @@
 #include "tests/digest.h"
 #include "tests/fakecuda/fakecuda.h"
 
-/* The largest block of any type, the widest panel, and panels that gpb_<p>swap can follow. */
-enum { MOST = GPB_BLOCK_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = GPB_SWAP_THREADS / 2 };
+/* The largest triangle of any type, the widest panel, and panels that gpb_<p>swap can follow. */
+enum { MOST = GPB_TRIANGLE_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = GPB_SWAP_THREADS / 2 };
 
 #define LETTER s
 #define ELEMENT float
@@ -26,7 +26,7 @@ enum { MOST = GPB_BLOCK_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = 
 
 static const struct solver {
     int (*panel)(int64_t m, int n, void *a, int64_t lda, int64_t *pivots);
-    int (*cholesky)(int n, void *a, int64_t rs, int64_t cs);
+    int (*cholesky)(int n, void *a, int64_t rs, int64_t cs, void *below, int64_t rows);
     void (*triangle)(const gpb_triangle_args *g, bool solves, const void *l, void *b);
     void (*trsv)(const gpb_triangle_args *g, const void *l, void *b);
     void (*system)(const gpb_systems_args *g, const void *l, const void *b, void *x, void *work);
@@ -89,18 +89,23 @@ static int64_t row_after(const int64_t *pivots, int64_t at, int count)
     return at;
 }
 
-/* Blocks leave what they found in the slots: this makes it NaN. They count on the counter's value, and leave
-   it higher. */
+/* Blocks count on the counter's value, and leave it higher. */
+static void arrive(const gpb_fake_kernel *kernel, int device, const uint32_t *at, uint32_t arrived,
+                   int64_t blocks)
+{
+    uint32_t *arrivals = (uint32_t *)ints_at(kernel, device, at, 0, 1);
+    if (*arrivals != arrived)
+        gpb_fake_die("BAD LAUNCH of %s: %u arrivals before it, not %u", kernel->symbol, *arrivals, arrived);
+    *arrivals += (uint32_t)blocks;
+}
+
+/* Blocks leave what they found in the slots: this makes it NaN. */
 static void meet(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g)
 {
     const int64_t blocks = GPB_PANEL_BLOCKS(g->m), bytes = 2 * GPB_PANEL_SLOT_BYTES * blocks;
     void *slots = numbers_at(kernel, device, g->slots, sizeof(uint64_t), 0, bytes);
-    uint32_t *arrivals = (uint32_t *)ints_at(kernel, device, g->arrivals, 0, 1);
-    if (*arrivals != g->arrived)
-        gpb_fake_die("BAD LAUNCH of %s: %u arrivals before it, not %u", kernel->symbol, *arrivals,
-                     g->arrived);
     memset(slots, 0xFF, (size_t)bytes);
-    *arrivals += (uint32_t)(blocks * (g->n + 1));
+    arrive(kernel, device, g->arrivals, g->arrived, blocks * (g->n + 1));
 }
 
 void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g)
@@ -128,25 +133,31 @@ void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_a
         lower(info, g->first + singular);
 }
 
-static void check_order(const gpb_fake_kernel *kernel, int n)
+static void check_order(const gpb_fake_kernel *kernel, int n, int most)
 {
-    if (n > GPB_BLOCK_ORDER(bytes_of(kernel)))
+    if (n > most)
         gpb_fake_die("BAD LAUNCH of %s: n=%d", kernel->symbol, n);
 }
 
 void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g)
 {
-    check_order(kernel, g->n);
+    check_order(kernel, g->n, GPB_BLOCK_ORDER(bytes_of(kernel)));
     void *a = triangle_at(kernel, device, g->a, g->n, g->rs, g->cs, false);
     int32_t *info = ints_at(kernel, device, g->info, 0, 1);
-    const int failed = solvers[kernel->type].cholesky(g->n, a, g->rs, g->cs);
+    const int64_t e = bytes_of(kernel);
+    void *below = NULL;
+    if (g->below)
+        below = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a + (CUdeviceptr)(g->n * g->rs * e),
+                                   g->below, g->n, g->rs, g->cs, kernel->symbol);
+    arrive(kernel, device, g->arrivals, g->arrived, GPB_CHOLESKY_BLOCKS(g->below, e));
+    const int failed = solvers[kernel->type].cholesky(g->n, a, g->rs, g->cs, below, g->below);
     if (failed)
         lower(info, g->first + failed);
 }
 
 void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g)
 {
-    check_order(kernel, g->n);
+    check_order(kernel, g->n, GPB_TRIANGLE_ORDER(bytes_of(kernel)));
     const void *l = triangle_at(kernel, device, g->l, g->n, g->rsl, g->csl, g->unit != 0);
     void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->b, g->n, g->cols, g->rsb, g->csb,
                                  kernel->symbol);
@@ -160,12 +171,8 @@ void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_arg
     const void *l = triangle_at(kernel, device, g->of.l, g->of.n, g->of.rsl, g->of.csl, g->of.unit != 0);
     void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->of.b, g->of.n, 1, g->of.rsb,
                                  g->of.csb, kernel->symbol);
-    uint32_t *arrivals = (uint32_t *)ints_at(kernel, device, g->arrivals, 0, 1);
-    if (*arrivals != g->arrived)
-        gpb_fake_die("BAD LAUNCH of %s: %u arrivals before it, not %u", kernel->symbol, *arrivals,
-                     g->arrived);
+    arrive(kernel, device, g->arrivals, g->arrived, GPB_TRSV_BLOCKS(g->of.n, bytes_of(kernel)));
     solvers[kernel->type].trsv(&g->of, l, b);
-    *arrivals += (uint32_t)GPB_TRSV_BLOCKS(g->of.n, bytes_of(kernel));
 }
 
 /* Where element (0, 0) of member l is. */

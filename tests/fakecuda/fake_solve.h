@@ -81,10 +81,10 @@ static int NAME(panel)(int64_t m, int n, void *at, int64_t lda, int64_t *pivots)
 }
 
 /* Returns the number of the first leading minor that is not positive, from 1 on, or 0. Goes on after it, as
-   the kernel does. */
-static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs)
+   the kernel does. below: that many rows, divided by L^H. */
+static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs, void *at_below, int64_t below)
 {
-    ELEMENT *a = at;
+    ELEMENT *a = at, *b = at_below;
     int failed = 0;
     for (int j = 0; j < n; j++) {
         ELEMENT *column = a + j * cs;
@@ -97,6 +97,13 @@ static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs)
         for (int k = j + 1; k < n; k++)
             for (int i = k; i < n; i++)
                 a[i * rs + k * cs] -= NAME(times)(column[i * rs], NAME(conjugate)(column[k * rs]));
+        for (int64_t i = 0; i < below; i++)
+            b[i * rs + j * cs] *= inverse;
+        for (int k = j + 1; k < n; k++) {
+            const ELEMENT y = NAME(conjugate)(column[k * rs]);
+            for (int64_t i = 0; i < below; i++)
+                b[i * rs + k * cs] -= NAME(times)(b[i * rs + j * cs], y);
+        }
     }
     return failed;
 }
@@ -122,11 +129,11 @@ static void NAME(substitute)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], 
 
 static void NAME(multiply)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
 {
-    for (int i = g->n - 1; i >= 0; i--) {
-        ELEMENT sum = g->unit ? x[i] : NAME(times)(l[i][i], x[i]);
-        for (int r = 0; r < i; r++)
-            sum += NAME(times)(l[r][i], x[r]);
-        x[i] = sum;
+    for (int j = g->n - 1; j >= 0; j--) {
+        const ELEMENT y = x[j];
+        x[j] = g->unit ? y : NAME(times)(l[j][j], y);
+        for (int i = j + 1; i < g->n; i++)
+            x[i] += NAME(times)(l[j][i], y);
     }
 }
 

@@ -314,32 +314,46 @@ static void *positive(int n)
     return a;
 }
 
-static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, bool upper, CUdeviceptr info)
+/* The first n columns of a matrix of order `all`. */
+static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, int all, bool upper, CUdeviceptr info)
 {
-    return (gpb_cholesky_args){ .a = (void *)a, .rs = upper ? n : 1, .cs = upper ? 1 : n, .n = n,
-                                .first = FIRST, .info = (int32_t *)info };
+    const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
+    return (gpb_cholesky_args){ .a = (void *)a, .rs = upper ? all : 1, .cs = upper ? 1 : all,
+                                .below = all - n, .n = n, .first = FIRST, .info = (int32_t *)info,
+                                .arrivals = (uint32_t *)gpb_child_upload(&before, sizeof before),
+                                .arrived = before };
+}
+
+static CUresult launch_cholesky(gpb_cholesky_args *g)
+{
+    const uint32_t blocks = (uint32_t)GPB_CHOLESKY_BLOCKS(g->below, bytes_of(1));
+    const CUresult result = launch_as(solver_cholesky, blocks, 0, NULL, 0, g);
+    EXPECT(*(uint32_t *)download((CUdeviceptr)g->arrivals, sizeof blocks) == g->arrived + blocks);
+    return result;
 }
 
 static int cholesky(void)
 {
     gpb_child_start();
-    const int n = order() - 3;
+    const int below[] = { 0, 5, (int)GPB_CHOLESKY_ROWS(bytes_of(1)) + 1 };
     const int32_t none = INT32_MAX;
-    for (int upper = 0; upper < 2; upper++) {
-        const void *a = positive(n);
-        void *half = copy_of(a, (int64_t)n * n);
-        const int64_t rs = upper ? n : 1, cs = upper ? 1 : n;
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < j; i++)
+    for (int which = 0; which < 6; which++) {
+        const bool upper = which % 2;
+        const int n = order() - 3, all = n + below[which / 2];
+        const void *a = positive(all);
+        void *half = copy_of(a, (int64_t)all * all);
+        const int64_t rs = upper ? all : 1, cs = upper ? 1 : all;
+        for (int j = 0; j < all; j++)
+            for (int i = 0; i < (j < n ? j : all); i++)
                 put(half, i * rs + j * cs, NAN);              /* never read */
-        const CUdeviceptr at = gpb_child_upload(half, bytes_of((int64_t)n * n)),
+        const CUdeviceptr at = gpb_child_upload(half, bytes_of((int64_t)all * all)),
                           info = gpb_child_upload(&none, sizeof none);
-        gpb_cholesky_args g = cholesky_of(at, n, upper, info);
-        EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
-        const void *l = download(at, bytes_of((int64_t)n * n));
+        gpb_cholesky_args g = cholesky_of(at, n, all, upper, info);
+        EXPECT(launch_cholesky(&g) == CUDA_SUCCESS);
+        const void *l = download(at, bytes_of((int64_t)all * all));
         EXPECT(*(int32_t *)download(info, 4) == INT32_MAX);
         for (int j = 0; j < n; j++)
-            for (int i = 0; i < n; i++) {
+            for (int i = 0; i < all; i++) {
                 gpb_scalar sum = get(half, i * rs + j * cs);
                 double bound = size(sum);
                 for (int k = 0; k <= j && i >= j; k++) {
@@ -363,8 +377,8 @@ static int cholesky_fails(void)
         put(a, 3 + 3 * 6, bad ? -1 : NAN);
         const CUdeviceptr at = gpb_child_upload(a, bytes_of(36)),
                           info = gpb_child_upload(&before, sizeof before);
-        gpb_cholesky_args g = cholesky_of(at, 6, false, info);
-        EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
+        gpb_cholesky_args g = cholesky_of(at, 6, 6, false, info);
+        EXPECT(launch_cholesky(&g) == CUDA_SUCCESS);
         EXPECT(*(int32_t *)download(info, 4) == (bad == 2 ? 1 : FIRST + 4));
     }
     return GPB_CHILD_OK;
@@ -383,7 +397,8 @@ static enum solver with;                  /* substitute, multiply or trsv */
 static CUresult launch_triangle(const gpb_triangle_args *of)
 {
     if (with != solver_trsv)
-        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols), 0, NULL, 0, (void *)(uintptr_t)of);
+        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols),
+                         GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0, (void *)(uintptr_t)of);
     const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
     const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);
     gpb_trsv_args g = { .of = *of, .arrivals = (uint32_t *)arrivals, .arrived = before };
@@ -440,7 +455,7 @@ static int triangle(void)
     gpb_child_start();
     for (int how = 0; how < 64; how++) {
         const bool one = with == solver_trsv;
-        const int columns = one ? 1 : COLS, most = one ? 2 * order() + 5 : order();
+        const int columns = one ? 1 : COLS, most = one ? 2 * order() + 5 : GPB_TRIANGLE_ORDER(bytes_of(1));
         const int n = how & 1 ? most : how & 2 ? 5 : 1;
         const int sign_l = how & 4 ? -1 : 1, sign_b = how & 8 ? -1 : 1;
         const bool unit = how & 16, conj = how & 32, across = (how ^ how >> 2) & 1;
@@ -545,7 +560,8 @@ static int multiply_infinite(void)
     const CUdeviceptr at_l = gpb_child_upload(l, bytes_of(N * N)), at_b = gpb_child_upload(b, bytes_of(N));
     gpb_triangle_args g = { .l = (void *)at_l, .rsl = 1, .csl = N, .b = (void *)at_b, .rsb = 1, .csb = N,
                             .cols = 1, .alpha = { 1 }, .n = N };
-    EXPECT(launch_as(solver_multiply, 1, 0, NULL, 0, &g) == CUDA_SUCCESS);
+    with = solver_multiply;
+    EXPECT(launch_triangle(&g) == CUDA_SUCCESS);
     const void *x = download(at_b, bytes_of(N));
     for (int i = 0; i < N; i++)
         EXPECT(isfinite(__real__ get(x, i)) == (i < AT));
@@ -640,7 +656,7 @@ static int block_rules(void)
     gpb_child_start();
     const CUdeviceptr a = gpb_child_upload(elements(16, 1), bytes_of(16)), b = gpb_child_device(bytes_of(16)),
                       info = gpb_child_upload(&(int32_t){ INT32_MAX }, 4);
-    gpb_cholesky_args c = cholesky_of(a, 4, false, info);
+    gpb_cholesky_args c = cholesky_of(a, 4, 4, false, info);
     gpb_triangle_args s = { .l = (void *)a, .rsl = 1, .csl = 4, .b = (void *)b, .rsb = 1, .csb = 4,
                               .cols = 4, .alpha = { 1, broken(COMPLEX) }, .n = 4 };
     if (broken(WIDE)) c.n = order() + 1;
@@ -648,7 +664,8 @@ static int block_rules(void)
     if (broken(LDA)) s.csl = 5;
     if (broken(HOST)) c.info = &(int32_t){ 0 };
     EXPECT(launch_as(solver_cholesky, 1, 0, NULL, 0, &c) == CUDA_SUCCESS);
-    EXPECT(launch_as(solver_substitute, 1 + broken(GRID), 0, NULL, 0, &s) == CUDA_SUCCESS);
+    EXPECT(launch_as(solver_substitute, 1 + broken(GRID), GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
+                     &s) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
     return GPB_CHILD_OK;
 }
