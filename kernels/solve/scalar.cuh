@@ -172,6 +172,10 @@ static __device__ __forceinline__ uint64_t gpb_size_bits(double2 x)
 {
     return gpb_size_bits(__dadd_rn(fabs(x.x), fabs(x.y)));
 }
+static __device__ __forceinline__ bool gpb_is_finite(float x) { return isfinite(x); }
+static __device__ __forceinline__ bool gpb_is_finite(double x) { return isfinite(x); }
+static __device__ __forceinline__ bool gpb_is_finite(float2 x) { return isfinite(x.x) && isfinite(x.y); }
+static __device__ __forceinline__ bool gpb_is_finite(double2 x) { return isfinite(x.x) && isfinite(x.y); }
 static __device__ __forceinline__ bool gpb_is_nan(float x) { return x != x; }
 static __device__ __forceinline__ bool gpb_is_nan(double x) { return x != x; }
 static __device__ __forceinline__ bool gpb_is_nan(float2 x) { return x.x != x.x || x.y != x.y; }

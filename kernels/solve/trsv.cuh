@@ -3,7 +3,8 @@
    block takes one of them, multiplies what is left of the diagonal by the results of the blocks before it
    as these come, and solves for its own rows. One counter says how many blocks are solved, because they
    finish in their order. So what counts is the way from one block's results to the next: the last tile, the
-   N rows of the diagonal, and the counter. Tiles are asked for before their results are waited for. */
+   N rows of the diagonal, and the counter. Tiles are asked for before their results are waited for, and the
+   diagonal's rows are divided by its elements before that. */
 #ifndef GPB_TRSV_CUH
 #define GPB_TRSV_CUH
 
@@ -61,13 +62,13 @@ template <class T> struct gpb_trsv_body {
     T l[N][N];                                       /* the block on the diagonal: [column][row] */
     T inverse[N], results[2][N], sums[GPB_TRSV_THREADS / N][N];
 
-    /* The block on the diagonal. Zeros stand for what is not read. */
-    __device__ __forceinline__ void read(const gpb_triangle_args &g)
+    /* The block on the diagonal, by the first so many threads. Zeros stand for what is not read. */
+    template <int THREADS> __device__ __forceinline__ void read(const gpb_triangle_args &g)
     {
         const bool across = g.csl == 1 || g.csl == -1;
-#pragma unroll
-        for (int y = 0; y < N * N / GPB_TRSV_THREADS; y++) {
-            const int number = y * GPB_TRSV_THREADS + (int)threadIdx.x;
+#pragma unroll 16
+        for (int y = 0; y < N * N / THREADS; y++) {
+            const int number = y * THREADS + (int)threadIdx.x;
             const int i = across ? number / N : number % N, j = across ? number % N : number / N;
             const bool reads = i < g.n && j < i + !g.unit;
             const T e = reads ? gpb_element_at((const T *)g.l + i * g.rsl + j * g.csl) : T();
@@ -119,8 +120,9 @@ template <class T> struct gpb_trsv_body {
         shape::tell(sums, mine);
     }
 
-    /* Row lane + 32 r is in value[r]. */
-    __device__ __forceinline__ void solve(T (&value)[ROWS], const gpb_triangle_args &g, bool usual) const
+    /* Row lane + 32 r is in value[r]. SCALED: rows of the block are divided by their diagonal's elements. */
+    template <bool SCALED>
+    __device__ __forceinline__ void solve(T (&value)[ROWS], const gpb_triangle_args &g) const
     {
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -128,11 +130,7 @@ template <class T> struct gpb_trsv_body {
             const int row = lane + 32 * r;
 #pragma unroll 8
             for (int j = 0; j < 32; j++) {
-                if (!g.unit) {
-                    const T found = usual ? gpb_times(value[r], inverse[row])
-                                          : gpb_quotient(value[r], l[row][row]);
-                    if (lane == j) value[r] = found;
-                }
+                if (!SCALED && !g.unit && lane == j) value[r] = gpb_quotient(value[r], l[row][row]);
                 const T found = gpb_shuffled(value[r], j);
                 if (lane > j) value[r] = gpb_minus_product(value[r], l[j + 32 * r][row], found);
 #pragma unroll
@@ -140,6 +138,53 @@ template <class T> struct gpb_trsv_body {
                     value[s] = gpb_minus_product(value[s], l[j + 32 * r][lane + 32 * s], found);
             }
         }
+    }
+
+    /* Divides the block's rows by their diagonal's elements, if no element leaves the range of normal numbers
+       by that: the rows' results then wait for no division. A unit triangle is so already. */
+    __device__ __forceinline__ bool scale(const gpb_triangle_args &g)
+    {
+        constexpr int EACH = N * N / GPB_TRSV_THREADS;
+        T scaled[EACH];
+        bool usual = true;
+        if (threadIdx.x < N) {
+            const T one = gpb_from_real<T>(1), y = threadIdx.x < g.n ? l[threadIdx.x][threadIdx.x] : one;
+            inverse[threadIdx.x] = gpb_quotient(one, y);
+            usual = gpb_inverts(y);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int number = e * GPB_TRSV_THREADS + threadIdx.x, i = number % N, j = number / N;
+            const bool below = i > j && i < g.n;
+            scaled[e] = below ? gpb_times(l[j][i], inverse[i]) : l[j][i];
+            usual = usual && (!below || gpb_is_zero(l[j][i]) || gpb_inverts(scaled[e]));
+        }
+        usual = __syncthreads_and(usual);
+        if (!usual) return false;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int number = e * GPB_TRSV_THREADS + threadIdx.x;
+            l[number / N][number % N] = scaled[e];
+        }
+        return true;
+    }
+
+    /* The same for what the rows are to be. False, and nothing is changed: some of it would be infinite, and
+       the rest of its row might take that away. */
+    __device__ __forceinline__ bool divide(T (&value)[ROWS]) const
+    {
+        T divided[ROWS];
+        bool finite = true;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            divided[r] = gpb_times(value[r], inverse[threadIdx.x + 32 * r]);
+            finite = finite && gpb_is_finite(divided[r]);
+        }
+        if (!__all_sync(~0u, finite)) return false;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) value[r] = divided[r];
+        return true;
     }
 
     /* alpha B of block row i, for the first warp. */
@@ -157,7 +202,8 @@ template <class T> struct gpb_trsv_body {
 
     /* The first warp solves for block row i, whose sums are there, and tells the others. */
     template <int GROUPS>
-    __device__ __forceinline__ void finish(T (&value)[ROWS], const gpb_trsv_args &g, int i, bool usual)
+    __device__ __forceinline__ void finish(T (&value)[ROWS], const gpb_trsv_args &g,
+                                           const gpb_triangle_args &diagonal, int i, bool scaled)
     {
         const int lane = threadIdx.x % 32;
         const int64_t first = (int64_t)i * N;
@@ -167,7 +213,15 @@ template <class T> struct gpb_trsv_body {
 #pragma unroll
             for (int group = 0; group < GROUPS; group++)
                 value[r] = gpb_sum(value[r], gpb_negated(sums[group][lane + 32 * r]));
-        solve(value, g.of, usual);
+        if (g.of.unit || (scaled && divide(value))) {
+            solve<true>(value, g.of);
+        } else {
+            if (scaled) {
+                read<32>(diagonal);
+                __syncwarp();
+            }
+            solve<false>(value, g.of);
+        }
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const int row = lane + 32 * r;
@@ -184,19 +238,14 @@ template <class T> struct gpb_trsv_body {
             gpb_triangle_args diagonal = g.of;
             diagonal.l = (const T *)g.of.l + (int64_t)i * N * (g.of.rsl + g.of.csl);
             diagonal.n = min(N, g.of.n - i * N);
-            read(diagonal);
+            read<GPB_TRSV_THREADS>(diagonal);
             __syncthreads();
-            bool usual = true;             /* a product with the inverse is as good as a division */
-            if (!g.of.unit && threadIdx.x < diagonal.n) {
-                const T y = l[threadIdx.x][threadIdx.x];
-                inverse[threadIdx.x] = gpb_quotient(gpb_from_real<T>(1), y);
-                usual = gpb_inverts(y);
-            }
+            const bool scaled = g.of.unit || scale(diagonal);
             T value[ROWS] = {};
             if (threadIdx.x < 32) right_side(value, g.of, i);
             multiply<DOWN>(g, i);
-            usual = __syncthreads_and(usual);
-            if (threadIdx.x < 32) finish<gpb_trsv_tile<T, DOWN>::GROUPS>(value, g, i, usual);
+            __syncthreads();
+            if (threadIdx.x < 32) finish<gpb_trsv_tile<T, DOWN>::GROUPS>(value, g, diagonal, i, scaled);
             __syncthreads();               /* before the next block overwrites shared memory */
         }
     }
