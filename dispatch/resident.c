@@ -132,7 +132,7 @@ static double steps_s(const gpb_resident *w, double lu, double cholesky, double 
 double gpb_resident_gpu_steps_s(const gpb_resident *w)
 {
     /* An estimate: sixteen triangles with one vector, which comes up and goes home eight times. */
-    const double START = 3e-4, VECTORS = 5e-4, TRIANGLES = 0.9e-6;
+    const double START = 3e-4, VECTORS = 5e-4, TRIANGLES = 0.5e-6;
     if (w->inverse_norm) return START + VECTORS + TRIANGLES * (double)w->system.a.n;
     return START + steps_s(w, 2.7e-6, 0.7e-6, 0.3e-6);
 }
