@@ -157,11 +157,12 @@ static void release(resident *r, int64_t columns)
     if (!r->result) r->result = gpb_carry_release(&r->down, columns);
 }
 
-/* Cholesky's columns are final as soon as their panel is; each release takes a copy of INFO. */
+/* Cholesky's columns are final as soon as their panel is. Not for each panel, because a release takes a copy
+   of INFO. */
 static void release_some(resident *r, int64_t columns)
 {
     enum { SOME = 512 };
-    if (r->releases && columns % SOME == 0) release(r, columns);
+    if (r->releases && columns >= r->down.ready + SOME) release(r, columns);
 }
 
 /* A panel has as many columns as pivots; of a wide block the rest is U. */
@@ -235,8 +236,9 @@ static void one_column(resident *r, const gpb_triangular *t)
     r->arrived += (uint32_t)blocks;
 }
 
-static void queue_product(resident *r, const gpb_call *call)
+static void multiply(void *where, const gpb_call *call)
 {
+    resident *r = where;
     if (!call->m || !call->n || !call->k) return;
     await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
     await(r, call->x[GPB_C].base, call->n);
@@ -260,11 +262,9 @@ static void triangular(void *where, const gpb_triangular *t)
     }
     const gpb_triangular_halves halves = gpb_triangular_halve(t);
     triangular(r, &halves.first);
-    queue_product(r, &halves.product);
+    multiply(r, &halves.product);
     triangular(r, &halves.second);
 }
-
-static void multiply(void *where, const gpb_call *call) { queue_product(where, call); }
 
 /* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`. */
 static int64_t exchanges_at_once(const resident *r, int64_t from, int64_t to, int64_t most, bool backwards)
