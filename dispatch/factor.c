@@ -44,8 +44,8 @@ static gpb_call product_of(const gpb_factor *f, double alpha, const void *a, cha
 {
     const bool gemm = c->uplo == 'G', herk = !gemm && gpb_type_is_complex(f->type);
     return (gpb_call){ .symbol = f->symbol, .routine = gemm ? GPB_ROUTINE_GEMM : GPB_ROUTINE_SYRK,
-                       .type = f->type,
-                       .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = alpha, .beta = 1, .batch = 1,
+                       .type = f->type, .width = f->width, .m = c->m, .n = c->n, .k = k, .alpha = alpha,
+                       .beta = 1, .batch = 1,
                        .x = { { .base = a, .ld = f->lda, .trans = transa },
                               { .base = b, .ld = f->lda, .trans = transb },
                               { .base = c->a, .ld = f->lda, .trans = 'N', .uplo = c->uplo,
@@ -109,11 +109,8 @@ gpb_factor_halves gpb_factor_halve_panel(const gpb_factor *f)
     const int64_t half = gpb_halves_first(f->n), rest = f->n - half, beyond = f->m - f->n;
     const bool lower = f->uplo == 'L', together = beyond > 0 && rest <= TOGETHER;
     const char h = adjoint(f->type), transa = lower ? 'N' : h, transb = lower ? h : 'N';
-    gpb_factor_halves to = { .first = *f, .second = *f };
-    to.first.n = half;
-    to.second.m = f->m - half;
-    to.second.n = rest;
-    to.second.a = element(f, half, half);
+    gpb_factor_halves to = blocks_of(f, half);
+    to.first.m = f->m;
     const void *in_triangle = lower ? element(f, half, 0) : element(f, 0, half),
                *behind = lower ? element(f, f->n, 0) : element(f, 0, f->n);
     if (together) {

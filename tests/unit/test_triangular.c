@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/factor.h"
 #include "dispatch/halves.h"
 #include "dispatch/triangular.h"
 #include "tests/unit/plain_product.h"
@@ -174,9 +175,72 @@ static void leaves(void **state)
     assert_int_equal(halves.product.k, 2560);
 }
 
+/* ---- Cholesky by panels: what a cut leaves to be done, element by element */
+
+enum { LD = 1800 };
+
+static const double panel_of[1];                     /* never read: its elements are counted */
+
+static int64_t row_at(const void *p) { return ((const char *)p - (const char *)panel_of) / 8 % LD; }
+static int64_t col_at(const void *p) { return ((const char *)p - (const char *)panel_of) / 8 / LD; }
+
+/* Counts what the product adds to, with the panel of U as that of L on its side. */
+static void count(const gpb_call *g, bool lower, unsigned char *times)
+{
+    const int64_t row = row_at(g->x[GPB_C].base), col = col_at(g->x[GPB_C].base);
+    const bool triangle = g->x[GPB_C].uplo != 'G';
+    assert_int_equal(g->routine, triangle ? GPB_ROUTINE_SYRK : GPB_ROUTINE_GEMM);
+    assert_int_equal(lower ? row_at(g->x[GPB_A].base) : col_at(g->x[GPB_A].base), row);
+    assert_int_equal(lower ? row_at(g->x[GPB_B].base) : col_at(g->x[GPB_B].base), col);
+    assert_int_equal(lower ? col_at(g->x[GPB_A].base) : row_at(g->x[GPB_A].base), 0);
+    assert_int_equal(g->x[GPB_A].trans, lower ? 'N' : 'T');
+    assert_int_equal(g->x[GPB_B].trans, lower ? 'T' : 'N');
+    for (int64_t j = 0; j < g->n; j++)
+        for (int64_t i = 0; i < g->m; i++)
+            if (!triangle || (lower ? i >= j : i <= j))
+                times[lower ? row + i + (col + j) * LD : col + j + (row + i) * LD]++;
+}
+
+static void panels(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = { { 300, 0 }, { 300, 500 }, { 1700, 0 }, { 1700, 1 }, { 1700, 90 } };
+    unsigned char *times = malloc(LD * LD);
+    int in_two = 0;
+    assert_non_null(times);
+    for (int how = 0; how < 10; how++) {
+        const bool lower = how % 2;
+        const int64_t n = sizes[how / 2][0], m = n + sizes[how / 2][1], half = gpb_halves_first(n);
+        const gpb_factor f = { .type = GPB_TYPE_d, .width = 32, .uplo = lower ? 'L' : 'U', .m = m, .n = n,
+                               .a = (void *)(uintptr_t)panel_of, .lda = LD };
+        const gpb_factor_halves to = gpb_factor_halve_panel(&f);
+        assert_int_equal(to.first.m, m);
+        assert_int_equal(to.first.n, half);
+        assert_int_equal(to.second.m, m - half);
+        assert_int_equal(to.second.n, n - half);
+        assert_int_equal(row_at(to.second.a) + LD * col_at(to.second.a), half + LD * half);
+        memset(times, 0, LD * LD);
+        count(&to.product, lower, times);
+        assert_int_equal(to.product.k, half);
+        if (to.beyond.m) {
+            count(&to.beyond, lower, times);
+            assert_int_equal(to.beyond.k, half);
+            in_two++;
+        }
+        /* Once below the diagonal; beside it at most in the block's other triangle. */
+        for (int64_t j = 0; j < LD; j++)
+            for (int64_t i = 0; i < LD; i++) {
+                const bool inside = i >= half && i < m && j >= half && j < n;
+                if (!inside || i >= j) assert_int_equal(times[i + j * LD], inside);
+            }
+    }
+    assert_int_equal(in_two, 4);
+    free(times);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_triangle), cmocka_unit_test(illegal),
-                                        cmocka_unit_test(leaves) };
+                                        cmocka_unit_test(leaves), cmocka_unit_test(panels) };
     return cmocka_run_group_tests_name("triangular", tests, NULL, NULL);
 }
