@@ -101,8 +101,8 @@ static gpb_plan settle(const gpb_resident *w, const gpb_policy *user, const gpb_
 static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_policy *user, gpb_facts *facts,
                        bool *slower)
 {
-    /* Where a product of as many operations is known to be the host's, the steps beside them may still be
-       slow there: spotrf of 1024, 4 ms, went to the GPU once and then no more. */
+    /* Where a product of as many operations is known to be the host's, the steps beside it may still be slow
+       there. */
     const double LONG = 1e-3;
     bool libcuda;
     const gpb_plan rejected = { .why = gpb_routing_reject_fast(call, &libcuda) };
