@@ -81,10 +81,12 @@ template <class T> struct gpb_cholesky_body {
                 __syncthreads();
                 const gpb_real<T> minor = gpb_real_part(at[j]), fast = gpb_fast_inverse(minor);
                 if (s) take<1, CHUNKS>(x, factor, column[(s - 1) % 4] + first + 2 * part);
-                const gpb_real<T> divisor = gpb_is_ordinary(minor) ? fast
-                                                                   : gpb_quotient(gpb_real<T>(1), minor);
+                const bool divides = !gpb_is_ordinary(minor);    /* 1 / minor may be infinite */
 #pragma unroll
-                for (int r = 0; r < EACH; r++) factor[r] = gpb_scaled(at[slot + r * SLOTS], divisor);
+                for (int r = 0; r < EACH; r++) {
+                    const T x = at[slot + r * SLOTS];
+                    factor[r] = divides ? gpb_quotient(x, gpb_from_real<T>(minor)) : gpb_scaled(x, fast);
+                }
                 take<0, 1>(x, factor, at + first + 2 * part, s - 2 * part);
                 if (s < PASS - 1 && j + 1 < g.n) show(x, part, slot, s + 1, first);
             }

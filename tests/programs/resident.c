@@ -352,6 +352,37 @@ static void inverses(void)
     }
 }
 
+/* Pivots whose inverses are infinite. A = L L^T for an L of small integers, of which every third row is times
+   2^-535. */
+static double tiny_factor(int i, int j)
+{
+    const double integer = i == j ? 1 + i % 2 : i > j && i < j + 5 ? (7 * i + 3 * j) % 5 - 2 : 0;
+    return integer * (i % 3 ? 1 : 0x1p-535);
+}
+static void tiny_pivots(char uplo)
+{
+    int info;
+    for (int i = 0; i < ld * n; i++) {
+        const int row = i % ld, col = i / ld, first = (row > col ? row : col) - 4;
+        a[i] = row < n ? 0 : 7;
+        for (int p = first > 0 ? first : 0; row < n && p <= row && p <= col; p++)
+            a[i] += tiny_factor(row, p) * tiny_factor(col, p);
+    }
+    memcpy(x, a, of_square());
+    dpotrf_(&uplo, &n, X(), &ld, &info, 1);
+    home();
+    double most = 0;
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            const double found = uplo == 'L' ? x[i + j * ld] : x[j + i * ld], right = tiny_factor(i, j);
+            const double error = fabs(found - right) / (i % 3 ? 1 : 0x1p-535);
+            most = error <= most ? most : error;         /* NaN, too */
+        }
+    if (info == 0 && most <= 1e-13) return;
+    printf("wrong: potrf %c of tiny pivots: INFO %d, error %g\n", uplo, info, most);
+    wrong++;
+}
+
 static void solves(int all)
 {
     const int nrhs = NRHS;
@@ -392,6 +423,7 @@ static void solves(int all)
             wrong++;
         }
     }
+    if (all) tiny_pivots('L'), tiny_pivots('U');
 }
 
 int main(int argc, char **argv)
