@@ -44,14 +44,13 @@
 #define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
-#define GPB_SYSTEMS_THREADS 256
-#define GPB_SYSTEMS_COLUMNS 64             /* of a block */
-#define GPB_SYSTEMS_BLOCKS(cols, batch) \
-    (((cols) + GPB_SYSTEMS_COLUMNS - 1) / GPB_SYSTEMS_COLUMNS * (batch))
+#define GPB_SYSTEMS_THREADS 64             /* one for each column */
+#define GPB_SYSTEMS_COLUMNS 32             /* that share a triangle */
 #define GPB_SMALL_SYSTEM 16                /* the largest order, and the columns that share a triangle */
-#define GPB_SMALL_UNITS(cols, batch) (((cols) + GPB_SMALL_SYSTEM - 1) / GPB_SMALL_SYSTEM * (batch))
-#define GPB_SMALL_SYSTEMS_BLOCKS(cols, batch) \
-    ((GPB_SMALL_UNITS(cols, batch) * GPB_SMALL_SYSTEM + GPB_SYSTEMS_COLUMNS - 1) / GPB_SYSTEMS_COLUMNS)
+#define GPB_SYSTEMS_BLOCKS_OF(wide, cols, batch) \
+    ((((cols) + (wide) - 1) / (wide) * (batch) * (wide) + GPB_SYSTEMS_THREADS - 1) / GPB_SYSTEMS_THREADS)
+#define GPB_SYSTEMS_BLOCKS(cols, batch) GPB_SYSTEMS_BLOCKS_OF(GPB_SYSTEMS_COLUMNS, cols, batch)
+#define GPB_SMALL_SYSTEMS_BLOCKS(cols, batch) GPB_SYSTEMS_BLOCKS_OF(GPB_SMALL_SYSTEM, cols, batch)
 #define GPB_SWAP_THREADS 512
 #define GPB_IDENTITY_THREADS 256
 #define GPB_DIGEST_THREADS   256

@@ -221,4 +221,12 @@ template <> __device__ __forceinline__ double gpb_from_real<double>(double x) { 
 template <> __device__ __forceinline__ float2 gpb_from_real<float2>(float x) { return make_float2(x, 0); }
 template <> __device__ __forceinline__ double2 gpb_from_real<double2>(double x) { return make_double2(x, 0); }
 
+/* A power of two that makes of x a number whose inverse has its precision; 1 if x is one. */
+template <class T> static __device__ __forceinline__ gpb_real<T> gpb_inverting_scale(T x)
+{
+    constexpr gpb_real<T> LARGE = (gpb_real<T>)(sizeof(gpb_real<T>) == 4 ? 0x1p60 : 0x1p200);
+    const bool is_small = gpb_size_bits(x) < gpb_size_bits(gpb_from_real<T>(1));
+    return gpb_inverts(x) ? 1 : is_small ? LARGE : 1 / LARGE;
+}
+
 #endif

@@ -1,39 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* Many small systems, each by forward substitution, in one launch. A unit is up to WIDE columns of one
-   system; four threads share a column, each two rows of every eight. The unit goes down its rows in blocks
-   of N. What the blocks above have found is taken out first, and each thread reads again what it wrote
-   itself, so the threads of a unit meet only at the triangle's blocks in shared memory. Nothing is
-   multiplied by a zero that stands for the other triangle. */
+/* Many small systems, each by forward substitution, in one launch. A unit is up to WIDE columns of one system
+   and as many threads of one warp. A thread has one column, of which N rows are in its registers. All threads
+   of a unit multiply by the same element of the triangle at once, so that one read of shared memory serves
+   them all and nothing is told from thread to thread. (With four threads a column an H100 waited for its
+   shared memory.) The unit goes down its rows in blocks of N: what the blocks above have found is taken out
+   first. Nothing is multiplied by a zero that stands for the other triangle. A conjugated triangle is the
+   plain one for the conjugated B. */
 #ifndef GPB_SYSTEMS_CUH
 #define GPB_SYSTEMS_CUH
 
+#include "kernels/ptx.cuh"
 #include "kernels/solve/scalar.cuh"
 #include "kernels/solve_args.h"
+#include "kernels/tile.cuh"
 
 template <class T, int N, int WIDE> struct gpb_unit {
-    static constexpr int PARTS = 4, PASS = 2 * PARTS, CHUNKS = N / PASS, THREADS = WIDE * PARTS;
-    static constexpr int UNITS = GPB_SYSTEMS_THREADS / THREADS;
-    /* Two more rows, so that columns begin in different banks and pairs of rows stay aligned; one column
-       more, for what is read beyond the last row. */
-    using block = T[N + 1][N + 2];
+    static constexpr int V = GPB_VECTOR<T>;
+    /* Columns of N elements follow each other, 16 bytes further apart, so that threads that read 16 bytes of
+       one column each meet different banks. */
+    static constexpr int PITCH = N + V;
+    struct __align__(16) room {
+        T l[N][PITCH], b[WIDE][PITCH];     /* blocks of the triangle, of B and of X, column by column */
+        T inverse[N];                      /* of the diagonal's elements, each times its scale */
+        gpb_real<T> scale[N];
+    };
 
+    const gpb_systems_args &g;
+    room &at;
     const T *l, *b;
     T *x;
-    int64_t col, rows;
-    int part, thread;                      /* of the unit */
-    bool there;                            /* the thread's column is */
+    int64_t rows;
+    int thread, cols;                      /* of the unit; both sizes are 0 if it does not exist */
 
-    __device__ __forceinline__ gpb_unit(const gpb_systems_args &g)
+    __device__ __forceinline__ gpb_unit(const gpb_systems_args &g, room &at)
+        : g(g), at(at), thread(threadIdx.x % WIDE)
     {
         const int64_t units = (g.cols + WIDE - 1) / WIDE;
-        const int64_t number = (int64_t)blockIdx.x * UNITS + threadIdx.x / THREADS;
-        const int64_t member = number / units;
+        const int64_t number = ((int64_t)blockIdx.x * GPB_SYSTEMS_THREADS + threadIdx.x) / WIDE;
+        const int64_t member = number / units, col = number % units * WIDE;
         const bool exists = member < g.batch;
-        thread = threadIdx.x % THREADS;
-        part = thread % PARTS;
-        col = number % units * WIDE + thread / PARTS;
         rows = exists ? g.n : 0;
-        there = exists && col < g.cols;
+        cols = exists ? (int)min(g.cols - col, (int64_t)WIDE) : 0;
         const gpb_gemm_item *item = g.items && exists ? g.items + member : nullptr;
         const void *of_l = item ? g.right ? item->b : item->a : (const T *)g.l + member * g.stride_l;
         const void *of_b = item ? g.right ? item->a : item->b : (const T *)g.b + member * g.stride_b;
@@ -43,88 +50,151 @@ template <class T, int N, int WIDE> struct gpb_unit {
         x = (T *)of_x + g.first_x + col * g.csx;
     }
 
-    /* The row that a thread has in register c, counted from the block's first. */
-    __device__ __forceinline__ int row(int c) const { return c / 2 * PASS + 2 * part + c % 2; }
+    static __device__ __forceinline__ bool follow(int64_t stride) { return stride == 1 || stride == -1; }
 
-    /* The triangle's block from that row and column on. Zeros stand for what is not read. */
-    __device__ __forceinline__ void read(block &to, const gpb_systems_args &g, int64_t i0, int64_t j0) const
+    /* does(i, j) for the elements of a block's first `high` rows or `wide` columns, whichever lie apart from
+       each other in memory. The block has J columns; threads follow each other in memory. */
+    template <int J, class DOES>
+    __device__ __forceinline__ void each(bool down, int high, int wide, DOES does) const
     {
-        const bool across = g.csl == 1 || g.csl == -1;
+        const int count = ((down ? wide * N : high * J) + WIDE - 1) / WIDE;
+#pragma unroll 8
+        for (int y = 0; y < count; y++) {
+            const int number = y * WIDE + thread;
+            does(down ? number % N : number / J, down ? number / N : number % J);
+        }
+    }
+
+    static __device__ __forceinline__ void copy(bool on, T &to, const T *from)
+    {
+        constexpr int HALF = sizeof(gpb_real<T>);
+        const unsigned place = gpb_shared_address(&to);
+        if (!GPB_IS_COMPLEX<T> || (uintptr_t)from % sizeof(T) == 0) {
+            gpb_cp_async_if<sizeof(T)>(on, place, from);
+        } else {                           /* a complex number need not lie at a multiple of its size */
+            gpb_cp_async_if<HALF>(on, place, from);
+            gpb_cp_async_if<HALF>(on, place + HALF, (const char *)from + HALF);
+        }
+    }
+
+    /* How many of the block's N rows exist. */
+    __device__ __forceinline__ int high(int64_t i0) const { return (int)min(rows - i0, (int64_t)N); }
+
+    /* Asks for the triangle's block from that row and column on. */
+    __device__ __forceinline__ void fetch(int64_t i0, int64_t j0) const
+    {
         const T *from = l + i0 * g.rsl + j0 * g.csl;
-        const int last = i0 == j0 ? !g.unit : N;
+        const int there = high(i0), last = i0 == j0 ? !g.unit : N;
+        const int wide = i0 == j0 ? there : N;
+        each<N>(!follow(g.csl), there, wide, [&](int i, int j) __attribute__((always_inline)) {
+            copy(i < there && j < i + last, at.l[j][i], from + i * g.rsl + j * g.csl);
+        });
+    }
+    /* The same for a block of B. */
+    __device__ __forceinline__ void fetch_b(int64_t i0) const
+    {
+        const T *from = b + i0 * g.rsb;
+        const int there = high(i0);
+        each<WIDE>(follow(g.rsb), there, cols, [&](int i, int c) __attribute__((always_inline)) {
+            copy(i < there && c < cols, at.b[c][i], from + i * g.rsb + c * g.csb);
+        });
+    }
+
+    /* The same for a block of X that the unit has written. */
+    __device__ __forceinline__ void fetch_x(int64_t i0) const
+    {
+        const T *from = x + i0 * g.rsx;
+        each<WIDE>(follow(g.rsx), N, cols, [&](int i, int c) __attribute__((always_inline)) {
+            copy(c < cols, at.b[c][i], from + i * g.rsx + c * g.csx);
+        });
+    }
+    __device__ __forceinline__ void write_x(int64_t i0) const
+    {
+        T *to = gpb_global(x) + i0 * g.rsx;
+        const int there = high(i0);
+        each<WIDE>(follow(g.rsx), there, cols, [&](int i, int c) __attribute__((always_inline)) {
+            if (i < there && c < cols)
+                gpb_element_put(to + i * g.rsx + c * g.csx, gpb_conjugate(at.b[c][i], g.conj));
+        });
+    }
+    static __device__ __forceinline__ void await()
+    {
+        gpb_cp_async_commit();
+        gpb_cp_async_wait<0>();
+        __syncwarp();
+    }
+
+    /* Takes the block's column j times `by` out of the rows from FROM on. */
+    template <int FROM> __device__ __forceinline__ void take(T (&y)[N], const T *column, T by) const
+    {
 #pragma unroll
-        for (int y = 0; y < N * N / THREADS; y++) {
-            const int number = y * THREADS + thread;
-            const int i = across ? number / N : number % N, j = across ? number % N : number / N;
-            const bool reads = i0 + i < rows && j < i + last;
-            to[j][i] = gpb_conjugate(reads ? gpb_element_at(from + i * g.rsl + j * g.csl) : T(), g.conj);
+        for (int i = FROM / V * V; i < N; i += V) {
+            T few[V];
+            gpb_vector_to(few, *(const gpb_vector<T> *)(column + i));
+#pragma unroll
+            for (int e = 0; e < V; e++)
+                if (i + e >= FROM) y[i + e] = gpb_minus_product(y[i + e], few[e], by);
         }
     }
 
-    /* Takes L(i0.., j0..) X(j0..) out of the registers. */
-    __device__ __forceinline__ void take(T (&y)[2 * CHUNKS], const block &of, const gpb_systems_args &g,
-                                         int64_t j0) const
+    /* 1 / (scale y), with a power of two as scale that makes it as precise as a division by y. */
+    __device__ __forceinline__ void invert() const
     {
-        const T *found = x + j0 * g.rsx;
-#pragma unroll 1
-        for (int first = 0; first < N; first += PASS) {
-            T own[2], all[PASS];
-#pragma unroll
-            for (int c = 0; c < 2; c++)
-                own[c] = there ? gpb_element_at(found + (first + row(c)) * g.rsx) : T();
-            tell(all, own);
-#pragma unroll
-            for (int s = 0; s < PASS; s++)
-#pragma unroll
-                for (int c = 0; c < 2 * CHUNKS; c++)
-                    y[c] = gpb_minus_product(y[c], of[first + s][row(c)], all[s]);
+        for (int i = thread; i < N; i += WIDE) {
+            const T one = gpb_from_real<T>(1);
+            const T y = g.unit ? one : at.l[i][i];
+            const gpb_real<T> scale = gpb_inverting_scale(y);
+            at.inverse[i] = gpb_quotient(one, gpb_scaled(y, scale));
+            at.scale[i] = scale;
+        }
+        __syncwarp();
+    }
+
+    template <int J> __device__ __forceinline__ void solve(T (&y)[N], int there) const
+    {
+        if constexpr (J < N) {
+            if (J > 0 && J % 8 == 0 && J >= there) return;
+            if (!g.unit) y[J] = gpb_scaled(gpb_times(y[J], at.inverse[J]), at.scale[J]);
+            take<J + 1>(y, at.l[J], y[J]);
+            solve<J + 1>(y, there);
         }
     }
 
-    /* What the four threads of the column have in their first two registers, by rows. */
-    template <int COUNT> __device__ __forceinline__ void tell(T (&all)[PASS], const T (&own)[COUNT]) const
+    __device__ __forceinline__ void run() const
     {
-        const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int s = 0; s < PASS; s++) all[s] = gpb_shuffled(own[s % 2], lane / PARTS * PARTS + s / 2);
-    }
-
-    /* Solves with the triangle of the block on the diagonal, and writes what it finds. inverse: 1 over the
-       diagonal, 0 where a division is needed. */
-    __device__ __forceinline__ void solve(T (&y)[2 * CHUNKS], const block &of, const T *inverse,
-                                          const gpb_systems_args &g, int64_t i0) const
-    {
-        T *to = x + i0 * g.rsx;
-        const int n = (int)min(rows - i0, (int64_t)N);
+        const T alpha = gpb_scalar<T>::of(g.alpha);
+        const bool scales = g.alpha[0] != 1 || g.alpha[1] != 0;
+        T y[N];
 #pragma unroll 1
-        for (int first = 0; first < n; first += PASS) {
-            const auto *columns = &of[first];
-            T found[PASS];
-            tell(found, y);
+        for (int64_t i0 = 0; i0 < rows; i0 += N) {
+            fetch(i0, 0);
+            fetch_b(i0);
+            await();
 #pragma unroll
-            for (int s = 0; s < PASS; s++) {
-                if (!g.unit && first + s < n) {
-                    const T by = inverse[first + s];
-                    found[s] = gpb_is_zero(by) ? gpb_quotient(found[s], columns[s][first + s])
-                                               : gpb_times(found[s], by);
-                }
-#pragma unroll
-                for (int r = s + 1; r < PASS; r++)
-                    found[r] = gpb_minus_product(found[r], columns[s][first + r], found[s]);
+            for (int i = 0; i < N; i++) {
+                y[i] = at.b[thread][i];
+                if (scales) y[i] = gpb_product(alpha, y[i]);
+                y[i] = gpb_conjugate(y[i], g.conj);
             }
-#pragma unroll
-            for (int s = 0; s < PASS; s++)
-                if (part == s / 2 && there && first + s < n)
-                    gpb_element_put(to + (first + s) * g.rsx, found[s]);
-#pragma unroll
-            for (int c = 2; c < 2 * CHUNKS; c++) {
-                if (c == CHUNKS && first + c / 2 * PASS >= N) break;       /* of no use any more */
-#pragma unroll
-                for (int s = 0; s < PASS; s++)
-                    y[c] = gpb_minus_product(y[c], columns[s][first + row(c)], found[s]);
+            __syncwarp();
+#pragma unroll 1
+            for (int64_t j0 = 0; j0 < i0; j0 += N) {
+                fetch_x(j0);
+                await();
+#pragma unroll 1
+                for (int j = 0; j < N; j++) take<0>(y, at.l[j], gpb_conjugate(at.b[thread][j], g.conj));
+                __syncwarp();
+                fetch(i0, j0 + N);
+                await();
             }
+            invert();
+            solve<0>(y, high(i0));
+            __syncwarp();
 #pragma unroll
-            for (int c = 2; c < 2 * CHUNKS; c++) y[c - 2] = y[c];
+            for (int i = 0; i < N; i++) at.b[thread][i] = y[i];
+            __syncwarp();
+            write_x(i0);
+            __syncwarp();
         }
     }
 };
@@ -133,43 +203,13 @@ template <class T, int N, int WIDE> static __device__ __forceinline__ void
 gpb_systems_of(const gpb_systems_args &g)
 {
     using unit = gpb_unit<T, N, WIDE>;
-    __shared__ __align__(16) typename unit::block blocks[unit::UNITS];
-    __shared__ T inverses[unit::UNITS][N];
-    const unit u(g);
-    auto &block = blocks[threadIdx.x / unit::THREADS];
-    T *inverse = inverses[threadIdx.x / unit::THREADS], y[2 * unit::CHUNKS];
-    const T alpha = gpb_scalar<T>::of(g.alpha);
-    const bool scales = g.alpha[0] != 1 || g.alpha[1] != 0;
-#pragma unroll 1
-    for (int64_t i0 = 0; i0 < g.n; i0 += N) {
-#pragma unroll
-        for (int c = 0; c < 2 * unit::CHUNKS; c++) {
-            const int64_t i = i0 + u.row(c);
-            y[c] = u.there && i < u.rows ? gpb_element_at(u.b + i * g.rsb) : T();
-            if (scales) y[c] = gpb_product(alpha, y[c]);
-        }
-#pragma unroll 1
-        for (int64_t j0 = 0; j0 < i0; j0 += N) {
-            u.read(block, g, i0, j0);
-            __syncthreads();
-            u.take(y, block, g, j0);
-            __syncthreads();
-        }
-        u.read(block, g, i0, i0);
-        __syncthreads();
-        if (!g.unit && u.thread < N) {
-            const T on = block[u.thread][u.thread];
-            inverse[u.thread] = gpb_inverts(on) ? gpb_quotient(gpb_from_real<T>(1), on) : T();
-        }
-        __syncthreads();
-        u.solve(y, block, inverse, g, i0);
-        __syncthreads();
-    }
+    __shared__ typename unit::room rooms[GPB_SYSTEMS_THREADS / WIDE];
+    unit(g, rooms[threadIdx.x / WIDE]).run();
 }
 
 template <class T> static __device__ __forceinline__ void gpb_systems(const gpb_systems_args &g)
 {
-    gpb_systems_of<T, GPB_BLOCK_ORDER(sizeof(T)), GPB_SYSTEMS_COLUMNS>(g);
+    gpb_systems_of<T, GPB_IS_COMPLEX<T> ? 16 : 32, GPB_SYSTEMS_COLUMNS>(g);
 }
 template <class T> static __device__ __forceinline__ void gpb_small_systems(const gpb_systems_args &g)
 {

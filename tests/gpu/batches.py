@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Batches of TRSM and SYRK with operands on the GPU: right in all variants, and how long they take against
-cuBLAS. Needs CuPy. batches.py LIBRARY [right|time|host]"""
+"""How long batches of TRSM take, operands on the GPU, and cuBLAS's batched TRSM, which takes addresses alone,
+by turns. Whether they are right is for tests/programs/batches.c; here what both compute is compared. Needs
+NumPy, libcudart and libcublas. Writes CSV.
+
+Usage: batches.py LIBRARY"""
 import ctypes
 import itertools
 import math
+import statistics
 import sys
 import time
 
-import cupy
 import numpy
 
-LIBRARY = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
 TYPES = {"s": numpy.float32, "d": numpy.float64, "c": numpy.complex64, "z": numpy.complex128}
-UNIT = {"s": 2.0 ** -24, "c": 2.0 ** -24, "d": 2.0 ** -53, "z": 2.0 ** -53}
+MEMBERS, CALLS = 1000, 31
+# (rows, columns, side): of what the triangle divides.
+SHAPES = [(n, n, "L") for n in (8, 16, 24, 32, 48, 64, 100, 128, 256)] + [
+    (64, 64, "R"), (16, 1, "L"), (64, 1, "L"), (64, 200, "L"), (200, 64, "L"), (500, 16, "R")]
+GOAL = [(n, n, "L") for n in (16, 64, 128)]
 random = numpy.random.default_rng(1)
 
 
@@ -21,215 +27,104 @@ def integer(x):
     return ctypes.byref(ctypes.c_int(x))
 
 
-def scalar(letter, x):
-    return numpy.array([x], TYPES[letter])
-
-
-def values(letter, *shape):
-    x = random.uniform(-1, 1, shape)
-    if letter in "cz":
-        x = x + 1j * random.uniform(-1, 1, shape)
-    return x.astype(TYPES[letter])
-
-
-def address(x):
-    return ctypes.c_void_p(x.ctypes.data if isinstance(x, numpy.ndarray) else x.data.ptr)
-
-
-def op(x, trans):
-    return x if trans == "N" else x.swapaxes(-1, -2) if trans == "T" else x.conj().swapaxes(-1, -2)
-
-
 class Batch:
-    """Members of order x order and m x n, columns `ld` apart, in one allocation (host order: member, column,
-    row), as triangles of which the other half is NaN."""
+    """A's and B's of a lower triangle, columns one behind the other, in an array each."""
 
-    def __init__(self, letter, side, uplo, diag, m, n, members, pad=1):
-        order = m if side == "L" else n
-        self.order, self.m, self.n, self.members = order, m, n, members
-        self.a = numpy.full((members, order, order + pad), numpy.nan, TYPES[letter])
-        full = values(letter, members, order, order) / 4
-        full[:, range(order), range(order)] = 2 + values(letter, members, order)
-        kept = numpy.tril(full) if uplo == "L" else numpy.triu(full)
-        stored = numpy.where(kept == 0, numpy.nan, kept)
-        if diag == "U":
-            stored[:, range(order), range(order)] = numpy.nan
-            kept[:, range(order), range(order)] = 1
-        self.a[:, :, :order] = stored.swapaxes(1, 2)
-        self.kept = kept
-        self.b = values(letter, members, n, m + pad)
-        self.lda, self.ldb = order + pad, m + pad
+    def __init__(self, letter, m, n, side, members):
+        def values(*shape):
+            x = random.uniform(-1, 1, shape)
+            return (x + 1j * random.uniform(-1, 1, shape) if letter in "cz" else x).astype(TYPES[letter])
 
+        self.letter, self.m, self.n, self.side, self.members = letter, m, n, side, members
+        self.order = m if side == "L" else n
+        self.a = values(members, self.order, self.order) / self.order
+        self.a[:, range(self.order), range(self.order)] += 2
+        self.b = values(members, n, m)
+        self.one = numpy.ones(1, TYPES[letter])
 
-def strided(letter, side, uplo, trans, diag, batch, alpha, a, b):
-    name = getattr(LIBRARY, f"{letter}trsm_batch_strided_")
-    alpha = scalar(letter, alpha)
-    name(side.encode(), uplo.encode(), trans.encode(), diag.encode(), integer(batch.m), integer(batch.n),
-         address(alpha), address(a), integer(batch.lda), integer(batch.order * batch.lda), address(b),
-         integer(batch.ldb), integer(batch.n * batch.ldb), integer(batch.members))
+    def strided(self, library, a, b):
+        getattr(library, f"{self.letter}trsm_batch_strided_")(
+            self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
+            ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a), integer(self.order),
+            integer(self.order**2), ctypes.c_void_p(b), integer(self.m), integer(self.m * self.n),
+            integer(self.members))
 
-
-def pointers(x, order):
-    base, stride = x.data.ptr, x[0].nbytes
-    return numpy.array([base + i * stride for i in order], numpy.uint64)
+    def grouped(self, library, a_at, b_at):
+        getattr(library, f"{self.letter}trsm_batch_")(
+            self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
+            ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a_at.ctypes.data), integer(self.order),
+            ctypes.c_void_p(b_at.ctypes.data), integer(self.m), integer(1), integer(self.members))
 
 
-def grouped(letter, side, uplo, trans, diag, batch, alpha, a, b):
-    """The members in an order of no stride."""
-    order = list(range(0, batch.members, 2)) + list(range(1, batch.members, 2))
-    name = getattr(LIBRARY, f"{letter}trsm_batch_")
-    alpha, of_a, of_b = scalar(letter, alpha), pointers(a, order), pointers(b, order)
-    name(side.encode(), uplo.encode(), trans.encode(), diag.encode(), integer(batch.m), integer(batch.n),
-         address(alpha), address(of_a), integer(batch.lda), address(of_b), integer(batch.ldb), integer(1),
-         integer(batch.members))
-
-
-def solved(letter, side, uplo, trans, diag, m, n, members, alpha, how):
-    """The largest residual, in units of the last place and of (order + 8) |op(A)| |X|."""
-    batch = Batch(letter, side, uplo, diag, m, n, members)
-    a, b = cupy.asarray(batch.a), cupy.asarray(batch.b)
-    how(letter, side, uplo, trans, diag, batch, alpha, a, b)
-    wide = numpy.complex128 if letter in "cz" else numpy.float64
-    got = b.get()
-    if not numpy.array_equal(a.get(), batch.a, equal_nan=True) or not numpy.array_equal(
-            got[:, :, m:], batch.b[:, :, m:]):
-        return math.inf
-    x = got[:, :, :m].swapaxes(1, 2).astype(wide)
-    old = wide(scalar(letter, alpha)[0]) * batch.b[:, :, :m].swapaxes(1, 2).astype(wide)
-    of_a = op(batch.kept.astype(wide), trans)
-    product = of_a @ x if side == "L" else x @ of_a
-    size = abs(of_a) @ abs(x) if side == "L" else abs(x) @ abs(of_a)
-    error = abs(product - old) / (UNIT[letter] * (batch.order + 8) * (size + abs(old)))
-    worst = float(numpy.max(numpy.nan_to_num(error, nan=math.inf)))
-    # NumPy's product has an error of its own where it is no wider.
-    return worst / ((2 if letter in "cz" else 1) * (2 if letter in "dz" else 1))
-
-
-def check():
-    worst, wrong, count = 0, 0, 0
-    for letter in "sdcz":
-        for side, uplo, trans, diag in itertools.product("LR", "UL", "NTC", "NU"):
-            for m, n, members in ((1, 1, 3), (7, 5, 9), (16, 16, 21), (17, 33, 6), (64, 64, 5), (65, 70, 4),
-                                  (130, 129, 3), (20, 200, 3), (200, 20, 3)):
-                for how in (strided, grouped):
-                    error = solved(letter, side, uplo, trans, diag, m, n, members, 1 if m % 2 else -0.5, how)
-                    worst, count = max(worst, error), count + 1
-                    if not error <= 1:
-                        wrong += 1
-                        if wrong < 20:
-                            print("WRONG", letter, side, uplo, trans, diag, m, n, how.__name__, error)
-    print(f"trsm: {count} variants, {wrong} wrong, the largest residual {worst:.3g} of the bound")
-    return wrong + check_zero() + check_rank_k()
-
-
-def check_zero():
-    """alpha = 0 reads neither A nor B."""
-    wrong = 0
-    for letter in "sdcz":
-        batch = Batch(letter, "L", "U", "N", 20, 30, 7)
-        batch.a[:] = numpy.nan
-        batch.b[:, :, :20] = numpy.nan
-        a, b = cupy.asarray(batch.a), cupy.asarray(batch.b)
-        strided(letter, "L", "U", "N", "N", batch, 0, a, b)
-        wrong += bool(numpy.any(b.get()[:, :, :20]))
-    print(f"alpha = 0: {wrong} wrong")
-    return wrong
-
-
-def check_rank_k():
-    wrong, worst = 0, 0
-    for letter in "sdcz":
-        for uplo, trans in itertools.product("UL", "NT"):
-            for n, k, members in ((5, 3, 9), (16, 16, 20), (64, 40, 7), (129, 65, 3)):
-                rows, cols = (n, k) if trans == "N" else (k, n)
-                a, c = values(letter, members, cols, rows), values(letter, members, n, n)
-                at, out = cupy.asarray(a), cupy.asarray(c)
-                alpha, beta = scalar(letter, -0.5), scalar(letter, 2)
-                getattr(LIBRARY, f"{letter}syrk_batch_strided_")(
-                    uplo.encode(), trans.encode(), integer(n), integer(k), address(alpha), address(at),
-                    integer(rows), integer(rows * cols), address(beta), address(out), integer(n),
-                    integer(n * n), integer(members))
-                m = op(a.swapaxes(1, 2), trans).astype(numpy.complex128)
-                old, got = c.swapaxes(1, 2), out.get().swapaxes(1, 2)
-                want = -0.5 * (m @ m.swapaxes(1, 2)) + 2 * old
-                bound = UNIT[letter] * (4 * k + 8) * (abs(m) @ abs(m).swapaxes(1, 2) + 2 * abs(old))
-                inside = numpy.tril(numpy.ones((n, n), bool)) if uplo == "L" else numpy.triu(
-                    numpy.ones((n, n), bool))
-                ratio = float(numpy.max(numpy.where(inside, abs(got - want) / bound, got != old)))
-                worst = max(worst, ratio)
-                if not ratio <= 1:
-                    wrong += 1
-                    print("WRONG syrk", letter, uplo, trans, n, k, ratio)
-    print(f"syrk: {wrong} wrong, the largest error {worst:.3g} of the bound")
-    return wrong
-
-
-def cublas():
-    handle = cupy.cuda.device.get_cublas_handle()
-    for line in open("/proc/self/maps"):
-        if "libcublas.so" in line:
-            return ctypes.CDLL(line.split()[-1]), ctypes.c_void_p(handle)
-    raise OSError("no libcublas")
-
-
-def milliseconds(call, count=30):
-    """The median wall time of a call that ends when the GPU does."""
-    took = []
-    for _ in range(count):
-        begin = time.perf_counter()
-        call()
-        took.append(time.perf_counter() - begin)
-    return 1e3 * sorted(took)[count // 2]
-
-
-def host_times():
-    """From host memory: run it with GPUBLAS_OFFLOAD=never, too."""
-    print("order  type  members    ms")
-    for order, letter, members in itertools.product((16, 64, 128), "sdz", (50, 1000)):
-        batch = Batch(letter, "L", "L", "N", order, order, members, pad=0)
-        kept = batch.b.copy()
-
-        def call():
-            strided(letter, "L", "L", "N", "N", batch, 1, batch.a, batch.b)
-        for _ in range(5):
+def median_ms(calls):
+    """Medians of the calls' wall times, by turns."""
+    took = [[] for _ in calls]
+    for _ in range(CALLS):
+        for call, times in zip(calls, took):
+            begin = time.perf_counter()
             call()
-        numpy.copyto(batch.b, kept)
-        print(f"{order:5} {letter:>5} {members:8} {milliseconds(call, 10):9.3f}", flush=True)
+            times.append(time.perf_counter() - begin)
+    return [1e3 * statistics.median(times) for times in took]
 
 
-def times():
-    library, handle = cublas()
-    ratios = []
-    print("order  type  ours strided, grouped (ms)  cuBLAS (ms)  strided's speed / cuBLAS's")
-    for order, letter in itertools.product((16, 32, 64, 128, 256), "sdcz"):
-        members = 1000
-        batch = Batch(letter, "L", "L", "N", order, order, members, pad=0)
-        batch.a = numpy.nan_to_num(batch.a)
-        a, b = cupy.asarray(batch.a), cupy.asarray(batch.b)
-        alpha = scalar(letter, 1)
-        on_gpu = [cupy.asarray(pointers(x, range(members))) for x in (a, b)]
-        name = getattr(library, f"cublas{letter.upper()}trsmBatched")
-        stream = cupy.cuda.get_current_stream()
+class Cuda:
+    def __init__(self):
+        self.runtime = ctypes.CDLL("libcudart.so")
+        self.blas = ctypes.CDLL("libcublas.so")
+        self.handle = ctypes.c_void_p()
+        assert self.blas.cublasCreate_v2(ctypes.byref(self.handle)) == 0
 
-        def rival():
-            name(handle, 0, 0, 0, 0, order, order, address(alpha), ctypes.c_void_p(on_gpu[0].data.ptr), order,
-                 ctypes.c_void_p(on_gpu[1].data.ptr), order, members)
-            stream.synchronize()
-        cupy.cuda.runtime.deviceSynchronize()
-        mine = milliseconds(lambda: strided(letter, "L", "L", "N", "N", batch, 1, a, b))
-        scattered = milliseconds(lambda: grouped(letter, "L", "L", "N", "N", batch, 1, a, b))
-        theirs = milliseconds(rival)
-        if order in (16, 64, 128):
-            ratios.append(theirs / mine)
-        print(f"{order:5} {letter:>5} {mine:12.4f} {scattered:9.4f} {theirs:12.4f} {theirs / mine:8.2f}")
-    print(f"geometric mean of 16, 64, 128: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
+    def put(self, x):
+        at = ctypes.c_void_p()
+        assert self.runtime.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(x.nbytes)) == 0
+        assert self.runtime.cudaMemcpy(at, ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.nbytes), 1) == 0
+        return at.value
+
+    def get(self, like, at):
+        x = numpy.empty_like(like)
+        copied = self.runtime.cudaMemcpy(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(at),
+                                         ctypes.c_size_t(x.nbytes), 2)
+        assert copied == 0
+        return x
+
+    def solve(self, batch, a_at, b_at):
+        name = getattr(self.blas, f"cublas{batch.letter.upper()}trsmBatched")
+        side = 0 if batch.side == "L" else 1
+        assert name(self.handle, side, 0, 0, 0, batch.m, batch.n, ctypes.c_void_p(batch.one.ctypes.data),
+                    ctypes.c_void_p(a_at), batch.order, ctypes.c_void_p(b_at), batch.m, batch.members) == 0
+        self.runtime.cudaDeviceSynchronize()
+
+
+def on_the_device(library):
+    cuda, ratios, of_goal, wrong = Cuda(), [], [], 0
+    print("type,side,m,n,members,ms_strided,ms_scattered,cublas_ms,ratio,difference_u")
+    for letter, shape in itertools.product("sdcz", SHAPES):
+        batch = Batch(letter, *shape, MEMBERS)
+        order = list(range(0, MEMBERS, 2)) + list(range(1, MEMBERS, 2))
+        a, b, theirs = cuda.put(batch.a), cuda.put(batch.b), cuda.put(batch.b)
+        at = [numpy.array([x + l * each for l in range(MEMBERS)], numpy.uint64)
+              for x, each in ((a, batch.a[0].nbytes), (b, batch.b[0].nbytes), (theirs, batch.b[0].nbytes))]
+        listed = [cuda.put(at[0]), cuda.put(at[2])]
+        batch.strided(library, a, b)
+        cuda.solve(batch, *listed)
+        x, y = cuda.get(batch.b, b), cuda.get(batch.b, theirs)
+        difference = float(numpy.max(abs(x - y)) / numpy.max(abs(y))) / numpy.finfo(x.dtype).eps
+        wrong += not difference < 8 * batch.order
+        ms, rival_ms, scattered_ms = median_ms([
+            lambda: batch.strided(library, a, b), lambda: cuda.solve(batch, *listed),
+            lambda: batch.grouped(library, at[0][order], at[1][order])])
+        ratios.append(rival_ms / ms)
+        if shape in GOAL:
+            of_goal.append(rival_ms / ms)
+        print(f"{letter},{shape[2]},{shape[0]},{shape[1]},{MEMBERS},{ms:.4f},{scattered_ms:.4f},"
+              f"{rival_ms:.4f},{rival_ms / ms:.2f},{difference:.1f}", flush=True)
+        for x in [a, b, theirs] + listed:
+            cuda.runtime.cudaFree(ctypes.c_void_p(x))
+    for what, of in (("all", ratios), ("16, 64, 128", of_goal)):
+        mean = math.exp(statistics.fmean(map(math.log, of)))
+        print(f"# {what}: times cuBLAS, geometric mean {mean:.2f}, least {min(of):.2f}")
+    return wrong
 
 
 if __name__ == "__main__":
-    what = sys.argv[2:] or ["right", "time", "host"]
-    failed = check() if "right" in what else 0
-    if "time" in what:
-        times()
-    if "host" in what:
-        host_times()
-    sys.exit(failed > 0)
+    sys.exit(on_the_device(ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)) > 0)

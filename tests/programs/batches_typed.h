@@ -325,6 +325,43 @@ static void NAME(special)(void)
     tell(right, TEXT(trsm_batch_strided) ", alpha = 0, NaN and a zero on a diagonal");
 }
 
+/* Rows of A and B times powers of two that make a diagonal's inverse infinite, or inaccurate; the others of
+   small integers, so that X is exact. (For a GPU: hosts multiply by the inverse.) */
+static void NAME(scaled)(void)
+{
+    const shape s = { 'L', 'L', 'N', 'N', 40, 20, MEMBERS, 1, 0 };
+    const bool is_double = NAME(unit)() < 0x1p-30;
+    const double scales[] = { 1, is_double ? 0x1p-1065 : 0x1p-140, is_double ? 0x1p1010 : 0x1p115 };
+    NAME(data) *d = NAME(solve_data)(&s, false);
+    bool right = true;
+    for (int l = 0; l < s.members; l++) {
+        ELEMENT *a = NAME(member)(&d->a, false, l), *b = NAME(member)(&d->b, false, l);
+        for (int i = 0; i < s.m; i++)
+            for (int j = 0; j < i; j++) a[i + j * d->lda] = (i + 2 * j + l) % 5 - 2;
+        for (int i = 0; i < s.m; i++) a[i * (1 + d->lda)] = (ELEMENT)((i % 2 ? 2 : -1) * (i % 4 < 2 ? 1 : I));
+        for (int i = 0; i < s.m; i++)          /* of real types the third and fourth are 0 */
+            if (a[i * (1 + d->lda)] == 0) a[i * (1 + d->lda)] = 1;
+        for (int j = 0; j < s.n; j++)
+            for (int i = s.m - 1; i >= 0; i--) {
+                WIDE sum = 0;
+                for (int p = 0; p <= i; p++) sum += (WIDE)a[i + p * d->lda] * ((p + j) % 3 - 1);
+                b[i + j * d->ldb] = (ELEMENT)(sum * scales[(i + l) % 3]);
+            }
+        for (int i = 0; i < s.m; i++)
+            for (int j = 0; j <= i; j++) a[i + j * d->lda] *= (ELEMENT)scales[(i + l) % 3];
+    }
+    send(&d->a);
+    send(&d->b);
+    NAME(solve_strided)(d, FORTRAN);
+    fetch(&d->b);
+    for (int l = 0; l < s.members; l++)
+        for (int j = 0; j < s.n; j++)
+            for (int i = 0; i < s.m; i++)
+                right &= NAME(member)(&d->b, false, l)[i + j * d->ldb] == (i + j) % 3 - 1;
+    NAME(drop)(d);
+    tell(right, TEXT(trsm_batch_strided) ", rows of very different size");
+}
+
 /* ---- SYRK. A has no other triangle, C has. */
 
 static NAME(data) *NAME(rank_k_data)(const shape *s, bool rows)
@@ -457,6 +494,7 @@ static void NAME(all)(void)
             NAME(rank_ks)((enum form)form, groups);
         }
     NAME(special)();
+    if (device) NAME(scaled)();
     NAME(mixed)();
 }
 
