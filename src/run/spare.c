@@ -3,8 +3,21 @@
 #include "src/run/spare.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "dispatch/numbers.h"
+
+/* In huge pages. In pages of 4 KiB, an H100's host took 30 of getri's 95 ms at 8192, and 9 of 24 at 4096, to
+   make the copy's pages and to give them back. */
+static char *room_for(size_t bytes)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    if (bytes < HUGE_PAGE) return malloc(bytes);
+    const size_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    char *room = aligned_alloc(HUGE_PAGE, size);
+    if (room) madvise(room, size, MADV_HUGEPAGE);
+    return room;
+}
 
 /* Columns of it as a rectangle, from the matrix to the copy. */
 static gpb_copy2d_job job_of(const gpb_spare *s, int64_t col, int64_t cols)
@@ -20,7 +33,7 @@ static gpb_copy2d_job job_of(const gpb_spare *s, int64_t col, int64_t cols)
 
 bool gpb_spare_begin(gpb_spare *s, const gpb_carry_matrix *x)
 {
-    *s = (gpb_spare){ .of = *x, .copy = malloc((size_t)(x->rows * x->cols) * gpb_type_bytes(x->type)),
+    *s = (gpb_spare){ .of = *x, .copy = room_for((size_t)(x->rows * x->cols) * gpb_type_bytes(x->type)),
                       .queue = calloc(1, sizeof *s->queue) };
     if (!s->copy || !s->queue) {
         free(s->copy);

@@ -43,17 +43,21 @@ class Batch:
         self.one = numpy.ones(1, TYPES[letter])
 
     def strided(self, library, a, b):
-        getattr(library, f"{self.letter}trsm_batch_strided_")(
-            self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
-            ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a), integer(self.order),
-            integer(self.order**2), ctypes.c_void_p(b), integer(self.m), integer(self.m * self.n),
-            integer(self.members))
+        """The call, whose arguments are made once: for 1000 small systems they would count."""
+        name = getattr(library, f"{self.letter}trsm_batch_strided_")
+        words = (self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
+                 ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a), integer(self.order),
+                 integer(self.order**2), ctypes.c_void_p(b), integer(self.m), integer(self.m * self.n),
+                 integer(self.members))
+        return lambda: name(*words)
 
     def grouped(self, library, a_at, b_at):
-        getattr(library, f"{self.letter}trsm_batch_")(
-            self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
-            ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a_at.ctypes.data), integer(self.order),
-            ctypes.c_void_p(b_at.ctypes.data), integer(self.m), integer(1), integer(self.members))
+        name = getattr(library, f"{self.letter}trsm_batch_")
+        words = (self.side.encode(), b"L", b"N", b"N", integer(self.m), integer(self.n),
+                 ctypes.c_void_p(self.one.ctypes.data), ctypes.c_void_p(a_at.ctypes.data),
+                 integer(self.order), ctypes.c_void_p(b_at.ctypes.data), integer(self.m), integer(1),
+                 integer(self.members))
+        return lambda: name(*words)
 
 
 def median_ms(calls):
@@ -90,9 +94,13 @@ class Cuda:
     def solve(self, batch, a_at, b_at):
         name = getattr(self.blas, f"cublas{batch.letter.upper()}trsmBatched")
         side = 0 if batch.side == "L" else 1
-        assert name(self.handle, side, 0, 0, 0, batch.m, batch.n, ctypes.c_void_p(batch.one.ctypes.data),
-                    ctypes.c_void_p(a_at), batch.order, ctypes.c_void_p(b_at), batch.m, batch.members) == 0
-        self.runtime.cudaDeviceSynchronize()
+        words = (self.handle, side, 0, 0, 0, batch.m, batch.n, ctypes.c_void_p(batch.one.ctypes.data),
+                 ctypes.c_void_p(a_at), batch.order, ctypes.c_void_p(b_at), batch.m, batch.members)
+
+        def call():
+            assert name(*words) == 0
+            self.runtime.cudaDeviceSynchronize()
+        return call
 
 
 def on_the_device(library):
@@ -105,14 +113,14 @@ def on_the_device(library):
         at = [numpy.array([x + l * each for l in range(MEMBERS)], numpy.uint64)
               for x, each in ((a, batch.a[0].nbytes), (b, batch.b[0].nbytes), (theirs, batch.b[0].nbytes))]
         listed = [cuda.put(at[0]), cuda.put(at[2])]
-        batch.strided(library, a, b)
-        cuda.solve(batch, *listed)
+        ours, rival = batch.strided(library, a, b), cuda.solve(batch, *listed)
+        of_a, of_b = at[0][order], at[1][order]
+        ours()
+        rival()
         x, y = cuda.get(batch.b, b), cuda.get(batch.b, theirs)
         difference = float(numpy.max(abs(x - y)) / numpy.max(abs(y))) / numpy.finfo(x.dtype).eps
         wrong += not difference < 8 * batch.order
-        ms, rival_ms, scattered_ms = median_ms([
-            lambda: batch.strided(library, a, b), lambda: cuda.solve(batch, *listed),
-            lambda: batch.grouped(library, at[0][order], at[1][order])])
+        ms, rival_ms, scattered_ms = median_ms([ours, rival, batch.grouped(library, of_a, of_b)])
         ratios.append(rival_ms / ms)
         if shape in GOAL:
             of_goal.append(rival_ms / ms)
