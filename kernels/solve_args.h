@@ -27,7 +27,7 @@
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols`
    digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks
-   mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n) */
+   mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n, first) */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
@@ -56,8 +56,8 @@
 #define GPB_DIGEST_THREADS   256
 #define GPB_MIRROR_THREADS   256
 #define GPB_MIRROR_TILE      32
-#define GPB_MIRROR_BLOCKS(n) (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE \
-                              * (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE))
+#define GPB_MIRROR_BLOCKS(n, first) (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE \
+                                     * (((first) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE))
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -156,12 +156,13 @@ typedef struct gpb_identity_args {
 } gpb_identity_args;
 
 /* All of the n x n symmetric or Hermitian matrix at a, of which one triangle is read, and of a Hermitian
-   diagonal the real parts. */
+   diagonal the real parts. Of these the `first` columns of a lower triangle, or rows of an upper one, and
+   their mirror images; all, if that is n. `to` may be a. */
 typedef struct gpb_mirror_args {
     const void *a;
     int64_t lda;
     void *to;
-    int64_t ldto, n;
+    int64_t ldto, n, first;
     int32_t lower, hermitian;
 } gpb_mirror_args;
 

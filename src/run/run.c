@@ -408,11 +408,11 @@ static CUresult mirror(const gpb_run *r, const gpb_call *stored)
     const enum gpb_operand x = gpb_call_mirrored(stored);
     const gpb_matrix *from = &stored->x[x], *to = &r->call->x[x];
     gpb_mirror_args args = { .a = from->base, .lda = from->ld, .to = (void *)(uintptr_t)to->base,
-                             .ldto = to->ld, .n = gpb_call_rows(stored, x), .lower = from->uplo == 'L',
+                             .ldto = to->ld, .n = stored->k, .first = stored->k, .lower = from->uplo == 'L',
                              .hermitian = from->structure == GPB_HERMITIAN };
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_pass(GPB_PASS_mirror, stored->type), .blocks = GPB_MIRROR_BLOCKS(args.n),
-        .members = 1, .args = &args });
+        .which = gpb_kernels_pass(GPB_PASS_mirror, stored->type),
+        .blocks = GPB_MIRROR_BLOCKS(args.n, args.first), .members = 1, .args = &args });
 }
 
 /* stored: NULL, or the call of whose symmetric operand the job's call has all. */

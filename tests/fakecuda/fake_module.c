@@ -297,7 +297,7 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
     } else if (row->role == GPB_FAKE_mirror) {
         gpb_mirror_args *g = memcpy(&l->arguments.mirror, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->n, 0, 1);
-        right = shape_of(GPB_MIRROR_BLOCKS(g->n), 1, row->threads, 0);
+        right = shape_of(GPB_MIRROR_BLOCKS(g->n, g->first), 1, row->threads, 0);
     } else if (row->role == GPB_FAKE_digest) {
         gpb_digest_args *g = memcpy(&l->arguments.digest, from, sizeof *g);
         const int64_t blocks = gpb_digest_blocks(g->rows, (int64_t)gpb_type_bytes(row->type)) * g->cols;

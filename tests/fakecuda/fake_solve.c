@@ -326,15 +326,16 @@ static gpb_element conjugate_of(enum gpb_type type, gpb_element x)
 void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror_args *g)
 {
     const size_t e = gpb_type_bytes(kernel->type);
-    if (g->lda < g->n || g->ldto < g->n)
-        gpb_fake_die("BAD LAUNCH of %s: order %lld, ld %lld and %lld", kernel->symbol, (long long)g->n,
-                     (long long)g->lda, (long long)g->ldto);
+    if (g->lda < g->n || g->ldto < g->n || g->first < 1 || g->first > g->n)
+        gpb_fake_die("BAD LAUNCH of %s: order %lld, %lld of it, ld %lld and %lld", kernel->symbol,
+                     (long long)g->n, (long long)g->first, (long long)g->lda, (long long)g->ldto);
     const char *from = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->a, g->n, g->n, 1, g->lda,
                                           kernel->symbol);
     char *to = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->to, g->n, g->n, 1, g->ldto,
                                   kernel->symbol);
-    for (int64_t j = 0; j < g->n; j++)
-        for (int64_t i = g->lower ? j : 0; i < (g->lower ? g->n : j + 1); i++) {
+    const int64_t rows = g->lower ? g->n : g->first, cols = g->lower ? g->first : g->n;
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = g->lower ? j : 0; i < rows && (g->lower || i <= j); i++) {
             gpb_element here;
             memcpy(&here, from + (size_t)(i + j * g->lda) * e, e);
             if (i == j && g->hermitian) gpb_type_make_real(kernel->type, &here);
