@@ -277,6 +277,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     plan.group = call->batch;
     for (int x = 0; x < GPB_C; x++) plan.panel[x].strip = plan.panel[x].extent;
     plan.one_matrix = gpb_panels_one_matrix(&plan, call, facts);
+    plan.mirrors = gpb_panels_mirror(&plan, call, facts);
     plan.host_s = facts->learnt.host_ratio * sharers_of_host(facts) * gpb_cost_host(call, facts);
     const gpb_facts now = shared(facts);
     const double travel_s = gpb_facts_managed(facts) ? managed_s(call, &now) : 0;

@@ -126,7 +126,13 @@ static int64_t strips_area(const gpb_plan *plan, enum gpb_operand x, size_t elem
                    area(min(p->extent, p->strip), plan->kc, plan->group, element));
 }
 
-/* The same after slicing. */
+/* The same of an operand that is mirrored there. */
+static int64_t mirrored_area(const gpb_plan *plan, size_t element)
+{
+    return area(gpb_plan_mirrored_ld(plan->kc, (int64_t)element), plan->kc, 1, element);
+}
+
+/* The strips after slicing. */
 static int64_t strips_sliced(const gpb_plan *plan, enum gpb_operand x)
 {
     const gpb_panels *p = &plan->panel[x];
@@ -157,8 +163,9 @@ static void measure_read(gpb_plan *plan, enum gpb_operand x, bool comes, const g
     gpb_panels *p = &plan->panel[x];
     const int64_t extent = rounded_up(p->extent, gpb_kernel_table_edge(kernel, x));
     const int64_t depth = rounded_up(plan->kc, kernel->bk);
-    p->bytes = comes ? product(rounded_up(strips_area(plan, x, element), sliced ? GPB_PLAN_ALIGNED : 1),
-                               p->buffers * products) : 0;
+    const bool mirrors = plan->mirrors && gpb_call_mirrors(call, x);
+    const int64_t panel = mirrors ? mirrored_area(plan, element) : strips_area(plan, x, element);
+    p->bytes = comes ? product(rounded_up(panel, sliced ? GPB_PLAN_ALIGNED : 1), p->buffers * products) : 0;
     p->bytes_packed = !p->packs ? 0
                       : product(sliced ? strips_sliced(plan, x) : area(extent, depth, plan->group, element),
                                 products);
@@ -194,6 +201,15 @@ bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb
            && b->extent == call->n && a->strip == b->strip;
 }
 
+bool gpb_panels_mirror(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
+{
+    enum { ARCH = 80, LEAST = 1 << 20 };     /* of kernels/solve; bytes, half of which take 10 us */
+    const enum gpb_operand x = gpb_call_mirrored(call);
+    return x != GPB_C && gpb_call_multiplies(call) && gpb_place_on_host(facts->where[x].place)
+           && facts->gpu.arch >= ARCH && plan->panel[x].extent == call->k && plan->kc == call->k
+           && product(product(call->k, call->k), (int64_t)gpb_call_element(call)) >= LEAST;
+}
+
 /* True if C is one block, of which each operand comes at once. */
 static bool is_whole(const gpb_plan *plan, const gpb_call *call)
 {
@@ -217,6 +233,7 @@ static int64_t measure(gpb_plan *plan, const gpb_call *call, const gpb_facts *fa
     const size_t element = gpb_call_element(call);
     const bool reads = gpb_call_multiplies(call);
     plan->one_matrix = gpb_panels_one_matrix(plan, call, facts);
+    plan->mirrors = gpb_panels_mirror(plan, call, facts);
     plan->one_packed = reads && is_whole(plan, call) && gpb_packing_one(plan->kernel, call, facts);
     keep_triangle(plan, call, facts);
     count_buffers(plan, call);

@@ -19,4 +19,8 @@ double gpb_panels_usual_s(const gpb_plan *plan, const gpb_call *call, const gpb_
    the whole of it, cut alike. */
 bool gpb_panels_one_matrix(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
 
+/* True if the triangle of a symmetric operand comes alone: from the host's memory to one panel of all of it,
+   on a GPU that has the kernel which mirrors it, if what does not come would take longer than that. */
+bool gpb_panels_mirror(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts);
+
 #endif

@@ -63,6 +63,9 @@ typedef struct gpb_plan {
                                     of C, of which some may lie outside the triangle */
     bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
                                     has no panel of its own. So it is with the two matrices of SYR2K */
+    bool mirrors;                /* of a symmetric operand in the host's memory the stored triangle comes, in
+                                    strips, and a kernel makes the mirror image: the panel is all of it,
+                                    columns of gpb_plan_mirrored_ld. Else the crew mirrors it on its way */
     bool one_packed;             /* beside a guarded kernel: B's slices are A's, without room of their own */
     const gpb_kernel *fallback;  /* beside a guarded kernel: the STRIDED FMA kernel (bm, bn divide GPB_GUARD)
                                     that computes flagged blocks, and all of C if there is nothing to
@@ -89,10 +92,12 @@ typedef struct gpb_plan {
                                     it goes to the host */
 } gpb_plan;
 
-/* The leading dimension of such a matrix: columns begin at multiples of 256 bytes. */
+/* The leading dimension of a matrix that is mirrored on the device: columns begin at multiples of 256
+   bytes. */
 static inline int64_t gpb_plan_mirrored_ld(int64_t order, int64_t element)
 {
-    return (order * element + 255) / 256 * 256 / element;
+    const int64_t elements = 256 / element;
+    return (order + elements - 1) / elements * elements;
 }
 
 /* Bytes of the arena that the plan names. Address tables come in addition. */

@@ -7,6 +7,7 @@
 #include "dispatch/schedule.h"
 
 #define MAX_MOVES 4096          /* most moves that a prediction goes through: 0.1 ms */
+#define MIRROR_S 6e-6           /* of a strip of a triangle that is mirrored on the device: not measured */
 
 /* The run goes through the column blocks of C, up one and down the next, and through each tile's panels of k
    likewise. A panel that is used twice in a row stays. So with k in one panel B moves once, and A once for
@@ -26,6 +27,7 @@ gpb_traffic gpb_predict_traffic(const gpb_plan *plan, const gpb_call *call, cons
     for (int x = 0; x < GPB_C; x++)
         if (!gpb_where_is(facts, x, GPB_PLACE_DEVICE) && (twofold || !(x == GPB_B && plan->one_matrix)))
             traffic.up[x] = element * gpb_call_elements(call, x) * (twofold ? both : alone[x]);
+    if (plan->mirrors) traffic.up[gpb_call_mirrored(call)] /= 2;
     if (gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE) && call->beta != 0) traffic.up[GPB_C] = c;
     return traffic;
 }
@@ -74,6 +76,12 @@ static double columns_s(int64_t rows, int64_t cols, int64_t ld, int64_t members,
     return ld != rows ? column_s * (double)cols * (double)members : 0;
 }
 
+/* True if the move brings a strip of a triangle that a kernel mirrors. */
+static bool brings_triangle(const gpb_move *move, const gpb_plan *plan, const gpb_call *call)
+{
+    return plan->mirrors && move->reads && move->operand == gpb_call_mirrored(call);
+}
+
 /* The move's strip of so many bytes over the link. of: the matrix that it is a part of. */
 static double strip_s(const gpb_move *move, enum gpb_operand of, int64_t size, double bytes,
                       const gpb_call *call, const gpb_facts *facts)
@@ -83,6 +91,19 @@ static double strip_s(const gpb_move *move, enum gpb_operand of, int64_t size, d
     const int64_t rows = k_down ? move->depth : size, cols = k_down ? size : move->depth;
     return gpb_cost_link(bytes, place, true, facts)
            + columns_s(rows, cols, call->x[of].ld, move->block.members, place);
+}
+
+/* The same of a triangle: columns from the strip's first row down, or rows from its first column on. */
+static double triangle_s(const gpb_move *move, const gpb_plan *plan, int64_t size, double bytes,
+                         const gpb_call *call, const gpb_facts *facts)
+{
+    const enum gpb_place place = facts->where[move->operand].place;
+    const gpb_matrix *a = &call->x[move->operand];
+    const bool lower = a->uplo == 'L';
+    const int64_t left = call->k - move->strip * plan->panel[move->operand].strip;
+    const double share = ((double)left - (double)size / 2) / (double)call->k;
+    return gpb_cost_link(share * bytes, place, true, facts)
+           + columns_s(lower ? left : size, lower ? size : left, a->ld, 1, place);
 }
 
 /* What the move brings over the link; *up: when the link is done with it. Of SYR2K a strip of both
@@ -96,7 +117,9 @@ static void bring_s(const gpb_move *move, const gpb_plan *plan, const gpb_call *
     const enum gpb_operand second = move->operand == GPB_A ? GPB_B : GPB_A;
     if (move->operand == GPB_B && plan->one_matrix) return;
     if (*up == 0) *up = gpb_cost_reach(bytes, facts->where[move->operand].place);
-    *up += strip_s(move, move->operand, size, bytes, call, facts);
+    *up += brings_triangle(move, plan, call)
+           ? triangle_s(move, plan, size, bytes, call, facts)
+           : strip_s(move, move->operand, size, bytes, call, facts);
     if (gpb_call_products(call) == 2) *up += strip_s(move, second, size, bytes, call, facts);
 }
 
@@ -146,6 +169,7 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
         if (move->reads) bring_s(move, plan, call, facts, &up);
+        if (brings_triangle(move, plan, call)) run = max(run, up) + MIRROR_S;
         if (t->rows == 0) continue;
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
         if (fetches_c && move->first)

@@ -39,14 +39,12 @@ static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
     return x;
 }
 
-enum { STEP = 256, LOAD = 2 << 20 };
-
-/* Columns from `col` on as a chunk of at most so many bytes, or one column: of a triangle the rows that any
-   of them has, in steps, because the driver's copies join chunks of the same rows. Not beyond column `end`.
-   */
-static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
+/* Of a triangle the rows that any of the columns has, in steps, because the driver's copies join chunks of
+   the same rows. */
+gpb_chunk gpb_carry_chunk(const gpb_carry_matrix *x, bool up, int64_t col, int64_t end, size_t most)
 {
-    const size_t e = gpb_type_bytes(x->type), most = c->up ? ring(c)->job_bytes : LOAD;
+    enum { STEP = 256 };
+    const size_t e = gpb_type_bytes(x->type);
     const int64_t fit = max(1, (int64_t)(most / ((size_t)x->rows * e))), cols = min(fit, end - col);
     const int64_t diagonal = col + x->shift;
     const int64_t first = x->uplo == 'L' ? min(diagonal, x->rows - 1) / STEP * STEP : 0,
@@ -59,7 +57,7 @@ static gpb_chunk chunk_at(const gpb_carry *c, const gpb_carry_matrix *x, int64_t
                         .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo,
                                   .row0 = gpb_carry_row(x, first), .col0 = diagonal,
                                   .type = x->type } };
-    if (c->up) {
+    if (up) {
         chunk.copy.from = caller;
         chunk.copy.ld_from = x->ld;
         chunk.copy.ld_to = rows;
@@ -94,6 +92,8 @@ static CUresult await_release(gpb_carry *c)
     return gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, c->lane->tile[which], 0);
 }
 
+enum { LOAD = 2 << 20 };             /* bytes of a chunk on its way home */
+
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
 {
@@ -110,7 +110,7 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
             c->queued += last - col;
             if (c->up) c->moved = c->queued;
         } else {
-            const gpb_chunk chunk = chunk_at(c, x, col, last);
+            const gpb_chunk chunk = gpb_carry_chunk(x, c->up, col, last, c->up ? ring(c)->job_bytes : LOAD);
             if (c->up ? !gpb_staging_push(ring(c), &chunk) : !gpb_staging_has_room(ring(c), &chunk)) break;
             if (!c->up) result = gpb_staging_pull(ring(c), &chunk);
             c->queued += chunk.cols;

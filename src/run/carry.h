@@ -29,6 +29,9 @@ static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
     return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
 }
 
+/* Columns from `col` on, but not `end`, as a chunk of at most so many bytes, or one column. */
+gpb_chunk gpb_carry_chunk(const gpb_carry_matrix *x, bool up, int64_t col, int64_t end, size_t most);
+
 /* Matrices in one direction, one after the other; their columns are numbered through. */
 typedef struct gpb_carry {
     gpb_lane *lane;

@@ -58,7 +58,7 @@ static const char *find_kernels(gpb_lane *lane, const gpb_call *call, const gpb_
     const bool packs = !sliced && (plan->panel[GPB_A].packs || plan->panel[GPB_B].packs);
     if (packs) which[count++] = gpb_kernels_pass(GPB_PASS_PACK, type);
     if (plan->panel[GPB_C].packs) which[count++] = gpb_kernels_pass(GPB_PASS_UNPACK, type);
-    if (plan->bytes_mirrored) which[count++] = gpb_kernels_pass(GPB_PASS_mirror, type);
+    if (plan->bytes_mirrored || plan->mirrors) which[count++] = gpb_kernels_pass(GPB_PASS_mirror, type);
     if (gpb_call_solves(call)) which[count++] = gpb_kernels_systems(call);
     if (plan->splits > 1) which[count++] = gpb_kernels_pass(GPB_PASS_REDUCE, type);
     CUresult result = CUDA_SUCCESS;

@@ -4,6 +4,7 @@
 
 #include "dispatch/numbers.h"
 #include "kernels/sliced.h"
+#include "kernels/solve_args.h"
 #include "src/gpu/kernels.h"
 #include "src/run/address_table.h"
 #include "src/run/slice.h"
@@ -40,6 +41,8 @@ static gpb_run_operand operand(const gpb_call *call, const gpb_plan *plan, const
                           .unsliced = GPB_OPERAND_NO_STRIP };
     if (which != GPB_C) {
         x.k_down = gpb_call_k_down(call, which);
+        if (plan->mirrors && gpb_call_mirrors(call, which))
+            x.ld = gpb_plan_mirrored_ld(call->k, (int64_t)gpb_call_element(call));
         x.strip = min(p->strip, p->extent);
         x.strip_bytes = gpb_plan_strip_bytes(x.strip, plan->kc, plan->group, gpb_call_element(call));
     }
@@ -105,6 +108,10 @@ gpb_stored gpb_operand_stored(const gpb_run *r, const gpb_move *move)
     const gpb_run_operand *x = &r->x[move->operand];
     const int64_t from = move->strip * x->strip, at = from + move->block.at[x->which];
     const int64_t size = min(x->strip, move->block.size[x->which] - from);
+    const bool lower = x->stored.uplo == 'L';
+    if (x->ld)
+        return (gpb_stored){ .row = at, .rows = lower ? r->call->k - at : size,
+                             .col = at, .cols = lower ? size : r->call->k - at };
     return x->k_down ? (gpb_stored){ .row = move->p, .rows = move->depth, .col = at, .cols = size }
                      : (gpb_stored){ .row = at, .rows = size, .col = move->p, .cols = move->depth };
 }
@@ -117,7 +124,9 @@ static CUdeviceptr buffer_of(const gpb_run_operand *x, int64_t number)
 CUdeviceptr gpb_operand_strip(const gpb_run *r, const gpb_move *move)
 {
     const gpb_run_operand *x = &r->x[move->operand];
-    return buffer_of(x, move->panel[x->which]) + (CUdeviceptr)(move->strip * x->strip_bytes);
+    const CUdeviceptr first = buffer_of(x, move->panel[x->which]);
+    if (x->ld) return first + (CUdeviceptr)(move->strip * x->strip * (x->ld + 1)) * r->element;
+    return first + (CUdeviceptr)(move->strip * x->strip_bytes);
 }
 
 CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move)
@@ -125,14 +134,22 @@ CUdeviceptr gpb_operand_block(const gpb_run *r, const gpb_move *move)
     return buffer_of(&r->x[GPB_C], move->panel[GPB_C]);
 }
 
+/* From a column to the next, if all of the operand is on the device or is made there; 0: its strips lie one
+   after the other, without gaps. */
+static int64_t ld_of(const gpb_run_operand *x)
+{
+    return x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->ld;
+}
+
 /* Describes the panel as it came, from its first strip on. */
 static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 {
     const gpb_region *t = &move->block;
     CUresult result = CUDA_SUCCESS;
+    const int64_t ld = ld_of(x);
+    x->source_strip = !ld ? x->strip_bytes / (int64_t)r->element : x->k_down ? x->strip * ld : x->strip;
     if (x->place != GPB_PLACE_DEVICE) {
         x->source = (gpb_view){ .at = buffer_of(x, move->panel[x->which]) };
-        x->source_strip = x->strip_bytes / (int64_t)r->element;
         return result;
     }
     gpb_move first = *move;
@@ -142,7 +159,6 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
     const void *member = gpb_matrix_member(&x->stored, t->member, r->element);
     x->source = (gpb_view){ .at = (CUdeviceptr)(uintptr_t)member + (CUdeviceptr)shift * r->element,
                             .scattered = x->stored.array && t->members > 1 };
-    x->source_strip = x->k_down ? x->strip * x->stored.ld : x->strip;
     if (x->source.scattered && x->packed) result = gpb_address_send(r, x, t);
     return result;
 }
@@ -152,7 +168,7 @@ static CUresult view(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 static gpb_view source_view(const gpb_run *r, const gpb_run_operand *x, const gpb_launch_set *piece)
 {
     const int64_t size = piece->tile.size[x->which];
-    const int64_t ld = x->place == GPB_PLACE_DEVICE ? x->stored.ld : x->k_down ? x->depth : size;
+    const int64_t ld = ld_of(x) ? ld_of(x) : x->k_down ? x->depth : size;
     gpb_view v = x->source;
     v.at += (CUdeviceptr)(piece->strip[x->which] * x->source_strip) * r->element;
     v.rs = x->k_down ? ld : 1;
@@ -191,8 +207,31 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
                        .args = &args });
 }
 
-/* Packs or slices the strip. A strip that came over the link is sliced at once. If both operands are in
-   place, the first one waits, so that one launch slices both. If B's slices are A's, A alone is sliced. */
+CUresult gpb_operand_mirror(const gpb_run *r, const gpb_matrix *triangle, CUdeviceptr to, int64_t ldto,
+                            int64_t n, int64_t first)
+{
+    gpb_mirror_args args = { .a = triangle->base, .lda = triangle->ld, .to = (void *)(uintptr_t)to,
+                             .ldto = ldto, .n = n, .first = first, .lower = triangle->uplo == 'L',
+                             .hermitian = triangle->structure == GPB_HERMITIAN };
+    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
+        .which = gpb_kernels_pass(GPB_PASS_mirror, r->call->type), .blocks = GPB_MIRROR_BLOCKS(n, first),
+        .members = 1, .args = &args });
+}
+
+/* Mirrors the strip where it is. The launch uses no element whose row or column lies before the strip, and
+   none of which both lie behind it. So strips before it may be in use, and those behind it may come. */
+static CUresult mirror(const gpb_run *r, const gpb_run_operand *x, const gpb_move *move)
+{
+    const gpb_stored s = gpb_operand_stored(r, move);
+    const CUdeviceptr at = gpb_operand_strip(r, move);
+    gpb_matrix triangle = x->stored;
+    triangle.base = (void *)(uintptr_t)at;
+    triangle.ld = x->ld;
+    return gpb_operand_mirror(r, &triangle, at, x->ld, max(s.rows, s.cols), min(s.rows, s.cols));
+}
+
+/* Mirrors, packs or slices the strip. A strip that came over the link is sliced at once. If both operands are
+   in place, the first one waits, so that one launch slices both. If B's slices are A's, A alone is sliced. */
 CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
 {
     gpb_run_operand *x = &r->x[move->operand];
@@ -207,6 +246,10 @@ CUresult gpb_operand_prepare(gpb_run *r, const gpb_move *move)
         x->ready_strip = slices
                          ? gpb_plan_sliced_bytes(r->plan->kernel, x->which, x->strip, move->depth) : 0;
         CUresult result = view(r, x, move);
+        if (result) return result;
+    }
+    if (x->ld) {
+        CUresult result = mirror(r, x, move);
         if (result) return result;
     }
     if (slices) {

@@ -31,6 +31,9 @@ typedef struct gpb_run_operand {
                                          for the plan's wide kernel */
     int buffers;
     int64_t buffer_bytes;             /* from one buffer to the next */
+    int64_t ld;                       /* of a symmetric one whose triangle comes in strips (the plan's
+                                         `mirrors`): from a column of the panel, which is all of it, to the
+                                         next. Else 0 */
     int64_t strip, strip_bytes;       /* rows of op(A) or columns of op(B) in a strip; bytes from strip to
                                          strip in a buffer */
     int64_t at_panel, depth;          /* the panel that the fields below describe; its depth */
@@ -69,7 +72,9 @@ typedef struct gpb_run {
     bool adds;                        /* it is such a second one */
 } gpb_run;
 
-/* Where a panel's strip lies in the caller's matrix as stored: first row and column, and extent. */
+/* Where a panel's strip lies in the caller's matrix as stored: first row and column, and extent. Of a
+   triangle that is mirrored on the device, columns from the diagonal down, or rows from it on: the strip's
+   other elements are mirror images of strips before it. */
 typedef struct gpb_stored {
     int64_t row, col, rows, cols;
 } gpb_stored;
@@ -85,7 +90,12 @@ bool gpb_operand_comes(const gpb_run *run, const gpb_move *move);
 CUdeviceptr gpb_operand_strip(const gpb_run *run, const gpb_move *move);
 /* The buffer of C that the move's block is computed in. */
 CUdeviceptr gpb_operand_block(const gpb_run *run, const gpb_move *move);
-/* The move's strip has come: packs or slices it, unless slicing can wait for the other operand's strip. */
+/* Queues the mirroring of the `first` columns of that matrix's lower triangle, or rows of the upper one, to
+   all of the matrix, of order n, at `to`. The triangle is on the device. */
+CUresult gpb_operand_mirror(const gpb_run *run, const gpb_matrix *triangle, CUdeviceptr to, int64_t ldto,
+                            int64_t n, int64_t first);
+/* The move's strip has come: mirrors, packs or slices it, unless slicing can wait for the other operand's
+   strip. */
 CUresult gpb_operand_prepare(gpb_run *run, const gpb_move *move);
 /* The move's block of C: where it is computed, by `source` and `ready`. */
 CUresult gpb_operand_prepare_c(gpb_run *run, const gpb_move *move);

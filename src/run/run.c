@@ -17,7 +17,6 @@
 #include "dispatch/decide.h"
 #include "dispatch/numbers.h"
 #include "kernels/sliced.h"
-#include "kernels/solve_args.h"
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
@@ -76,11 +75,12 @@ static bool may_launch(const gpb_pipeline *f)
                || f->fetch.move.panel[GPB_C] >= w->move.panel[GPB_C] - 1);
 }
 
-/* True if a kernel is launched for the move: it unlocks something, or its strip is packed or sliced. */
+/* True if a kernel is launched for the move: it unlocks something, or its strip is packed, sliced or
+   mirrored. */
 static bool has_kernels(const gpb_run *r, const gpb_move *move)
 {
     return move->tile.rows || gpb_kernel_table_guarded(r->plan->kernel)
-           || (move->reads && r->x[move->operand].packed);
+           || (move->reads && (r->x[move->operand].packed || r->x[move->operand].ld));
 }
 
 /* Notes how the move's strip for this product comes. */
@@ -406,13 +406,9 @@ static gpb_pipeline set_up(gpb_lane *lane, gpb_job *job)
 static CUresult mirror(const gpb_run *r, const gpb_call *stored)
 {
     const enum gpb_operand x = gpb_call_mirrored(stored);
-    const gpb_matrix *from = &stored->x[x], *to = &r->call->x[x];
-    gpb_mirror_args args = { .a = from->base, .lda = from->ld, .to = (void *)(uintptr_t)to->base,
-                             .ldto = to->ld, .n = stored->k, .first = stored->k, .lower = from->uplo == 'L',
-                             .hermitian = from->structure == GPB_HERMITIAN };
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_pass(GPB_PASS_mirror, stored->type),
-        .blocks = GPB_MIRROR_BLOCKS(args.n, args.first), .members = 1, .args = &args });
+    const gpb_matrix *whole = &r->call->x[x];
+    return gpb_operand_mirror(r, &stored->x[x], (CUdeviceptr)(uintptr_t)whole->base, whole->ld, stored->k,
+                              stored->k);
 }
 
 /* stored: NULL, or the call of whose symmetric operand the job's call has all. */

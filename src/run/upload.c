@@ -2,6 +2,7 @@
 /* Strips of A and B on their way to the device; see pipeline.h. */
 #include "dispatch/numbers.h"
 #include "src/gpu/dma.h"
+#include "src/run/carry.h"
 #include "src/run/pipeline.h"
 
 /* True if the panel's buffer is free: the kernels on the panel before the last have been queued. */
@@ -29,13 +30,29 @@ static int64_t row_of(const gpb_matrix *x, int64_t row)
     return x->structure != GPB_TRIANGULAR || x->diag != 'U' ? row : x->uplo == 'L' ? row - 1 : row + 1;
 }
 
-/* The next chunk of a strip that goes through the crew. The first chunks are small, so that the copy engines
-   begin soon. */
+/* Bytes of the next chunk. The first ones are small, so that the copy engines begin soon. */
+static size_t next_bytes(const gpb_staging *up)
+{
+    const size_t most = (size_t)GPB_STAGING_MIN << (up->made < 4 ? up->made : 4);
+    return most > up->job_bytes ? up->job_bytes : most;
+}
+
+/* The next chunk of a strip of a triangle that is mirrored on the device. */
+static gpb_chunk load_triangle(const gpb_run *r, const gpb_stage *w, const gpb_run_operand *x,
+                               const gpb_stored *s)
+{
+    char *caller = gpb_matrix_member(&x->stored, 0, r->element);
+    const gpb_carry_matrix strip = { .caller = caller + (size_t)(s->row + s->col * x->stored.ld) * r->element,
+                                     .arena = gpb_operand_strip(r, &w->move), .rows = s->rows,
+                                     .cols = s->cols, .ld = x->stored.ld, .ld_arena = x->ld,
+                                     .type = r->call->type, .uplo = x->stored.uplo };
+    return gpb_carry_chunk(&strip, true, w->col, s->cols, next_bytes(r->lane->up));
+}
+
+/* The next chunk of a strip that goes through the crew. */
 static gpb_chunk load_up(const gpb_run *r, const gpb_stage *w, const gpb_run_operand *x, const gpb_stored *s)
 {
-    const size_t e = r->element;
-    size_t most = (size_t)GPB_STAGING_MIN << (r->lane->up->made < 4 ? r->lane->up->made : 4);
-    if (most > r->lane->up->job_bytes) most = r->lane->up->job_bytes;
+    const size_t e = r->element, most = next_bytes(r->lane->up);
     const bool mirrors = gpb_call_mirrors(r->call, x->which);
     const bool stores_triangle = x->stored.structure != GPB_GENERAL;
     const int64_t fit = (int64_t)(most / e);
@@ -91,11 +108,11 @@ static CUresult copy_up(gpb_pipeline *f, const gpb_run *r, const gpb_stage *w, c
 static bool offer(gpb_pipeline *f, const gpb_run *r, gpb_stage *w, const gpb_stored *s)
 {
     const gpb_run_operand *x = &r->x[w->move.operand];
-    gpb_chunk load = load_up(r, w, x, s);
+    gpb_chunk load = x->ld ? load_triangle(r, w, x, s) : load_up(r, w, x, s);
     if (w->member == 0 && w->row == 0 && w->col == 0) load.after = buffer_event(f, x, &w->move);
     if (!gpb_staging_push(r->lane->up, &load)) return false;
     w->row += load.copy.rows;
-    if (w->row == s->rows) {
+    if (x->ld || w->row == s->rows) {
         w->row = 0;
         w->col += load.cols;
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* SYMM and HEMM do not touch the triangle that is not stored: its pages are forbidden, or another thread
-   writes there all the time. Calls that have nothing to multiply touch neither operand. The trace names
-   side and triangle as the caller did. Sums are of small integers, so that every result is exact. */
+   writes there all the time; nor does it travel. Calls that have nothing to multiply touch neither operand.
+   The trace names side and triangle as the caller did. Sums are of small integers, so that every result is
+   exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <complex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "include/gpublas.h"
 #include "tests/gpu/placed.h"
 #include "tests/gpu/trace.h"
 
@@ -146,6 +149,51 @@ static void test_chunks(void **state)
     munmap(a.at, bytes_of(&a));
 }
 
+/* ---- the triangle alone travels */
+
+/* Bytes up, of a call that must be right. */
+static double bytes_up(placed *p, gpb_scalar alpha, gpb_scalar beta)
+{
+    gpublas_stats_t before, after;
+    gpublas_stats(&before, sizeof before);
+    assert_true(placed_try(p, alpha, beta, GPB_MATH_FMA));
+    gpublas_stats(&after, sizeof after);
+    assert_int_equal(after.gpu_calls, before.gpu_calls + 1);
+    return (double)(after.bytes_to_gpu - before.bytes_to_gpu);
+}
+
+/* In one strip and in several, the last one narrower, beside other operands in every place. A pinned triangle
+   goes through the ring, too. */
+static void test_triangle_alone(void **state)
+{
+    (void)state;
+    enum { ORDERS = 4, FORMS = 4 * 8 * ORDERS };
+    static const int order[ORDERS] = { 1029, 513, 640, 1300 }, others[ORDERS] = { 270, 33, 300, 21 };
+    static const gpb_scalar beta[] = { 0, 1, 0.5 - 2.0i };
+    const int step = getenv("GPB_TEST_LARGE") ? 1 : 3;
+    for (int i = 0; i < FORMS; i += step) {
+        const int which = i % ORDERS, form = i / ORDERS, n = order[which];
+        const enum gpb_type type = (enum gpb_type)(form / 8);
+        const bool right = form & 1, is_hermitian = gpb_type_is_complex(type) && (form & 4 || which & 1);
+        placed p = { .of = { .routine = is_hermitian ? GPB_TEST_hemm : GPB_TEST_symm, .type = type,
+                             .m = right ? others[which] : n, .n = right ? n : others[which],
+                             .uplo = "UL"[form >> 1 & 1], .side = "LR"[right], .row_major = (form + i) & 4,
+                             .pad = i / 2 % 3, .offset = i % 2, .fill = i % 8 == 3 ? GPB_FILL_wide : 0 } };
+        const enum gpb_operand a = right ? GPB_B : GPB_A;
+        p.at[a] = i % 7 == 2 ? PLACE_PINNED : PLACE_PAGEABLE;
+        p.at[!a] = i % 5 == 1 ? PLACE_PINNED : i % 5 == 2 ? PLACE_DEVICE : PLACE_PAGEABLE;
+        p.at[GPB_C] = i % 6 == 1 ? PLACE_PINNED : PLACE_PAGEABLE;
+        placed_make(&p);
+        const double e = (double)gpb_type_bytes(type), all = e * n * n, b = e * n * others[which],
+                     up = bytes_up(&p, -0.5 + 0.25i, beta[i / ORDERS % 3])
+                          - (p.at[!a] == PLACE_DEVICE ? 0 : b);
+        /* Columns go in steps of 256 rows. */
+        if (all >= 0x1p20) assert_true(up >= all / 2 && up <= all / 2 + e * n * 256);
+        else assert_true(up == all);
+        placed_free(&p);
+    }
+}
+
 /* ---- another thread writes there */
 
 static atomic_bool over;
@@ -249,6 +297,7 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden), cmocka_unit_test(test_chunks),
+                                        cmocka_unit_test(test_triangle_alone),
                                         cmocka_unit_test(test_written_beside),
                                         cmocka_unit_test(test_not_referenced),
                                         cmocka_unit_test(test_trace) };

@@ -73,7 +73,9 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "symmetric on the right", 's', "NNLR", 90, 110, 110, "GPUBLAS_MEMORY", "" },
                { "symmetric, panels", 'd', "NNUL", 530, 280, 530, "GPUBLAS_MEMORY", "2560K" },
                { "Hermitian A, FP16 slices", 'c', "NNLL", 140, 130, 140, "GPUBLAS_KERNEL", "fp16x3" },
-               { "Hermitian on the right, cut k", 'z', "NNUR", 50, 70, 70, "GPUBLAS_SPLITS", "3" } };
+               { "Hermitian on the right, cut k", 'z', "NNUR", 50, 70, 70, "GPUBLAS_SPLITS", "3" },
+               { "a triangle alone", 'd', "NNUL", 370, 10, 370, "GPUBLAS_MEMORY", "" },
+               { "a triangle alone on the right", 'z', "NNLR", 40, 300, 300, "GPUBLAS_MEMORY", "" } };
 static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },

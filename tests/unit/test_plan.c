@@ -285,8 +285,9 @@ static void order_of_the_rules(void **state)
     assert_string_equal(ask(small, device, automatic).why, "operand on the device");
 }
 
-/* The triangle of a symmetric operand is mirrored on its way up or, if it is there already, by a kernel,
-   which needs room for all of it. On another GPU it is the host's. */
+/* The triangle of a symmetric operand that comes whole is mirrored by a kernel, in its panel or, if it is
+   there already, in room beside that. Else it is mirrored on its way up: a small one, where there is no
+   kernel, and in panels. On another GPU it is the host's. */
 static void symmetric_operands(void **state)
 {
     (void)state;
@@ -297,14 +298,28 @@ static void symmetric_operands(void **state)
             call.x[side].structure = form ? GPB_HERMITIAN : GPB_SYMMETRIC;
             call.x[side].uplo = 'U';
             gpb_facts facts = cards[4].facts;
-            assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
+            gpb_plan comes = ask(call, facts, (gpb_policy){ 0 });
+            assert_true(comes.gpu && comes.mirrors);
+            assert_true(gpb_predict_traffic(&comes, &call, &facts).up[side] == 2000 * 2000 * 4 / 2);
+            assert_true(comes.gpu_s < ask(gemm(2000, 2000, 2000), facts, (gpb_policy){ 0 }).gpu_s);
+            gpb_facts short_of_memory = facts, before_sm_80 = facts;
+            short_of_memory.gpu.bytes = 12 << 20;
+            before_sm_80.gpu.arch = 75;
+            comes = ask(call, short_of_memory, (gpb_policy){ 0 });
+            assert_true(comes.gpu && !comes.mirrors);
+            comes = ask(call, before_sm_80, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+            assert_true(comes.gpu && !comes.mirrors);
+            gpb_call small = call;
+            small.m = small.n = small.k = 500;
+            comes = ask(small, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS });
+            assert_true(comes.gpu && !comes.mirrors);
             facts.where[!side].place = facts.where[GPB_C].place = GPB_PLACE_DEVICE;
             assert_true(ask(call, facts, (gpb_policy){ 0 }).gpu);
             facts.where[side].place = GPB_PLACE_ELSEWHERE;
             assert_false(ask(call, facts, (gpb_policy){ .offload = GPB_OFFLOAD_ALWAYS }).gpu);
             facts.where[side].place = GPB_PLACE_DEVICE;
             const gpb_plan plan = ask(call, facts, (gpb_policy){ 0 });
-            assert_true(plan.gpu);
+            assert_true(plan.gpu && !plan.mirrors);
             assert_in_range(plan.bytes_mirrored, 2000 * 2000 * 4, 2048 * 2048 * 4);
             assert_string_equal(plan.why, "operand on the device");
             gpb_facts little = facts;
