@@ -29,6 +29,25 @@ static __device__ __forceinline__ void gpb_cp_async4(unsigned to, const float *f
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
+/* The same for 16, 8 or 4 bytes. */
+template <int SIZE>
+static __device__ __forceinline__ void gpb_cp_async_of(unsigned to, const void *from, int bytes)
+{
+    static_assert(SIZE == 16 || SIZE == 8 || SIZE == 4, "what cp.async copies");
+    if (SIZE == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;"
+                     :: "r"(to), "l"(from), "r"(bytes), "n"(SIZE) : "memory");
+}
+
+/* Asks the level-2 cache for the line there. */
+static __device__ __forceinline__ void gpb_prefetch(const void *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" :: "l"(from) : "memory");
+}
+
 /* The shared memory that the launch asked for, by name and by a function, because the compiler makes
    different code of the two. */
 extern __shared__ __align__(16) float gpb_slab_memory[];

@@ -19,6 +19,9 @@
 /* Of dmma.cuh. wm: rows of a warp. */
 #define GPB_STRAIGHT_STEP(p, name, wm) \
     GPB_STEP(p, name, gpb_straight_tile<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, wm>)
+/* Of short.cuh. rows: of a walk's step; wm, wn: a warp's part of them. */
+#define GPB_SHORT_STEP(p, name, rows, wm, wn) \
+    GPB_STEP(p, name, gpb_short<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, rows, wm, wn>::run)
 #define GPB_SLAB_STEP(name, tm, tn) GPB_STEP(s, name, gpb_slab<BM, BN, BK, STAGES, THREADS, SMEM, tm, tn>)
 #define GPB_STRIP_STEP(name, rows, tm, tn) \
     GPB_STEP(s, name, gpb_strip<BM, BN, BK, STAGES, THREADS, SMEM, rows, tm, tn>)

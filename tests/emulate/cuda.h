@@ -66,6 +66,7 @@ template <class T> static inline T __ldcs(const T *from) { return gpb_emulate_al
 template <class T> static inline T __ldg(const T *from) { return gpb_emulate_aligned(from); }
 template <class T> static inline void __stcg(T *to, T x) { *to = x; }
 template <class T> static inline void __stwb(T *to, T x) { *to = x; }
+template <class T> static inline void __stcs(T *to, T x) { *to = x; }
 static inline void __threadfence() {}
 static inline unsigned atomicAdd(unsigned *at, unsigned more)
 {

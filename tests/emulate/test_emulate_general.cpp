@@ -33,7 +33,7 @@ struct row {
     gpb_form form;
     int bm, bn, bk, threads;
     unsigned caps;
-    bool thin;                           /* of shapes/ */
+    bool thin;                           /* of shapes/, but for short256 */
     bool shares() const { return caps & GPB_CAP_STREAM_K; }
 };
 #define COMMA ,
@@ -49,7 +49,7 @@ static const row rows[] = {
 #define KERNEL(step, p, name, image, math, form, bm, bn, bk, stages, threads, smem, caps, idea)      \
     GPB_ONLY(image)({ #name COMMA #p[0] COMMA thread_of<GPB_GEMM_SYMBOL(p, name)> COMMA GPB_FORM_##form \
                       COMMA bm COMMA bn COMMA bk COMMA threads COMMA GPB_CAP_##caps COMMA    \
-                      !strcmp(#image + 1, "gemm_shapes") } COMMA)
+                      !strcmp(#image + 1, "gemm_shapes") && bm < 256 } COMMA)
 #include "kernels/gemm.def"
 #undef KERNEL
 };
@@ -268,11 +268,12 @@ template <class R, int PARTS> static const char *run(int number, const problem &
 int main(int argc, char **argv)
 {
     /* Kernels of shapes/ have many tiles for what is not thin, and take k in large chunks. */
-    enum { ALL, THIN, OTHERS };
+    enum { ALL, THIN, OTHERS, TALL };
     static const int64_t sizes[][4] = { { 1, 1, 9, ALL }, { 5, 3, 2, ALL }, { 65, 131, 41, OTHERS },
                                         { 33, 17, 100, ALL }, { 140, 9, 70, OTHERS }, { 10, 130, 33, OTHERS },
                                         { 34, 6, 280, THIN }, { 6, 35, 280, THIN }, { 70, 70, 24, OTHERS },
-                                        { 150, 150, 9, OTHERS }, { 70, 70, 90, THIN } };
+                                        { 150, 150, 9, OTHERS }, { 70, 70, 90, THIN },
+                                        { 270, 40, 100, TALL }, { 200, 96, 16, TALL } };
     static const char transs[] = "NTC";
     int runs = 0, wrong = 0, shared = 0;
     for (int number = 0; number < ROWS; number++)
@@ -288,6 +289,7 @@ int main(int argc, char **argv)
                     if ((by == SHARED && !r.shares()) || r.caps & GPB_CAP_PAIRS) continue;
                     const int odd = (runs * 5 + runs / 4) % 4, even = r.type == 'z' ? odd / 2 * 2 : 0;
                     if (sizes[x][3] == (r.thin ? OTHERS : THIN)) continue;
+                    if (sizes[x][3] == TALL && r.bm < 256) continue;
                     const bool triangle = sizes[x][0] == sizes[x][1] && !(r.caps & GPB_CAP_WHOLE);
                     const problem p = { sizes[x][0], sizes[x][1], sizes[x][2], transs[way % 3],
                                         transs[way / 3], r.form == GPB_FORM_MAPPED ? even : odd, (how)by,

@@ -21,6 +21,11 @@ static inline void gpb_cp_async4(unsigned to, const float *from)
 {
     gpb_emulate_copy(gpb_emulate_shared(to), from, 4, 4);
 }
+template <int SIZE> static inline void gpb_cp_async_of(unsigned to, const void *from, int bytes)
+{
+    gpb_emulate_copy(gpb_emulate_shared(to), (const float *)from, bytes, SIZE);
+}
+static inline void gpb_prefetch(const void *) {}
 alignas(1024) static float gpb_slab_memory[58368];      /* 228 KB */
 static inline float *gpb_dynamic_memory() { return gpb_slab_memory; }
 
