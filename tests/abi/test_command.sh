@@ -145,7 +145,20 @@ p.send_signal(signal.SIGTERM)
 print(p.wait())
 PY
 expect 'a signal to run goes to the program' 3 \
-    "$("$python" stop.py "$program" run -q sh -c 'trap "exit 3" TERM; echo; while :; do sleep 0.05; done')"
+    "$("$python" stop.py "$program" run -q \
+        sh -c 'trap "exit 3" TERM; echo; for i in $(seq 600); do sleep 0.05; done')"
+# Static, so that it runs before the library is even opened; loops on every core make run's Python late.
+cat > early.c <<'C'
+#include <signal.h>
+#include <unistd.h>
+static void leave(int number) { (void)number; _exit(3); }
+int main(void) { signal(SIGTERM, leave); kill(getppid(), SIGTERM); sleep(2); return 9; }
+C
+build early gcc -static early.c
+for i in $(seq "$(($(nproc) < 8 ? 2 * $(nproc) : 16))"); do timeout 60 sh -c 'while :; do :; done' & done
+for i in $(seq 16); do "$program" run -q ./early 2> /dev/null; echo $?; done > codes
+kill $(jobs -p) && wait 2> /dev/null
+expect 'a signal at once, 16 times' '3' "$(sort -u codes)"
 
 # ---- run: what cannot be intercepted
 printf 'int main(void) { return 3; }\n' > three.c

@@ -159,10 +159,12 @@ def watch(process, seen):
 
 def execute(command, environment, seen):
     """The program's exit status; signals that come here go to it. Those of the terminal it gets itself."""
-    process = None
+    process, early = None, []
 
     def pass_on(number, _):
-        if process:
+        if process is None:  # The program may run already: Popen returns some time after its start.
+            early.append(number)
+        else:
             process.send_signal(number)
     ours = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
     kept = {number: signal.signal(number, pass_on) for number in ours}
@@ -170,6 +172,8 @@ def execute(command, environment, seen):
         kept[number] = signal.signal(number, lambda *_: None)
     try:
         process = subprocess.Popen(command, env=environment)
+        for number in early:
+            process.send_signal(number)
         status = watch(process, seen)
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}", CANNOT_RUN) from error
