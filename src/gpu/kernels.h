@@ -29,6 +29,9 @@ static inline int gpb_kernels_systems(const gpb_call *call)
                             call->type);
 }
 
+/* An address in device memory as arguments of kernels have it. */
+static inline void *gpb_pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
+
 /* Function `which` on the device whose context is current. Loads its image at first use. */
 CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function);
 

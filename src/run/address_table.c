@@ -6,6 +6,7 @@
 
 #include "dispatch/numbers.h"
 #include "src/gpu/dma.h"
+#include "src/gpu/kernels.h"
 
 enum { TABLES = GPB_OPERANDS + 1 };
 static const int64_t table_bytes[TABLES] = { sizeof(void *), sizeof(void *), sizeof(void *),
@@ -92,16 +93,16 @@ CUresult gpb_address_bind_args(gpb_run *r, const gpb_region *t, const gpb_view *
 {
     args->rsa = args->csa = args->rsb = args->csb = 1;
     if (a) {
-        args->a = (void *)(uintptr_t)a->at;
+        args->a = gpb_pointer(a->at);
         args->rsa = a->rs;
         args->csa = a->cs;
         args->stride_a = a->member_stride;
-        args->b = (void *)(uintptr_t)b->at;
+        args->b = gpb_pointer(b->at);
         args->rsb = b->cs;
         args->csb = b->rs;
         args->stride_b = b->member_stride;
     }
-    args->c = (void *)(uintptr_t)c->at;
+    args->c = gpb_pointer(c->at);
     args->ldc = c->cs;
     args->stride_c = c->member_stride;
     args->items = NULL;
@@ -112,6 +113,6 @@ CUresult gpb_address_bind_args(gpb_run *r, const gpb_region *t, const gpb_view *
                    "a row of the table is an item");
     const members column[] = { members_of(r, &r->x[GPB_A], a, t), members_of(r, &r->x[GPB_B], b, t),
                                members_of(r, &r->x[GPB_C], c, t) };
-    args->items = (const gpb_gemm_item *)(uintptr_t)gpb_address_table(r, GPB_ADDRESS_TRIPLES);
+    args->items = gpb_pointer(gpb_address_table(r, GPB_ADDRESS_TRIPLES));
     return send_table(r, GPB_ADDRESS_TRIPLES, column, GPB_OPERANDS, t->members);
 }

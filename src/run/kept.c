@@ -54,9 +54,9 @@ CUresult gpb_kept_look(gpb_kept_check *check, gpb_lane *lane, CUdeviceptr work)
     const int64_t blocks = ceil_div(all, each);
     const size_t bytes = (size_t)blocks * GPB_DIGEST_PASSES * sizeof(uint64_t);
     const CUdeviceptr polynomials = work + (CUdeviceptr)round_up((int64_t)sizeof *key, 256);
-    gpb_digest_args args = { .a = (void *)(uintptr_t)gpb_kept_at(lane), .lda = kept->ld_arena,
+    gpb_digest_args args = { .a = gpb_pointer(gpb_kept_at(lane)), .lda = kept->ld_arena,
                              .rows = kept->n, .cols = kept->n, .each = each,
-                             .key = (void *)(uintptr_t)work, .polynomials = (void *)(uintptr_t)polynomials,
+                             .key = gpb_pointer(work), .polynomials = gpb_pointer(polynomials),
                              .uplo = kept->uplo };
     const gpb_launch how = { .which = gpb_kernels_pass(GPB_PASS_digest, kept->type), .blocks = blocks,
                              .members = 1, .args = &args };

@@ -44,8 +44,8 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
     if (!streamk.blocks) return launch_kernel(r, kernel, args, 1);
     args->streamk_tiles = (unsigned)streamk.tiles;
     args->streamk_blocks = (unsigned)streamk.blocks;
-    args->partials = (void *)(uintptr_t)r->parts;
-    args->counters = (uint32_t *)(uintptr_t)r->lane->counters;
+    args->partials = gpb_pointer(r->parts);
+    args->counters = gpb_pointer(r->lane->counters);
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel), .blocks = streamk.blocks + tiles - streamk.tiles, .members = 1,
         .args = args });
@@ -57,7 +57,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     const bool cut = args->k && r->plan->splits > 1 && r->parts;
     if (!cut) return multiply_whole(r, kernel, args);
     args->splits = r->plan->splits;
-    args->partials = (void *)(uintptr_t)r->parts;
+    args->partials = gpb_pointer(r->parts);
     gpb_reduce_args reduce = { .m = args->m, .n = args->n, .splits = args->splits, .partials = args->partials,
                                .c = args->c, .ldc = args->ldc, .alpha = { args->alpha[0], args->alpha[1] },
                                .beta = { args->beta[0], args->beta[1] }, .batch = args->batch,
@@ -77,7 +77,7 @@ static const uint64_t *guard_words(const gpb_kernel *kernel, enum gpb_operand x,
                                    int64_t rows, int64_t k)
 {
     const int64_t at = gpb_plan_guard(kernel, x, rows, k);
-    return (const uint64_t *)(uintptr_t)(slices->at + (CUdeviceptr)at);
+    return gpb_pointer(slices->at + (CUdeviceptr)at);
 }
 
 /* Where the guard words of both operands lie, and which epoch flags a block. */
@@ -99,8 +99,8 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     CUfunction function;
     args.m = gpb_plan_sliced_rows(kernel, GPB_A, args.m);
     args.k = gpb_plan_sliced_k(kernel, args.k);
-    args.counters = (uint32_t *)(uintptr_t)r->parts;
-    args.partials = (void *)(uintptr_t)(r->parts + GPB_SLICED_COUNTERS * sizeof *args.counters);
+    args.counters = gpb_pointer(r->parts);
+    args.partials = gpb_pointer(r->parts + GPB_SLICED_COUNTERS * sizeof *args.counters);
     /* This also finds out how many clusters fit. */
     CUresult result = gpb_kernels_find(device, which, &function);
     if (result) return result;
@@ -113,7 +113,7 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
 static CUresult launch_residues(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args args)
 {
     gpb_device *device = r->lane->device;
-    args.partials = (void *)(uintptr_t)r->parts;
+    args.partials = gpb_pointer(r->parts);
     CUresult result = gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel), .blocks = device->sms, .members = 1, .args = &args,
         .early = true });
@@ -200,13 +200,13 @@ static CUresult unpack(gpb_run *r, const gpb_move *move, gpb_scalar beta)
     const int64_t i = t->i - move->block.i, j = t->j - move->block.j;
     const CUdeviceptr w = from->at + (CUdeviceptr)(i + j * from->cs) * r->element,
                       c = home->at + (CUdeviceptr)(i + j * home->cs) * r->element;
-    gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = (void *)(uintptr_t)w, .ldw = from->cs,
-                             .c = (void *)(uintptr_t)c, .ldc = home->cs,
+    gpb_unpack_args args = { .m = t->rows, .n = t->cols, .w = gpb_pointer(w), .ldw = from->cs,
+                             .c = gpb_pointer(c), .ldc = home->cs,
                              .beta = GPB_SCALAR_RE_IM(beta), .row0 = t->i, .col0 = t->j, .batch = t->members,
                              .stride_w = from->member_stride, .stride_c = home->member_stride,
                              .uplo = r->call->x[GPB_C].uplo,
                              .hermitian = gpb_call_hermitian(r->call) };
-    if (home->scattered) args.c_items = (void *const *)(uintptr_t)gpb_address_table(r, GPB_C);
+    if (home->scattered) args.c_items = gpb_pointer(gpb_address_table(r, GPB_C));
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_pass(GPB_PASS_UNPACK, r->call->type),
         .blocks = GPB_TILES(t->rows, t->cols, GPB_PACK_TILE, GPB_PACK_TILE),

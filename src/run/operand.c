@@ -188,12 +188,12 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
                   edge[] = { gpb_kernel_table_edge(kernel, x->which), kernel->bk };
     const int64_t step[] = { raw.rs, raw.cs };
     const int down = x->which, across = !down;      /* indices of the two: k goes down in op(B) */
-    gpb_pack_args args = { .src = (void *)(uintptr_t)raw.at, .rs = step[down], .cs = step[across],
-                           .rows = size[down], .cols = size[across], .dst = (void *)(uintptr_t)x->packed,
+    gpb_pack_args args = { .src = gpb_pointer(raw.at), .rs = step[down], .cs = step[across],
+                           .rows = size[down], .cols = size[across], .dst = gpb_pointer(x->packed),
                            .batch = t->members, .stride_src = raw.member_stride };
     args.rows_padded = round_up(args.rows, edge[down]);
     args.cols_padded = round_up(args.cols, edge[across]);
-    if (raw.scattered) args.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, x->which);
+    if (raw.scattered) args.src_items = gpb_pointer(gpb_address_table(r, x->which));
     args.ld = args.rows_padded;
     args.stride_dst = args.ld * args.cols_padded;
     const int64_t packed_step[] = { 1, args.ld };
@@ -210,7 +210,7 @@ static CUresult pack(gpb_run *r, gpb_run_operand *x, const gpb_move *move)
 CUresult gpb_operand_mirror(const gpb_run *r, const gpb_matrix *triangle, CUdeviceptr to, int64_t ldto,
                             int64_t n, int64_t first)
 {
-    gpb_mirror_args args = { .a = triangle->base, .lda = triangle->ld, .to = (void *)(uintptr_t)to,
+    gpb_mirror_args args = { .a = triangle->base, .lda = triangle->ld, .to = gpb_pointer(to),
                              .ldto = ldto, .n = n, .first = first, .lower = triangle->uplo == 'L',
                              .hermitian = triangle->structure == GPB_HERMITIAN };
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
@@ -225,7 +225,7 @@ static CUresult mirror(const gpb_run *r, const gpb_run_operand *x, const gpb_mov
     const gpb_stored s = gpb_operand_stored(r, move);
     const CUdeviceptr at = gpb_operand_strip(r, move);
     gpb_matrix triangle = x->stored;
-    triangle.base = (void *)(uintptr_t)at;
+    triangle.base = gpb_pointer(at);
     triangle.ld = x->ld;
     return gpb_operand_mirror(r, &triangle, at, x->ld, max(s.rows, s.cols), min(s.rows, s.cols));
 }

@@ -43,9 +43,9 @@ static gpb_slice_operand to_slice(const gpb_run *r, enum gpb_operand which, cons
 {
     const gpb_view raw = gpb_operand_view(r, which, false, piece);
     const int64_t rows = gpb_plan_sliced_rows(r->plan->kernel, which, piece->tile.size[which]);
-    gpb_slice_operand s = { .src = (void *)(uintptr_t)raw.at, .rs = raw.rs, .cs = raw.cs,
+    gpb_slice_operand s = { .src = gpb_pointer(raw.at), .rs = raw.rs, .cs = raw.cs,
                             .rows = rows, .stride = raw.member_stride,
-                            .dst = (void *)(uintptr_t)to, .epoch = epoch };
+                            .dst = gpb_pointer(to), .epoch = epoch };
     if (raw.scattered) s.src_items = (const void *const *)(uintptr_t)gpb_address_table(r, which);
     return s;
 }
@@ -59,7 +59,7 @@ static CUresult launch_slicer(gpb_run *r, gpb_slice_args *args)
     const gpb_slicer *slicer = gpb_kernel_table_slicer(r->call->type, r->lane->device->arch, args->k,
                                                        args->slices);
     const int64_t strips = GPB_SLICE_STRIPS(args->a.rows) + GPB_SLICE_STRIPS(args->b.rows);
-    args->counters = (uint32_t *)(uintptr_t)r->parts;
+    args->counters = gpb_pointer(r->parts);
     args->flagged = r->lane->flagged;
     return gpb_kernels_launch(r->lane->device, r->stream,
                               &(gpb_launch){ .which = gpb_kernels_slicer(slicer),

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What stays on a lane while work is resident (resident.c): where its matrices, pivots and INFO are in the
+   lane's arena, and how far the run is. */
+#ifndef GPB_RUN_RESIDENCE_H
+#define GPB_RUN_RESIDENCE_H
+
+#include "dispatch/resident.h"
+#include "src/gpu/lanes.h"
+#include "src/host/lapack.h"
+#include "src/run/carry.h"
+#include "src/run/kept.h"
+#include "src/run/spare.h"
+
+typedef struct gpb_residence {
+    gpb_lane *lane;
+    const gpb_resident *work;
+    gpb_facts facts;                 /* of its products: all on the device */
+    gpb_policy policy;
+    size_t element;                  /* bytes of one */
+    CUdeviceptr a, b, ipiv, moves, width, info, arrivals, slots;
+    int64_t ld;                      /* of A in the arena */
+    uint32_t arrived;                /* the counter's value once all that is queued has run */
+    gpb_carry up, down;
+    bool by_need;                    /* what the first launches need comes up first, or is there */
+    bool kept;                       /* the factors are those that the lane has kept, if the check says so */
+    gpb_kept_check check;
+    bool others;                     /* it does not: all is done anew */
+    bool releases;                   /* Cholesky: columns go home as soon as they are final */
+    int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
+    bool fetched;
+    bool on_host;                    /* what is computed goes to ordinary host memory */
+    gpb_spare spare;                 /* of what the results replace, if the host would need it */
+    bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
+    int32_t *panel_width;            /* of the panel that begins at a column; 0: none does */
+    CUresult result;                 /* the first failure; nothing is queued after it */
+    const char *why;                 /* of a failure that is no error of the driver's */
+} gpb_residence;
+
+/* Cuts the arena: the products' workspace, the matrices, the pivots. NULL, or why there is no room. */
+const char *gpb_residence_provide(gpb_residence *r);
+
+/* The same where the factors are that the lane has kept: B and the pivots lie before them. False: there is no
+   room for that, or no factors any more. */
+bool gpb_residence_provide_before_kept(gpb_residence *r);
+
+/* Bytes to and from the arena, behind all that is queued; the thread waits for them. */
+CUresult gpb_residence_send(gpb_residence *r, const void *from, CUdeviceptr to, int64_t bytes);
+CUresult gpb_residence_fetch(gpb_residence *r, CUdeviceptr from, void *to, int64_t bytes);
+
+/* The pivots of a factorisation, from 1, become the caller's. */
+void gpb_residence_put_pivots(const gpb_factor *f, const int32_t *pivots);
+
+/* Sends the caller's pivots of factors that are there already; r->why if they are of no factorisation. */
+void gpb_residence_send_pivots(gpb_residence *r);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* LAPACK's parts (host/lapack.h) as launches into the lane's stream. They need no waiting between them, so
+   the thread only queues. Their operands are addresses in the arena; INFO and pivots stay on the device.
+   After a failure, which is in r->result or r->why, nothing more is queued. */
+#ifndef GPB_RUN_RESIDENT_PARTS_H
+#define GPB_RUN_RESIDENT_PARTS_H
+
+#include "src/run/residence.h"
+
+/* The parts of a factorisation or solve; `where` is the gpb_residence. */
+gpb_lapack_parts gpb_resident_parts(gpb_residence *r);
+
+/* A TRSM or TRMM. where: the gpb_residence. */
+void gpb_resident_triangular(void *where, const gpb_triangular *t);
+
+/* A part of the identity: element (i, j) is 1 if i = j + below. */
+void gpb_resident_identity(gpb_residence *r, void *at, int64_t rows, int64_t cols, int64_t below);
+
+/* Columns before that one go home, if no minor before it is wrong. */
+void gpb_resident_release(gpb_residence *r, int64_t columns);
+
+#endif
