@@ -338,7 +338,9 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     const CUresult failed = r->result ? r->result : r->why ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
     gpb_carry_end(&r->up, failed);
     gpb_carry_end(&r->down, failed || gpb_carry_halted(&r->down) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS);
-    if (failed) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
+    /* What is still queued behind a verdict writes to the arena, and INFO to the table, which the lane's next
+       call fills at once. */
+    if (failed || gpb_carry_halted(&r->down)) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
     const bool square = r->work->system.a.m == r->work->system.a.n;
     if (factors && square && of[0].place == GPB_PLACE_HOST && !failed && r->found == NO_INFO
         && !gpb_carry_halted(&r->down))

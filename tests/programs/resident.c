@@ -422,6 +422,15 @@ static void solves(int all)
             printf("wrong: not positive definite at %d: INFO %d\n", bad + 1, info);
             wrong++;
         }
+        /* What is still queued when the verdict is known must not meet the next call. */
+        fresh(1);
+        x[bad + bad * ld] = -1;
+        dposv_("L", &n, &nrhs, X(), &ld, Y(), &ld, &info, 1);
+        home();
+        fresh(0);
+        dgesv_(&n, &nrhs, X(), &ld, ipiv, Y(), &ld, &info);
+        home();
+        check("gesv after a matrix that is not definite", info, 0);
     }
     if (all) tiny_pivots('L'), tiny_pivots('U');
 }
