@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <xmmintrin.h>
 
 /* Signals that a thread's own instructions raise. If such a signal were blocked, it would end the process
    despite the program's handler (POSIX: undefined; Linux: the default action). */
@@ -18,9 +19,19 @@ typedef union body {
     void *address;
 } body;
 
+/* A thread begins with the modes of arithmetic of the one that started it: it would trap, round and flush as
+   that caller wished, for all callers after it. */
+static void take_default_modes(void)
+{
+    enum { MASKED_TO_NEAREST = 0x1f80 };
+    _mm_setcsr(MASKED_TO_NEAREST);
+    __asm__ volatile("fninit");
+}
+
 static void *run(void *address)
 {
     own = true;
+    take_default_modes();
     return (body){ .address = address }.call(NULL);
 }
 

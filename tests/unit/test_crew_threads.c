@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The crew's workers as threads of somebody else's process: when they appear, what they may do, which
-   cores they run on, how calls do without them, and forks. */
+   cores they run on, how calls do without them, forks, and modes of arithmetic. */
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <xmmintrin.h>
 
 #include "src/service/cores.h"
+#include "src/service/thread.h"
 #include "tests/unit/crew_load.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -206,6 +209,36 @@ static void forks(void **state)
     in_child("4", fork_run);
 }
 
+/* ---- modes of arithmetic */
+
+static atomic_uint sse_modes, x87_modes;
+
+static void *tell_modes(void *unused)
+{
+    unsigned short x87;
+    __asm__ volatile("fnstcw %0" : "=m"(x87));
+    atomic_store(&x87_modes, x87);
+    atomic_store(&sse_modes, _mm_getcsr());
+    return unused;
+}
+
+/* The caller traps, flushes subnormals and rounds upwards. */
+static void modes(void **state)
+{
+    const unsigned before = _mm_getcsr();
+    const unsigned short trapping = 0x872, usual = 0x37f;
+    (void)state;
+    _mm_setcsr(0xc840 | _MM_MASK_UNDERFLOW | _MM_MASK_INEXACT);
+    __asm__ volatile("fldcw %0" : : "m"(trapping));
+    const int refused = gpb_thread_begin(tell_modes, 0);
+    _mm_setcsr(before);
+    __asm__ volatile("fldcw %0" : : "m"(usual));
+    CHECK(refused == 0);
+    while (!atomic_load(&sse_modes)) sched_yield();
+    CHECK(atomic_load(&sse_modes) == 0x1f80);
+    CHECK(atomic_load(&x87_modes) == usual);
+}
+
 static void handle_fork(void)
 {
     gpb_cores_in_child();
@@ -215,7 +248,8 @@ static void handle_fork(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(traits), cmocka_unit_test(affinity),
-                                        cmocka_unit_test(no_threads), cmocka_unit_test(forks) };
+                                        cmocka_unit_test(no_threads), cmocka_unit_test(forks),
+                                        cmocka_unit_test(modes) };
     pthread_atfork(NULL, NULL, handle_fork);       /* as hub/fork.c does it in the library */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
