@@ -680,6 +680,11 @@ static void test_positive_condition(int64_t n, char uplo, bool graded)
     matrix inverse = full_matrix(&x, uplo), kept = copy_of(&l);
     check_condition(uplo, &l, norm_of(&whole), norm_of(&inverse));
     if (memcmp(kept.at, l.at, (size_t)(l.ld * n) * bytes())) wrong("wrote A", n, n, 0);
+    /* gecon tells in INFO of norms that are not finite, from some version on; pocon in none. */
+    const double of_inf = reciprocal(uplo, &l, INFINITY, &info);
+    if (of_inf != 0 || info) wrong("rcond of an infinite norm", n, n, (double)info);
+    const double of_nan = reciprocal(uplo, &l, NAN, &info);
+    if (!isnan(of_nan) || info) wrong("rcond of a norm that is NaN", n, n, (double)info);
     set(&l, n / 2, n / 2, 0);
     const double singular = reciprocal(uplo, &l, 1, &info);
     if (singular != 0 || info) wrong("rcond of a singular matrix", n, n, singular);

@@ -135,20 +135,13 @@ void F77(laswp)(GPB_LASWP_PARAMS(T, INT))
         }
 }
 
-/* What gecon and pocon do after their arguments are found to be legal. NaN and infinite norms are illegal to
-   LAPACK from 3.11 on, but not reported. */
-static void LOCAL(condition)(const gpb_factor *f, bool of_rows, R norm, R *rcond, T *work, void *other_work,
-                             INT *info, INT norm_number)
+/* What gecon and pocon do after their arguments are found to be legal. */
+static void LOCAL(condition)(const gpb_factor *f, bool of_rows, R norm, R *rcond, T *work, void *other_work)
 {
     *rcond = f->n == 0 ? 1 : 0;
     if (f->n == 0 || norm == 0) return;
-    if (!isfinite(norm)) {
-        *info = -norm_number;
-        if (isnan(norm)) *rcond = norm;
-        return;
-    }
-    *rcond = reciprocal_condition(f, of_rows, norm, work, other_work);
-    if (isnan(*rcond)) *info = 1;
+    if (isfinite(norm)) *rcond = reciprocal_condition(f, of_rows, norm, work, other_work);
+    else if (isnan(norm)) *rcond = norm;
 }
 
 void F77(gecon)(GPB_GECON_PARAMS(T, R, INT))
@@ -157,7 +150,9 @@ void F77(gecon)(GPB_GECON_PARAMS(T, R, INT))
     if (BAD_LAPACK(gecon, !one ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : *anorm < 0 ? 5 : 0, info))
         return;
     const gpb_factor f = LOCAL(matrix)(NAME(gecon), 'G', *n, *n, a, *lda, NULL);
-    LOCAL(condition)(&f, one == 'I', *anorm, rcond, work, other_work, info, 5);
+    LOCAL(condition)(&f, one == 'I', *anorm, rcond, work, other_work);
+    /* From some version after 3.11.0 on: NaN and infinite norms are illegal, but not reported to xerbla. */
+    if (f.n) *info = !isfinite(*anorm) ? -5 : isnan(*rcond) ? 1 : 0;
 }
 
 void F77(pocon)(GPB_POCON_PARAMS(T, R, INT))
@@ -166,5 +161,5 @@ void F77(pocon)(GPB_POCON_PARAMS(T, R, INT))
     if (BAD_LAPACK(pocon, !u ? 1 : *n < 0 ? 2 : *lda < at_least_1(*n) ? 4 : *anorm < 0 ? 5 : 0, info))
         return;
     const gpb_factor f = LOCAL(matrix)(NAME(pocon), (char)u, *n, *n, a, *lda, NULL);
-    LOCAL(condition)(&f, false, *anorm, rcond, work, other_work, info, 5);
+    LOCAL(condition)(&f, false, *anorm, rcond, work, other_work);
 }
