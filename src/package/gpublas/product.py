@@ -198,9 +198,9 @@ def matmul(a, b, out=None, kernel=None):
         refused, not copied. a and b may be the same.
     out: where the result is written, and what is returned; it may not share memory with a or b. None: a new
         matrix of a's library. A tensor of CUDA is complete when matmul returns.
-    kernel: the one kernel to compute with, by a name that `python -m gpublas info` lists for the type: each
-        step of the ladder can be tried. Other threads' products use it too until the call returns, and two
-        calls with kernel= wait for each other. Without a GPU the host computes all the same.
+    kernel: the one kernel to compute with, by a name that `python -m gpublas info --all` lists for the type:
+        each step of the ladder can be tried. Other threads' products use it too until the call returns, and
+        two calls with kernel= wait for each other. Without a GPU the host computes all the same.
 
     Raises TypeError for what is no such matrix, ValueError for sizes, strides or names that do not fit.
     """
@@ -210,8 +210,8 @@ def matmul(a, b, out=None, kernel=None):
     if a.columns != b.rows:
         raise ValueError(f"a is {a.rows} x {a.columns}, b is {b.rows} x {b.columns}")
     if kernel is not None and (a.type, kernel) not in kernels():
-        raise ValueError(f"no kernel for {NUMPY[a.type]} is called {kernel}: python -m gpublas info lists "
-                         "them")
+        raise ValueError(f"no kernel for {NUMPY[a.type]} is called {kernel}: python -m gpublas info --all "
+                         "lists them")
     out = Matrix("out", empty_like(a, a.rows, b.columns) if out is None else out)
     if (out.rows, out.columns) != (a.rows, b.columns) or out.type != a.type:
         raise ValueError(f"out is {NUMPY[out.type]}, {out.rows} x {out.columns}, and not {NUMPY[a.type]}, "
