@@ -26,6 +26,10 @@ expect version "gpublas $version" "$("$program" --version)"
 exits 2 'an unknown command' without what
 exits 2 'no command' without
 exits 2 'an unknown flag' without info --what
+exits 1 'a full disk' bash -c '"$0" --version > /dev/full' "$program"
+expect 'its message' 'gpublas: No space left on device' "$(cat err)"
+exits 0 'stdout is closed' bash -c '"$0" print man >&-' "$program"
+expect 'its message' '' "$(cat err)"
 exits 2 'no library there' without --library /nowhere info
 expect 'its message' 'gpublas: /nowhere cannot be run: No such file or directory' "$(cat err)"
 
@@ -49,6 +53,10 @@ expect 'a host by name' 'named by GPUBLAS_HOST_BLAS' "$(found_host "$debian/blas
 expect 'the embedded host' 'inside libgpublas' "$(found_host embedded)"
 expect 'letters beyond ASCII' "$scratch/é" \
     "$(GPUBLAS_CALIBRATION=$scratch/é without info --json | of 'd["calibration"]["path"]')"
+for coding in utf-8 ascii; do
+    GPUBLAS_CALIBRATION=$scratch/é$'\xff' PYTHONIOENCODING=$coding exits 0 "bytes of no letter, $coding" \
+        without info
+done
 colored() { without info "$@" | grep -c $'\e'; }
 expect 'no colour in a pipe; always' '0 1' "$(colored) $(colored --color=always)"
 

@@ -27,7 +27,7 @@ class Failure(Exception):
 def plain(value):
     """The library writes bytes beyond ASCII as if they were Latin-1."""
     if isinstance(value, str):
-        return value.encode("latin-1", "replace").decode("utf-8", "replace")
+        return os.fsdecode(value.encode("latin-1", "replace"))
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, dict):

@@ -26,7 +26,7 @@ def version_of(library):
 class Version(argparse.Action):
     def __call__(self, parser, arguments, values, option=None):
         try:
-            print(f"gpublas {version_of(arguments.library)}")
+            print(f"gpublas {version_of(arguments.library)}", flush=True)
         except Failure as failure:
             print(f"gpublas: {failure}", file=sys.stderr)
             parser.exit(failure.code)
@@ -141,11 +141,14 @@ def make_parser(library=""):
 
 
 def main(library):
-    parser = make_parser(library)
-    arguments = parser.parse_args()
-    arguments.parser = parser
-    terminal = Terminal(arguments.quiet, arguments.color)
+    for name in ("stdout", "stderr"):                                   # None if it is closed
+        setattr(sys, name, getattr(sys, name) or open(os.devnull, "w", encoding="utf-8"))
+    sys.stdout.reconfigure(errors="backslashreplace")                   # names of files have any bytes
+    parser, terminal = make_parser(library), Terminal()
     try:
+        arguments = parser.parse_args()
+        arguments.parser = parser
+        terminal = Terminal(arguments.quiet, arguments.color)
         # Only what the command needs is imported: 50 ms less.
         status = importlib.import_module(f".{arguments.module}", __package__).main(arguments, terminal)
         sys.stdout.flush()
@@ -159,6 +162,10 @@ def main(library):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13
+    except MemoryError:
+        terminal.warn("too little memory")
+        return 1
     except OSError as error:
-        terminal.warn(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        what = error.strerror or str(error)
+        terminal.warn(f"{error.filename}: {what}" if error.filename else what)
         return 1

@@ -31,7 +31,16 @@ class Terminal:
 
     def warn(self, text):
         self.clear()
-        print(f"gpublas: {text}", file=sys.stderr, flush=True)
+        self._tell(f"gpublas: {text}\n")
+
+    @staticmethod
+    def _tell(text):
+        """A stderr that is closed or full takes nothing from the result and the exit code."""
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            pass
 
     def progress(self, done, total, what):
         if not self.bar:
@@ -44,12 +53,12 @@ class Terminal:
         full = round(width * done / max(total, 1))
         line = f"[{'#' * full}{'.' * (width - full)}] {done}/{total} {what}"
         line += f", {left:.0f} s left" if done else ""
-        print("\r\x1b[K" + line[:columns - 1], end="", file=sys.stderr, flush=True)
+        self._tell("\r\x1b[K" + line[:columns - 1])
         self.shown = True
 
     def clear(self):
         if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._tell("\r\x1b[K")
         self.shown = False
 
 
