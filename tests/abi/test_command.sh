@@ -89,6 +89,9 @@ expect 'operations of DGEMM, and its bytes' '2e+09 16000000 8000000' "$(
     of '"%g %d %d" % tuple(d["products"][0][n] for n in ("operations", "bytes_to_gpu", "bytes_from_gpu"))')"
 exits 2 'why, too few sizes' without why dgemm 1 2
 expect 'its usage' 'gpublas: usage: gpublas why dgemm [transa] [transb] m n k' "$(cat err)"
+exits 2 'why, a size of 37 bits' without why dgemm 99999999999 2 3
+expect 'its message' 'gpublas: 99999999999: sizes are 2147483647 at most' "$(cat err)"
+exits 2 'why, a digit of no number' without why dgemm ² 2 3
 exits 2 'why, a wrong letter' without why dgemm N X 1 2 3
 exits 2 'why, a routine that is forwarded' without why daxpy 5
 exits 1 'why, nothing to compute' without why dgemm 0 0 0
@@ -243,6 +246,13 @@ expect 'crossover, between the sizes that were measured' '[None, 64, 181]' \
 p = lambda *ratios: [{"n": 64 * 2**i, "host_seconds": r, "gpu_seconds": 1} for i, r in enumerate(ratios)]
 print([crossover(p(0.1, 0.5)), crossover(p(2, 4)), crossover(p(0.2, 0.5, 2))])')"
 exits 2 'bench: wrong sizes' without bench --sizes 5:x
+exits 2 'bench: sizes that go down' without bench --sizes 64:32
+exits 2 'bench: a size of 37 bits' without bench --sizes 99999999999
+exits 1 'bench: more than memory' without bench --sizes 2000000000 --types d
+for types in '' sx; do exits 2 "bench: types '$types'" without bench --types "$types"; done
+exits 2 'bench: a type that a routine has not' without bench --routine hemm --types s
+expect 'its message' 'gpublas: hemm has none of the types s' "$(cat err)"
+exits 2 'bench: no number of seconds' without bench --seconds nan
 exits 2 'bench: wrong routine' without bench --routine daxpy
 exits 2 'bench: a picture of no kind' without bench --plot x.txt
 exits 1 'bench: a folder that is not there' without bench --sizes 8 --types s --csv /nowhere/x.csv

@@ -122,7 +122,7 @@ def main(arguments, terminal):
     no_gpu = not library.described["devices"]
     if no_gpu:
         terminal.say(f"no GPU: {library.described['why_none']}; only the host is measured")
-    points, interrupted = [], False
+    points, interrupted, short = [], False, False
     try:
         for done, (routine, n) in enumerate(work):
             terminal.progress(done, len(work), f"{routine.name} {n}")
@@ -130,6 +130,7 @@ def main(arguments, terminal):
     except KeyboardInterrupt:
         interrupted = True
     except MemoryError:
+        short = True
         terminal.warn(f"too little memory for {routine.name} {n}: it ends there")
     terminal.clear()
     if arguments.csv:
@@ -148,4 +149,4 @@ def main(arguments, terminal):
     if arguments.plot and points:
         plot(points, arguments.plot)
     sys.stdout.flush()
-    return 130 if interrupted else 0
+    return 130 if interrupted else int(short)

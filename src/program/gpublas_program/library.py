@@ -12,6 +12,7 @@ REAL = {"s": "s", "d": "d", "c": "s", "z": "d"}
 LETTERS = {"side": "LR", "uplo": "LU", "trans": "NTC", "transa": "NTC", "transb": "NTC", "diag": "NU",
            "norm": "OI"}
 SIZES = ("m", "n", "k", "nrhs")
+LARGEST = 2**31 - 1                         # the Fortran names' integers have 32 bits
 # Workspaces, in n elements of the routine's type.
 WORK = {"work": 1, "work4": 4, "iwork": 1}
 
@@ -71,14 +72,16 @@ class Routine:
     def values(self, words):
         """Letters and sizes from a command line: letters in their order, as many as there are, then sizes."""
         letters = usual_letters()
-        given = [word for word in words if not word.isdigit()]
-        numbers = [int(word) for word in words if word.isdigit()]
+        given = [word for word in words if not word.isdecimal()]
+        numbers = [int(word) for word in words if word.isdecimal()]
         if words[:len(given)] != given or len(given) > len(self.letters) or len(numbers) != len(self.sizes):
             raise Failure(f"usage: gpublas why {self.usage}", 2)
         for name, letter in zip(self.letters, given):
             if letter.upper() not in tuple(LETTERS[name]):
                 raise Failure(f"{name} is one of {' '.join(LETTERS[name])}, not {letter}", 2)
             letters[name] = letter.upper()
+        if max(numbers, default=0) > LARGEST:
+            raise Failure(f"{max(numbers)}: sizes are {LARGEST} at most", 2)
         return letters, dict(zip(self.sizes, numbers))
 
     def shape(self, word, letters, sizes):

@@ -46,6 +46,13 @@ def add_common(parser, library=None):
                         help="another libgpublas.so than the one that was installed with this program")
 
 
+def duration(text):
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
 def add_sweep(parser, sizes):
     parser.add_argument("--routine", default="gemm", metavar="NAME,...",
                         help="routines, without the letter of their type; default: gemm")
@@ -99,7 +106,7 @@ def add_bench(command):
                    "Times calls with operands in host memory on the host and on the GPU, and says from "
                    "which size on the GPU is faster.")
     add_sweep(made, "64:2048")
-    made.add_argument("--seconds", type=float, default=0.2, metavar="S",
+    made.add_argument("--seconds", type=duration, default=0.2, metavar="S",
                       help="how long each point is repeated on each side; default: 0.2")
     made.add_argument("--csv", metavar="FILE", help="write the points to FILE as CSV")
     add_json(made, "the points as JSON instead of a table")

@@ -5,7 +5,7 @@ import random
 import struct
 import time
 
-from .library import Failure, SCALAR, REAL, usual_letters
+from .library import Failure, LARGEST, SCALAR, REAL, usual_letters
 
 PERIOD = 4099       # a prime, so that columns differ
 
@@ -16,8 +16,8 @@ def parse_sizes(text):
     try:
         for part in text.split(","):
             first, *rest = [int(number) for number in part.split(":")]
-            last, step = (rest + [first, 0])[0] if rest else first, rest[1] if len(rest) > 1 else 0
-            if first < 1 or len(rest) > 2 or step < 0:
+            last, step = (rest + [first])[0], rest[1] if len(rest) > 1 else None
+            if not 1 <= first <= last <= LARGEST or len(rest) > 2 or (step is not None and step < 1):
                 raise ValueError
             while first <= last:
                 sizes.append(first)
@@ -48,7 +48,10 @@ class Operands:
         real = "f" if REAL[self.routine.type] == "s" else "d"
         letter = random.Random(rows)
         block = struct.pack(f"{PERIOD}{real}", *(letter.random() for _ in range(PERIOD)))
-        memory = ctypes.create_string_buffer(block * (size // len(block) + 1), size + len(block) + 1)
+        try:
+            memory = ctypes.create_string_buffer(block * (size // len(block) + 1), size + len(block) + 1)
+        except OverflowError:
+            raise MemoryError from None
         if rows == columns:
             numbers = (SCALAR[REAL[self.routine.type]] * (size // struct.calcsize(real))).from_buffer(memory)
             parts = self.routine.bytes // struct.calcsize(real)
@@ -87,13 +90,16 @@ def measure(operands, least_s, most_calls=1000):
 
 def routines(library, stems, types):
     """The routines of those names, without the letter of the type, and types; a name may have its letter."""
+    if not types or set(types) - set(SCALAR):
+        raise Failure(f"'{types}': not types, of s, d, c and z", 2)
     known = library.described["routines"]
     found = []
     for stem in stems.split(","):
         rows = [row for row in known if row["stem"] == stem and row["type"] in types] \
             or [row for row in known if row["name"] == stem]
+        if not rows and stem in {row["stem"] for row in known}:
+            raise Failure(f"{stem} has none of the types {types}", 2)
         if not rows:
             library.routine(stem)                                    # says which there are
-            raise Failure(f"{stem} has none of the types {types}", 2)
         found += [library.routine(row["name"]) for row in rows]
     return found
