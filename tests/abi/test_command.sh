@@ -128,6 +128,14 @@ says 'it says so' 'signal 15' err
 exits 7 'run --' without run -- ./calls 7
 exits 0 "run: flags of the program are the program's" without run ./calls --help
 expect 'its stdout' "$library" "$(cat out)"
+for dashes in '' --; do
+    expect "run $dashes: a -- of the program's" '-- x' "$(without run -q $dashes sh -c 'echo "$*"' sh -- x)"
+done
+expect 'run: open files are the program'"'"'s' file "$(without run -q cat /dev/fd/9 9< <(echo file))"
+for to in '2>&-' '2> /dev/full'; do
+    exits 7 "run: the program's exit code, $to" bash -c '"$0" run ./calls 7'" $to" "$program"
+done
+exits 7 'run: no folder for the report' bash -c 'ulimit -f 0; "$0" run ./calls 7 > /dev/null 2>&1' "$program"
 exits 0 'run -q' without run -q ./calls
 expect 'quiet: lines on stderr' 0 "$(wc -l < err)"
 exits 0 'run --no-report' without run --no-report ./calls
@@ -158,6 +166,28 @@ PY
 expect 'a signal to run goes to the program' 3 \
     "$("$python" stop.py "$program" run -q \
         sh -c 'trap "exit 3" TERM; echo; for i in $(seq 600); do sleep 0.05; done')"
+expect 'SIGINT to run alone' 3 "$(sed 's/SIGTERM/SIGINT/' stop.py | "$python" - "$program" run -q \
+    sh -c 'trap "exit 3" INT; echo; for i in $(seq 600); do sleep 0.05; done')"
+for number in HUP INT; do
+    expect "run: SIG$number stays ignored" 'it is' \
+        "$(trap '' $number; without run -q sh -c "kill -$number \$\$; echo it is")"
+done
+expect "run where SIGCHLD is ignored: the program's exit code" 7 \
+    "$(trap '' CHLD; without run -q ./calls 7 > out; echo $?)"
+cat > behind.py <<'PY'
+import ctypes, os, sys, time
+if os.fork():
+    os._exit(0)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+n, one, x = ctypes.byref(ctypes.c_int(20)), ctypes.byref(ctypes.c_float(1)), (ctypes.c_float * 400)()
+ctypes.CDLL(None).sgemm_(b"N", b"N", n, n, n, one, x, n, x, n, one, x, n)
+PY
+TMPDIR=$scratch exits 0 'run: a process stays behind' without run "$python" behind.py
+says 'it says so' "processes of the program still run; their reports will be in $scratch/gpublas." err
+touch go
+for i in $(seq 200); do [ -e gpublas.*/*.json ] && break; sleep 0.05; done
+expect 'its report' 1 "$(of 'd["total"]["calls"]' < gpublas.*/*.json)"
 # Static, so that it runs before the library is even opened; loops on every core make run's Python late.
 cat > early.c <<'C'
 #include <signal.h>

@@ -132,4 +132,6 @@ expect 'python -m gpublas' "gpublas $version" "$(installed -m gpublas --version 
 expect 'python -m gpublas run' "$("$python" program.py)" \
     "$(installed -m gpublas run -q "$python" program.py 2> run.err)"
 at_least 2 "$(traced run.err)" 'calls of the program on the GPU'
+expect 'python -m gpublas run program.py' "$("$python" program.py)" \
+    "$(installed -m gpublas run -q program.py 2> run.err)"
 finish

@@ -40,8 +40,9 @@ def man_flag(action):
 
 def man_operand(action):
     name = f"\\fI{escape(action.metavar)}\\fR"
-    many = action.nargs in ("*", argparse.REMAINDER)
-    return f"[{name} ...]" if many else name
+    if action.nargs == argparse.PARSER:
+        return f"{name} [\\fIARGUMENT\\fR ...]"
+    return f"[{name} ...]" if action.nargs == "*" else name
 
 
 def man(parser, exit_codes):
@@ -162,12 +163,12 @@ def zsh_flags(parser):
 def zsh_operands(parser):
     specs = []
     for number, action in enumerate(operands_of(parser), 1):
-        if action.nargs == argparse.REMAINDER:
-            specs.append("'*::arguments:_normal'")
-        elif action.nargs == "*":
+        if action.nargs == "*":
             specs.append("'*:argument:'")
         else:
             specs.append(f"'{number}:{action.metavar.lower()}:{zsh_value(action)}'")
+        if action.nargs == argparse.PARSER:
+            specs.append("'*::arguments:_normal'")
     return specs
 
 

@@ -79,6 +79,7 @@ def add_run(command):
     made = command("run", "run", "run a program with the library in front of its BLAS",
                    "Runs PROGRAM with the library preloaded, after warning of what cannot be intercepted, "
                    "and says at the end which of its BLAS calls came to the library and where they went. "
+                   "A script whose name ends in .py need not be executable. "
                    "Its exit code is PROGRAM's.")
     made.add_argument("--report", metavar="FILE",
                       help="keep the library's report in FILE, JSON if its name ends in .json; %%p in it is "
@@ -87,8 +88,8 @@ def add_run(command):
                       help="write a trace that Perfetto and Chrome open; %%p in its name is the process's "
                            "number")
     made.add_argument("--no-report", action="store_true", help="no report and no summary")
-    made.add_argument("program", metavar="PROGRAM", help="the program")
-    made.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="its arguments")
+    # Not one argument and REMAINDER: that takes a -- away which is the program's.
+    made.add_argument("program", metavar="PROGRAM", nargs=argparse.PARSER, help="the program, its arguments")
 
 
 def add_why(command):

@@ -7,6 +7,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -16,6 +17,12 @@ from .terminal import seconds, table
 
 # A program that cannot be started: as the shell, env and nohup say it.
 CANNOT_RUN, NOT_FOUND = 126, 127
+
+
+def whole(command):
+    """The command line, with Python before a script that is not executable."""
+    script = command[0].endswith(".py") and os.path.isfile(command[0]) and not shutil.which(command[0])
+    return [sys.executable] * script + command
 
 
 def find(program):
@@ -140,46 +147,54 @@ def some(names):
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGQUIT)
+TAKEN = PASSED_ON + (signal.SIGCHLD,)
+
+
 def watch(process, seen):
-    """Waits for the process, and notes meanwhile which libraries it opens, because what dlopen brings
-    (NumPy's BLAS) is in no list. Looks seldom once the program has run for a while."""
+    """Waits for the process. Signals that come here go to it, but those of the terminal, which it gets by
+    itself. Notes meanwhile which libraries it opens, because what dlopen brings (NumPy's BLAS) is in no
+    list; looks seldom once the program has run for a while."""
     pause = 0.02
-    while True:
-        try:
-            return process.wait(pause)
-        except subprocess.TimeoutExpired:
-            pause = min(2 * pause, 5)
+    while process.poll() is None:
+        came = signal.sigtimedwait(TAKEN, pause)
+        if came:
+            terminals = came.si_signo in (signal.SIGINT, signal.SIGQUIT) and came.si_code > 0
+            if came.si_signo in PASSED_ON and not terminals:
+                process.send_signal(came.si_signo)
+            continue
+        pause = min(2 * pause, 5)
         try:
             with open(f"/proc/{process.pid}/maps", encoding="utf-8", errors="surrogateescape") as maps:
                 seen |= {line.split(None, 5)[5].rstrip("\n") for line in maps
                          if line.count("/") and ".so" in line}
         except (OSError, IndexError):
             pass
+    return process.returncode
 
 
 def execute(command, environment, seen):
-    """The program's exit status; signals that come here go to it. Those of the terminal it gets itself."""
-    process, early = None, []
+    """The program's exit status. Signals are blocked here and taken one by one. A handler would not know who
+    sent them, and the program would no longer ignore what nohup or a shell made it ignore."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
+    # Where SIGCHLD is ignored the kernel keeps no exit status.
+    kept = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
-    def pass_on(number, _):
-        if process is None:  # The program may run already: Popen returns some time after its start.
-            early.append(number)
-        else:
-            process.send_signal(number)
-    ours = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-    kept = {number: signal.signal(number, pass_on) for number in ours}
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        kept[number] = signal.signal(number, lambda *_: None)
+    def begin():
+        """In the child: it starts as it would without us."""
+        signal.signal(signal.SIGCHLD, kept)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
-        process = subprocess.Popen(command, env=environment)
-        for number in early:
-            process.send_signal(number)
-        status = watch(process, seen)
+        status = watch(subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=begin), seen)
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}", CANNOT_RUN) from error
     finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+        while signal.sigtimedwait(TAKEN, 0):                # The ^C that ended the program is no error here.
+            pass
+        signal.signal(signal.SIGCHLD, kept)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return status if status >= 0 else 128 - status
 
 
@@ -248,6 +263,18 @@ def summarise(reports, findings, seen, status, terminal):
                      "the library exports")
 
 
+def is_used(folder):
+    """A process that the program left behind has the folder in its environment, and will report there."""
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as file:
+                if os.fsencode(folder) in file.read():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
 def preload(library):
     there = os.environ.get("LD_PRELOAD", "")
     return f"{library}:{there}" if there else library
@@ -260,7 +287,8 @@ def main(arguments, terminal):
         raise Failure(f"{library}: not a library")
     if any(letter in library for letter in ": "):
         raise Failure(f"{library}: LD_PRELOAD cannot name a path with a space or a colon")
-    program = find(arguments.program)
+    command = whole(arguments.program[arguments.program[0] == "--":])    # Python 3.11 leaves the -- there
+    program = find(command[0])
     findings = Findings({name for name in ours.defined if not name.startswith("gpublas_")})
     intercepted = findings.look_at(program)
     for warning in findings.warnings:
@@ -268,18 +296,23 @@ def main(arguments, terminal):
     environment = dict(os.environ, LD_PRELOAD=preload(library))
     folder, report = None, arguments.report
     if report is None and not arguments.no_report and "GPUBLAS_REPORT" not in os.environ:
-        folder = tempfile.mkdtemp(prefix="gpublas.")
-        report = os.path.join(folder, "%p.json")
+        try:
+            folder = tempfile.mkdtemp(prefix="gpublas.")
+            report = os.path.join(folder, "%p.json")
+        except OSError as error:
+            terminal.say(f"no report, because there is no folder for it: {error.strerror}")
     if report:
         environment["GPUBLAS_REPORT"] = os.path.abspath(report)
     if arguments.trace:
         environment["GPUBLAS_TRACE"] = os.path.abspath(arguments.trace)
     seen, since = set(), time.time() - 1           # a file system's clock may be coarse
     try:
-        status = execute([arguments.program] + arguments.arguments, environment, seen)
+        status = execute(command, environment, seen)
         if intercepted and report and (folder or report.endswith(".json")):
             summarise(read_reports(environment["GPUBLAS_REPORT"], since), findings, seen, status, terminal)
     finally:
-        if folder:
+        if folder and is_used(folder):
+            terminal.say(f"processes of the program still run; their reports will be in {folder}")
+        elif folder:
             shutil.rmtree(folder, ignore_errors=True)
     return status
