@@ -27,7 +27,8 @@
    swap           GPB_SWAP_THREADS, at most `cols`; GPB_SWAP_SHARED(rows, count) bytes of shared memory
    identity       GPB_IDENTITY_THREADS, at most `cols`
    digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks
-   mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n, first) */
+   mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n, first)
+   trapezoid      GPB_TRAPEZOID_THREADS, GPB_TRAPEZOID_BLOCKS(rows, cols) */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
@@ -58,6 +59,11 @@
 #define GPB_MIRROR_TILE      32
 #define GPB_MIRROR_BLOCKS(n, first) (((n) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE \
                                      * (((first) + GPB_MIRROR_TILE - 1) / GPB_MIRROR_TILE))
+#define GPB_TRAPEZOID_THREADS 256            /* rows of a block */
+#define GPB_TRAPEZOID_COLUMNS 16
+#define GPB_TRAPEZOID_BLOCKS(rows, cols) \
+    (((rows) + GPB_TRAPEZOID_THREADS - 1) / GPB_TRAPEZOID_THREADS \
+     * (((cols) + GPB_TRAPEZOID_COLUMNS - 1) / GPB_TRAPEZOID_COLUMNS))
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -165,6 +171,15 @@ typedef struct gpb_mirror_args {
     int64_t ldto, n, first;
     int32_t lower, hermitian;
 } gpb_mirror_args;
+
+/* Of the rows x cols matrix `from` the elements (i, j) at and below i = j + diagonal (lower), or at and above
+   it. */
+typedef struct gpb_trapezoid_args {
+    const void *from;
+    void *to;
+    int64_t ldfrom, ldto, rows, cols, diagonal;
+    int32_t lower;
+} gpb_trapezoid_args;
 
 /* Digests of the matrix's parts (digest.h): the polynomials of blocks [each * b, each * (b + 1)) in the order
    of their numbers, GPB_DIGEST_PASSES for each thread block b. */

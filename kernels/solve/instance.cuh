@@ -13,6 +13,7 @@
 #include "kernels/solve/substitute.cuh"
 #include "kernels/solve/swap.cuh"
 #include "kernels/solve/systems.cuh"
+#include "kernels/solve/trapezoid.cuh"
 #include "kernels/solve/trsv.cuh"
 
 template <class T> static __device__ __forceinline__ void gpb_panel_cluster(const gpb_panel_args &g)

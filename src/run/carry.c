@@ -6,9 +6,11 @@
 
 #include "dispatch/matrix.h"
 #include "dispatch/numbers.h"
+#include "kernels/solve_args.h"
 #include "src/gpu/context.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
+#include "src/gpu/kernels.h"
 #include "src/run/spare.h"
 
 static gpb_staging *ring(const gpb_carry *c) { return c->up ? c->lane->up : c->lane->down; }
@@ -70,10 +72,26 @@ gpb_chunk gpb_carry_chunk(const gpb_carry_matrix *x, bool up, int64_t col, int64
     return chunk;
 }
 
-/* Columns [col, end), by the driver alone. */
+/* Columns [col, end) of a triangle in device memory. */
+static CUresult copy_triangle(gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
+{
+    const size_t e = gpb_type_bytes(x->type);
+    void *caller = (char *)x->caller + (size_t)(col * x->ld) * e;
+    void *arena = gpb_pointer(x->arena + (CUdeviceptr)(col * x->ld_arena) * e);
+    gpb_trapezoid_args args = { .from = c->up ? caller : arena, .to = c->up ? arena : caller,
+                                .ldfrom = c->up ? x->ld : x->ld_arena, .ldto = c->up ? x->ld_arena : x->ld,
+                                .rows = x->rows, .cols = end - col,
+                                .diagonal = col + x->shift - gpb_carry_row(x, 0), .lower = x->uplo == 'L' };
+    const gpb_launch how = { .which = gpb_kernels_pass(GPB_PASS_trapezoid, x->type), .members = 1,
+                             .blocks = GPB_TRAPEZOID_BLOCKS(args.rows, args.cols), .args = &args };
+    return gpb_kernels_launch(c->lane->device, ring(c)->stream, &how);
+}
+
+/* Columns [col, end) of what is not in the host's memory. */
 static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
 {
     const size_t e = gpb_type_bytes(x->type);
+    if (x->uplo != 'G' && x->place == GPB_PLACE_DEVICE) return copy_triangle(c, x, col, end);
     const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
                                   .element = e, .uplo = x->uplo, .row0 = gpb_carry_row(x, 0),
                                   .col0 = col + x->shift };

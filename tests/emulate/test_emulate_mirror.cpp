@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Symmetric and Hermitian matrices of one stored triangle made whole, by the kernel's source on the CPU
    (emulate.h): every element, and nothing beside them; or a few columns or rows of a matrix, with their
-   mirror images, also where it is. What must not be read is NaN. */
+   mirror images, also where it is. What must not be read is NaN. And pieces of triangles copied: what lies
+   beside them is neither read, which AddressSanitizer tells, nor written. */
+#include <sanitizer/asan_interface.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +12,7 @@
 
 #include "kernels/element.cuh"
 #include "kernels/solve/mirror.cuh"
+#include "kernels/solve/trapezoid.cuh"
 
 static gpb_mirror_args arguments;
 template <class T> static void mirror_thread() { gpb_mirror<T>(arguments); }
@@ -63,8 +67,54 @@ template <class T, class R> static int all(const char *type)
     return failures;
 }
 
+static gpb_trapezoid_args piece;
+template <class T> static void trapezoid_thread() { gpb_trapezoid<T>(piece); }
+
+template <class T> static int wrong_piece(int64_t rows, int64_t cols, int64_t diagonal, bool lower)
+{
+    const int64_t ldfrom = rows + 2, ldto = rows + 5;
+    const auto belongs = [=](int64_t i, int64_t j) {
+        return i < rows && (lower ? i >= j + diagonal : i <= j + diagonal);
+    };
+    std::vector<T> from(ldfrom * cols), to(ldto * cols);
+    for (int64_t x = 0; x < ldfrom * cols; x++) {
+        const double number = 1 + (double)x;
+        memcpy(&from[x], &number, sizeof(T) < 8 ? 4 : 8);
+        if (!belongs(x % ldfrom, x / ldfrom)) ASAN_POISON_MEMORY_REGION(&from[x], sizeof(T));
+    }
+    memset((void *)to.data(), 0xa5, to.size() * sizeof(T));
+    const T canary = to[0];
+    piece = { from.data(), to.data(), ldfrom, ldto, rows, cols, diagonal, lower };
+    const unsigned blocks = GPB_TRAPEZOID_BLOCKS(rows, cols);
+    int failures = gpb_emulate_run({ trapezoid_thread<T>, { blocks, 1, 1 }, GPB_TRAPEZOID_THREADS, true, false,
+                                     {}, {} });
+    ASAN_UNPOISON_MEMORY_REGION(from.data(), from.size() * sizeof(T));
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < ldto; i++) {
+            const T want = belongs(i, j) ? from[i + j * ldfrom] : canary;
+            if (!memcmp(&to[i + j * ldto], &want, sizeof want)) continue;
+            if (failures++ < 3)
+                printf("wrong: %d x %d, diagonal %d, (%d, %d)\n", (int)rows, (int)cols, (int)diagonal,
+                       (int)i, (int)j);
+        }
+    return failures;
+}
+
+template <class T> static int pieces(const char *type)
+{
+    int failures = 0;
+    for (int64_t rows : { 1, 17, 256, 300 })
+        for (int64_t cols : { 1, 16, 37 })
+            for (int64_t diagonal : { -301, -5, -1, 0, 1, 20, 290, 400 })
+                for (int lower = 0; lower < 2; lower++)
+                    failures += wrong_piece<T>(rows, cols, diagonal, lower);
+    printf("%s, pieces: %s\n", type, failures ? "WRONG" : "ok");
+    return failures;
+}
+
 int main()
 {
     return all<float, float>("s") + all<double, double>("d") + all<float2, float>("c")
-           + all<double2, double>("z") > 0;
+           + all<double2, double>("z") + pieces<float>("s") + pieces<double>("d") + pieces<float2>("c")
+           + pieces<double2>("z") > 0;
 }

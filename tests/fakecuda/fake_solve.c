@@ -344,3 +344,19 @@ void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror
             memcpy(to + (size_t)(j + i * g->ldto) * e, &there, e);
         }
 }
+
+void gpb_fake_trapezoid(const gpb_fake_kernel *kernel, int device, const gpb_trapezoid_args *g)
+{
+    const size_t e = gpb_type_bytes(kernel->type);
+    if (g->ldfrom < g->rows || g->ldto < g->rows)
+        gpb_fake_die("BAD LAUNCH of %s: %lld rows, ld %lld and %lld", kernel->symbol, (long long)g->rows,
+                     (long long)g->ldfrom, (long long)g->ldto);
+    const char *from = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->from, g->rows, g->cols, 1,
+                                          g->ldfrom, kernel->symbol);
+    char *to = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->to, g->rows, g->cols, 1, g->ldto,
+                                  kernel->symbol);
+    for (int64_t j = 0; j < g->cols; j++)
+        for (int64_t i = 0; i < g->rows; i++)
+            if (g->lower ? i >= j + g->diagonal : i <= j + g->diagonal)
+                memcpy(to + (size_t)(i + j * g->ldto) * e, from + (size_t)(i + j * g->ldfrom) * e, e);
+}

@@ -150,6 +150,7 @@ typedef struct gpb_fake_launch {
         gpb_identity_args identity;
         gpb_digest_args digest;
         gpb_mirror_args mirror;
+        gpb_trapezoid_args trapezoid;
         gpb_trsv_args trsv;
     } arguments;
 } gpb_fake_launch;
@@ -397,6 +398,7 @@ void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_arg
 void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g);
 void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g);
 void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror_args *g);
+void gpb_fake_trapezoid(const gpb_fake_kernel *kernel, int device, const gpb_trapezoid_args *g);
 void gpb_fake_digest(const gpb_fake_kernel *kernel, int device, const gpb_digest_args *g);
 
 #endif
