@@ -106,6 +106,14 @@ static inline gpb_call gpb_call_second(const gpb_call *first)
     return second;
 }
 
+/* One of the two products by itself. */
+static inline gpb_call gpb_call_alone(const gpb_call *product)
+{
+    gpb_call alone = *product;
+    alone.routine = GPB_ROUTINE_GEMM;
+    return alone;
+}
+
 /* True of an A or B of which one triangle is read, and the rest is its mirror image. */
 static inline bool gpb_call_mirrors(const gpb_call *g, enum gpb_operand x)
 {

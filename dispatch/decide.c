@@ -196,6 +196,24 @@ static gpb_plan with_mirrored(const gpb_call *call, const gpb_facts *facts, cons
     return plan;
 }
 
+/* Kernels compute a triangle of C alone where one product is added to it. */
+static bool comes_in_turn(const gpb_call *call, const gpb_facts *facts)
+{
+    bool on_device = gpb_call_products(call) == 2 && gpb_call_multiplies(call);
+    for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
+    return on_device;
+}
+
+static gpb_plan in_turn(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
+{
+    const gpb_call first = gpb_call_alone(call);
+    gpb_plan plan = gpb_decide(&first, facts, policy);
+    plan.in_turn = plan.gpu;
+    plan.gpu_s *= 2;
+    plan.host_s *= 2;
+    return plan;
+}
+
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)
 {
     const double saved = plan.host_s - plan.gpu_s;
@@ -269,6 +287,7 @@ gpb_plan gpb_decide(const gpb_call *call, const gpb_facts *facts, const gpb_poli
     const char *forbidden = gpb_decide_forbids(call, policy->offload, c_on_host, facts->gpu.arch != 0);
     if (forbidden) return on_host(plan, forbidden);
     if (mirrors_on_device(call, facts)) return with_mirrored(call, facts, policy);
+    if (comes_in_turn(call, facts)) return in_turn(call, facts, policy);
 
     /* Most calls are small. They are rejected by the GPU's fixed cost before any kernel is considered. */
     plan.panel[GPB_A].extent = call->m;

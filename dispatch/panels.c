@@ -402,26 +402,6 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
     *plan = best;
 }
 
-/* A triangle of C that no launch computes alone (SYR2K), with all operands on the device: in four strips, of
-   which those outside the triangle are left out, so 5/8 of the work is left. Narrower strips would have
-   launches that do not fill the GPU: of eight rows of 4096 the first has 8 tiles of 128 x 256, the second 16.
-   Not measured. */
-static void leave_out_strips(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
-{
-    enum { STRIPS = 4, LEAST = 4096 };
-    bool on_device = true;
-    for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
-    const bool padded = takes_no_strips(plan->kernel, call, facts);
-    if (call->x[GPB_C].uplo == 'G' || plan->triangle || !on_device || padded || call->batch > 1
-        || call->n < LEAST || !gpb_call_multiplies(call) || plan->kc < call->k)
-        return;
-    gpb_plan next = *plan;
-    next.panel[GPB_A].strip = next.panel[GPB_B].strip = rounded_up(ceil_div(call->n, STRIPS), GRAIN);
-    if (fits(&next, call, facts)
-        && gpb_predict_run(&next, call, facts, kernels_s) < gpb_predict_run(plan, call, facts, kernels_s))
-        *plan = next;
-}
-
 /* Even a batch that fits as a whole goes in groups, so that one arrives while another is computed. */
 static void in_groups(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts)
 {
@@ -465,7 +445,6 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
         if (!gpb_call_solves(call)) overlap(plan, call, facts, kernels_s);
-        leave_out_strips(plan, call, facts, kernels_s);
         in_groups(plan, call, facts);
         return true;
     }

@@ -82,6 +82,8 @@ typedef struct gpb_plan {
     int64_t bytes_mirrored;      /* arena, behind all else: all of a symmetric operand of which a triangle is
                                     on the device, columns of gpb_plan_mirrored_ld; 0: none is. The rest of
                                     the plan is of the product with that (gpb_call_whole) */
+    bool in_turn;                /* SYR2K and HER2K of operands on the device: the second product is a run of
+                                    its own, behind that of the first, of which the rest of the plan is */
     bool speculative;            /* beside a guarded kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */

@@ -138,7 +138,7 @@ static void finish(const gpb_job *job)
                       : GPB_PLACE_UNBEGUN);
 }
 
-gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     gpb_job job = { .call = call, .facts = facts, .plan = plan };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -162,5 +162,20 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     free(job.progress.flagged_blocks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);
+    return out;
+}
+
+gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+{
+    if (!plan.in_turn) return one(call, facts, policy, plan);
+    const gpb_call behind = gpb_call_second(call), first = gpb_call_alone(call),
+                   second = gpb_call_alone(&behind);
+    const gpb_outcome before = one(&first, facts, policy, plan);
+    gpb_outcome out = one(&second, facts, policy, gpb_decide(&second, facts, policy));
+    if (before.failure) out.failure = before.failure;
+    if (!out.fallback) out.fallback = before.fallback;
+    if (!out.wide) out.wide = before.wide;
+    out.bytes_up += before.bytes_up;
+    out.bytes_down += before.bytes_down;
     return out;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the scripts here share: the CUDA runtime and NVIDIA's libraries by ctypes, and calls timed by turns."""
+"""What the scripts here share: CUDA's runtime and NVIDIA's libraries by ctypes, calls timed by turns."""
 import ctypes
 import statistics
 import time
