@@ -8,7 +8,7 @@ source "$(dirname "$0")/../abi/harness.sh"
 bench=$(realpath "${3:?the bench}") standin=$(realpath "${4:?the folder of the stand-in for cuBLAS}")
 host=$debian/openblas-pthread/libopenblas.so.0
 venv=${VENV:-$here/../../build/venv}/bin/python
-need "$host" "$venv"
+need "$host" "$venv" /usr/bin/orterun /usr/bin/hpcc "$debian/libscalapack-openmpi.so.2.2"
 export GPUBLAS_CALIBRATION=off
 
 # mode <name> <rows wanted> <arguments>: the CSV is left in <name>.csv
@@ -64,6 +64,27 @@ else fail 'solvers: exit'; tail -20 solvers.log; fi
 rows solvers 1 '^ours,getrf,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 rows solvers 1 '^ours,symm,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 
+# The MPI programs as Debian has them, in a kit made of links. Its hpcc cannot leave anything out.
+kit=$PWD/kit/mpi
+mkdir -p "$kit/bin"
+ln -s "$debian/openmpi/lib/openmpi3" "$kit/plugins"
+ln -s /usr/share/openmpi "$kit/share"
+ln -s /usr/bin/orterun "$kit/bin/mpirun"
+ln -s /usr/bin/hpcc "$kit/bin/hpcc"
+build "$kit/bin/pdgemm" gcc -std=c11 -O2 "$programs/pdgemm.c" "$debian/libscalapack-openmpi.so.2.2" \
+    -Wl,--allow-shlib-undefined
+if env LD_LIBRARY_PATH="$fake" GPUBLAS_OFFLOAD=always "$python" -B "$here/../bench/ranks.py" \
+    --library "$library" --kit "$kit" --host-blas "$host" --pdgemm 100 --hpl 200 --hpcc 100 --seconds 120 \
+    --csv ranks.csv > ranks.log 2>&1; then ok 'ranks: exit'; else fail 'ranks: exit'; tail -40 ranks.log; fi
+rows ranks 6 '^pdgemm,100,(512|64),4,.*,yes,'
+rows ranks 5 '^hpl,200,(256|512|1024),4,.*,yes,'
+rows ranks 2 '^hpl,100,512,4,.*,yes,'
+rows ranks 4 '^(star|single)dgemm,28,0,4,.*,yes,'
+rows ranks 2 '^ptrans,50,512,4,.*,yes,'
+for program in pdgemm,100,512 hpl,200,512 stardgemm,28,0; do
+    rows ranks 1 "^$program,4,gpublas,.*,[1-9][0-9]*\$"
+done
+
 mode callers 29 --largest 48 --seconds 1
 for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
 rows callers 2 '^[a-z_]*,48,15,48,'
@@ -116,7 +137,7 @@ $python "$here/../bench/reduce.py" regret regret regret.csv 2> reduce.err
 expect 'reduce.py: two rows a shape' '0 6' "$? $(grep -c '^s,[1-9]' regret.csv)"
 expect 'table.py' 0 "$($python "$here/../bench/table.py" "$PWD" > table.md 2> table.err; echo $?)"
 for text in 'two seconds on end' 'one row in 128' 'ordinary host memory' 'never slower' 'whole processes' \
-    'callers at once' 'nanoseconds' 'dgemm'; do
+    'callers at once' 'nanoseconds' 'dgemm' 'HPL'; do
     expect "table.py: $text" 1 "$(grep -ciF "$text" table.md | sed 's/[1-9][0-9]*/1/')"
 done
 $python "$here/../bench/goals.py" . > goals.out 2> goals.err

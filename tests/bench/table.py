@@ -59,6 +59,13 @@ PROGRAMS = {
     "no_sgemm": "linked with a BLAS, no SGEMM",
     "true": "`/bin/true`",
 }
+RANKS = {
+    "pdgemm": "ScaLAPACK's PDGEMM",
+    "hpl": "HPL",
+    "stardgemm": "hpcc's DGEMM, all ranks at once: a rank",
+    "singledgemm": "hpcc's DGEMM, one rank",
+    "ptrans": "hpcc's PTRANS",
+}
 STATES = {
     "never": "`GPUBLAS_OFFLOAD=never`",
     "possible": "`auto`, GPU not started",
@@ -301,6 +308,31 @@ def programs(rows):
     return lines
 
 
+def ranks(rows):
+    """Programs of many ranks: GFLOP/s, seconds, and where the calls went."""
+    titles = ["four ranks, 2 x 2", "n", "block", "who", "GFLOP/s", "s", "of the host's time"]
+    lines = head(titles + ["calls on the GPU"])
+    key = lambda r: (r["program"], r["n"], r["nb"])
+    hosts = {key(r): r["seconds"] for r in rows if r["contender"] == "host"}
+    place = list(RANKS).index
+    order = lambda r: (place(r["program"]), -int(r["n"]), int(r["nb"]), r["contender"] != "host")
+    for r in sorted(rows, key=order):
+        host, mine = hosts.get(key(r)), r["seconds"]
+        lines.append(line([
+            RANKS[r["program"]],
+            r["n"],
+            r["nb"] if r["nb"] != "0" else "-",
+            {"host": "the host alone", "gpublas": "ours", "gpublas_1024": "ours, `PBLAS_BLOCK=1024`"}[
+                r["contender"]
+            ],
+            r["gflops"] or "-",
+            mine or r["right"],
+            f"{float(mine) / float(host):.2f}" if mine and host and float(host) else "-",
+            f"{r['gpu_calls']} of {r['calls']}" if r["calls"] else "-",
+        ]))
+    return lines + [""]
+
+
 def callers(rows):
     counts = sorted({int(r["callers"]) for r in rows if r["small"] == "0"})
     lines = head(["callers at once: of what one gets done"] + [str(x) for x in counts])
@@ -528,6 +560,7 @@ SECTIONS = {
     "never-slower": ("The choice of host or GPU", never_slower),
     "processes": ("Whole processes", processes),
     "programs": ("NumPy programs", programs),
+    "ranks": ("MPI programs", ranks),
     "callers": ("Callers at once", callers),
     "overhead": ("What a call to the host pays", overhead),
     "ladder": ("Each kernel by itself", ladder),
