@@ -80,9 +80,8 @@ template <class T> struct gpb_multiply_body {
 
 template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_triangle_args &g)
 {
-    extern __shared__ __align__(16) char room[];
     static_assert(sizeof(gpb_multiply_body<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    ((gpb_multiply_body<T> *)room)->run(g);
+    ((gpb_multiply_body<T> *)gpb_solve_memory())->run(g);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* LU of a panel with partial pivoting. A thread has one row in registers, and rows do not move before the
    end: a thread only counts where its row is by now. A column takes one exchange among the blocks: each
    shows the largest element that it has, and the row with it. So the pivot's row is known to all without a
-   second step. 
+   second step.
    What a column costs is latency: of the exchange, of the steps before and after it, and of fetching
    instructions. So blocks of a cluster write to each other's shared memory (more blocks than a cluster holds
    go through global memory and a counter), and the columns are a loop and not unrolled: with 150 KB of code,
@@ -12,6 +12,7 @@
 #define GPB_PANEL_CUH
 
 #include "kernels/ptx_sm90.cuh"
+#include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve/scalar.cuh"
 #include "kernels/solve_args.h"
 
@@ -123,7 +124,7 @@ template <class T> struct gpb_grid_exchange {
         const unsigned all = g.arrived + (unsigned)(column + 1) * gridDim.x;
         __threadfence();
         atomicAdd(g.arrivals, 1u);
-        while ((int)(*(volatile uint32_t *)g.arrivals - all) < 0) {}
+        while ((int)(gpb_load_anew(g.arrivals) - all) < 0) {}
         __threadfence();
     }
     static __device__ __forceinline__ void all_have_read(const gpb_panel_args &g, int column)
@@ -234,9 +235,10 @@ static __device__ __forceinline__ void gpb_panel(const gpb_panel_args &g)
         const int at = (int)pivot->best.row;
         const bool singular = gpb_is_zero(pivot->row[0]);
         /* The pivot's row is complete. A warp of its block stores it where it began. */
-        if (threadIdx.x < 32 && pivot->own / GPB_PANEL_THREADS == EXCHANGE<T>::rank() && threadIdx.x < g.n -
-           j) gpb_element_put((T *)g.a + pivot->own + (j + (int)threadIdx.x) * g.lda,
-           pivot->row[threadIdx.x]); if (active && row == at) {
+        if (threadIdx.x < 32 && pivot->own / GPB_PANEL_THREADS == EXCHANGE<T>::rank()
+            && threadIdx.x < g.n - j)
+            gpb_element_put((T *)g.a + pivot->own + (j + (int)threadIdx.x) * g.lda, pivot->row[threadIdx.x]);
+        if (active && row == at) {
             active = false;
             row = j;
             g.ipiv[j] = g.first + at + 1;

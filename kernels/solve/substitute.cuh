@@ -111,9 +111,8 @@ template <class T> struct gpb_substitute_body {
 
 template <class T> static __device__ __forceinline__ void gpb_substitute(const gpb_triangle_args &g)
 {
-    extern __shared__ __align__(16) char room[];
     static_assert(sizeof(gpb_substitute_body<T>) == GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    ((gpb_substitute_body<T> *)room)->run(g);
+    ((gpb_substitute_body<T> *)gpb_solve_memory())->run(g);
 }
 
 #endif

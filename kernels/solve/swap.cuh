@@ -7,13 +7,8 @@
 
 #include "kernels/element.cuh"
 #include "kernels/ptx.cuh"
+#include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve_args.h"
-
-static __device__ __forceinline__ int32_t *gpb_swap_memory()
-{
-    extern __shared__ __align__(16) int32_t gpb_swap_shared[];
-    return gpb_swap_shared;
-}
 
 /* Pivots whose moves are in shared memory at once. */
 constexpr int GPB_SWAP_CHUNK = 512;
@@ -61,7 +56,7 @@ template <class T> static __device__ __forceinline__ void gpb_swap(const gpb_swa
     using WORD = typename gpb_word_of<T>::type;
     constexpr int WORDS = sizeof(T) / sizeof(WORD);
     __shared__ int count;
-    int32_t *source = gpb_swap_memory(), *moved = source + g.rows;
+    int32_t *source = (int32_t *)gpb_solve_memory(), *moved = source + g.rows;
     if (threadIdx.x == 0) count = 0;
     gpb_find_sources(g, source);
     for (int64_t i = threadIdx.x; i < g.rows; i += GPB_SWAP_THREADS)

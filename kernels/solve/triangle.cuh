@@ -10,6 +10,7 @@
 #define GPB_TRIANGLE_CUH
 
 #include "kernels/ptx.cuh"
+#include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve/scalar.cuh"
 #include "kernels/solve_args.h"
 
