@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, and of sliced/ direct.cuh,
-   work.cuh, store.cuh and the slicers use. There is one thread block at a time; what its threads share is
-   static. */
+/* CUDA's words for a C++ compiler: those that the kernels of ffma/, shapes/, solve/, and of sliced/
+   direct.cuh, work.cuh, store.cuh and the slicers use. What the threads of a block share is static, and
+   belongs to a thread of the system where blocks run together (emulate.h). */
 #ifndef GPB_EMULATE_CUDA_H
 #define GPB_EMULATE_CUDA_H
 
@@ -18,7 +18,11 @@
 #define __global__
 #define __constant__
 #define __forceinline__ inline
+#ifdef GPB_EMULATE_TOGETHER
+#define __shared__ static thread_local
+#else
 #define __shared__ static
+#endif
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -32,6 +36,7 @@
 
 struct alignas(8) uint2 { unsigned x, y; };
 static inline uint2 make_uint2(unsigned x, unsigned y) { return { x, y }; }
+struct alignas(16) ulonglong2 { unsigned long long x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) double2 { double x, y; };
@@ -50,6 +55,11 @@ static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline double __dadd_rn(double a, double b) { return a + b; }
 static inline double __dmul_rn(double a, double b) { return a * b; }
 
+static inline float __fdiv_rn(float a, float b) { return a / b; }
+static inline double __ddiv_rn(double a, double b) { return a / b; }
+
+using std::fabs;
+using std::isfinite;
 using std::max;
 using std::min;
 static inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
@@ -72,6 +82,18 @@ static inline unsigned atomicAdd(unsigned *at, unsigned more)
 {
     const unsigned before = *at;
     *at += more;
+    return before;
+}
+static inline int atomicAdd(int *at, int more)
+{
+    const int before = *at;
+    *at += more;
+    return before;
+}
+static inline int atomicMin(int *at, int x)
+{
+    const int before = *at;
+    if (x < before) *at = x;
     return before;
 }
 static inline unsigned atomicMax(unsigned *at, unsigned x)
@@ -138,6 +160,12 @@ static inline double __hiloint2double(int high, int low)
     return x;
 }
 static inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
+static inline long long __double_as_longlong(double x)
+{
+    long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
 static inline long long __double2ll_rn(double x)
 {
@@ -169,6 +197,18 @@ static inline int __any_sync(unsigned, int x)
     return any;
 }
 
+static inline int __all_sync(unsigned mask, int x) { return !__any_sync(mask, !x); }
+
+/* The largest and the smallest of all lanes. */
+static inline unsigned __reduce_max_sync(unsigned, unsigned x)
+{
+    const char *all = gpb_emulate_show(&x, sizeof x, "reduce");
+    for (int lane = 0; lane < 32; lane++)
+        x = max(x, *(const unsigned *)(const void *)(all + lane * GPB_EMULATE_SHOWN));
+    return x;
+}
+static inline unsigned __reduce_min_sync(unsigned mask, unsigned x) { return ~__reduce_max_sync(mask, ~x); }
+
 /* Of the lane whose number differs in those bits. */
 template <class T> static inline T __shfl_xor_sync(unsigned, T x, int lanes)
 {
@@ -179,6 +219,12 @@ template <class T> static inline T __shfl_xor_sync(unsigned, T x, int lanes)
 }
 
 /* Of that lane, and of the lane so many further on (of the last ones, their own). */
+template <class T> static inline T __shfl_sync(unsigned, T x, int lane)
+{
+    const char *all = gpb_emulate_show(&x, sizeof x, "shfl");
+    memcpy(&x, all + lane % 32 * GPB_EMULATE_SHOWN, sizeof x);
+    return x;
+}
 static inline float __shfl_sync(unsigned, float x, int lane, int)
 {
     const char *all = gpb_emulate_show(&x, sizeof x, "shfl");
@@ -195,6 +241,7 @@ static inline float __shfl_down_sync(unsigned mask, float x, unsigned lanes, int
 #define GPB_PLACE(file, line) GPB_PLACE_(file, line)
 #define __syncthreads() gpb_emulate_block_barrier(GPB_PLACE(__FILE__, __LINE__))
 #define __syncthreads_or(x) gpb_emulate_any(x, GPB_PLACE(__FILE__, __LINE__))
+#define __syncthreads_and(x) !gpb_emulate_any(!(x), GPB_PLACE(__FILE__, __LINE__))
 #define __syncwarp()    gpb_emulate_warp_barrier(GPB_PLACE(__FILE__, __LINE__))
 
 #endif

@@ -8,15 +8,21 @@
 
 #include "kernels/ptx.cuh"
 
-/* The whole grid is a cluster, unless a test says how many blocks are. Its blocks run one after the other and
-   have their shared memory in one place, so what a block sends to others is there when the cluster runs once
-   more. */
+/* The whole grid is a cluster, unless a test says how many blocks are. Where its blocks run one after the
+   other they have their shared memory in one place, so what a block sends to others is there when the cluster
+   runs once more. */
 static unsigned gpb_emulate_cluster = ~0u;
 static inline unsigned gpb_cluster_rank() { return blockIdx.x % gpb_emulate_cluster; }
-static inline void gpb_cluster_sync() { __syncthreads(); }
+static inline void gpb_cluster_sync() { gpb_emulate_cluster_barrier("a cluster's barrier"); }
 static inline void gpb_cluster_store(unsigned at, unsigned, unsigned x)
 {
     memcpy((void *)gpb_emulate_shared(at), &x, sizeof x);
+}
+/* Only of blocks that run together. */
+static inline void gpb_cluster_store_async(unsigned at, unsigned rank, ulonglong2 x, unsigned barrier)
+{
+    if (at % 16) abort();
+    gpb_emulate_mbarrier_store(barrier, rank, at, &x);
 }
 
 static inline void gpb_mbarrier_init(unsigned at, unsigned arrivals)
@@ -30,6 +36,10 @@ static inline void gpb_mbarrier_expect(unsigned at, unsigned bytes)
 }
 static inline void gpb_mbarrier_arrive(unsigned at, unsigned) { gpb_emulate_mbarrier_arrive(at, 0); }
 static inline void gpb_mbarrier_wait(unsigned at, unsigned parity) { gpb_emulate_mbarrier_wait(at, parity); }
+static inline void gpb_mbarrier_wait_cluster(unsigned at, unsigned parity)
+{
+    gpb_emulate_mbarrier_wait(at, parity);
+}
 template <int> static inline void gpb_registers_fewer() {}
 template <int> static inline void gpb_registers_more() {}
 
