@@ -30,8 +30,8 @@ CUDA_TYPES = {"s": 0, "d": 1, "c": 4, "z": 5}
 
 
 class Operands:
-    """a: numbers of 1/n and 2 on the diagonal, good for a triangle and as the half of a positive definite
-    matrix. b: random numbers. c, theirs: what the calls write to."""
+    """t: numbers of 1/n and 2 on the diagonal, good for a triangle and as the half of a positive definite
+    matrix. a, b: random numbers. c, theirs: what the calls write to."""
 
     def __init__(self, cuda, letter, n):
         self.cuda, self.letter, self.n = cuda, letter, n
@@ -44,16 +44,16 @@ class Operands:
             return x.view(TYPES[letter])
 
         b = values()
-        a = b / real(n)
-        a[range(n), range(n)] = 2
-        self.bytes = a.nbytes
-        self.a, self.b = cuda.put(a), cuda.put(b)
-        self.c, self.theirs = cuda.room(a.nbytes), cuda.room(a.nbytes)
-        self.one, self.zero = numpy.ones(1, a.dtype), numpy.zeros(1, a.dtype)
+        t = b / real(n)
+        t[range(n), range(n)] = 2
+        self.bytes = t.nbytes
+        self.t, self.b, self.a = cuda.put(t), cuda.put(b), cuda.put(values())
+        self.c, self.theirs = cuda.room(t.nbytes), cuda.room(t.nbytes)
+        self.one, self.zero = numpy.ones(1, t.dtype), numpy.zeros(1, t.dtype)
         self.ipiv, self.info = numpy.zeros(n, numpy.int32), numpy.zeros(1, numpy.int32)
 
     def free(self):
-        self.cuda.free(self.a, self.b, self.c, self.theirs)
+        self.cuda.free(self.t, self.a, self.b, self.c, self.theirs)
 
     def block(self, at):
         """Rows and columns from the middle, of the lower triangle."""
@@ -64,19 +64,19 @@ class Operands:
 
     def source(self, name):
         """What a routine that works in place begins with."""
-        return {"trmm": self.b, "trsm": self.b, "potrf": self.a, "getrf": self.b}.get(name)
+        return {"trmm": self.b, "trsm": self.b, "potrf": self.t, "getrf": self.b}.get(name)
 
     def ours(self, library, name):
         function = getattr(library, f"{self.letter}{name}_")
         n, one, zero = integer(self.n), pointer(self.one), pointer(self.zero)
-        a, b, c = pointer(self.a), pointer(self.b), pointer(self.c)
+        t, a, b, c = map(pointer, (self.t, self.a, self.b, self.c))
         words = {
             "gemm": (b"N", b"N", n, n, n, one, a, n, b, n, zero, c, n),
             "syrk": (b"L", b"N", n, n, one, b, n, zero, c, n),
             "syr2k": (b"L", b"N", n, n, one, a, n, b, n, zero, c, n),
             "symm": (b"L", b"L", n, n, one, a, n, b, n, zero, c, n),
-            "trmm": (b"L", b"L", b"N", b"N", n, n, one, a, n, c, n),
-            "trsm": (b"L", b"L", b"N", b"N", n, n, one, a, n, c, n),
+            "trmm": (b"L", b"L", b"N", b"N", n, n, one, t, n, c, n),
+            "trsm": (b"L", b"L", b"N", b"N", n, n, one, t, n, c, n),
             "potrf": (b"L", n, c, n, pointer(self.info)),
             "getrf": (n, n, c, n, pointer(self.ipiv), pointer(self.info)),
         }[name.replace("he", "sy")]
@@ -86,14 +86,14 @@ class Operands:
         cuda, n = self.cuda, self.n
         function = getattr(cuda.blas, f"cublas{self.letter.upper()}{name}_v2")
         one, zero = pointer(self.one), pointer(self.zero)
-        a, b, c, h = pointer(self.a), pointer(self.b), pointer(self.theirs), cuda.handle
+        t, a, b, c, h = *map(pointer, (self.t, self.a, self.b, self.theirs)), cuda.handle
         words = {
             "gemm": (h, NONE, NONE, n, n, n, one, a, n, b, n, zero, c, n),
             "syrk": (h, 0, NONE, n, n, one, b, n, zero, c, n),
             "syr2k": (h, 0, NONE, n, n, one, a, n, b, n, zero, c, n),
             "symm": (h, 0, 0, n, n, one, a, n, b, n, zero, c, n),
-            "trmm": (h, 0, 0, NONE, 0, n, n, one, a, n, c, n, c, n),
-            "trsm": (h, 0, 0, NONE, 0, n, n, one, a, n, c, n),
+            "trmm": (h, 0, 0, NONE, 0, n, n, one, t, n, c, n, c, n),
+            "trsm": (h, 0, 0, NONE, 0, n, n, one, t, n, c, n),
         }[name.replace("he", "sy")]
 
         def call():
