@@ -86,8 +86,8 @@ template <class T> static int wrong_piece(int64_t rows, int64_t cols, int64_t di
     const T canary = to[0];
     piece = { from.data(), to.data(), ldfrom, ldto, rows, cols, diagonal, lower };
     const unsigned blocks = GPB_TRAPEZOID_BLOCKS(rows, cols);
-    int failures =
-        gpb_emulate_run({ trapezoid_thread<T>, { blocks, 1, 1 }, GPB_TRAPEZOID_THREADS, true, false, {}, {} });
+    int failures = gpb_emulate_run({ trapezoid_thread<T>, { blocks, 1, 1 }, GPB_TRAPEZOID_THREADS, true,
+                                     false, {}, {} });
     ASAN_UNPOISON_MEMORY_REGION(from.data(), from.size() * sizeof(T));
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < ldto; i++) {
