@@ -17,8 +17,8 @@
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
    cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes)
-   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols); GPB_TRIANGLE_SHARED(bytes) bytes of shared
-                  memory
+   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
+                  shared memory. real: the bytes of a real number
    multiply       the same
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
@@ -38,11 +38,15 @@
 #define GPB_CHOLESKY_BLOCKS(below, bytes) \
     ((below) ? ((below) + GPB_CHOLESKY_ROWS(bytes) - 1) / GPB_CHOLESKY_ROWS(bytes) : 1)
 #define GPB_TRIANGLE_THREADS 128
-#define GPB_TRIANGLE_COLUMNS 8             /* of a block */
-/* Three times eight of its columns, and its diagonal. */
-#define GPB_TRIANGLE_SHARED(bytes) \
-    ((3 * 8 * (GPB_TRIANGLE_ORDER(bytes) + 2) + GPB_TRIANGLE_ORDER(bytes)) * (bytes))
-#define GPB_TRIANGLE_BLOCKS(cols) (((cols) + GPB_TRIANGLE_COLUMNS - 1) / GPB_TRIANGLE_COLUMNS)
+#define GPB_TRIANGLE_COLUMNS(real) ((real) == 8 ? 32 : 8)   /* of a block */
+/* Of one column in shared memory, so that neither 16-byte reads of neighbouring rows nor the fragments of the
+   FP64 tensor cores meet in a bank. */
+#define GPB_TRIANGLE_STRIDE(bytes) (GPB_TRIANGLE_ORDER(bytes) + 4 * 8 / (bytes))
+/* Three times eight of its columns, its diagonal, and eight rows of B. */
+#define GPB_TRIANGLE_SHARED(bytes) ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) \
+                                    * (bytes))
+#define GPB_TRIANGLE_BLOCKS(cols, real) \
+    (((cols) + GPB_TRIANGLE_COLUMNS(real) - 1) / GPB_TRIANGLE_COLUMNS(real))
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
 #define GPB_SYSTEMS_THREADS 64             /* one for each column */

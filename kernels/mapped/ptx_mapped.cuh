@@ -38,7 +38,7 @@ static __device__ __forceinline__ void gpb_tensor_multicast(unsigned to, const g
 
 /* c += a b on the FP64 tensor cores, 16 x 8 x 16. With lane = 4 g + t and some order of the 16 k in which
    k(h) is the lane's h-th of four: a[2h] = A(g, k(h)), a[2h + 1] = A(g + 8, k(h)), b[h] = B(k(h), g); c as of
-   gpb_dmma (general/ptx_general.cuh). Which k these are is no matter, as long as both operands agree. Each
+   gpb_dmma (ptx_dmma.cuh). Which k these are is no matter, as long as both operands agree. Each
    sum is a chain of FMAs. */
 static __device__ __forceinline__ void gpb_dmma16(double *c, const double (&a)[8], const double (&b)[4])
 {

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The product of one triangle with B, in B's place. The other triangle takes no part in it, because zeros
-   there would make NaN of an infinite B. Passes go from the last columns to the first. Each thread adds
-   what a pass multiplies to its own rows, which are written when all passes are done. */
+   there would make NaN of an infinite B. Passes go from the last columns to the first. What a pass multiplies
+   is added to all rows below, which are written when all passes are done. */
 #ifndef GPB_MULTIPLY_CUH
 #define GPB_MULTIPLY_CUH
 
 #include "kernels/solve/triangle.cuh"
 
-template <class T> struct gpb_multiply_body {
+template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
+    using in_rows = gpb_triangle_in_rows<T>;
     using triangle = gpb_triangle<T>;
-    static constexpr int PASS = triangle::PASS, ROUND = triangle::ROUND, ROUNDS = triangle::ROUNDS;
+    static constexpr int PASS = triangle::PASS, ROUND = in_rows::ROUND, ROUNDS = in_rows::ROUNDS;
     static constexpr int COLUMNS = triangle::COLUMNS;
     typename triangle::columns l[triangle::STAGES];
-
-    /* Also where there is nothing to ask for, because what is waited for is counted. */
-    __device__ __forceinline__ void fetch(int stage, const gpb_triangle_args &g, int first)
-    {
-        triangle::fetch(l[stage], g, first < 0 ? g.n : first);
-    }
 
     static __device__ __forceinline__ void add(T (&sum)[ROUNDS][COLUMNS][2],
                                                const typename triangle::columns &of,
@@ -29,7 +24,7 @@ template <class T> struct gpb_multiply_body {
             if (round + q * ROUND >= g.n) break;
 #pragma unroll
             for (int s = 0; s < PASS; s++) {
-                const typename triangle::two y = triangle::pair(of, s, round + q * ROUND);
+                const typename in_rows::two y = in_rows::pair(of, s, round + q * ROUND);
 #pragma unroll
                 for (int e = 0; e < 2; e++)
                     if (q || round + 2 * triangle::lane() + e >= first + s + g.unit)
@@ -45,8 +40,8 @@ template <class T> struct gpb_multiply_body {
         constexpr int PASSES = ROUND / PASS;
         const int last = (g.n - 1) / PASS * PASS;
         T own[COLUMNS][2], next[COLUMNS][2], sum[ROUNDS][COLUMNS][2] = {};
-        for (int y = 0; y < triangle::STAGES - 1; y++) fetch(y, g, last - y * PASS);
-        triangle::read(next, g, last / ROUND * ROUND);
+        for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
+        in_rows::read(next, g, last / ROUND * ROUND);
         int stage = 0;
 #pragma unroll 1
         for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
@@ -66,22 +61,106 @@ template <class T> struct gpb_multiply_body {
                         own[c][e] = next[c][e];
                         sum[0][c][e] = g.unit ? own[c][e] : T();
                     }
-                if (round) triangle::read(next, g, round - ROUND);
+                if (round) in_rows::read(next, g, round - ROUND);
             }
             triangle::await();
-            fetch(triangle::next(stage, 2), g, first - 2 * PASS);
-            triangle::tell(of_b, own, pass);
+            triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
+            in_rows::tell(of_b, own, pass);
             add(sum, l[stage], of_b, g, first, round);
         }
 #pragma unroll
-        for (int q = 0; q < ROUNDS; q++) triangle::write(g, q * ROUND, sum[q]);
+        for (int q = 0; q < ROUNDS; q++) in_rows::write(g, q * ROUND, sum[q]);
+    }
+};
+
+template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
+    using in_tiles = gpb_triangle_in_tiles<T>;
+    using triangle = gpb_triangle<T>;
+    using tile = gpb_tile<T>;
+    static constexpr int PASS = triangle::PASS, HIGH = in_tiles::HIGH, TILES = in_tiles::TILES;
+    static constexpr int ROWS = in_tiles::ROWS;
+    typename triangle::columns l[triangle::STAGES];
+    typename in_tiles::rows told[triangle::THREADS / 32];
+
+    /* B's rows t and t+4 of the pass and the warp's column g, if there is such a pass. */
+    static __device__ __forceinline__ void read(T (&to)[2], const gpb_triangle_args &g, int first)
+    {
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            to[h] = first < 0 ? T() : triangle::read(g, first + 4 * h + gpb_lane_t(), gpb_lane_g());
+    }
+
+    /* The sums of the pass's own rows, the half `half` of the tile, which have no other before them. `of_b`
+       has eight rows of the warp's columns. */
+    static __device__ __forceinline__ void begin(double (&x)[4], const typename triangle::columns &of,
+                                                 const typename in_tiles::rows &of_b,
+                                                 const gpb_triangle_args &g, int first, int half)
+    {
+        const int row = gpb_lane_g() * ROWS - half * PASS, col = 2 * gpb_lane_t();
+        if (row < 0 || row >= PASS) return;
+        T sum[ROWS][2];
+#pragma unroll
+        for (int e = 0; e < ROWS; e++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) sum[e][s] = g.unit ? of_b[col + s][row + e] : T();
+#pragma unroll
+        for (int k = 0; k < PASS; k++)
+#pragma unroll
+            for (int e = 0; e < ROWS; e++) {
+                const T y = of[k][first + row + e];
+                if (row + e >= k + g.unit)
+#pragma unroll
+                    for (int s = 0; s < 2; s++) sum[e][s] = gpb_plus_product(sum[e][s], y, of_b[col + s][k]);
+            }
+#pragma unroll
+        for (int e = 0; e < ROWS; e++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) tile::set(x, e, s, sum[e][s]);
+    }
+
+    __device__ __forceinline__ void run(const gpb_triangle_args &g)
+    {
+        const int last = (g.n - 1) / PASS * PASS;
+        typename in_tiles::rows &shown = told[threadIdx.x / 32];
+        double x[TILES][4] = {};
+        T own[2], next[2];
+        for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
+        read(next, g, last);
+        int stage = 0;
+#pragma unroll 1
+        for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
+            const int half = first / PASS % ROWS, round = first - half * PASS;
+            __syncwarp();
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                own[h] = next[h];
+                shown[gpb_lane_g()][4 * h + gpb_lane_t()] = own[h];
+            }
+            __syncwarp();
+            read(next, g, first - PASS);
+            triangle::await();
+            triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
+            in_tiles::add(x, l[stage], own, half == ROWS - 1, round, g.n);
+            begin(x[0], l[stage], shown, g, first, half);
+            if (half == 0 && first) in_tiles::move_on(x, -1);
+        }
+#pragma unroll
+        for (int q = 0; q < TILES; q++)
+#pragma unroll
+            for (int e = 0; e < ROWS; e++)
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+                    triangle::write(g, q * HIGH + gpb_lane_g() * ROWS + e, 2 * gpb_lane_t() + s,
+                                    tile::get(x[q], e, s));
     }
 };
 
 template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_triangle_args &g)
 {
-    static_assert(sizeof(gpb_multiply_body<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    ((gpb_multiply_body<T> *)gpb_solve_memory())->run(g);
+    constexpr bool BY_TILES = sizeof(gpb_real<T>) == 8;
+    using body = std::conditional_t<BY_TILES, gpb_multiply_tiles<T>, gpb_multiply_rows<T>>;
+    static_assert(sizeof(body) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
+    ((body *)gpb_solve_memory())->run(g);
 }
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Forward substitution with one triangle. Substitution and not a product with the inverse, whose error grows
    with the condition of the triangle. In a pass each thread solves for all eight rows of its columns, so that
-   threads need not talk between rows, and takes them out of its other rows. */
+   threads need not talk between rows; then the warp takes them out of its other rows. */
 #ifndef GPB_SUBSTITUTE_CUH
 #define GPB_SUBSTITUTE_CUH
 
 #include "kernels/solve/triangle.cuh"
 
-template <class T> struct gpb_substitute_body {
+/* The diagonal, and the solve for the rows of a pass. */
+template <class T> struct gpb_division {
     using triangle = gpb_triangle<T>;
-    static constexpr int PASS = triangle::PASS, ROUND = triangle::ROUND, ROUNDS = triangle::ROUNDS;
-    static constexpr int COLUMNS = triangle::COLUMNS;
-    typename triangle::columns l[triangle::STAGES];
+    static constexpr int PASS = triangle::PASS;
     T inverse[triangle::ORDER];
 
     /* How rows are divided: not at all; by products with inverses, if these are as good; by divisions. */
@@ -31,7 +30,7 @@ template <class T> struct gpb_substitute_body {
         return g.unit ? UNIT : usual ? INVERSES : DIVISIONS;
     }
 
-    template <by HOW>
+    template <by HOW, int COLUMNS>
     __device__ __forceinline__ void solve(T (&found)[PASS][COLUMNS], const typename triangle::columns &of,
                                           const gpb_triangle_args &g, int first) const
     {
@@ -51,6 +50,24 @@ template <class T> struct gpb_substitute_body {
             }
         }
     }
+    template <int COLUMNS>
+    __device__ __forceinline__ void solve(by how, T (&found)[PASS][COLUMNS],
+                                          const typename triangle::columns &of, const gpb_triangle_args &g,
+                                          int first) const
+    {
+        if (how == INVERSES) solve<INVERSES>(found, of, g, first);
+        else if (how == UNIT) solve<UNIT>(found, of, g, first);
+        else solve<DIVISIONS>(found, of, g, first);
+    }
+};
+
+template <class T> struct gpb_substitute_rows : gpb_triangle_in_rows<T> {
+    using in_rows = gpb_triangle_in_rows<T>;
+    using triangle = gpb_triangle<T>;
+    static constexpr int PASS = triangle::PASS, ROUND = in_rows::ROUND, ROUNDS = in_rows::ROUNDS;
+    static constexpr int COLUMNS = triangle::COLUMNS;
+    typename triangle::columns l[triangle::STAGES];
+    gpb_division<T> division;
 
     static __device__ __forceinline__ void take(T (&x)[ROUNDS][COLUMNS][2],
                                                 const typename triangle::columns &of,
@@ -61,7 +78,7 @@ template <class T> struct gpb_substitute_body {
             if (round + q * ROUND >= n) break;
 #pragma unroll
             for (int s = 0; s < PASS; s++) {
-                const typename triangle::two y = triangle::pair(of, s, round + q * ROUND);
+                const typename in_rows::two y = in_rows::pair(of, s, round + q * ROUND);
 #pragma unroll
                 for (int c = 0; c < COLUMNS; c++)
 #pragma unroll
@@ -77,28 +94,25 @@ template <class T> struct gpb_substitute_body {
         T x[ROUNDS][COLUMNS][2], solved[COLUMNS][2] = {};
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch(l[y], g, y * PASS);
 #pragma unroll
-        for (int q = 0; q < ROUNDS; q++) triangle::read(x[q], g, q * ROUND);
-        const by how = invert(g);
+        for (int q = 0; q < ROUNDS; q++) in_rows::read(x[q], g, q * ROUND);
+        const auto how = division.invert(g);
         int stage = 0;
 #pragma unroll 1
         for (int first = 0; first < g.n; first += PASS, stage = triangle::next(stage)) {
             const int pass = first / PASS % PASSES, round = first - pass * PASS;
-            const auto &columns = l[stage];
             T found[PASS][COLUMNS];
             triangle::await();
             triangle::fetch(l[triangle::next(stage, 2)], g, first + 2 * PASS);
-            triangle::tell(found, x[0], pass);
-            if (how == INVERSES) solve<INVERSES>(found, columns, g, first);
-            else if (how == UNIT) solve<UNIT>(found, columns, g, first);
-            else solve<DIVISIONS>(found, columns, g, first);
-            take(x, columns, found, round, g.n);
+            in_rows::tell(found, x[0], pass);
+            division.solve(how, found, l[stage], g, first);
+            take(x, l[stage], found, round, g.n);
 #pragma unroll
             for (int s = 0; s < PASS; s++)
                 if (triangle::lane() == (pass * PASS + s) / 2)
 #pragma unroll
                     for (int c = 0; c < COLUMNS; c++) solved[c][s % 2] = found[s][c];
             if (pass < PASSES - 1 && first + PASS < g.n) continue;
-            triangle::write(g, round, solved);
+            in_rows::write(g, round, solved);
 #pragma unroll
             for (int q = 1; q < ROUNDS; q++)
 #pragma unroll
@@ -109,10 +123,82 @@ template <class T> struct gpb_substitute_body {
     }
 };
 
+template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
+    using in_tiles = gpb_triangle_in_tiles<T>;
+    using triangle = gpb_triangle<T>;
+    using tile = gpb_tile<T>;
+    static constexpr int PASS = triangle::PASS, HIGH = in_tiles::HIGH, TILES = in_tiles::TILES;
+    static constexpr int ROWS = in_tiles::ROWS;
+    typename triangle::columns l[triangle::STAGES];
+    gpb_division<T> division;
+    typename in_tiles::rows told[triangle::THREADS / 32];
+
+    /* The pass's rows of column g to each of its lanes. They are the half `half` of the tile. */
+    static __device__ __forceinline__ void tell(T (&all)[PASS][1], typename in_tiles::rows &through,
+                                                const double (&x)[4], int half)
+    {
+        const int g = gpb_lane_g(), t = gpb_lane_t(), row = g * ROWS - half * PASS;
+        __syncwarp();
+        if (row >= 0 && row < PASS)
+#pragma unroll
+            for (int s = 0; s < 2; s++)
+#pragma unroll
+                for (int e = 0; e < ROWS; e++) through[2 * t + s][row + e] = tile::get(x, e, s);
+        __syncwarp();
+#pragma unroll
+        for (int s = 0; s < PASS; s++) all[s][0] = through[g][s];
+    }
+
+    /* Row first + t. */
+    static __device__ __forceinline__ T mine(const T (&all)[PASS][1], int first)
+    {
+        const int t = gpb_lane_t();
+        const T low = t & 1 ? all[first + 1][0] : all[first][0];
+        const T high = t & 1 ? all[first + 3][0] : all[first + 2][0];
+        return t & 2 ? high : low;
+    }
+
+    /* A tile's rows before those of the pass are not kept, because they are written already. */
+    __device__ __forceinline__ void run(const gpb_triangle_args &g)
+    {
+        const int of_g = gpb_lane_g(), t = gpb_lane_t();
+        double x[TILES][4];
+        for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch(l[y], g, y * PASS);
+#pragma unroll
+        for (int q = 0; q < TILES; q++)
+#pragma unroll
+            for (int e = 0; e < ROWS; e++)
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+                    tile::set(x[q], e, s, triangle::read(g, q * HIGH + of_g * ROWS + e, 2 * t + s));
+        const auto how = division.invert(g);
+        int stage = 0;
+#pragma unroll 1
+        for (int first = 0; first < g.n; first += PASS, stage = triangle::next(stage)) {
+            const int half = first / PASS % ROWS, round = first - half * PASS;
+            T found[PASS][1], own[2], minus[2];
+            triangle::await();
+            triangle::fetch(l[triangle::next(stage, 2)], g, first + 2 * PASS);
+            tell(found, told[threadIdx.x / 32], x[0], half);
+            division.solve(how, found, l[stage], g, first);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                own[h] = mine(found, 4 * h);
+                minus[h] = gpb_negated(own[h]);
+                triangle::write(g, first + 4 * h + t, of_g, own[h]);
+            }
+            in_tiles::add(x, l[stage], minus, half == ROWS - 1, round, g.n);
+            if (half == ROWS - 1) in_tiles::move_on(x, 1);
+        }
+    }
+};
+
 template <class T> static __device__ __forceinline__ void gpb_substitute(const gpb_triangle_args &g)
 {
-    static_assert(sizeof(gpb_substitute_body<T>) == GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    ((gpb_substitute_body<T> *)gpb_solve_memory())->run(g);
+    constexpr bool BY_TILES = sizeof(gpb_real<T>) == 8;
+    using body = std::conditional_t<BY_TILES, gpb_substitute_tiles<T>, gpb_substitute_rows<T>>;
+    static_assert(sizeof(body) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
+    ((body *)gpb_solve_memory())->run(g);
 }
 
 #endif

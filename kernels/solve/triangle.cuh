@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels share that take one triangle to the columns of B. A warp holds two columns of B in
-   registers, each thread two rows of every 64, a round. A pass is for eight columns of the triangle. They
-   come to shared memory two passes ahead, and the threads tell each other the eight rows of B that these
-   are multiplied by. After a round the registers move on by one, because an unrolled loop is slower: its
-   instructions come from memory (18 us a launch instead of 11 for a block of 64: H200). A conjugated
-   triangle is the plain one for the conjugated B. With four columns a warp an H100 took 41 us for 256 x
-   1024 and 57 for 256 x 4096, with two 31 and 67. */
+/* What the kernels share that take one triangle to the columns of B. A pass is for eight columns of the
+   triangle, which come to shared memory two passes ahead. A warp has whole columns of B in registers, all
+   that is left of them: after a round the registers move on by one, because an unrolled loop is slower: its
+   instructions come from memory (18 us a launch instead of 11 for a block of 64: H200). A conjugated triangle
+   is the plain one for the conjugated B. */
 #ifndef GPB_TRIANGLE_CUH
 #define GPB_TRIANGLE_CUH
 
+#include <type_traits>
+
+#include "kernels/fragments.cuh"
 #include "kernels/ptx.cuh"
 #include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve/scalar.cuh"
 #include "kernels/solve_args.h"
 
 template <class T> struct gpb_triangle {
-    static constexpr int ORDER = GPB_TRIANGLE_ORDER(sizeof(T)), PASS = 8;
-    static constexpr int ROUND = 2 * 32, ROUNDS = ORDER / ROUND, THREADS = GPB_TRIANGLE_THREADS;
-    static constexpr int COLUMNS = GPB_TRIANGLE_COLUMNS * 32 / THREADS;
-    /* Rows follow each other. Two more, so that columns begin in different banks and pairs stay aligned. */
-    using columns = T[PASS][ORDER + 2];
-    static constexpr int STAGES = 3;
-    struct __align__(sizeof(T) < 16 ? 2 * sizeof(T) : 16) two { T x[2]; };
+    static constexpr int ORDER = GPB_TRIANGLE_ORDER(sizeof(T)), PASS = 8, THREADS = GPB_TRIANGLE_THREADS;
+    static constexpr int COLUMNS = GPB_TRIANGLE_COLUMNS(sizeof(gpb_real<T>)) * 32 / THREADS;  /* of a warp */
+    static constexpr int STRIDE = GPB_TRIANGLE_STRIDE(sizeof(T)), STAGES = 3;
+    using columns = T[PASS][STRIDE];                   /* rows follow each other */
 
     /* The columns of the pass that is next are there, and those before them may be overwritten. */
     static __device__ __forceinline__ void await()
@@ -32,9 +30,10 @@ template <class T> struct gpb_triangle {
     static __device__ __forceinline__ int next(int stage, int by = 1) { return (stage + by) % STAGES; }
 
     static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
+    /* Number c of the warp's columns. */
     static __device__ __forceinline__ int64_t col(int c)
     {
-        return (int64_t)blockIdx.x * GPB_TRIANGLE_COLUMNS + threadIdx.x / 32 * COLUMNS + c;
+        return ((int64_t)blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * COLUMNS + c;
     }
 
     /* Asks for the triangle's columns from `first` on, if there are any, and for no element beside it. */
@@ -64,21 +63,45 @@ template <class T> struct gpb_triangle {
         gpb_cp_async_commit();
     }
 
-    /* alpha B of the round that begins with that row, as the plain triangle takes it. */
-    static __device__ __forceinline__ void read(T (&x)[COLUMNS][2], const gpb_triangle_args &g, int round)
+    /* Also before the first column, where there is nothing to ask for, because what is waited for is
+       counted. */
+    static __device__ __forceinline__ void fetch_back(columns &to, const gpb_triangle_args &g, int first)
+    {
+        fetch(to, g, first < 0 ? g.n : first);
+    }
+
+    /* alpha B(i, col(c)) as the plain triangle takes it; 0 where there is no B. */
+    static __device__ __forceinline__ T read(const gpb_triangle_args &g, int i, int c)
     {
         const T alpha = gpb_scalar<T>::of(g.alpha);
         const bool scales = g.alpha[0] != 1 || g.alpha[1] != 0;
+        const bool reads = col(c) < g.cols && i < g.n;
+        T y = reads ? gpb_element_at((const T *)g.b + i * g.rsb + col(c) * g.csb) : T();
+        if (scales) y = gpb_product(alpha, y);
+        return gpb_conjugate(y, g.conj);
+    }
+    static __device__ __forceinline__ void write(const gpb_triangle_args &g, int i, int c, T x)
+    {
+        if (col(c) < g.cols && i < g.n)
+            gpb_element_put((T *)g.b + i * g.rsb + col(c) * g.csb, gpb_conjugate(x, g.conj));
+    }
+};
+
+/* Two columns a warp, each thread two rows of every 64, a round; the threads tell each other the eight rows
+   of a pass. With four columns a warp an H100 took 41 us for 256 x 1024 and 57 for 256 x 4096, with two 31
+   and 67. */
+template <class T> struct gpb_triangle_in_rows : gpb_triangle<T> {
+    using triangle = gpb_triangle<T>;
+    static constexpr int PASS = triangle::PASS, COLUMNS = triangle::COLUMNS;
+    static constexpr int ROUND = 2 * 32, ROUNDS = triangle::ORDER / ROUND;
+    struct __align__(sizeof(T) < 16 ? 2 * sizeof(T) : 16) two { T x[2]; };
+
+    static __device__ __forceinline__ void read(T (&x)[COLUMNS][2], const gpb_triangle_args &g, int round)
+    {
 #pragma unroll
         for (int c = 0; c < COLUMNS; c++)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int i = round + 2 * lane() + e;
-                const bool reads = col(c) < g.cols && i < g.n;
-                T y = reads ? gpb_element_at((const T *)g.b + i * g.rsb + col(c) * g.csb) : T();
-                if (scales) y = gpb_product(alpha, y);
-                x[c][e] = gpb_conjugate(y, g.conj);
-            }
+            for (int e = 0; e < 2; e++) x[c][e] = triangle::read(g, round + 2 * triangle::lane() + e, c);
     }
     static __device__ __forceinline__ void write(const gpb_triangle_args &g, int round,
                                                  const T (&x)[COLUMNS][2])
@@ -86,11 +109,7 @@ template <class T> struct gpb_triangle {
 #pragma unroll
         for (int c = 0; c < COLUMNS; c++)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int i = round + 2 * lane() + e;
-                if (col(c) < g.cols && i < g.n)
-                    gpb_element_put((T *)g.b + i * g.rsb + col(c) * g.csb, gpb_conjugate(x[c][e], g.conj));
-            }
+            for (int e = 0; e < 2; e++) triangle::write(g, round + 2 * triangle::lane() + e, c, x[c][e]);
     }
 
     /* The rows of one pass of the round x, to all threads of the warp. */
@@ -104,9 +123,92 @@ template <class T> struct gpb_triangle {
     }
 
     /* The pair of rows that this thread has in a round. */
-    static __device__ __forceinline__ two pair(const columns &l, int s, int round)
+    static __device__ __forceinline__ two pair(const typename triangle::columns &l, int s, int round)
     {
-        return *(const two *)&l[s][round + 2 * lane()];
+        return *(const two *)&l[s][round + 2 * triangle::lane()];
+    }
+};
+
+/* The fragments of one number of a lane's sums: number (e, s) is at row ROWS g + e and column 2t + s of a
+   tile. */
+template <class T> struct gpb_tile;
+template <> struct gpb_tile<double> : gpb_real_fragments {
+    static constexpr int ROWS = 2;
+    static __device__ __forceinline__ double get(const double (&x)[4], int e, int s) { return x[2 * e + s]; }
+    static __device__ __forceinline__ void set(double (&x)[4], int e, int s, double y) { x[2 * e + s] = y; }
+    static __device__ __forceinline__ void operand(double (&to)[2], const double (&of)[2], int)
+    {
+        to[0] = of[0];
+        to[1] = of[1];
+    }
+    __device__ __forceinline__ gpb_tile() : gpb_real_fragments(false, false) {}
+};
+template <> struct gpb_tile<double2> : gpb_complex_fragments {
+    static constexpr int ROWS = 1;
+    static __device__ __forceinline__ double2 get(const double (&x)[4], int, int s)
+    {
+        return make_double2(x[s], x[2 + s]);
+    }
+    static __device__ __forceinline__ void set(double (&x)[4], int, int s, double2 y)
+    {
+        x[s] = y.x;
+        x[2 + s] = y.y;
+    }
+    static __device__ __forceinline__ void operand(double (&to)[2], const double2 (&of)[2], int step)
+    {
+        to[0] = of[step].x;
+        to[1] = of[step].y;
+    }
+    __device__ __forceinline__ gpb_tile() : gpb_complex_fragments(false, false) {}
+};
+
+/* Eight columns a warp, in tiles of HIGH rows, which are sums of the FP64 tensor cores: a round is a tile.
+   Lanes are numbered lane = 4 g + t. */
+template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
+    using triangle = gpb_triangle<T>;
+    using tile = gpb_tile<T>;
+    static constexpr int PASS = triangle::PASS, HIGH = tile::HIGH, TILES = triangle::ORDER / HIGH;
+    static constexpr int ROWS = tile::ROWS, STEPS = PASS / tile::DEPTH;
+    static_assert(triangle::COLUMNS == 8 && HIGH == 8 * ROWS, "a warp's columns are those of a tile");
+    using sums = double[TILES][4];
+    /* Eight rows of a warp's columns; of a stride with which lanes meet in no bank. */
+    using rows = T[8][PASS + 16 / sizeof(T)];
+    struct layout {                                    /* of the triangle's columns, for the fragments */
+        static constexpr int PLACE = 1, Q = triangle::STRIDE;
+    };
+
+    static __device__ __forceinline__ void move_on(sums &x, int by)
+    {
+#pragma unroll
+        for (int y = 0; y < TILES - 1; y++) {
+            const int q = by > 0 ? y : TILES - 1 - y;
+#pragma unroll
+            for (int c = 0; c < 4; c++) x[q][c] = x[q + by][c];
+        }
+    }
+
+    /* Adds to the tiles of rows from `round` on, and from tile `from` on, what the pass's columns make of its
+       rows of B, of which a lane has rows t and t+4 of column g. */
+    static __device__ __forceinline__ void add(sums &x, const typename triangle::columns &of,
+                                               const T (&of_b)[2], int from, int round, int n)
+    {
+        const tile signs;
+        double b[STEPS][2];
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) tile::operand(b[s], of_b, s);
+#pragma unroll
+        for (int q = 0; q < TILES; q++) {
+            if (round + q * HIGH >= n) break;
+            if (q < from) continue;
+            const T *l = &of[0][round + q * HIGH] + tile::template offset_a<layout>();
+#pragma unroll
+            for (int s = 0; s < STEPS; s++) {
+                double a[4];
+                tile::template load_a<layout>(a, l + s * tile::DEPTH * triangle::STRIDE);
+                signs.complete_a(a);
+                gpb_dmma(x[q], a, b[s]);
+            }
+        }
     }
 };
 

@@ -168,8 +168,8 @@ static gpb_triangle_args lower_from_left(const gpb_residence *r, const gpb_trian
 static void one_triangle(gpb_residence *r, const gpb_triangular *t)
 {
     gpb_triangle_args args = lower_from_left(r, t);
-    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols), &args,
-           (gpb_launch){ 0 });
+    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type)),
+           &args, (gpb_launch){ 0 });
 }
 
 /* Halves for one column would be a launch every block, one after the other. */

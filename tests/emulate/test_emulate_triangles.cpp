@@ -226,8 +226,8 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
         launch(trsv_thread<T>, most - below(std::min(most, 3)), GPB_TRSV_THREADS, true);
         if (arrivals != (uint32_t)(most - 2)) FAIL("%c: arrivals of %d blocks\n", LETTER<T>, most);
     } else {
-        launch(by == MULTIPLY ? multiply_thread<T> : substitute_thread<T>, GPB_TRIANGLE_BLOCKS(p.cols),
-               GPB_TRIANGLE_THREADS, false);
+        launch(by == MULTIPLY ? multiply_thread<T> : substitute_thread<T>,
+               GPB_TRIANGLE_BLOCKS(p.cols, sizeof(gpb_real<T>)), GPB_TRIANGLE_THREADS, false);
     }
     const bool kept = l.unguard(true) + b.unguard(false) == 0;
     if (!kept || !(by == MULTIPLY ? is_product(p, b) : is_solved(p, true, b))) tell(p, names[by], l, b);
@@ -237,7 +237,7 @@ template <class T> static void triangles(by_kernel by)
 {
     constexpr int MOST = GPB_TRIANGLE_ORDER(sizeof(T));
     const struct { int n, cols; } sizes[] = { { 1, 1 }, { 2, 9 }, { 7, 8 }, { 8, 1 }, { 9, 3 }, { 15, 17 },
-        { 33, 2 }, { 63, 5 }, { 64, 8 }, { 65, 1 }, { 100, 2 }, { MOST - 1, 1 }, { MOST, 9 } };
+        { 33, 41 }, { 63, 5 }, { 64, 8 }, { 65, 1 }, { 100, 2 }, { MOST - 1, 1 }, { MOST, 9 } };
     int turn = below(24);
     for (const auto &s : sizes)
         for (int what = 0; what < KINDS; what++)

@@ -312,7 +312,8 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
         const int bytes = (int)gpb_type_bytes(row->type);
-        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols), 1, row->threads, GPB_TRIANGLE_SHARED(bytes));
+        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols, gpb_type_real_bytes(row->type)), 1, row->threads,
+                         GPB_TRIANGLE_SHARED(bytes));
     } else if (row->role == GPB_FAKE_trsv) {
         gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
         const int blocks = GPB_TRSV_BLOCKS(g->of.n, gpb_type_bytes(row->type));

@@ -18,7 +18,7 @@
 /* Rows of a panel of three blocks, of one with more than a cluster of 8, and of one with more than any
    cluster. */
 enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17 * GPB_PANEL_THREADS,
-       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_TRIANGLE_COLUMNS + 6 };
+       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_TRIANGLE_COLUMNS(8) + 6 };
 
 enum solver {
 #define SOLVE(name, arguments, threads) solver_##name,
@@ -397,7 +397,7 @@ static enum solver with;                  /* substitute, multiply or trsv */
 static CUresult launch_triangle(const gpb_triangle_args *of)
 {
     if (with != solver_trsv)
-        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols),
+        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols, gpb_type_real_bytes(type)),
                          GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0, (void *)(uintptr_t)of);
     const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
     const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);

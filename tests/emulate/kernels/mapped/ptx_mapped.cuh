@@ -46,7 +46,7 @@ static inline void gpb_tensor_multicast(unsigned, const gpb_tensor_map *, int, i
     abort();
 }
 
-/* As gpb_dmma of emulate's ptx_general.cuh. */
+/* As gpb_dmma of emulate's ptx_dmma.cuh. */
 static inline void gpb_dmma16(double *c, const double (&a)[8], const double (&b)[4])
 {
     double mine[12];
