@@ -36,7 +36,7 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
 /* True if the columns that come home take the place of something that the others are computed from: the host
    could not compute the rest after a failure. */
 bool gpb_resident_overwrites(const gpb_resident *work);
-/* Columns of B that are computed together and go home while others are computed. */
+/* Columns of B that are computed together and go home while others are computed, if home is the host. */
 int64_t gpb_resident_panel(const gpb_resident *work);
 /* Rows and columns of B; 0 columns if there is none. */
 int64_t gpb_resident_b_rows(const gpb_resident *work);

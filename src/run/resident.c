@@ -62,12 +62,18 @@ static gpb_carry_matrix columns_of(const gpb_residence *r, const gpb_carry_matri
     return part;
 }
 
+/* Columns of B that are computed together: all, unless they come and go meanwhile. */
+static int64_t panel_of(const gpb_residence *r)
+{
+    return r->on_host ? gpb_resident_panel(r->work) : max(1, gpb_resident_b_cols(r->work));
+}
+
 /* TRSM and TRMM from the left go through the triangle once for each panel of B. The first panel of B comes
    first and is computed while A comes, whose columns are needed from the first on or, block by block, from
    the last. Returns the number of pieces. */
 static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[GPB_CARRY_MOST])
 {
-    const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, gpb_resident_panel(r->work));
+    const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, panel_of(r));
     const int64_t cuts[] = { n, 3 * n / 4, n / 2, 0 };
     const bool forwards = gpb_triangular_forwards(r->work->triangular);
     int count = 0;
@@ -117,7 +123,7 @@ static void send_home(gpb_residence *r, int64_t columns)
 static void divide(gpb_residence *r)
 {
     gpb_triangular t = *r->work->triangular;
-    const int64_t cols = t.n, panel = t.side == 'L' ? gpb_resident_panel(r->work) : cols;
+    const int64_t cols = t.n, panel = t.side == 'L' ? panel_of(r) : cols;
     t.a = gpb_pointer(r->a);
     t.lda = t.ldb = r->ld;
     for (int64_t first = 0; first < cols; first += panel) {
@@ -180,7 +186,7 @@ static void invert_cholesky(gpb_residence *r, int64_t first, int64_t last, const
 static void invert(gpb_residence *r, const gpb_lapack_parts *parts)
 {
     const gpb_system *s = &r->work->system;
-    const int64_t n = s->a.n, panel = gpb_resident_panel(r->work);
+    const int64_t n = s->a.n, panel = panel_of(r);
     for (int64_t first = 0; first < n; first += panel) {
         const int64_t last = min(n, first + panel);
         if (r->work->triangular) {
@@ -223,7 +229,7 @@ static void fetch_results(gpb_residence *r)
 static void solve(gpb_residence *r, gpb_system *system, const gpb_lapack_parts *parts)
 {
     const gpb_resident *w = r->work;
-    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = gpb_resident_panel(w);
+    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = panel_of(r);
     const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
                          && r->up.matrix[0].place == GPB_PLACE_HOST;
     if (lu_home) fetch_results(r);
