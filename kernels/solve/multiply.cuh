@@ -140,7 +140,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
             read(next, g, first - PASS);
             triangle::await();
             triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
-            in_tiles::add(x, l[stage], own, half == ROWS - 1, round, g.n);
+            in_tiles::add(x, l[stage], own, round, g.n);
             begin(x[0], l[stage], shown, g, first, half);
             if (half == 0 && first) in_tiles::move_on(x, -1);
         }

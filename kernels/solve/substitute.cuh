@@ -187,7 +187,7 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
                 minus[h] = gpb_negated(own[h]);
                 triangle::write(g, first + 4 * h + t, of_g, own[h]);
             }
-            in_tiles::add(x, l[stage], minus, half == ROWS - 1, round, g.n);
+            in_tiles::add(x, l[stage], minus, round, g.n);
             if (half == ROWS - 1) in_tiles::move_on(x, 1);
         }
     }

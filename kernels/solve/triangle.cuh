@@ -187,27 +187,35 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
         }
     }
 
-    /* Adds to the tiles of rows from `round` on, and from tile `from` on, what the pass's columns make of its
-       rows of B, of which a lane has rows t and t+4 of column g. */
+    /* Adds to the rows from `round` on what the pass's columns make of its rows of B, of which a lane has rows
+       t and t+4 of column g. Sums of rows that are not below the pass's are of no use afterwards. */
     static __device__ __forceinline__ void add(sums &x, const typename triangle::columns &of,
-                                               const T (&of_b)[2], int from, int round, int n)
+                                               const T (&of_b)[2], int round, int n)
     {
+        constexpr int TOGETHER = 2;
         const tile signs;
+        const T *l = &of[0][round] + tile::template offset_a<layout>();
         double b[STEPS][2];
 #pragma unroll
         for (int s = 0; s < STEPS; s++) tile::operand(b[s], of_b, s);
 #pragma unroll
-        for (int q = 0; q < TILES; q++) {
-            if (round + q * HIGH >= n) break;
-            if (q < from) continue;
-            const T *l = &of[0][round + q * HIGH] + tile::template offset_a<layout>();
+        for (int q = 0; q < TILES; q += TOGETHER) {
+            /* To leave the loop here would cost a copy of all sums for each place where it is left. */
+            if (round + q * HIGH >= n) continue;
+            double a[TOGETHER][STEPS][4];
 #pragma unroll
-            for (int s = 0; s < STEPS; s++) {
-                double a[4];
-                tile::template load_a<layout>(a, l + s * tile::DEPTH * triangle::STRIDE);
-                signs.complete_a(a);
-                gpb_dmma(x[q], a, b[s]);
-            }
+            for (int y = 0; y < TOGETHER; y++)
+#pragma unroll
+                for (int s = 0; s < STEPS; s++)
+                    tile::template load_a<layout>(a[y][s],
+                                                  l + (q + y) * HIGH + s * tile::DEPTH * triangle::STRIDE);
+#pragma unroll
+            for (int s = 0; s < STEPS; s++)
+#pragma unroll
+                for (int y = 0; y < TOGETHER; y++) {
+                    signs.complete_a(a[y][s]);
+                    gpb_dmma(x[q + y], a[y][s], b[s]);
+                }
         }
     }
 };
