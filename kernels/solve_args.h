@@ -8,7 +8,7 @@
 #include "kernels/gemm_args.h"
 
 /* The largest panel of LU, block of Cholesky and triangle, by the bytes of an element. A thread has a row of
-   the panel in registers, four threads share a row of the block, eight a column beside the triangle. */
+   the panel or of the block in registers; of the triangle a warp has columns of B. */
 #define GPB_PANEL_COLUMNS(bytes)  ((bytes) == 16 ? 16 : 32)
 #define GPB_BLOCK_ORDER(bytes)    ((bytes) == 16 ? 32 : 64)
 #define GPB_TRIANGLE_ORDER(bytes) ((bytes) == 16 ? 128 : 256)
@@ -32,9 +32,9 @@
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
-#define GPB_CHOLESKY_THREADS 256
+#define GPB_CHOLESKY_THREADS 128
 /* Below the diagonal's block, of each thread block. */
-#define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS / 2 - GPB_BLOCK_ORDER(bytes))
+#define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS - GPB_BLOCK_ORDER(bytes))
 #define GPB_CHOLESKY_BLOCKS(below, bytes) \
     ((below) ? ((below) + GPB_CHOLESKY_ROWS(bytes) - 1) / GPB_CHOLESKY_ROWS(bytes) : 1)
 #define GPB_TRIANGLE_THREADS 128

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Cholesky of one block and of the rows below it. Every thread block has all of the diagonal's block,
-   because to factor it anew is faster than to wait for another, and some rows below. Four threads hold two
-   rows in registers, of each two columns of every eight: two, because they share what comes from shared
-   memory. A column takes one barrier: before it, its elements are written to shared memory as they are, not
-   yet divided by the root; so all threads find what their rows lose by themselves. The next columns are
-   brought up to date first, and the others while the next one's divisor is computed. The roots are not
-   waited for: eight columns are divided by theirs and stored when all eight are done. The columns are a
-   loop whose registers move on every eight columns, because an unrolled loop is slower: its instructions
-   come from memory (26 us a launch instead of 19 to 24: H200). */
+   because to factor it anew is faster than to wait for another, and some rows below. A thread has one row in
+   registers.
+
+   A pass is for a few columns. Its part of the diagonal's block goes to shared memory, and every thread
+   factors that for itself beside its own row, so that a column takes no barrier: a barrier for each took 27
+   us a launch (H200, d). Then each thread takes the pass's columns out of its others. These move on by a pass
+   in the registers, because an unrolled loop is slower: its instructions come from memory. */
 #ifndef GPB_CHOLESKY_CUH
 #define GPB_CHOLESKY_CUH
 
@@ -15,13 +14,12 @@
 #include "kernels/solve_args.h"
 
 template <class T> struct gpb_cholesky_body {
-    static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), PARTS = 4, PASS = 2 * PARTS, CHUNKS = N / PASS;
-    static constexpr int EACH = 2, SLOTS = GPB_CHOLESKY_THREADS / PARTS, ROWS = EACH * SLOTS;
-    /* Beyond N more is read, and of no use. */
-    static_assert(ROWS == N + GPB_CHOLESKY_ROWS(sizeof(T)) && ROWS >= 2 * N, "what a block has");
+    static constexpr int N = GPB_BLOCK_ORDER(sizeof(T)), PASS = GPB_IS_COMPLEX<T> ? 4 : 8;
+    static constexpr int ROWS = GPB_CHOLESKY_THREADS;
+    static_assert(ROWS == N + GPB_CHOLESKY_ROWS(sizeof(T)) && N % PASS == 0, "what a block has");
+    using columns = T[PASS + 16 / sizeof(T)];  /* of a row; rows begin in different banks */
 
-    T column[4][ROWS];
-    gpb_real<T> minors[2][PASS];
+    __align__(16) columns diagonal[PASS], factors[N];
     bool last;                   /* all others have read the diagonal's block: it may be overwritten */
 
     __device__ __forceinline__ void meet(const gpb_cholesky_args &g)
@@ -39,7 +37,7 @@ template <class T> struct gpb_cholesky_body {
     {
         if (j >= g.n || (i < N && (i < j || !last))) return;
         if (i != j) {
-            gpb_element_put(a + j * g.cs, gpb_scaled(x, inverse));
+            gpb_element_put(a + j * g.cs, x);
             return;
         }
         /* A root whose last bit is right. */
@@ -50,86 +48,72 @@ template <class T> struct gpb_cholesky_body {
         if (!(minor > 0)) atomicMin(g.info, g.first + j + 1);      /* if it is NaN, too */
     }
 
+    /* The pass's columns of one row, and the roots' inverses. Of the diagonal's rows no other elements are
+       used than those below the diagonal. */
+    __device__ __forceinline__ void factor(T (&x)[N], gpb_real<T> (&minor)[PASS],
+                                           gpb_real<T> (&inverse)[PASS]) const
+    {
+        T d[PASS][PASS];
+#pragma unroll
+        for (int r = 0; r < PASS; r++)
+#pragma unroll
+            for (int c = 0; c <= r; c++) d[r][c] = diagonal[r][c];
+#pragma unroll
+        for (int s = 0; s < PASS; s++) {
+            minor[s] = gpb_real_part(d[s][s]);
+            inverse[s] = gpb_fast_inverse_root(minor[s]);
+            if (!gpb_is_ordinary(minor[s])) inverse[s] = gpb_inverse_root(minor[s]);
+            x[s] = gpb_scaled(x[s], inverse[s]);
+#pragma unroll
+            for (int c = s + 1; c < PASS; c++) {
+                d[c][s] = gpb_scaled(d[c][s], inverse[s]);
+                const T other = gpb_conjugate(d[c][s], true);
+                x[c] = gpb_minus_product(x[c], x[s], other);
+            }
+#pragma unroll
+            for (int c = s + 1; c < PASS; c++)
+#pragma unroll
+                for (int r = c; r < PASS; r++)
+                    d[r][c] = gpb_minus_product(d[r][c], d[r][s], gpb_conjugate(d[c][s], true));
+        }
+    }
+
     __device__ __forceinline__ void run(const gpb_cholesky_args &g)
     {
-        const int part = threadIdx.x % PARTS, slot = threadIdx.x / PARTS;
-        bool there[EACH];
-        T *a[EACH], x[EACH][2 * CHUNKS];
+        const int i = threadIdx.x;
+        const int64_t row = i < N ? i : g.n + (int64_t)blockIdx.x * (ROWS - N) + i - N;
+        const bool there = i < N ? i < g.n : row < g.n + g.below;
+        T *a = (T *)g.a + row * g.rs, x[N];
 #pragma unroll
-        for (int r = 0; r < EACH; r++) {
-            const int i = slot + r * SLOTS;
-            const int64_t row = i < N ? i : g.n + (int64_t)blockIdx.x * (ROWS - N) + i - N;
-            there[r] = i < N ? i < g.n : row < g.n + g.below;
-            a[r] = (T *)g.a + row * g.rs;
-#pragma unroll
-            for (int c = 0; c < 2 * CHUNKS; c++) {
-                const int j = c / 2 * PASS + 2 * part + c % 2;
-                const bool reads = there[r] && j < g.n && (i >= N || j <= i);
-                x[r][c] = reads ? gpb_element_at(a[r] + j * g.cs) : T();
-            }
+        for (int j = 0; j < N; j++) {
+            const bool reads = there && j < g.n && (i >= N || j <= i);
+            x[j] = reads ? gpb_element_at(a + j * g.cs) : T();
         }
         meet(g);
-        show(x, part, slot, 0, 0);
 #pragma unroll 1
         for (int first = 0; first < g.n; first += PASS) {
-            T factor[EACH];
+            gpb_real<T> minor[PASS], inverse[PASS];
+            if (i >= first && i < first + PASS)
 #pragma unroll
-            for (int s = 0; s < PASS; s++) {
-                const int j = first + s;
-                const T *at = column[s % 4];
-                if (j >= g.n) break;
-                __syncthreads();
-                const gpb_real<T> minor = gpb_real_part(at[j]), fast = gpb_fast_inverse(minor);
-                if (s) take<1, CHUNKS>(x, factor, column[(s - 1) % 4] + first + 2 * part);
-                const bool divides = !gpb_is_ordinary(minor);    /* 1 / minor may be infinite */
+                for (int s = 0; s < PASS; s++) diagonal[i - first][s] = x[s];
+            __syncthreads();
+            factor(x, minor, inverse);
+            if (i < N)
 #pragma unroll
-                for (int r = 0; r < EACH; r++) {
-                    const T x = at[slot + r * SLOTS];
-                    factor[r] = divides ? gpb_quotient(x, gpb_from_real<T>(minor)) : gpb_scaled(x, fast);
-                }
-                take<0, 1>(x, factor, at + first + 2 * part, s - 2 * part);
-                if (s < PASS - 1 && j + 1 < g.n) show(x, part, slot, s + 1, first);
+                for (int s = 0; s < PASS; s++) factors[i][s] = x[s];
+            __syncthreads();
+            if (there)
+#pragma unroll
+                for (int s = 0; s < PASS; s++) store(g, a, x[s], minor[s], inverse[s], i, first + s);
+#pragma unroll
+            for (int c = PASS; c < N; c++) {
+                if (first + c / PASS * PASS >= g.n) continue;
+#pragma unroll
+                for (int s = 0; s < PASS; s++)
+                    x[c] = gpb_minus_product(x[c], x[s], gpb_conjugate(factors[first + c][s], true));
             }
-            take<1, CHUNKS>(x, factor, column[(PASS - 1) % 4] + first + 2 * part);
-            const gpb_real<T> *minor = &minors[first / PASS % 2][2 * part];
-            gpb_real<T> inverse[2] = { gpb_fast_inverse_root(minor[0]), gpb_fast_inverse_root(minor[1]) };
-            if (!gpb_is_ordinary(minor[0])) inverse[0] = gpb_inverse_root(minor[0]);
-            if (!gpb_is_ordinary(minor[1])) inverse[1] = gpb_inverse_root(minor[1]);
 #pragma unroll
-            for (int r = 0; r < EACH; r++)
-#pragma unroll
-                for (int c = 0; c < 2; c++)
-                    if (there[r])
-                        store(g, a[r], x[r][c], minor[c], inverse[c], slot + r * SLOTS, first + 2 * part + c);
-#pragma unroll
-            for (int r = 0; r < EACH; r++)
-#pragma unroll
-                for (int c = 2; c < 2 * CHUNKS; c++) x[r][c - 2] = x[r][c];
-            /* Behind the last column others may still read the first of their pass. */
-            if (first + PASS < g.n) show(x, part, slot, 0, first + PASS);
-        }
-    }
-
-    /* Column first + s, to all threads. */
-    __device__ __forceinline__ void show(const T (&x)[EACH][2 * CHUNKS], int part, int slot, int s, int first)
-    {
-        if (part != s / 2) return;
-        if (slot == first + s) minors[first / PASS % 2][s] = gpb_real_part(x[0][s % 2]);
-#pragma unroll
-        for (int r = 0; r < EACH; r++) column[s % 4][slot + r * SLOTS] = x[r][s % 2];
-    }
-
-    /* What a column takes from those of some chunks; of the first chunk, from those after `done`. */
-    template <int FIRST, int LAST>
-    static __device__ __forceinline__ void take(T (&x)[EACH][2 * CHUNKS], const T (&factor)[EACH],
-                                                const T *others, int done = 0)
-    {
-#pragma unroll
-        for (int c = 2 * FIRST; c < 2 * LAST; c++) {
-            const T other = gpb_conjugate(others[c / 2 * PASS + c % 2], true);
-#pragma unroll
-            for (int r = 0; r < EACH; r++)
-                if (FIRST > 0 || c > done) x[r][c] = gpb_minus_product(x[r][c], factor[r], other);
+            for (int c = PASS; c < N; c++) x[c - PASS] = x[c];
         }
     }
 };
