@@ -8,7 +8,7 @@
 #include "kernels/gemm_args.h"
 
 /* The largest panel of LU, block of Cholesky and triangle, by the bytes of an element. A thread has a row of
-   the panel or of the block in registers; of the triangle a warp has columns of B. */
+   the panel in registers, or of the block in shared memory; beside a triangle a warp has columns of B. */
 #define GPB_PANEL_COLUMNS(bytes)  ((bytes) == 16 ? 16 : 32)
 #define GPB_BLOCK_ORDER(bytes)    ((bytes) == 16 ? 32 : 64)
 #define GPB_TRIANGLE_ORDER(bytes) ((bytes) == 16 ? 128 : 256)
@@ -16,7 +16,8 @@
 /* LAUNCH, block and grid.
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
-   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes)
+   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(bytes) bytes of
+                  shared memory
    substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
                   shared memory. real: the bytes of a real number
    multiply       the same
@@ -37,6 +38,8 @@
 #define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS - GPB_BLOCK_ORDER(bytes))
 #define GPB_CHOLESKY_BLOCKS(below, bytes) \
     ((below) ? ((below) + GPB_CHOLESKY_ROWS(bytes) - 1) / GPB_CHOLESKY_ROWS(bytes) : 1)
+/* A row of the block's order for each thread, eight columns of the block, and a word. */
+#define GPB_CHOLESKY_SHARED(bytes) (((GPB_CHOLESKY_THREADS + 8) * GPB_BLOCK_ORDER(bytes) + 2) * (bytes))
 #define GPB_TRIANGLE_THREADS 128
 #define GPB_TRIANGLE_COLUMNS(real) ((real) == 8 ? 32 : 8)   /* of a block */
 /* Of one column in shared memory, so that neither 16-byte reads of neighbouring rows nor the fragments of the
