@@ -40,6 +40,7 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
         constexpr int PASSES = ROUND / PASS;
         const int last = (g.n - 1) / PASS * PASS;
         T own[COLUMNS][2], next[COLUMNS][2], sum[ROUNDS][COLUMNS][2] = {};
+#pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
         in_rows::read(next, g, last / ROUND * ROUND);
         int stage = 0;
@@ -124,6 +125,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
         typename in_tiles::rows &shown = told[threadIdx.x / 32];
         double x[TILES][4] = {};
         T own[2], next[2];
+#pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
         read(next, g, last);
         int stage = 0;
@@ -144,14 +146,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
             begin(x[0], l[stage], shown, g, first, half);
             if (half == 0 && first) in_tiles::move_on(x, -1);
         }
-#pragma unroll
-        for (int q = 0; q < TILES; q++)
-#pragma unroll
-            for (int e = 0; e < ROWS; e++)
-#pragma unroll
-                for (int s = 0; s < 2; s++)
-                    triangle::write(g, q * HIGH + gpb_lane_g() * ROWS + e, 2 * gpb_lane_t() + s,
-                                    tile::get(x[q], e, s));
+        in_tiles::write(x, g);
     }
 };
 

@@ -20,6 +20,7 @@ template <class T> struct gpb_division {
     __device__ __forceinline__ by invert(const gpb_triangle_args &g)
     {
         bool usual = true;
+#pragma unroll 1
         for (int i = threadIdx.x; i < triangle::ORDER; i += triangle::THREADS) {
             const T one = gpb_from_real<T>(1);
             const T y = i < g.n && !g.unit ? gpb_element_at((const T *)g.l + i * (g.rsl + g.csl)) : one;
@@ -92,6 +93,7 @@ template <class T> struct gpb_substitute_rows : gpb_triangle_in_rows<T> {
     {
         constexpr int PASSES = ROUND / PASS;
         T x[ROUNDS][COLUMNS][2], solved[COLUMNS][2] = {};
+#pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch(l[y], g, y * PASS);
 #pragma unroll
         for (int q = 0; q < ROUNDS; q++) in_rows::read(x[q], g, q * ROUND);
@@ -161,16 +163,12 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
     /* A tile's rows before those of the pass are not kept, because they are written already. */
     __device__ __forceinline__ void run(const gpb_triangle_args &g)
     {
-        const int of_g = gpb_lane_g(), t = gpb_lane_t();
+        const int64_t col = triangle::col(gpb_lane_g());
+        T *to = (T *)g.b + gpb_lane_t() * g.rsb + col * g.csb;
         double x[TILES][4];
+#pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch(l[y], g, y * PASS);
-#pragma unroll
-        for (int q = 0; q < TILES; q++)
-#pragma unroll
-            for (int e = 0; e < ROWS; e++)
-#pragma unroll
-                for (int s = 0; s < 2; s++)
-                    tile::set(x[q], e, s, triangle::read(g, q * HIGH + of_g * ROWS + e, 2 * t + s));
+        in_tiles::read(x, g);
         const auto how = division.invert(g);
         int stage = 0;
 #pragma unroll 1
@@ -185,7 +183,9 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
             for (int h = 0; h < 2; h++) {
                 own[h] = mine(found, 4 * h);
                 minus[h] = gpb_negated(own[h]);
-                triangle::write(g, first + 4 * h + t, of_g, own[h]);
+                if (col < g.cols && first + 4 * h + gpb_lane_t() < g.n)
+                    gpb_element_put(to, gpb_conjugate(own[h], g.conj));
+                to += 4 * g.rsb;
             }
             in_tiles::add(x, l[stage], minus, round, g.n);
             if (half == ROWS - 1) in_tiles::move_on(x, 1);

@@ -46,12 +46,14 @@ template <class T> struct gpb_triangle {
             const int s = thread % PASS;
             int i = first + thread / PASS;
             const T *from = (const T *)g.l + i * g.rsl + (first + s) * g.csl;
+#pragma unroll 2
             for (; i < g.n; i += THREADS / PASS, from += THREADS / PASS * g.rsl)
                 gpb_cp_async_if<sizeof(T)>(s < min(i + 1 - g.unit - first, ends),
                                            gpb_shared_address(&to[s][i]), from);
         } else {
             int i = first + thread;
             const T *row = (const T *)g.l + i * g.rsl + first * g.csl;
+#pragma unroll 1
             for (; i < g.n; i += THREADS, row += THREADS * g.rsl) {
                 const T *from = row;
 #pragma unroll
@@ -185,6 +187,68 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
 #pragma unroll
             for (int c = 0; c < 4; c++) x[q][c] = x[q + by][c];
         }
+    }
+
+    /* does(element's place in B, whether there is one, the sums, e, s) for all of the lane's, tile by tile.
+       Where there is none, the place is that of one that there is. Addresses are counted on, because to
+       compute each anew is a dozen instructions, which come from memory. */
+    template <class DOES>
+    static __device__ __forceinline__ void each(sums &x, const gpb_triangle_args &g, DOES does)
+    {
+        const int64_t first = triangle::col(2 * gpb_lane_t());
+        T *at[ROWS][2];
+#pragma unroll
+        for (int e = 0; e < ROWS; e++)
+#pragma unroll
+            for (int s = 0; s < 2; s++)
+                at[e][s] = (T *)g.b + min(ROWS * gpb_lane_g() + e, g.n - 1) * g.rsb
+                           + min(first + s, g.cols - 1) * g.csb;
+#pragma unroll
+        for (int q = 0; q < TILES; q++)
+#pragma unroll
+            for (int e = 0; e < ROWS; e++) {
+                const int row = q * HIGH + ROWS * gpb_lane_g() + e;
+#pragma unroll
+                for (int s = 0; s < 2; s++) {
+                    does(at[e][s], row < g.n && first + s < g.cols, x[q], e, s);
+                    if (row + HIGH < g.n) at[e][s] += HIGH * g.rsb;
+                }
+            }
+    }
+    static __device__ __forceinline__ void conjugate(sums &x)
+    {
+#pragma unroll
+        for (int q = 0; q < TILES; q++)
+#pragma unroll
+            for (int e = 0; e < ROWS; e++)
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+                    tile::set(x[q], e, s, gpb_conjugate(tile::get(x[q], e, s), true));
+    }
+
+    /* alpha B as the plain triangle takes it. */
+    static __device__ __forceinline__ void read(sums &x, const gpb_triangle_args &g)
+    {
+        const T alpha = gpb_scalar<T>::of(g.alpha);
+        each(x, g, [](const T *at, bool, double(&to)[4], int e, int s) {
+            tile::set(to, e, s, gpb_element_at(at));
+        });
+        if (g.alpha[0] != 1 || g.alpha[1] != 0)
+#pragma unroll
+            for (int q = 0; q < TILES; q++)
+#pragma unroll
+                for (int e = 0; e < ROWS; e++)
+#pragma unroll
+                    for (int s = 0; s < 2; s++)
+                        tile::set(x[q], e, s, gpb_product(alpha, tile::get(x[q], e, s)));
+        if (GPB_IS_COMPLEX<T> && g.conj) conjugate(x);
+    }
+    static __device__ __forceinline__ void write(sums &x, const gpb_triangle_args &g)
+    {
+        if (GPB_IS_COMPLEX<T> && g.conj) conjugate(x);
+        each(x, g, [](T *at, bool there, double(&of)[4], int e, int s) {
+            if (there) gpb_element_put(at, tile::get(of, e, s));
+        });
     }
 
     /* Adds to the rows from `round` on what the pass's columns make of its rows of B, of which a lane has rows
