@@ -199,6 +199,25 @@ static __device__ __forceinline__ void gpb_update_and_move(T (&x)[W], T factor, 
     }
 }
 
+/* A row of n elements. Addresses are counted on, because to compute each anew is a dozen instructions, which
+   come from memory. Behind the last element it is read again. */
+template <class T, int W>
+static __device__ __forceinline__ void gpb_row_read(T (&x)[W], const T *at, int64_t ld, int n)
+{
+#pragma unroll
+    for (int j = 0; j < W; j++) {
+        x[j] = gpb_element_at(at);
+        if (j + 1 < n) at += ld;
+    }
+}
+template <class T, int W>
+static __device__ __forceinline__ void gpb_row_write(T *at, int64_t ld, int n, const T (&x)[W])
+{
+#pragma unroll
+    for (int j = 0; j < W; j++, at += ld)
+        if (j < n) gpb_element_put(at, x[j]);
+}
+
 template <class T, template <class> class EXCHANGE>
 static __device__ __forceinline__ void gpb_panel(const gpb_panel_args &g)
 {
@@ -208,9 +227,7 @@ static __device__ __forceinline__ void gpb_panel(const gpb_panel_args &g)
     T *a = (T *)g.a + own, x[W];
     bool active = own < g.m;
     int row = own;
-#pragma unroll
-    for (int j = 0; j < W; j++)
-        x[j] = active && j < g.n ? gpb_element_at(a + j * g.lda) : T();
+    gpb_row_read(x, (const T *)g.a + min((int64_t)own, g.m - 1), g.lda, g.n);
     EXCHANGE<T>::begin();
 #pragma unroll 1
     for (int j = 0; j < g.n; j++) {
@@ -254,18 +271,9 @@ static __device__ __forceinline__ void gpb_panel(const gpb_panel_args &g)
     /* The results lie in the rows in which the panel was. Rows that have another place now go there. */
     __syncthreads();
     const bool moves = own < g.m && row != own;
-    if (moves) {
-#pragma unroll
-        for (int j = 0; j < W; j++)
-            if (j < g.n) x[j] = gpb_element_at(a + j * g.lda);
-    }
+    if (moves) gpb_row_read(x, a, g.lda, g.n);
     EXCHANGE<T>::all_have_read(g, g.n);
-    if (moves) {
-        a = (T *)g.a + row;
-#pragma unroll
-        for (int j = 0; j < W; j++)
-            if (j < g.n) gpb_element_put(a + j * g.lda, x[j]);
-    }
+    if (moves) gpb_row_write((T *)g.a + row, g.lda, g.n, x);
     if (own < g.n) g.moves[g.n + own] = { g.first + row, g.first + own };
     /* At both ends, for those who go through panels backwards. */
     if (own == 0) g.width[0] = g.width[g.n - 1] = g.n;

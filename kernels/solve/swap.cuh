@@ -19,11 +19,13 @@ static __device__ __forceinline__ void gpb_find_sources(const gpb_swap_args &g, 
     __shared__ gpb_row_move moves[2 * GPB_SWAP_CHUNK];
     __shared__ int32_t width[GPB_SWAP_CHUNK];
     const int x = threadIdx.x;
+#pragma unroll 1
     for (int64_t i = x; i < g.rows; i += GPB_SWAP_THREADS) source[i] = (int32_t)i;
     for (int32_t done = 0; done < g.last - g.first;) {
         const int32_t left = g.last - g.first - done, count = min(left, GPB_SWAP_CHUNK);
         const int32_t low = g.backwards ? g.last - done - count : g.first + done;
         __syncthreads();                                     /* all have read the chunk before */
+#pragma unroll 1
         for (int i = x; i < 2 * count; i += GPB_SWAP_THREADS) moves[i] = g.moves[2 * (int64_t)low + i];
         if (x < count) width[x] = g.width[low + x];
         __syncthreads();
@@ -59,6 +61,7 @@ template <class T> static __device__ __forceinline__ void gpb_swap(const gpb_swa
     int32_t *source = (int32_t *)gpb_solve_memory(), *moved = source + g.rows;
     if (threadIdx.x == 0) count = 0;
     gpb_find_sources(g, source);
+#pragma unroll 1
     for (int64_t i = threadIdx.x; i < g.rows; i += GPB_SWAP_THREADS)
         if (source[i] != (int32_t)i) moved[atomicAdd(&count, 1)] = (int32_t)i;
     __syncthreads();
@@ -68,6 +71,7 @@ template <class T> static __device__ __forceinline__ void gpb_swap(const gpb_swa
 #pragma unroll
             for (int v = 0; v < GPB_SWAP_VALUES; v++) {
                 const int number = v * GPB_SWAP_THREADS + (int)threadIdx.x;
+                if (v * GPB_SWAP_THREADS >= count) break;
                 if (number < count)
                     x[v] = gpb_element_at(a + (int64_t)source[moved[number]] * WORDS);
             }
@@ -75,6 +79,7 @@ template <class T> static __device__ __forceinline__ void gpb_swap(const gpb_swa
 #pragma unroll
             for (int v = 0; v < GPB_SWAP_VALUES; v++) {
                 const int number = v * GPB_SWAP_THREADS + (int)threadIdx.x;
+                if (v * GPB_SWAP_THREADS >= count) break;
                 if (number < count) gpb_element_put(a + (int64_t)moved[number] * WORDS, x[v]);
             }
         }

@@ -68,9 +68,10 @@ static row row_of(int which)
     const int number = (which - GPB_FUNCTION_PASSES) % GPB_PASSES;
     pass.big_clusters = number == GPB_PASS_panel_cluster;
     pass.swaps = number == GPB_PASS_swap;
+    const size_t bytes = gpb_type_bytes((enum gpb_type)((which - GPB_FUNCTION_PASSES) / GPB_PASSES));
     if (number == GPB_PASS_substitute || number == GPB_PASS_multiply)
-        pass.smem = (int)GPB_TRIANGLE_SHARED(gpb_type_bytes((enum gpb_type)((which - GPB_FUNCTION_PASSES)
-                                                                           / GPB_PASSES)));
+        pass.smem = (int)GPB_TRIANGLE_SHARED(bytes);
+    if (number == GPB_PASS_cholesky) pass.smem = (int)GPB_CHOLESKY_SHARED(bytes);
     return pass;
 }
 
