@@ -46,8 +46,8 @@
    FP64 tensor cores meet in a bank. */
 #define GPB_TRIANGLE_STRIDE(bytes) (GPB_TRIANGLE_ORDER(bytes) + 4 * 8 / (bytes))
 /* Three times eight of its columns, its diagonal, and eight rows of B. */
-#define GPB_TRIANGLE_SHARED(bytes) ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) \
-                                    * (bytes))
+#define GPB_TRIANGLE_SHARED(bytes) \
+    ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) * (bytes))
 #define GPB_TRIANGLE_BLOCKS(cols, real) \
     (((cols) + GPB_TRIANGLE_COLUMNS(real) - 1) / GPB_TRIANGLE_COLUMNS(real))
 #define GPB_TRSV_THREADS 256

@@ -251,8 +251,8 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
         });
     }
 
-    /* Adds to the rows from `round` on what the pass's columns make of its rows of B, of which a lane has rows
-       t and t+4 of column g. Sums of rows that are not below the pass's are of no use afterwards. */
+    /* Adds to the rows from `round` on what the pass's columns make of its rows of B, of which a lane has
+       rows t and t+4 of column g. Sums of rows that are not below the pass's are of no use afterwards. */
     static __device__ __forceinline__ void add(sums &x, const typename triangle::columns &of,
                                                const T (&of_b)[2], int round, int n)
     {

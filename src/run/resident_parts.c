@@ -168,8 +168,9 @@ static gpb_triangle_args lower_from_left(const gpb_residence *r, const gpb_trian
 static void one_triangle(gpb_residence *r, const gpb_triangular *t)
 {
     gpb_triangle_args args = lower_from_left(r, t);
-    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type)),
-           &args, (gpb_launch){ 0 });
+    const int64_t blocks = GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type));
+    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, blocks, &args,
+           (gpb_launch){ 0 });
 }
 
 /* Halves for one column would be a launch every block, one after the other. */

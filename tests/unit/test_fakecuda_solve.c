@@ -327,8 +327,8 @@ static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, int all, bool upper, 
 static CUresult launch_cholesky(gpb_cholesky_args *g)
 {
     const uint32_t blocks = (uint32_t)GPB_CHOLESKY_BLOCKS(g->below, bytes_of(1));
-    const CUresult result = launch_as(solver_cholesky, blocks, GPB_CHOLESKY_SHARED((unsigned)bytes_of(1)), NULL, 0,
-                                      g);
+    const unsigned shared = GPB_CHOLESKY_SHARED((unsigned)bytes_of(1));
+    const CUresult result = launch_as(solver_cholesky, blocks, shared, NULL, 0, g);
     EXPECT(*(uint32_t *)download((CUdeviceptr)g->arrivals, sizeof blocks) == g->arrived + blocks);
     return result;
 }
@@ -664,7 +664,8 @@ static int block_rules(void)
     if (broken(BEYOND)) s.rsb = -1;
     if (broken(LDA)) s.csl = 5;
     if (broken(HOST)) c.info = &(int32_t){ 0 };
-    EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED((unsigned)bytes_of(1)), NULL, 0, &c) == CUDA_SUCCESS);
+    EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED((unsigned)bytes_of(1)), NULL, 0, &c)
+           == CUDA_SUCCESS);
     EXPECT(launch_as(solver_substitute, 1 + broken(GRID), GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
                      &s) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
