@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How a warp's lanes share the operands of gpb_dmma, and its sums, for double and double complex numbers. LA
-   and LB say how op(A) and op(B) lie in shared memory: neighbours in a column of op(A), or a row of op(B), are
-   PLACE elements apart, and the next q lies Q further. Lanes are numbered lane = 4 g + t. */
+   and LB say how op(A) and op(B) lie in shared memory: neighbours in a column of op(A), or in a row of op(B),
+   are PLACE elements apart, and the next q lies Q further. Lanes are numbered lane = 4 g + t. */
 #ifndef GPB_FRAGMENTS_CUH
 #define GPB_FRAGMENTS_CUH
 

@@ -3,12 +3,13 @@
    because to factor it anew is faster than to wait for another, and some rows below: one for each thread, in
    shared memory.
 
-   A pass is for a few columns. Every thread factors the pass's part of the diagonal's block for itself, beside
-   its own row, so that a column takes no barrier. Then each takes the pass's columns out of its others.
+   A pass is for a few columns. Every thread factors the pass's part of the diagonal's block for itself,
+   beside its own row, so that a column takes no barrier. Then each takes the pass's columns out of its
+   others.
 
-   Loops are short rather than unrolled, because a launch finds none of its instructions in the SM's cache, and
-   fetches them from memory one line after the other: whatever they did, kernels of straight code took 11 ns
-   for each instruction, 20 to 35 us for one launch (H100, 2026-11-26). */
+   Loops are short rather than unrolled, because a launch finds none of its instructions in the SM's cache and
+   fetches them from memory, one line after the other. Whatever it did, a kernel of straight code took 11 ns
+   for each instruction, 20 to 35 us for a launch; this one takes 13 to 22 (H100, 2026-11-26). */
 #ifndef GPB_CHOLESKY_CUH
 #define GPB_CHOLESKY_CUH
 
@@ -135,7 +136,8 @@ template <class T> struct gpb_cholesky_body {
                 if (i == first + s) x[s] = gpb_from_real<T>(root(minor, inverse));
                 if (stores && first + s <= most) gpb_element_put(to, x[s]);
             }
-            if (stores && most >= 0 && !(minor > 0)) atomicMin(g.info, g.first + i + 1); /* if it is NaN, too */
+            const bool fails = most >= 0 && !(minor > 0);                  /* if it is NaN, too */
+            if (stores && fails) atomicMin(g.info, g.first + i + 1);
 #pragma unroll 1
             for (int from = first + PASS; from < g.n; from += PASS) take(x, from);
             __syncthreads();
