@@ -83,12 +83,14 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     typename triangle::columns l[triangle::STAGES];
     typename in_tiles::rows told[triangle::THREADS / 32];
 
-    /* B's rows t and t+4 of the pass and the warp's column g, if there is such a pass. */
-    static __device__ __forceinline__ void read(T (&to)[2], const gpb_triangle_args &g, int first)
+    /* B's rows t and t+4 of the pass from `first` on, if there are such, from there on; as they are: what is
+       done with them here would wait for them. */
+    static __device__ __forceinline__ void read(T (&to)[2], const T *from, const gpb_triangle_args &g,
+                                                int first)
     {
 #pragma unroll
         for (int h = 0; h < 2; h++)
-            to[h] = first < 0 ? T() : triangle::read(g, first + 4 * h + gpb_lane_t(), gpb_lane_g());
+            if (first >= 0 && first + 4 * h + gpb_lane_t() < g.n) to[h] = gpb_element_at(from + 4 * h * g.rsb);
     }
 
     /* The sums of the pass's own rows, the half `half` of the tile, which have no other before them. `of_b`
@@ -124,10 +126,12 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
         const int last = (g.n - 1) / PASS * PASS;
         typename in_tiles::rows &shown = told[threadIdx.x / 32];
         double x[TILES][4] = {};
-        T own[2], next[2];
+        const int64_t col = min(triangle::col(gpb_lane_g()), g.cols - 1);
+        const T *from = (const T *)g.b + (last + gpb_lane_t()) * g.rsb + col * g.csb;
+        T own[2], next[2] = {};
 #pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
-        read(next, g, last);
+        read(next, from, g, last);
         int stage = 0;
 #pragma unroll 1
         for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
@@ -135,11 +139,12 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
             __syncwarp();
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                own[h] = next[h];
+                own[h] = gpb_conjugate(triangle::scaled(next[h], g), g.conj);
                 shown[gpb_lane_g()][4 * h + gpb_lane_t()] = own[h];
             }
             __syncwarp();
-            read(next, g, first - PASS);
+            from -= PASS * g.rsb;
+            read(next, from, g, first - PASS);
             triangle::await();
             triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
             in_tiles::add(x, l[stage], own, round, g.n);

@@ -72,15 +72,17 @@ template <class T> struct gpb_triangle {
         fetch(to, g, first < 0 ? g.n : first);
     }
 
+    static __device__ __forceinline__ T scaled(T y, const gpb_triangle_args &g)
+    {
+        if (g.alpha[0] != 1 || g.alpha[1] != 0) y = gpb_product(gpb_scalar<T>::of(g.alpha), y);
+        return y;
+    }
     /* alpha B(i, col(c)) as the plain triangle takes it; 0 where there is no B. */
     static __device__ __forceinline__ T read(const gpb_triangle_args &g, int i, int c)
     {
-        const T alpha = gpb_scalar<T>::of(g.alpha);
-        const bool scales = g.alpha[0] != 1 || g.alpha[1] != 0;
         const bool reads = col(c) < g.cols && i < g.n;
-        T y = reads ? gpb_element_at((const T *)g.b + i * g.rsb + col(c) * g.csb) : T();
-        if (scales) y = gpb_product(alpha, y);
-        return gpb_conjugate(y, g.conj);
+        const T y = reads ? gpb_element_at((const T *)g.b + i * g.rsb + col(c) * g.csb) : T();
+        return gpb_conjugate(scaled(y, g), g.conj);
     }
     static __device__ __forceinline__ void write(const gpb_triangle_args &g, int i, int c, T x)
     {
