@@ -41,7 +41,12 @@
 /* A row of the block's order for each thread, eight columns of the block, and a word. */
 #define GPB_CHOLESKY_SHARED(bytes) (((GPB_CHOLESKY_THREADS + 8) * GPB_BLOCK_ORDER(bytes) + 2) * (bytes))
 #define GPB_TRIANGLE_THREADS 128
-#define GPB_TRIANGLE_COLUMNS(real) ((real) == 8 ? 32 : 8)   /* of a block */
+/* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. */
+#ifndef GPB_TRIANGLE_FEW
+#define GPB_TRIANGLE_FEW 1024
+#endif
+#define GPB_TRIANGLE_TILED(cols, real) ((real) == 8 && (cols) > GPB_TRIANGLE_FEW)
+#define GPB_TRIANGLE_COLUMNS(cols, real) (GPB_TRIANGLE_TILED(cols, real) ? 32 : 8)
 /* Of one column in shared memory, so that neither 16-byte reads of neighbouring rows nor the fragments of the
    FP64 tensor cores meet in a bank. */
 #define GPB_TRIANGLE_STRIDE(bytes) (GPB_TRIANGLE_ORDER(bytes) + 4 * 8 / (bytes))
@@ -49,7 +54,7 @@
 #define GPB_TRIANGLE_SHARED(bytes) \
     ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) * (bytes))
 #define GPB_TRIANGLE_BLOCKS(cols, real) \
-    (((cols) + GPB_TRIANGLE_COLUMNS(real) - 1) / GPB_TRIANGLE_COLUMNS(real))
+    (((cols) + GPB_TRIANGLE_COLUMNS(cols, real) - 1) / GPB_TRIANGLE_COLUMNS(cols, real))
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
 #define GPB_SYSTEMS_THREADS 64             /* one for each column */

@@ -9,9 +9,9 @@
 
 template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
     using in_rows = gpb_triangle_in_rows<T>;
-    using triangle = gpb_triangle<T>;
+    using triangle = typename in_rows::triangle;
     static constexpr int PASS = triangle::PASS, ROUND = in_rows::ROUND, ROUNDS = in_rows::ROUNDS;
-    static constexpr int COLUMNS = triangle::COLUMNS;
+    static constexpr int COLUMNS = in_rows::COLUMNS;
     typename triangle::columns l[triangle::STAGES];
 
     static __device__ __forceinline__ void add(T (&sum)[ROUNDS][COLUMNS][2],
@@ -76,7 +76,7 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
 
 template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     using in_tiles = gpb_triangle_in_tiles<T>;
-    using triangle = gpb_triangle<T>;
+    using triangle = typename in_tiles::triangle;
     using tile = gpb_tile<T>;
     static constexpr int PASS = triangle::PASS, HIGH = in_tiles::HIGH, TILES = in_tiles::TILES;
     static constexpr int ROWS = in_tiles::ROWS;
@@ -157,10 +157,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
 
 template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_triangle_args &g)
 {
-    constexpr bool BY_TILES = sizeof(gpb_real<T>) == 8;
-    using body = std::conditional_t<BY_TILES, gpb_multiply_tiles<T>, gpb_multiply_rows<T>>;
-    static_assert(sizeof(body) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    ((body *)gpb_solve_memory())->run(g);
+    gpb_triangle_run<T, gpb_multiply_rows, gpb_multiply_tiles>(g);
 }
 
 #endif

@@ -7,17 +7,15 @@
 #ifndef GPB_TRIANGLE_CUH
 #define GPB_TRIANGLE_CUH
 
-#include <type_traits>
-
 #include "kernels/fragments.cuh"
 #include "kernels/ptx.cuh"
 #include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve/scalar.cuh"
 #include "kernels/solve_args.h"
 
-template <class T> struct gpb_triangle {
+/* COLUMNS: of a warp. */
+template <class T, int COLUMNS> struct gpb_triangle {
     static constexpr int ORDER = GPB_TRIANGLE_ORDER(sizeof(T)), PASS = 8, THREADS = GPB_TRIANGLE_THREADS;
-    static constexpr int COLUMNS = GPB_TRIANGLE_COLUMNS(sizeof(gpb_real<T>)) * 32 / THREADS;  /* of a warp */
     static constexpr int STRIDE = GPB_TRIANGLE_STRIDE(sizeof(T)), STAGES = 3;
     using columns = T[PASS][STRIDE];                   /* rows follow each other */
 
@@ -94,9 +92,10 @@ template <class T> struct gpb_triangle {
 /* Two columns a warp, each thread two rows of every 64, a round; the threads tell each other the eight rows
    of a pass. With four columns a warp an H100 took 41 us for 256 x 1024 and 57 for 256 x 4096, with two 31
    and 67. */
-template <class T> struct gpb_triangle_in_rows : gpb_triangle<T> {
-    using triangle = gpb_triangle<T>;
-    static constexpr int PASS = triangle::PASS, COLUMNS = triangle::COLUMNS;
+template <class T> struct gpb_triangle_in_rows : gpb_triangle<T, 2> {
+    static constexpr int COLUMNS = 2;
+    using triangle = gpb_triangle<T, COLUMNS>;
+    static constexpr int PASS = triangle::PASS;
     static constexpr int ROUND = 2 * 32, ROUNDS = triangle::ORDER / ROUND;
     struct __align__(sizeof(T) < 16 ? 2 * sizeof(T) : 16) two { T x[2]; };
 
@@ -167,13 +166,14 @@ template <> struct gpb_tile<double2> : gpb_complex_fragments {
 };
 
 /* Eight columns a warp, in tiles of HIGH rows, which are sums of the FP64 tensor cores: a round is a tile.
-   Lanes are numbered lane = 4 g + t. */
-template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
-    using triangle = gpb_triangle<T>;
+   Lanes are numbered lane = 4 g + t. An H100 takes 31 us for 256 x 4096 (substitute, d) where it took 67 in
+   rows, and 41 for 8192 where it took 128; for 1024, 31 and 30. */
+template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
+    using triangle = gpb_triangle<T, 8>;
     using tile = gpb_tile<T>;
     static constexpr int PASS = triangle::PASS, HIGH = tile::HIGH, TILES = triangle::ORDER / HIGH;
     static constexpr int ROWS = tile::ROWS, STEPS = PASS / tile::DEPTH;
-    static_assert(triangle::COLUMNS == 8 && HIGH == 8 * ROWS, "a warp's columns are those of a tile");
+    static_assert(HIGH == 8 * ROWS, "a warp's columns are those of a tile");
     using sums = double[TILES][4];
     /* Eight rows of a warp's columns; of a stride with which lanes meet in no bank. */
     using rows = T[8][PASS + 16 / sizeof(T)];
@@ -285,5 +285,19 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T> {
         }
     }
 };
+
+template <class T, template <class> class ROWS, template <class> class TILES>
+static __device__ __forceinline__ void gpb_triangle_run(const gpb_triangle_args &g)
+{
+    static_assert(sizeof(ROWS<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
+    if constexpr (sizeof(gpb_real<T>) == 8) {
+        static_assert(sizeof(TILES<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
+        if (GPB_TRIANGLE_TILED(g.cols, 8)) {
+            ((TILES<T> *)gpb_solve_memory())->run(g);
+            return;
+        }
+    }
+    ((ROWS<T> *)gpb_solve_memory())->run(g);
+}
 
 #endif

@@ -18,7 +18,7 @@
 /* Rows of a panel of three blocks, of one with more than a cluster of 8, and of one with more than any
    cluster. */
 enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17 * GPB_PANEL_THREADS,
-       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = GPB_TRIANGLE_COLUMNS(8) + 6 };
+       FIRST = 7, PAD = 3, COLUMNS = 96, COLS = 38 };
 
 enum solver {
 #define SOLVE(name, arguments, threads) solver_##name,
