@@ -83,14 +83,15 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     typename triangle::columns l[triangle::STAGES];
     typename in_tiles::rows told[triangle::THREADS / 32];
 
-    /* B's rows t and t+4 of the pass from `first` on, if there are such, from there on; as they are: what is
-       done with them here would wait for them. */
+    /* B's rows t and t+4 of the pass from `first` on, if there are such; as they are, because what is done
+       with them here would wait for them. */
     static __device__ __forceinline__ void read(T (&to)[2], const T *from, const gpb_triangle_args &g,
                                                 int first)
     {
 #pragma unroll
         for (int h = 0; h < 2; h++)
-            if (first >= 0 && first + 4 * h + gpb_lane_t() < g.n) to[h] = gpb_element_at(from + 4 * h * g.rsb);
+            if (first >= 0 && first + 4 * h + gpb_lane_t() < g.n)
+                to[h] = gpb_element_at(from + 4 * h * g.rsb);
     }
 
     /* The sums of the pass's own rows, the half `half` of the tile, which have no other before them. `of_b`
