@@ -41,13 +41,19 @@ static const gpb_carry_matrix *matrix_of(const gpb_carry *c, int64_t *col)
     return x;
 }
 
+/* Columns of so many bytes, but one at least. */
+static int64_t columns_of(const gpb_carry_matrix *x, size_t most)
+{
+    return max(1, (int64_t)(most / ((size_t)x->rows * gpb_type_bytes(x->type))));
+}
+
 /* Of a triangle the rows that any of the columns has, in steps, because the driver's copies join chunks of
    the same rows. */
 gpb_chunk gpb_carry_chunk(const gpb_carry_matrix *x, bool up, int64_t col, int64_t end, size_t most)
 {
     enum { STEP = 256 };
     const size_t e = gpb_type_bytes(x->type);
-    const int64_t fit = max(1, (int64_t)(most / ((size_t)x->rows * e))), cols = min(fit, end - col);
+    const int64_t cols = min(columns_of(x, most), end - col);
     const int64_t diagonal = col + x->shift;
     const int64_t first = x->uplo == 'L' ? min(diagonal, x->rows - 1) / STEP * STEP : 0,
                   last = x->uplo == 'U' ? min(round_up(diagonal + cols, STEP), x->rows) : x->rows,
@@ -110,7 +116,9 @@ static CUresult await_release(gpb_carry *c)
     return gpb_driver_get()->cuStreamWaitEvent(ring(c)->stream, c->lane->tile[which], 0);
 }
 
-enum { LOAD = 2 << 20 };             /* bytes of a chunk on its way home */
+/* Bytes of a chunk on its way home, and of a piece of what is not in the host's memory on its way up, so that
+   the first columns can be computed on beside the copy of the rest: 60 us of 2450 (dpotrf of 4096, H100). */
+enum { LOAD = 2 << 20, DIRECT = 16 << 20 };
 
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
@@ -124,9 +132,13 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
-            result = copy_direct(c, x, col, last);
-            c->queued += last - col;
-            if (c->up) c->moved = c->queued;
+            const int64_t piece = c->up ? min(last, col + columns_of(x, DIRECT)) : last;
+            result = copy_direct(c, x, col, piece);
+            c->queued += piece - col;
+            *busy = true;
+            if (!c->up) continue;
+            c->moved = c->queued;
+            return result;
         } else {
             const gpb_chunk chunk = gpb_carry_chunk(x, c->up, col, last, c->up ? ring(c)->job_bytes : LOAD);
             if (c->up ? !gpb_staging_push(ring(c), &chunk) : !gpb_staging_has_room(ring(c), &chunk)) break;
