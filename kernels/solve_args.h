@@ -33,13 +33,17 @@
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
-#define GPB_CHOLESKY_THREADS 128
+#define GPB_CHOLESKY_THREADS 160             /* 128 rows, and the warp that leads */
 /* Below the diagonal's block, of each thread block. */
-#define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS - GPB_BLOCK_ORDER(bytes))
+#define GPB_CHOLESKY_ROWS(bytes) (GPB_CHOLESKY_THREADS - 32 - GPB_BLOCK_ORDER(bytes))
 #define GPB_CHOLESKY_BLOCKS(below, bytes) \
     ((below) ? ((below) + GPB_CHOLESKY_ROWS(bytes) - 1) / GPB_CHOLESKY_ROWS(bytes) : 1)
-/* A row of the block's order for each thread, eight columns of the block, and a word. */
-#define GPB_CHOLESKY_SHARED(bytes) (((GPB_CHOLESKY_THREADS + 8) * GPB_BLOCK_ORDER(bytes) + 2) * (bytes))
+#define GPB_CHOLESKY_PASS 8                  /* columns */
+/* Of one column in shared memory: its rows, and 16 bytes, so that fragments of the FP64 tensor cores meet in
+   no bank. */
+#define GPB_CHOLESKY_STRIDE(bytes) (GPB_CHOLESKY_THREADS - 32 + 16 / (bytes))
+/* More than half of an SM's, because two blocks on one take 1.4 times as long (H200). */
+#define GPB_CHOLESKY_SHARED(bytes) 120000
 #define GPB_TRIANGLE_THREADS 128
 /* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. */
 #ifndef GPB_TRIANGLE_FEW

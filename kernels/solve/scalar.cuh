@@ -181,18 +181,41 @@ static __device__ __forceinline__ bool gpb_is_nan(double x) { return x != x; }
 static __device__ __forceinline__ bool gpb_is_nan(float2 x) { return x.x != x.x || x.y != x.y; }
 static __device__ __forceinline__ bool gpb_is_nan(double2 x) { return x.x != x.x || x.y != x.y; }
 
-/* Whether x and 1 / x are normal, told from x's exponent, by integers beside what is computed of x. */
+/* Whether x is positive, and x and 1 / x are normal, told from x's sign and exponent, by integers beside what
+   is computed of x. */
 static __device__ __forceinline__ bool gpb_is_ordinary(float x)
 {
-    return (__float_as_uint(x) >> 23 & 0xFF) - 4 < 247;
+    return (__float_as_uint(x) >> 23) - 4 < 247;
 }
 static __device__ __forceinline__ bool gpb_is_ordinary(double x)
 {
-    return ((unsigned)__double2hiint(x) >> 20 & 0x7FF) - 4 < 2039;
+    return ((unsigned)__double2hiint(x) >> 20) - 4 < 2039;
 }
 
-/* 1 / sqrt(x) within two units in the last place, of ordinary x without a branch. */
-static __device__ __forceinline__ float gpb_fast_inverse_root(float x) { return rsqrtf(x); }
+/* Of the Hermitian 2 x 2 matrix with a and c on its diagonal. */
+static __device__ __forceinline__ float gpb_determinant(float a, float b, float c)
+{
+    return __fmaf_rn(a, c, -(b * b));
+}
+static __device__ __forceinline__ double gpb_determinant(double a, double b, double c)
+{
+    return __fma_rn(a, c, -(b * b));
+}
+static __device__ __forceinline__ float gpb_determinant(float a, float2 b, float2 c)
+{
+    return __fmaf_rn(a, c.x, -__fmaf_rn(b.x, b.x, b.y * b.y));
+}
+static __device__ __forceinline__ double gpb_determinant(double a, double2 b, double2 c)
+{
+    return __fma_rn(a, c.x, -__fma_rn(b.x, b.x, b.y * b.y));
+}
+
+/* 1 / sqrt(x) within a unit in the last place, of ordinary x without a branch. */
+static __device__ __forceinline__ float gpb_fast_inverse_root(float x)
+{
+    const float y = rsqrtf(x);
+    return __fmaf_rn(y * 0.5f, __fmaf_rn(-x * y, y, 1), y);
+}
 static __device__ __forceinline__ double gpb_fast_inverse_root(double x)
 {
     const double y = gpb_inverse_root_estimate(x);

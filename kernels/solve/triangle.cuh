@@ -7,10 +7,10 @@
 #ifndef GPB_TRIANGLE_CUH
 #define GPB_TRIANGLE_CUH
 
-#include "kernels/fragments.cuh"
 #include "kernels/ptx.cuh"
 #include "kernels/solve/ptx_solve.cuh"
 #include "kernels/solve/scalar.cuh"
+#include "kernels/solve/tile.cuh"
 #include "kernels/solve_args.h"
 
 /* COLUMNS: of a warp. */
@@ -130,39 +130,6 @@ template <class T> struct gpb_triangle_in_rows : gpb_triangle<T, 2> {
     {
         return *(const two *)&l[s][round + 2 * triangle::lane()];
     }
-};
-
-/* The fragments of one number of a lane's sums: number (e, s) is at row ROWS g + e and column 2t + s of a
-   tile. */
-template <class T> struct gpb_tile;
-template <> struct gpb_tile<double> : gpb_real_fragments {
-    static constexpr int ROWS = 2;
-    static __device__ __forceinline__ double get(const double (&x)[4], int e, int s) { return x[2 * e + s]; }
-    static __device__ __forceinline__ void set(double (&x)[4], int e, int s, double y) { x[2 * e + s] = y; }
-    static __device__ __forceinline__ void operand(double (&to)[2], const double (&of)[2], int)
-    {
-        to[0] = of[0];
-        to[1] = of[1];
-    }
-    __device__ __forceinline__ gpb_tile() : gpb_real_fragments(false, false) {}
-};
-template <> struct gpb_tile<double2> : gpb_complex_fragments {
-    static constexpr int ROWS = 1;
-    static __device__ __forceinline__ double2 get(const double (&x)[4], int, int s)
-    {
-        return make_double2(x[s], x[2 + s]);
-    }
-    static __device__ __forceinline__ void set(double (&x)[4], int, int s, double2 y)
-    {
-        x[s] = y.x;
-        x[2 + s] = y.y;
-    }
-    static __device__ __forceinline__ void operand(double (&to)[2], const double2 (&of)[2], int step)
-    {
-        to[0] = of[step].x;
-        to[1] = of[step].y;
-    }
-    __device__ __forceinline__ gpb_tile() : gpb_complex_fragments(false, false) {}
 };
 
 /* Eight columns a warp, in tiles of HIGH rows, which are sums of the FP64 tensor cores: a round is a tile.

@@ -309,8 +309,9 @@ template <class T> static void cholesky_thread() { gpb_cholesky<T>(cholesky_args
 /* What is wrong with a matrix: nothing; at one column the leading minor is negative, 0 or NaN. */
 enum defect { SOUND, NEGATIVE, ZERO, NOT_A_NUMBER };
 
-/* Of order n, with rows below, positive definite; rows and columns are multiplied by powers of two. */
-template <class T> static numbers_of<T> positive(int n, int64_t rows, int low, int high)
+/* Of order n, with rows below, positive definite; rows and columns are multiplied by powers of two. The
+   column of L in the middle has `small` on its diagonal, whose square is what its minor is left with. */
+template <class T> static numbers_of<T> positive(int n, int64_t rows, int low, int high, double small = 1)
 {
     using R = gpb_real<T>;
     numbers_of<T> factor((n + rows) * n), a((n + rows) * n);
@@ -318,7 +319,8 @@ template <class T> static numbers_of<T> positive(int n, int64_t rows, int low, i
     for (R &x : scale) x = (R)std::ldexp(1.0, low + (high > low ? below(high - low + 1) : 0));
     for (int64_t i = 0; i < n + rows; i++)
         for (int k = 0; k < n; k++)
-            factor[i + k * (n + rows)] = k > i ? number<T>{} : k == i ? number<T>{ 1 + uniform() / 4, 0 }
+            factor[i + k * (n + rows)] = k > i ? number<T>{}
+                : k == i ? number<T>{ (1 + uniform() / 4) * (k == n / 2 ? small : 1), 0 }
                 : number<T>{ uniform() / 4, GPB_IS_COMPLEX<T> ? uniform() / 4 : 0 };
     for (int j = 0; j < n; j++)
         for (int64_t i = j; i < n + rows; i++) {
@@ -392,6 +394,9 @@ template <class T> static void blocks_of_cholesky()
         for (const auto &scale : scales)
             decompose<T>(positive<T>(s.n, s.below, scale.low, scale.high), s.n, s.below, below(2), SOUND, 0,
                          scale.name);
+    for (const auto &s : sizes)
+        decompose<T>(positive<T>(s.n, s.below, 0, 0, SINGLE<T> ? 0x1p-6 : 0x1p-18), s.n, s.below, below(2),
+                     SOUND, 0, "nearly singular data");
     for (int what = NEGATIVE; what <= NOT_A_NUMBER; what++)
         for (int n : { 1, 2, 9, MOST })
             for (int p : { 0, n / 2, n - 1 })
