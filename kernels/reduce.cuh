@@ -37,6 +37,7 @@ template <class T> static __device__ __forceinline__ void gpb_reduce(const gpb_r
               x = many ? threadIdx.x % GPB_REDUCE_FEW : threadIdx.x;
     const unsigned splits = (unsigned)g.splits, groups = many ? GPB_REDUCE_GROUPS : 1;
     const int64_t size = g.m * g.n, at = (int64_t)blockIdx.x * GPB_REDUCE_OUTPUTS(g.splits) + x;
+    gpb_grid_trigger();
     gpb_grid_wait();
     const int64_t i = at % g.m, j = at / g.m;
     for (int64_t l = blockIdx.z; l < g.batch; l += gridDim.z) {

@@ -216,6 +216,8 @@ template <int BM, int BN, class T> static __device__ __forceinline__ void gpb_ti
 template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &), bool WHOLE = false>
 static __device__ __forceinline__ void gpb_each_member(const gpb_gemm_args &g)
 {
+    gpb_grid_trigger();
+    gpb_grid_wait();
     const unsigned splits = gpb_splits_of(g);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
         if (!gpb_wanted<T, BM, BN, WHOLE>(g, z / splits))

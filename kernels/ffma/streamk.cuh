@@ -94,6 +94,8 @@ template <class T, int BM, int BN, int BK, void (*STEP)(const gpb_tile<T> &, con
 static __device__ __forceinline__ void gpb_each_piece(const gpb_gemm_args &g)
 {
     __shared__ gpb_piece piece;
+    gpb_grid_trigger();
+    gpb_grid_wait();
     for (bool before = false;; before = true) {
         if (threadIdx.x == 0)
             gpb_next_piece<BM, BN, BK>(g, piece, before);

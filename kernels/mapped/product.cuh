@@ -352,7 +352,9 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
 {
     __shared__ __align__(8) uint64_t full[shape::STAGES], empty[shape::STAGES];
     const gpb_gemm_args &g = args.gemm;
+    gpb_grid_trigger();
     if (g.k == 0 || gpb_scalar<typename shape::type>::is_zero(g.alpha)) {
+        gpb_grid_wait();
         gpb_mapped_scale<shape>(g);
         return;
     }
@@ -371,6 +373,7 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
     }
     if (shape::SHARERS == 1) __syncthreads();
     else gpb_cluster_sync();
+    gpb_grid_wait();
     const bool edge_a = g.rsa == 1, edge_b = g.csb == 1;
     if (edge_a && edge_b) gpb_mapped_in<shape, GPB_MAPPED_EDGE, GPB_MAPPED_EDGE>(args, ring);
     else if (edge_a) gpb_mapped_in<shape, GPB_MAPPED_EDGE, GPB_MAPPED_K>(args, ring);

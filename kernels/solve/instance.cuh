@@ -25,12 +25,22 @@ template <class T> static __device__ __forceinline__ void gpb_panel_grid(const g
     gpb_panel<T, gpb_grid_exchange>(g);
 }
 
-/* Define GPB_SOLVE_TYPE as the type's letter. Of few threads at least two blocks are to fit on an SM: without
-   that ptxas spilled sums of gpb_dmultiply to make it three. */
-#define SOLVE(name, arguments, threads)                                                           \
+/* What solve.def says of a kernel's beginning. */
+#define GPB_BEGINS_follows   ((void)0)
+#define GPB_BEGINS_waits     gpb_grid_wait()
+#define GPB_BEGINS_rehearses ((void)0)
+
+/* Define GPB_SOLVE_TYPE as the type's letter. The next launch may begin beside this one, because it waits
+   before it reads anything. Of few threads at least two blocks are to fit on an SM: without that ptxas
+   spilled sums of gpb_dmultiply to make it three. */
+#define SOLVE(name, arguments, threads, begins)                                                   \
     extern "C" __global__ void __launch_bounds__(threads, (threads) <= 128 ? 2 : 1)               \
     GPB_SOLVE_SYMBOL(GPB_SOLVE_TYPE, name)(const __grid_constant__ gpb_##arguments##_args g)      \
-    { gpb_##name<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>(g); }
+    {                                                                                             \
+        gpb_grid_trigger();                                                                       \
+        GPB_BEGINS_##begins;                                                                      \
+        gpb_##name<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>(g);                                             \
+    }
 #include "kernels/solve.def"
 #undef SOLVE
 

@@ -14,7 +14,7 @@
    */
 enum gpb_pass {
     GPB_PASS_PACK, GPB_PASS_UNPACK, GPB_PASS_REDUCE, GPB_PASS_COMBINE,
-#define SOLVE(name, arguments, threads) GPB_PASS_##name,
+#define SOLVE(name, arguments, threads, begins) GPB_PASS_##name,
 #include "kernels/solve.def"
 #undef SOLVE
     GPB_PASSES

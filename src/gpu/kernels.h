@@ -47,8 +47,6 @@ typedef struct gpb_launch {
     int which;
     int64_t blocks, members;
     void *args;
-    bool early;                  /* its blocks may start before the previous launch has ended; they wait for
-                                    that themselves */
     bool one_cluster;            /* its blocks are one cluster (sm_90) */
     bool cooperative;            /* its blocks wait for each other, so all must be on the device at once */
     int64_t smem;                /* dynamic shared memory beyond that of the row */

@@ -68,7 +68,7 @@ static CUresult multiply_in_parts(gpb_run *r, const gpb_kernel *kernel, gpb_gemm
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_pass(GPB_PASS_REDUCE, kernel->type),
         .blocks = GPB_REDUCE_BLOCKS(args->m, args->n, args->splits),
-        .members = args->batch, .args = &reduce, .early = true });
+        .members = args->batch, .args = &reduce });
 }
 
 /* ---- kernels on slices and residues */
@@ -106,7 +106,7 @@ static CUresult launch_clusters(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     if (result) return result;
     return gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = which, .blocks = (int64_t)device->clusters[which] * GPB_SLICED_CLUSTER, .members = 1,
-        .args = &args, .early = true });
+        .args = &args });
 }
 
 /* The product of residues, then C. */
@@ -115,13 +115,11 @@ static CUresult launch_residues(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_a
     gpb_device *device = r->lane->device;
     args.partials = gpb_pointer(r->parts);
     CUresult result = gpb_kernels_launch(device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = device->sms, .members = 1, .args = &args,
-        .early = true });
+        .which = gpb_kernels_number(kernel), .blocks = device->sms, .members = 1, .args = &args });
     if (result) return result;
     return gpb_kernels_launch(device, r->stream, &(gpb_launch){
         .which = gpb_kernels_pass(GPB_PASS_COMBINE, kernel->type),
-        .blocks = GPB_COMBINE_BLOCKS(args.uplo, args.m, args.n), .members = args.batch, .args = &args,
-        .early = true });
+        .blocks = GPB_COMBINE_BLOCKS(args.uplo, args.m, args.n), .members = args.batch, .args = &args });
 }
 
 static CUresult multiply_wide(gpb_run *r, const gpb_launch_set *piece, gpb_gemm_args args, const gpb_view *c)

@@ -49,7 +49,7 @@ static const gpb_fake_kernel kernels[] = {
 #define SOLVER(p, name, blocks)                                                                     \
     { .symbol = GPB_STR(GPB_SOLVE_SYMBOL(p, name)), .role = GPB_FAKE_##name, .type = GPB_TYPE_##p, \
       .image = IMAGE_##p##solve, .threads = blocks },
-#define SOLVE(name, arguments, blocks) \
+#define SOLVE(name, arguments, blocks, begins) \
     SOLVER(s, name, blocks) SOLVER(d, name, blocks) SOLVER(c, name, blocks) SOLVER(z, name, blocks)
 #include "kernels/solve.def"
 #undef SOLVE

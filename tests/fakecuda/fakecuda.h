@@ -204,7 +204,7 @@ void gpb_fake_mark_release(gpb_fake_mark *mark);
 /* fake_module.c: kernels by name */
 enum gpb_fake_role {
     GPB_FAKE_GEMM, GPB_FAKE_PACK, GPB_FAKE_UNPACK, GPB_FAKE_REDUCE, GPB_FAKE_COMBINE, GPB_FAKE_SLICER,
-#define SOLVE(name, arguments, threads) GPB_FAKE_##name,
+#define SOLVE(name, arguments, threads, begins) GPB_FAKE_##name,
 #include "kernels/solve.def"
 #undef SOLVE
 };

@@ -21,19 +21,19 @@ enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17
        FIRST = 7, PAD = 3, COLUMNS = 96, COLS = 38 };
 
 enum solver {
-#define SOLVE(name, arguments, threads) solver_##name,
+#define SOLVE(name, arguments, threads, begins) solver_##name,
 #include "kernels/solve.def"
 #undef SOLVE
     SOLVERS
 };
 static const int threads[SOLVERS] = {
-#define SOLVE(name, arguments, threads) threads,
+#define SOLVE(name, arguments, threads, begins) threads,
 #include "kernels/solve.def"
 #undef SOLVE
 };
 static const char *const symbols[GPB_TYPES][SOLVERS] = {
 #define OF(p, name) [GPB_TYPE_##p][solver_##name] = GPB_STR(GPB_SOLVE_SYMBOL(p, name)),
-#define SOLVE(name, arguments, threads) OF(s, name) OF(d, name) OF(c, name) OF(z, name)
+#define SOLVE(name, arguments, threads, begins) OF(s, name) OF(d, name) OF(c, name) OF(z, name)
 #include "kernels/solve.def"
 #undef SOLVE
 #undef OF

@@ -105,7 +105,7 @@ static void test_types(void **state)
     static const char *const names[GPB_PASSES] = { [GPB_PASS_PACK] = "pack", [GPB_PASS_UNPACK] = "unpack",
                                                    [GPB_PASS_REDUCE] = "reduce",
                                                    [GPB_PASS_COMBINE] = "combine",
-#define SOLVE(name, arguments, threads) [GPB_PASS_##name] = #name,
+#define SOLVE(name, arguments, threads, begins) [GPB_PASS_##name] = #name,
 #include "kernels/solve.def"
 #undef SOLVE
     };
