@@ -280,7 +280,7 @@ template <class T> struct gpb_cholesky_body {
 #pragma unroll 1
         for (int first = -2 * PASS; first < g.n; first += PASS) {
             const bool rehearses = first < -PASS, begins = first == -PASS;
-            const int at = max(first, 0), next = max(first + PASS, 0), own = i - at;
+            const int at = max(first, 0), next = begins ? 0 : at + PASS, own = i - at;
             T x[PASS], ahead[2];
             real of = 1, by = 1;
             if (begins) {
@@ -314,7 +314,7 @@ template <class T> struct gpb_cholesky_body {
                 stores = i >= N || last;
             }
             if (leads) {
-                if (next < g.n) {
+                if (next < g.n || rehearses) {
                     if (!begins) lead_take(ahead, next, at);
                     T found[2] = { ahead[0], ahead[1] };
                     if (!lead(found, g.n - next) && !rehearses) {
