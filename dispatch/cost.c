@@ -110,9 +110,9 @@ static double slowdown(const gpb_tuned *tuned, const gpb_case *on, enum gpb_oper
 }
 
 /* The same for the loop over k of a kernel that reads operands in place. A MAPPED one of small tiles is slow
-   if neither op(A) nor op(B) is contiguous along k: in tiles of 64 x 32, ZHERK has for A A^H 0.81 of the rate
-   that it has for A^H A (rank_k.csv of an H100). With op(B) alone like that it is as fast as ever (512 x 512 x
-   512 CC: evidence/dmma-tma-z.md of an H200). */
+   if neither op(A) nor op(B) is contiguous along k: in tiles of 64 x 32, ZHERK has for A A^H 0.81 of the
+   rate that it has for A^H A (rank_k.csv of an H100). With op(B) alone like that it is as fast as ever
+   (512 x 512 x 512 CC: evidence/dmma-tma-z.md of an H200). */
 static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
     if (kernel->form == GPB_FORM_MAPPED)

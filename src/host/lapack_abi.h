@@ -35,9 +35,9 @@
     const char *uplo, const INT *n, const INT *nrhs, T *a, const INT *lda, T *b, const INT *ldb, INT *info
 #define GPB_POSV_ARGS uplo, n, nrhs, a, lda, b, ldb, info
 
-/* gesv and posv in double precision, B apart from X, by factors of single precision that are refined. iter: how
-   often, and then A is as it was; negative: factors of double precision are in A. RWORK: nothing, or the real
-   array that complex types have, too. */
+/* gesv and posv in double precision, B apart from X, by factors of single precision that are refined. iter:
+   how often, and then A is as it was; negative: factors of double precision are in A. RWORK: nothing, or the
+   real array that complex types have, too. */
 #define GPB_SGESV_PARAMS(T, INT, RWORK)                                                               \
     const INT *n, const INT *nrhs, T *a, const INT *lda, INT *ipiv, const T *b, const INT *ldb, T *x, \
         const INT *ldx, T *work, void *swork RWORK, INT *iter, INT *info
