@@ -3,10 +3,14 @@
 """LAPACK's solvers and Level 3 from host memory, without and with the library preloaded. Each contender is a
 process of its own; they are asked by turns, case by case, so that both are timed in the same minute. The host
 BLAS of both is the OpenBLAS in NumPy's wheel. The names that begin with np_ go through NumPy's own functions.
+--rivals: cusolver, between copies from and to ordinary memory (the device's is there beforehand), and nvblas,
+NVIDIA's drop-in in front of another OpenBLAS, whose LAPACK calls nothing that a drop-in for BLAS sees.
+mixed1 is dsgesv, or zcgesv, with one column.
 A residual is in units of eps times the Frobenius norms of what was multiplied: below 10 is right.
 
 Usage: solvers.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--largest N] [--only NAME,NAME]
-                  [--types d,s,c,z] [--smoke]
+                  [--types d,s,c,z] [--smoke] [--rivals cusolver,nvblas] [--nvblas LIBRARY]
+                  [--plain-blas LIBRARY]
 Exit code 1: a residual is 10 or more, a child ended, or a call did not come back in time."""
 
 import argparse
@@ -17,6 +21,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -24,7 +29,8 @@ import time
 # Those of gecon and pocon grow with n^2 alone. Two names: a factorisation and at once what programs do with
 # its factors, which the GPU may have kept.
 LAPACK = {"getrf": 2 / 3, "potrf": 1 / 3, "gesv": 8 / 3, "gesv1": 2 / 3, "getri": 4 / 3, "potri": 2 / 3,
-          "gecon": 0, "pocon": 0, "getrf_gecon": 2 / 3, "potrf_pocon": 1 / 3, "getrf_getri": 2}
+          "mixed1": 2 / 3, "gecon": 0, "pocon": 0, "getrf_gecon": 2 / 3, "potrf_pocon": 1 / 3,
+          "getrf_getri": 2}
 LEVEL3 = {"syrk": 1, "syr2k": 2, "symm": 2, "trmm": 1, "trsm": 1, "gemm": 2}
 NUMPY = {"np_solve": 8 / 3, "np_inv": 2, "np_cholesky": 1 / 3, "np_det": 2 / 3, "np_aat": 1}
 FLOPS = LAPACK | LEVEL3 | NUMPY
@@ -33,6 +39,9 @@ OTHER_SIZES = (1024, 2048, 4096)  # of s, c and z
 NUMPY_SIZES = (2048, 4096, 8192)
 SMOKE_SIZES = (64, 129, 300)
 LATE = 2048  # no larger size begins when two thirds of the time are used
+RIVALS = ("cusolver", "nvblas")
+FACTORISATIONS = ("getrf", "potrf", "gesv", "gesv1")  # what rivals are asked for
+NVBLAS_LARGEST = 4096  # as slow as the host alone
 CALLS, LONG_S = 3, 3
 START_S = 3  # the GPU starts in the background
 PAUSE_S = 0.3  # OpenBLAS's threads spin for 0.15 s after a call, on the other contender's cores
@@ -92,13 +101,19 @@ class Child:
         import numpy as np
 
         self.np, self.smoke = np, arguments.smoke
+        self.made, self.which = {}, None
+        self.ours = arguments.child == "ours"
+        self.integers, self.names = np.int64, "scipy_{}_64_"
+        if arguments.child == "nvblas":
+            self.integers, self.names = np.int32, "{}_"
+            self.behind = ctypes.CDLL(arguments.plain_blas, mode=ctypes.RTLD_GLOBAL)
+            self.blas = ctypes.CDLL(None)  # what is preloaded comes first
+            return
         wheel = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
         found = glob.glob(os.path.join(wheel, "numpy.libs", "libscipy_openblas64_-*.so"))
         if not found:
             sys.exit("NumPy has no OpenBLAS beside it: this is not the wheel")
-        self.ours = arguments.child == "ours"
         self.blas = ctypes.CDLL(arguments.library if self.ours else found[0])
-        self.made, self.which = {}, None
         if self.ours:
             self.start()
 
@@ -120,7 +135,7 @@ class Child:
     def prepare(self, kind, name, letters, *values):
         """The call as Fortran makes it: all by reference, the strings' lengths last. Conversions are done
         here, so that they are not timed."""
-        function = getattr(self.blas, f"scipy_{kind}{name}_64_")
+        function = getattr(self.blas, self.names.format(kind + name))
         function.restype = None
         kept = [ctypes.c_char(letter.encode()) for letter in letters]
         kept += [ctypes.c_int64(value) if isinstance(value, int) else value for value in values]
@@ -171,7 +186,7 @@ class Child:
             x = self.get("a" if name == "lu" else "p").copy(order="F")
             info = ctypes.c_int64()
             if name == "lu":
-                pivots = self.made["pivots"] = np.zeros(n, np.int64)
+                pivots = self.made["pivots"] = np.zeros(n, self.integers)
                 self.prepare(kind, "getrf", "", n, n, x, n, pivots, info)()
             else:
                 self.prepare(kind, "potrf", "L", n, x, n, info)()
@@ -213,7 +228,7 @@ class Child:
         x = self.get("x")
         copies, call = [], None
         if name == "getrf":
-            pivots = self.pivots = np.zeros(n, np.int64)
+            pivots = self.pivots = np.zeros(n, self.integers)
             copies = [(x, a)]
             call = self.prepare(kind, name, "", n, n, x, n, pivots, info)
         elif name in ("potrf", "potri"):
@@ -222,8 +237,16 @@ class Child:
         elif name in ("gesv", "gesv1"):
             c = self.get("c") if name == "gesv" else np.empty((n, 1), self.dtype, order="F")
             copies = [(x, a), (c, b if name == "gesv" else self.get("b1"))]
-            pivots = np.zeros(n, np.int64)
+            pivots = np.zeros(n, self.integers)
             call = self.prepare(kind, "gesv", "", n, c.shape[1], x, n, pivots, c, n, info)
+            x = c
+        elif name == "mixed1":
+            c, copies = np.empty((n, 1), self.dtype, order="F"), [(x, a)]
+            work, other = np.zeros(n, self.dtype), np.zeros(n * (n + 1), self.dtype)
+            more = (np.zeros(n),) if kind == "z" else ()
+            letter, iterations = "s" if kind == "d" else "c", ctypes.c_int64()
+            words = (n, 1, x, n, np.zeros(n, self.integers), self.get("b1"), n, c, n, work, other, *more)
+            call = self.prepare(kind, letter + "gesv", "", *words, iterations, info)
             x = c
         elif name == "getri":
             copies = [(x, self.get("lu"))] if factors is None else []
@@ -284,7 +307,8 @@ class Child:
             w = w + 1j * random.standard_normal(n)
         norm = lambda m: float(np.linalg.norm(m))
         t = lambda m, v: multiply(m, v.conj(), transposed=True).conj()  # without the conjugation
-        what = {"np_solve": "gesv", "np_inv": "getri", "np_cholesky": "potrf"}.get(name, name)
+        same = {"np_solve": "gesv", "mixed1": "gesv1", "np_inv": "getri", "np_cholesky": "potrf"}
+        what = same.get(name, name)
         a = self.get("p" if what in ("potrf", "potri") else "t" if what in ("trmm", "trsm") else "a")
         b = self.get("b") if what not in ("potrf", "potri") else None
         scale = norm(a)
@@ -380,6 +404,66 @@ class Child:
             print(json.dumps(answer), flush=True)
 
 
+class CusolverChild(Child):
+    """A factorisation, and solves, between copies. The device's memory is there before the first call."""
+
+    def __init__(self, arguments):
+        super().__init__(arguments)
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu"))
+        from cuda import Cuda
+
+        self.cuda, self.solver, self.handle = Cuda(), ctypes.CDLL("libcusolver.so"), ctypes.c_void_p()
+        assert self.solver.cusolverDnCreate(ctypes.byref(self.handle)) == 0
+        self.rooms = []
+
+    def at(self, kind, n):
+        if self.which != (kind, n):
+            self.cuda.free(*self.rooms)
+            self.rooms = []
+        super().at(kind, n)
+
+    def room(self, size):
+        self.rooms.append(self.cuda.room(size))
+        return self.rooms[-1]
+
+    def through_blas(self, name, factors=None):
+        from cuda import pointer
+
+        np, (kind, n) = self.np, self.which
+        copies, _, x = super().through_blas(name)
+        matrix, self.info = copies[0][0], ctypes.c_int64()
+        pivots = getattr(self, "pivots", None) if name == "getrf" else np.zeros(n, np.int64)
+        narrow, count = np.zeros(n, np.int32), ctypes.c_int()
+        a, b, ipiv, info = (self.room(size) for size in (matrix.nbytes, x.nbytes, 4 * n, 4))
+        prefix = f"cusolverDn{kind.upper()}"
+        routine = "potrf" if name == "potrf" else "getrf"
+        shape = (0, n) if routine == "potrf" else (n, n)
+        size = getattr(self.solver, f"{prefix}{routine}_bufferSize")
+        assert size(self.handle, *shape, pointer(a), n, ctypes.byref(count)) == 0
+        work = self.room(max(1, count.value) * matrix.itemsize)
+        factor, solve = getattr(self.solver, prefix + routine), getattr(self.solver, prefix + "getrs")
+        last = (pointer(info),) if routine == "potrf" else (pointer(ipiv), pointer(info))
+        words = (self.handle, *shape, pointer(a), n, pointer(work), *last)
+        if routine == "potrf":
+            words = (self.handle, *shape, pointer(a), n, pointer(work), count, *last)
+        copy = self.cuda.copy
+
+        def call():
+            copy(a, matrix, matrix.nbytes)
+            assert factor(*words) == 0
+            if name.startswith("gesv"):
+                copy(b, x, x.nbytes)
+                assert solve(self.handle, 0, n, x.shape[1], pointer(a), n, pointer(ipiv), pointer(b), n,
+                             pointer(info)) == 0
+                copy(x, b, x.nbytes)
+            copy(matrix, a, matrix.nbytes)
+            if routine == "getrf":
+                copy(narrow, ipiv, narrow.nbytes)
+                pivots[:] = narrow
+
+        return copies, call, x
+
+
 # ---- the parent
 
 
@@ -391,11 +475,25 @@ class Contender:
             environment["LD_PRELOAD"] = arguments.library
             if arguments.smoke:
                 environment["GPUBLAS_OFFLOAD"] = "always"
+        if who == "nvblas":
+            # As worker.c has it: autopin, and tiles of 4096.
+            self.configuration = tempfile.NamedTemporaryFile("w", suffix=".conf")
+            self.configuration.write(
+                f"NVBLAS_LOGFILE /dev/null\nNVBLAS_CPU_BLAS_LIB {arguments.plain_blas}\n"
+                "NVBLAS_GPU_LIST ALL\nNVBLAS_TILE_DIM 4096\nNVBLAS_AUTOPIN_MEM_ENABLED\n"
+            )
+            self.configuration.flush()
+            environment |= {"LD_PRELOAD": arguments.nvblas, "NVBLAS_CONFIG_FILE": self.configuration.name}
         command = [sys.executable, "-B", os.path.abspath(__file__), "--child", who]
         command += ["--library", arguments.library] + (["--smoke"] if arguments.smoke else [])
+        command += ["--plain-blas", arguments.plain_blas]
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+
+    def takes(self, name, n):
+        rival = self.who in RIVALS
+        return not rival or (name in FACTORISATIONS and (self.who != "nvblas" or n <= NVBLAS_LARGEST))
 
     def ask(self, **asked):
         try:
@@ -418,6 +516,7 @@ def plan(arguments):
             names = arguments.only.split(",") if arguments.only else list(FLOPS)
             through_numpy = kind == "d" and n in (SMOKE_SIZES[-1:] if arguments.smoke else NUMPY_SIZES)
             names = [name for name in names if name not in NUMPY or through_numpy]
+            names = [name for name in names if name != "mixed1" or kind in "dz"]
             if n <= arguments.largest and names:
                 yield kind, n, names
 
@@ -444,15 +543,18 @@ def bench(contenders, arguments, begin, csv):
                 skipped.append(f"{kind}{name} {n}")
                 continue
             if not made:
-                for one in contenders:
+                taking = [one for one in contenders if any(one.takes(name, n) for name in names)]
+                for one in taking:
                     one.ask(type=kind, n=n, make=operands(names))
-                for one in contenders:
+                for one in taking:
                     one.answer()
                 made = True
             asked = time.monotonic()
             flops = FLOPS[name] * n**3 * (4 if kind in "cz" else 1)
             host = None
             for one in contenders:
+                if not one.takes(name, n):
+                    continue
                 time.sleep(0 if arguments.smoke else PAUSE_S)
                 half = (begin + arguments.seconds - time.monotonic()) / (2 if one.who == "host" else 1)
                 one.ask(type=kind, n=n, routine=name, until=time.monotonic() + half * 0.9)
@@ -469,7 +571,7 @@ def bench(contenders, arguments, begin, csv):
                 bad = not got["residual"] < WRONG  # a NaN is wrong too
                 wrong += bad
                 print(
-                    f"{one.who:5s} {kind} {name:12s} {n:5d} {median:10.3f} ms ({min(ms):.3f}..{max(ms):.3f})"
+                    f"{one.who:8s} {kind} {name:12s} {n:5d} {median:10.3f} ms ({min(ms):.3f}..{max(ms):.3f})"
                     f" {flops / median / 1e6:9.1f} GFLOP/s, residual {got['residual']:.2g}"
                     f"{' WRONG' if bad else ''}"
                     + (f", {got['gpu_calls']} on the GPU, {ratio} times the host" if ratio else ""),
@@ -492,17 +594,21 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--types", default="d,s,c,z")
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--child", choices=("ours", "host"))
+    parser.add_argument("--rivals", default="")
+    parser.add_argument("--nvblas", default="libnvblas.so")
+    parser.add_argument("--plain-blas", default="libopenblas.so.0")
+    parser.add_argument("--child", choices=("ours", "host") + RIVALS)
     arguments = parser.parse_args()
     arguments.library = os.path.abspath(arguments.library)
     if arguments.child:
-        return Child(arguments).serve()
+        return (CusolverChild if arguments.child == "cusolver" else Child)(arguments).serve()
+    rivals = list(filter(None, arguments.rivals.split(",")))
     unknown = set(filter(None, arguments.only.split(","))) - set(FLOPS)
-    unknown |= set(arguments.types.split(",")) - set("dscz")
+    unknown |= set(rivals) - set(RIVALS) | set(arguments.types.split(",")) - set("dscz")
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     begin, wrong, cut = time.monotonic(), 0, threading.Event()
-    contenders = [Contender(who, arguments) for who in ("host", "ours")]
+    contenders = [Contender(who, arguments) for who in ["host", "ours"] + rivals]
 
     def stop():
         cut.set()

@@ -531,6 +531,12 @@ def solvers(rows):
                 for n in sizes
             ]
             lines.append(line([f"`{name}`"] + cells))
+        for rival, called in (("cusolver", "cuSOLVER between copies"), ("nvblas", "NVBLAS preloaded")):
+            theirs = [r for r in rows if (r["type"], r["contender"]) == (type_, rival)]
+            for name in dict.fromkeys(r["routine"] for r in theirs):
+                of = {int(r["n"]): float(r["ms_median"]) for r in theirs if r["routine"] == name}
+                cells = [milliseconds(of[n]) if n in of else "-" for n in sizes]
+                lines.append(line([f"`{name}`, {called}"] + cells))
         lines.append("")
     return lines
 
