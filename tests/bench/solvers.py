@@ -8,8 +8,8 @@ NVIDIA's drop-in in front of another OpenBLAS, whose LAPACK calls nothing that a
 mixed1 is dsgesv, or zcgesv, with one column.
 A residual is in units of eps times the Frobenius norms of what was multiplied: below 10 is right.
 
-Usage: solvers.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--largest N] [--only NAME,NAME]
-                  [--types d,s,c,z] [--smoke] [--rivals cusolver,nvblas] [--nvblas LIBRARY]
+Usage: solvers.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--largest N] [--sizes N,N]
+                  [--only NAME,NAME] [--types d,s,c,z] [--smoke] [--rivals cusolver,nvblas] [--nvblas LIBRARY]
                   [--plain-blas LIBRARY]
 Exit code 1: a residual is 10 or more, a child ended, or a call did not come back in time."""
 
@@ -512,7 +512,8 @@ class Contender:
 def plan(arguments):
     """(type, n, names) in the order of the work."""
     for kind in arguments.types.split(","):
-        for n in SMOKE_SIZES if arguments.smoke else SIZES if kind == "d" else OTHER_SIZES:
+        sizes = SMOKE_SIZES if arguments.smoke else SIZES if kind == "d" else OTHER_SIZES
+        for n in map(int, arguments.sizes.split(",")) if arguments.sizes else sizes:
             names = arguments.only.split(",") if arguments.only else list(FLOPS)
             through_numpy = kind == "d" and n in (SMOKE_SIZES[-1:] if arguments.smoke else NUMPY_SIZES)
             names = [name for name in names if name not in NUMPY or through_numpy]
@@ -538,7 +539,7 @@ def bench(contenders, arguments, begin, csv):
             before = [(m, s) for (k, r, m), s in spent.items() if (k, r) == (kind, name) and m < n]
             expected = max(before)[1] * (n / max(before)[0]) ** 3 if before else 1
             expected += 0 if made else n * n * 1e-7
-            late = now > arguments.seconds * 2 / 3 and n > LATE
+            late = now > arguments.seconds * 2 / 3 and n > LATE and not arguments.sizes
             if late or now + 1.2 * expected + 2 * PAUSE_S > arguments.seconds:
                 skipped.append(f"{kind}{name} {n}")
                 continue
@@ -590,7 +591,8 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--csv")
     parser.add_argument("--seconds", type=float, default=200)
-    parser.add_argument("--largest", type=int, default=8192)
+    parser.add_argument("--largest", type=int, default=16384)
+    parser.add_argument("--sizes", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--types", default="d,s,c,z")
     parser.add_argument("--smoke", action="store_true")
