@@ -16,7 +16,7 @@
 /* LAUNCH, block and grid.
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
-   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(bytes) bytes of
+   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(most) bytes of
                   shared memory
    substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
                   shared memory. real: the bytes of a real number
@@ -42,8 +42,9 @@
 /* Of one column in shared memory: its rows, and 16 bytes, so that fragments of the FP64 tensor cores meet in
    no bank. */
 #define GPB_CHOLESKY_STRIDE(bytes) (GPB_CHOLESKY_THREADS - 32 + 16 / (bytes))
-/* More than half of an SM's, because two blocks on one take 1.4 times as long (H200). */
-#define GPB_CHOLESKY_SHARED(bytes) 120000
+/* More than half of an SM's, because two blocks on one take 1.4 times as long (H200). most: what a block can
+   have, which is less than that where an SM has no room for two. */
+#define GPB_CHOLESKY_SHARED(most) ((most) < 120000 ? (most) : 120000)
 #define GPB_TRIANGLE_THREADS 128
 /* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. */
 #ifndef GPB_TRIANGLE_FEW

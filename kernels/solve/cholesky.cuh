@@ -289,7 +289,7 @@ template <class T> struct gpb_cholesky_body {
                 __syncthreads();
             }
             if (leads) {
-                const int from = min(next, N - PASS);
+                const int from = next < N ? next : 0;      /* behind the last pass: what nobody writes */
 #pragma unroll
                 for (int e = 0; e < 2; e++) ahead[e] = column[from + lead_column() + e][from + lead_row()];
             } else if (!begins) {
@@ -342,7 +342,8 @@ template <class T> struct gpb_cholesky_body {
 
 template <class T> static __device__ __forceinline__ void gpb_cholesky(const gpb_cholesky_args &g)
 {
-    static_assert(sizeof(gpb_cholesky_body<T>) <= GPB_CHOLESKY_SHARED(sizeof(T)), "as it is launched");
+    constexpr int LEAST = 99 << 10;        /* that a block can have, of all GPUs from sm_80 on */
+    static_assert(sizeof(gpb_cholesky_body<T>) <= GPB_CHOLESKY_SHARED(LEAST), "as it is launched");
     ((gpb_cholesky_body<T> *)gpb_solve_memory())->run(g);
 }
 

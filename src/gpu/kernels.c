@@ -60,7 +60,7 @@ static const row passes[GPB_TYPES * GPB_PASSES] = {
 #undef SOLVE
 };
 
-static row row_of(int which)
+static row row_of(int which, int arch)
 {
     if (which < GPB_KERNELS) {
         const gpb_kernel *kernel = &gpb_kernels[which];
@@ -75,9 +75,10 @@ static row row_of(int which)
     pass.big_clusters = number == GPB_PASS_panel_cluster;
     pass.swaps = number == GPB_PASS_swap;
     const size_t bytes = gpb_type_bytes((enum gpb_type)((which - GPB_FUNCTION_PASSES) / GPB_PASSES));
+    const int most = gpb_kernel_table_shared(arch);
     if (number == GPB_PASS_substitute || number == GPB_PASS_multiply)
         pass.smem = (int)GPB_TRIANGLE_SHARED(bytes);
-    if (number == GPB_PASS_cholesky) pass.smem = (int)GPB_CHOLESKY_SHARED(bytes);
+    if (number == GPB_PASS_cholesky) pass.smem = GPB_CHOLESKY_SHARED(most);
     return pass;
 }
 
@@ -147,7 +148,7 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
 {
     *function = atomic_load_explicit(&device->function[which], memory_order_acquire);
     if (*function) return CUDA_SUCCESS;
-    row of = row_of(which);
+    row of = row_of(which, device->arch);
     if (of.swaps) of.smem = (int)gpb_resident_swap_shared(device->arch);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
@@ -218,7 +219,7 @@ static CUresult queue(gpb_device *device, CUstream stream, const gpb_launch *lau
 
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch)
 {
-    const row of = row_of(launch->which);
+    const row of = row_of(launch->which, device->arch);
     const int span = gpb_spans_open(stream);
     const CUresult result = queue(device, stream, launch, &of);
     gpb_spans_close(span, "kernel", of.symbol, 0);

@@ -18,6 +18,11 @@ at_least 12 "$(grep -c 'route=gpu' one.err)" 'calls on the GPU'
 GPUBLAS_VERBOSE=1 one '' 300 all device
 expect 'matrices in device memory: wrong' 0 $?
 expect 'all of these calls on the GPU' "$(wc -l < one.err)" "$(grep -c 'route=gpu' one.err)"
+# GPUs whose blocks have less shared memory
+for arch in 86 120; do
+    FAKECUDA_ARCH=$arch GPUBLAS_VERBOSE=1 one '' 300 all
+    expect "sm_$arch: exit, failures" '0 0' "$? $(grep -c 'the GPU failed' one.err)"
+done
 runs=0 right=0 finished=0
 # failing <function> <count> <code> <order> [triangles]
 failing() {

@@ -288,8 +288,8 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
     if (row->role == GPB_FAKE_cholesky) {
         gpb_cholesky_args *g = memcpy(&l->arguments.cholesky, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->n, g->below, 1);
-        const int bytes = (int)gpb_type_bytes(row->type);
-        right = shape_of(GPB_CHOLESKY_BLOCKS(g->below, bytes), 1, row->threads, GPB_CHOLESKY_SHARED(bytes));
+        const int bytes = (int)gpb_type_bytes(row->type), most = gpb_fake_opt_in_bytes();
+        right = shape_of(GPB_CHOLESKY_BLOCKS(g->below, bytes), 1, row->threads, GPB_CHOLESKY_SHARED(most));
     } else if (row->role == GPB_FAKE_identity) {
         gpb_identity_args *g = memcpy(&l->arguments.identity, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, 0, 1);

@@ -15,6 +15,7 @@
 #include "tests/fakecuda/child.h"
 #include "tests/fill.h"
 
+enum { SHARED = 227 << 10 };       /* that a block can have */
 /* Rows of a panel of three blocks, of one with more than a cluster of 8, and of one with more than any
    cluster. */
 enum { ROWS = 2 * GPB_PANEL_THREADS + 5, MANY = 9 * GPB_PANEL_THREADS, MOST = 17 * GPB_PANEL_THREADS,
@@ -327,7 +328,7 @@ static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, int all, bool upper, 
 static CUresult launch_cholesky(gpb_cholesky_args *g)
 {
     const uint32_t blocks = (uint32_t)GPB_CHOLESKY_BLOCKS(g->below, bytes_of(1));
-    const unsigned shared = GPB_CHOLESKY_SHARED((unsigned)bytes_of(1));
+    const unsigned shared = GPB_CHOLESKY_SHARED(SHARED);
     const CUresult result = launch_as(solver_cholesky, blocks, shared, NULL, 0, g);
     EXPECT(*(uint32_t *)download((CUdeviceptr)g->arrivals, sizeof blocks) == g->arrived + blocks);
     return result;
@@ -664,7 +665,7 @@ static int block_rules(void)
     if (broken(BEYOND)) s.rsb = -1;
     if (broken(LDA)) s.csl = 5;
     if (broken(HOST)) c.info = &(int32_t){ 0 };
-    EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED((unsigned)bytes_of(1)), NULL, 0, &c)
+    EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED(SHARED), NULL, 0, &c)
            == CUDA_SUCCESS);
     EXPECT(launch_as(solver_substitute, 1 + broken(GRID), GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
                      &s) == CUDA_SUCCESS);
