@@ -20,6 +20,9 @@
 
 /* As in test_accuracy: where chance ends. Against cuBLAS the goals of issue 18. */
 static const double RMS_NOISE = 1.02, MAX_NOISE = 1.3, CUBLAS_RMS = 1.2, CUBLAS_MEAN = 1;
+/* In u. Where two terms outweigh all others (spike120 in c: real and imaginary parts have a spike each), a
+   sum of blocks rounds the second one before it is added, a chain of FMAs does not: 0.50 to 0.52 for 0.42. */
+static const double ROUNDED_TWICE = 0.55;
 
 /* What A and B hold: imaginary parts are 2^a and 2^b times what the pattern says. */
 typedef struct kind { const accuracy_data *data; int a, b; } kind;
@@ -226,7 +229,7 @@ static void judge(contender *who, const kind *of, const error *e, const error *p
     if (!plain || of->a || of->b || (result != RESULT_BOUNDED && result != RESULT_FEW)) return;
     const double rms = ratio(e->rms, plain->rms), max = ratio(e->max, plain->max);
     who->worst_rms = fmax(who->worst_rms, rms);
-    if (rms <= RMS_NOISE && max <= MAX_NOISE) return;
+    if ((rms <= RMS_NOISE || e->rms <= ROUNDED_TWICE) && max <= MAX_NOISE) return;
     who->above++;
     tell("ABOVE THE CHAIN OF FMAs", who, of, k, rms);
 }
