@@ -10,13 +10,14 @@ A residual is in units of eps times the Frobenius norms of what was multiplied: 
 
 Usage: solvers.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--largest N] [--sizes N,N]
                   [--only NAME,NAME] [--types d,s,c,z] [--smoke] [--rivals cusolver,nvblas] [--nvblas LIBRARY]
-                  [--plain-blas LIBRARY]
+                  [--plain-blas LIBRARY] [--without-host]
 Exit code 1: a residual is 10 or more, a child ended, or a call did not come back in time."""
 
 import argparse
 import ctypes
 import glob
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -552,18 +553,18 @@ def bench(contenders, arguments, begin, csv):
                 made = True
             asked = time.monotonic()
             flops = FLOPS[name] * n**3 * (4 if kind in "cz" else 1)
-            host = None
+            host = math.nan
             for one in contenders:
                 if not one.takes(name, n):
                     continue
                 time.sleep(0 if arguments.smoke else PAUSE_S)
-                half = (begin + arguments.seconds - time.monotonic()) / (2 if one.who == "host" else 1)
+                half = (begin + arguments.seconds - time.monotonic()) / (1 if one.who == "ours" else 2)
                 one.ask(type=kind, n=n, routine=name, until=time.monotonic() + half * 0.9)
                 got = one.answer()
                 ms = [s * 1e3 for s in got["seconds"]]
                 median = statistics.median(ms)
-                host = host or median
-                ratio = f"{host / median:.3f}" if one.who == "ours" else ""
+                host = median if one.who == "host" else host
+                ratio = f"{host / median:.3f}" if one.who == "ours" and host == host else ""
                 row = [one.who, name, kind, n, len(ms)]
                 row += [f"{median:.4f}", f"{min(ms):.4f}", f"{max(ms):.4f}", f"{flops / median / 1e6:.2f}"]
                 row += [f"{got['residual']:.3g}", got["gpu_calls"], ratio]
@@ -575,7 +576,8 @@ def bench(contenders, arguments, begin, csv):
                     f"{one.who:8s} {kind} {name:12s} {n:5d} {median:10.3f} ms ({min(ms):.3f}..{max(ms):.3f})"
                     f" {flops / median / 1e6:9.1f} GFLOP/s, residual {got['residual']:.2g}"
                     f"{' WRONG' if bad else ''}"
-                    + (f", {got['gpu_calls']} on the GPU, {ratio} times the host" if ratio else ""),
+                    + (f", {got['gpu_calls']} on the GPU" if one.who == "ours" else "")
+                    + (f", {ratio} times the host" if ratio else ""),
                     flush=True,
                 )
             spent[kind, name, n] = time.monotonic() - asked
@@ -593,6 +595,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=200)
     parser.add_argument("--largest", type=int, default=16384)
     parser.add_argument("--sizes", default="")
+    parser.add_argument("--without-host", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--types", default="d,s,c,z")
     parser.add_argument("--smoke", action="store_true")
@@ -610,7 +613,7 @@ def main():
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     begin, wrong, cut = time.monotonic(), 0, threading.Event()
-    contenders = [Contender(who, arguments) for who in ["host", "ours"] + rivals]
+    contenders = [Contender(who, arguments) for who in ["host"][arguments.without_host :] + ["ours"] + rivals]
 
     def stop():
         cut.set()

@@ -527,7 +527,10 @@ def solvers(rows):
         for name in dict.fromkeys(r["routine"] for r in mine):
             of = {int(r["n"]): r for r in mine if r["routine"] == name}
             cells = [
-                f"{milliseconds(float(of[n]['ms_median']))} ({float(of[n]['ratio']):.2g})" if n in of else "-"
+                milliseconds(float(of[n]["ms_median"]))
+                + (f" ({float(of[n]['ratio']):.2g})" if of[n]["ratio"] else "")
+                if n in of
+                else "-"
                 for n in sizes
             ]
             lines.append(line([f"`{name}`"] + cells))
