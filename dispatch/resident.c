@@ -127,8 +127,10 @@ static double steps_s(const gpb_resident *w, double lu, double cholesky, double 
     return (double)gpb_factor_order(&w->system.a) * (factor + (w->solves ? solve : 0));
 }
 
-/* H200, d, 4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md); Cholesky and solves H100.
-   Not measured on other GPUs. */
+/* Seconds for each column, with what the small products between panels take more than a large one. H200, d,
+   4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md); Cholesky and solves H100, 2026-11-25,
+   when 64 panels of Cholesky took 2.1 ms (evidence/triangles-and-panels.md of the H100): they take 0.7 now
+   (H200), and the whole was not measured anew. Not measured on other GPUs. */
 double gpb_resident_gpu_steps_s(const gpb_resident *w)
 {
     /* An estimate: sixteen triangles with one vector, which comes up and goes home eight times. */
