@@ -15,15 +15,17 @@ extern "C" {
 
 /* What the library has done in this process so far. Sizes are in bytes, times in seconds. */
 typedef struct gpublas_stats_t {
-    uint64_t calls;           /* legal GEMM calls with something to compute that the library received */
+    uint64_t calls;           /* legal calls with something to compute that the library received. TRSM, TRMM
+                                 and LAPACK's solvers, where they do not stay on the GPU, are one for each of
+                                 their products, a batch is one for each run of groups that are alike */
     uint64_t gpu_calls;       /* of these, computed on the GPU */
     uint64_t host_calls;      /* of these, computed by the host BLAS, wholly or in part */
     uint64_t failed_calls;    /* of these, begun on the GPU and finished by the host BLAS after a failure
                                  (also in host_calls) */
     uint64_t bytes_to_gpu, bytes_from_gpu;
     double gpu_seconds;       /* wall time of gpu_calls, summed over threads */
-    double gpu_flops;         /* 2 m n k for each product of a batch (half for a triangle), summed over
-                                 gpu_calls */
+    double gpu_flops;         /* floating-point operations, summed over gpu_calls: 2 m n k a product, 8 m n k
+                                 if it is complex, half of that for a triangle */
     uint64_t wrong_calls;     /* found wrong by GPUBLAS_VERIFY and computed again by the host */
 } gpublas_stats_t;
 
@@ -45,12 +47,16 @@ int gpublas_set_option(const char *name, const char *value);
 int gpublas_get_option(const char *name, char *value, size_t size);
 
 /* Asks what would become of calls. From gpublas_ask(answer, size) to gpublas_ask(NULL, 0) this thread's calls
-   of GEMM, GEMMTR, SYMM, HEMM, SYRK, HERK, SYR2K, HER2K, TRSM, TRMM, getrf, getrs, gesv, potrf, potrs and
-   posv compute nothing and touch no operand. Instead `answer` becomes a JSON array with an object for each
-   product that such a call is: where it would go once the GPU is started, why, and the seconds that the host
-   and the GPU are predicted to take. The first call starts and measures the GPU. The last one returns the
-   length of the whole text, of which size - 1 characters are there; -1: size is 0. Other routines compute as
-   usual. */
+   of the routines below compute nothing and touch no operand; INFO becomes 0. Instead `answer` becomes a JSON
+   array with an object for each product that such a call is: where it would go once the GPU is started, why,
+   and the seconds that the host and the GPU are predicted to take (include/README.md, Predictions). The
+   first call starts and measures the GPU. The last one returns the length of the whole text, of which
+   size - 1 characters are there; -1: size is 0.
+   Routines: those of src/host/arguments.def, which are gemm, gemmtr, gemm3m, symm, hemm, syrk, herk, syr2k,
+   her2k, trsm, trmm, getrf, getrs, gesv, potrf, potrs, posv, getri, potri, lauum, trtri, trtrs, gecon and
+   pocon, in their types; gemmt, getrf2, potrf2, dsgesv, zcgesv, dsposv and zcposv, answered as their likes;
+   and batches, an object for each run of groups that are alike. Other routines, and calls with an illegal
+   argument, compute or report as usual. */
 int gpublas_ask(char *answer, size_t size);
 
 /* Saves what was measured and learnt of this machine for the next process, in the file of

@@ -23,6 +23,37 @@ typedef enum CBLAS_UPLO { CblasUpper = 121, CblasLower = 122 } CBLAS_UPLO;
 typedef enum CBLAS_DIAG { CblasNonUnit = 131, CblasUnit = 132 } CBLAS_DIAG;
 typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
 
+/* What the routines compute that netlib's CBLAS lacks, and those that they extend. op(X) is X, X^T or X^H,
+   as CBLAS_TRANSPOSE says; of real matrices X^H is X^T. A matrix of r x c, as it is stored, has a leading
+   dimension of at least max(1, r) in column-major layout, max(1, c) in row-major. Sizes may be 0. If beta is
+   0, C is not read. Operands that are written must overlap no other operand or member.
+
+   gemm     C = alpha op(A) op(B) + beta C. op(A) is m x k, op(B) k x n, C m x n.
+   gemmtr   the same with C of n x n and op(A) of n x k, but of C only the triangle CBLAS_UPLO is read and
+            written. gemmt is its older name, oneMKL's.
+   gemm3m   gemm of complex matrices by another name. Here it is as accurate as gemm; a host's own may
+            use three real products in place of four, and round more.
+   syrk     C = alpha op(A) op(A)^T + beta C, C symmetric of n x n, of which the triangle CBLAS_UPLO is read
+            and written; op(A) is n x k. CblasConjTrans is illegal for complex matrices.
+   trsm     op(A) X = alpha B (CblasLeft; A is m x m) or X op(A) = alpha B (CblasRight; A is n x n). X and B
+            are m x n, and X takes B's place. Of A only the triangle CBLAS_UPLO is read, with CblasUnit not
+            its diagonal. Whether A is singular is not tested.
+
+   Batches are many calls in one, of members that do not depend on each other:
+   x_batch           group_count groups. Members of group g are alike, and there are group_size[g] of them,
+                     or 0. Each letter, size, leading dimension, alpha and beta is an array with an entry a
+                     group (alpha and beta of complex routines: pairs of reals, one behind the other). a, b
+                     and c are arrays of addresses, one a member, in the order of the groups.
+   x_batch_strided   batch_size members that are alike. Member i of A lies i stridea elements behind the
+                     first, those of B and C likewise. A stride of 0 for what is only read is allowed.
+
+   Errors: an illegal layout or enumerator is reported to cblas_xerbla by its place, the layout being 1; a
+   size to xerbla_ by its place in the Fortran routine, which has no layout. With one illegal group nothing of
+   any is computed. A host that has the batch reports in its own way. tests/programs/batches.c has the places.
+   Sources: netlib.org/lapack/explore-html: dgemm.f, dgemmtr.f (from 3.12.1), dsyrk.f, dtrsm.f; oneMKL's
+   Developer Reference for C, intel.com/content/www/us/en/docs/onemkl/developer-reference-c: cblas_?gemmt,
+   cblas_?gemm3m, and cblas_?gemm_batch, cblas_?syrk_batch, cblas_?trsm_batch, each also _strided. */
+
 /* The routines of one precision p, with elements T, scalars S (by value if real, by address if complex),
    integers I and the suffix x. */
 #define GPB_ALL(p, T, S, I, x)                                                                               \

@@ -116,8 +116,11 @@ def add_bench(command):
 
 def add_tune(command):
     made = command("tune", "tune", "let the library learn this machine now",
-                   "Makes calls of each size until the library has learnt how fast both sides are, and "
-                   "keeps that with the calibration. Interrupted, it goes on where it was.")
+                   "Makes calls of each size until the library has learnt how fast host and GPU are for "
+                   "that class of calls, which decides where they go, and keeps that with the calibration. "
+                   "It does not choose kernels: their figures, by which one is taken, are fixed when the "
+                   "library is built (dispatch/tuned.def, by tests/bench/fit.py). Interrupted, it goes on "
+                   "where it was.")
     add_sweep(made, "32:2048")
     made.add_argument("--again", action="store_true",
                       help="begin anew, not where an interrupted run ended")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpublas tune: lets the library learn this machine now, class by class of calls, instead of from the calls
 of the next programs. The library measures, learns and saves by itself; this makes the calls, and says what
-changed."""
+changed. Learnt is how fast host and GPU are, so where a call goes; not which kernel is taken."""
 import json
 import os
 import time
