@@ -219,6 +219,21 @@ def rank_k(rows):
             least(f"{type_}{mine[0]['how']}, tall: times cuBLAS, least", 1, min(tall))
 
 
+def routines(rows):
+    """Of NVIDIA's: 1.0 in d and z, 2.0 in s and c, from 2048 on; TRSM 2.0; LU and Cholesky 1.0 from 4096
+    on."""
+    for name in dict.fromkeys(r["routine"] for r in rows):
+        for type_ in "sdcz":
+            factors = name in ("potrf", "getrf")
+            from_n = 4096 if factors else 2048
+            mine = [r for r in where(rows, type=type_, routine=name) if int(r["n"]) >= from_n]
+            wanted = 1.0 if factors or (type_ in "dz" and name != "trsm") else 2.0
+            if mine and name != "gemm":
+                worst_of = min(mine, key=lambda r: float(r["ratio"]))
+                text = f"{type_}{name} on the device: times NVIDIA's, least, at {worst_of['n']}"
+                least(text, wanted, float(worst_of["ratio"]))
+
+
 def solvers(rows):
     for name, wanted in SOLVERS.items():
         for n, ms in wanted.items():
@@ -327,6 +342,7 @@ def main(folder):
         ("end-to-end", end_to_end),
         ("types_host", types_host),
         ("rank_k", rank_k),
+        ("routines", routines),
         ("solvers", solvers),
         ("out-of-core", out_of_core),
         ("never-slower", never_slower),

@@ -544,6 +544,22 @@ def solvers(rows):
     return lines
 
 
+def routines(rows):
+    """The speed of cuBLAS's or cuSOLVER's routine, and in parentheses of our own GEMM's rate."""
+    lines = []
+    for type_ in types_of(rows):
+        mine = [r for r in rows if r["type"] == type_]
+        sizes = sorted({int(r["n"]) for r in mine})
+        title = f"`{type_}`: times NVIDIA's (of our GEMM's rate)"
+        lines += head([title] + [str(n) for n in sizes])
+        for name in dict.fromkeys(r["routine"] for r in mine):
+            of = {int(r["n"]): r for r in mine if r["routine"] == name}
+            cells = [f"{float(of[n]['ratio']):.2f} ({float(of[n]['of_gemm']):.2f})" for n in sizes]
+            lines.append(line([f"`{name}`"] + cells))
+        lines.append("")
+    return lines
+
+
 def weighted(rows, column, count):
     """The geometric mean over points, of rows that each hold the geometric mean of some."""
     points = sum(int(r[count]) for r in rows)
@@ -564,6 +580,7 @@ SECTIONS = {
     "end-to-end": ("Operands in host memory", lambda rows: host_table(rows) + lying_table(rows)),
     "types_host": ("Double and complex precision, operands in host memory", types_host),
     "rank_k": ("SYRK and HERK, operands on the GPU", rank_k),
+    "routines": ("Level 3, LU and Cholesky, operands on the GPU", routines),
     "solvers": ("LAPACK's solvers and Level 3, operands in host memory", solvers),
     "out-of-core": ("More operands than device memory", out_of_core),
     "never-slower": ("The choice of host or GPU", never_slower),
