@@ -45,7 +45,7 @@ def measured(speed):
     for part in speed.split("|"):
         name, text = part.strip().split(": ", 1)
         header, *lines = (pathlib.Path(__file__).parents[2] / RESULTS / name).read_text().splitlines()
-        rows = list(csv.DictReader(lines))
+        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
         text = re.sub(r"{(.*?)}", lambda found: times(rows, found[1]), text)
         gpu, cores = re.match(r"# (.*?),.* (\d+ CPU cores)", header).groups()
         parts.append(f"{text} ({gpu}, {cores}, [{name.split('/')[-1]}](../{RESULTS}{name}))")
