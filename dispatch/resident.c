@@ -127,16 +127,16 @@ static double steps_s(const gpb_resident *w, double lu, double cholesky, double 
     return (double)gpb_factor_order(&w->system.a) * (factor + (w->solves ? solve : 0));
 }
 
-/* Seconds for each column, with what the small products between panels take more than a large one. H200, d,
-   4096 and 8192 (tests/bench/results/nvidia-h200/evidence/resident.md); Cholesky and solves H100, 2026-11-25,
-   when 64 panels of Cholesky took 2.1 ms (evidence/triangles-and-panels.md of the H100): they take 0.7 now
-   (H200), and the whole was not measured anew. Not measured on other GPUs. */
+/* Seconds for each column, with what the small products between panels take more than a large one. Together
+   with the product, d from host memory, 512 to 8192, it says of getrf 1.3, 2.4, 5.6, 15, 48 ms and of potrf
+   0.5, 0.9, 2.7, 8.5, 31. An H100 took 1.1, 2.3, 5.3, 13, 38 and 0.4, 0.6, 1.3, 3.3, 12 (2026-11-27,
+   solvers.csv): the product's copies are those of whole matrices. Not measured on other generations. */
 double gpb_resident_gpu_steps_s(const gpb_resident *w)
 {
     /* An estimate: sixteen triangles with one vector, which comes up and goes home eight times. */
     const double START = 3e-4, VECTORS = 5e-4, TRIANGLES = 0.5e-6;
     if (w->inverse_norm) return START + VECTORS + TRIANGLES * (double)w->system.a.n;
-    return START + steps_s(w, 2.7e-6, 0.7e-6, 0.3e-6);
+    return START + steps_s(w, 1.5e-6, 0.1e-6, 0.3e-6);
 }
 
 /* OpenBLAS on 16 cores, d, 512 to 4096: what getrf and potrf take beyond as many operations of its GEMM (the
