@@ -34,7 +34,6 @@ RANKS, SIDE = 4, 2
 COLUMNS = "program,n,nb,ranks,contender,seconds,gflops,right,residual,calls,gpu_calls"
 START_S = 5  # of a program
 NUMBER_S = 30e-9  # that one of hpcc's random numbers takes
-LATE = 3  # times what the host alone is expected to take
 OPTIONS = {"host": None, "gpublas": {}, "gpublas_1024": {"GPUBLAS_PBLAS_BLOCK": "1024"}}
 
 
@@ -153,7 +152,7 @@ class Bench:
                 stderr=subprocess.STDOUT,
             )
             try:
-                code = child.wait(max(1, min(self.left(), LATE * expected)))
+                code = child.wait(max(1, min(self.left(), self.arguments.late * expected)))
             except subprocess.TimeoutExpired:
                 why, code = "late", 1
                 child.send_signal(signal.SIGTERM)  # mpirun then ends its ranks
@@ -207,7 +206,7 @@ class Bench:
 
     def pdgemm(self, nb, contender):
         n = self.arguments.pdgemm
-        expected = START_S + 2 * n**3 / self.rate if self.rate else self.left() / 2 / LATE
+        expected = START_S + 2 * n**3 / self.rate if self.rate else self.left() / 2 / self.arguments.late
         if self.left() < expected:
             return print(f"pdgemm, nb {nb}, {contender}: no time left")
         said, why, counts, folder = self.run(expected, contender, "pdgemm", n, nb)
@@ -287,6 +286,7 @@ def main():
     parser.add_argument("--host-blas", required=True)
     parser.add_argument("--csv")
     parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--late", type=float, default=3, help="times what the host is expected to take")
     parser.add_argument("--pdgemm", type=int, default=20000)
     parser.add_argument("--hpl", type=int, default=40000)
     parser.add_argument("--hpcc", type=int, default=16000)

@@ -76,8 +76,10 @@ ln -s /usr/bin/hpcc "$kit/bin/hpcc"
 build "$kit/bin/pdgemm" gcc -std=c11 -O2 "$programs/pdgemm.c" "$debian/libscalapack-openmpi.so.2.2" \
     -Wl,--allow-shlib-undefined
 if env LD_LIBRARY_PATH="$fake" GPUBLAS_OFFLOAD=always "$python" -B "$here/../bench/ranks.py" \
-    --library "$library" --kit "$kit" --host-blas "$host" --pdgemm 100 --hpl 200 --hpcc 100 --seconds 120 \
-    --csv ranks.csv > ranks.log 2>&1; then ok 'ranks: exit'; else fail 'ranks: exit'; tail -40 ranks.log; fi
+    --library "$library" --kit "$kit" --host-blas "$host" --pdgemm 100 --hpl 200 --hpcc 100 --seconds 600 \
+    --late 20 --csv ranks.csv > ranks.log 2>&1; then
+    ok 'ranks: exit'
+else fail 'ranks: exit'; tail -40 ranks.log; fi
 rows ranks 6 '^pdgemm,100,(512|64),4,.*,yes,'
 rows ranks 5 '^hpl,200,(256|512|1024),4,.*,yes,'
 rows ranks 2 '^hpl,100,512,4,.*,yes,'
