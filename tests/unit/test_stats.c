@@ -34,7 +34,8 @@ static void sums_are_exact(void **state)
     for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, add, NULL), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     gpb_stats_add(&(gpublas_stats_t){
-        .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40 });
+        .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40, .host_seconds = 0.5,
+        .saved_seconds = -0.25, .missed_seconds = 4 });
     gpb_stats_read(&after);
     assert_int_equal(after.calls - before.calls, 2 * THREADS * ROUNDS);
     assert_int_equal(after.gpu_calls - before.gpu_calls, THREADS * ROUNDS / 2);
@@ -44,6 +45,9 @@ static void sums_are_exact(void **state)
     assert_int_equal(after.bytes_from_gpu - before.bytes_from_gpu, UINT64_C(1) << 40);
     assert_true(after.gpu_seconds - before.gpu_seconds == 0.25 * THREADS * ROUNDS);
     assert_true(after.gpu_flops - before.gpu_flops == 3.0 * THREADS * ROUNDS);
+    assert_true(after.host_seconds - before.host_seconds == 0.5);
+    assert_true(after.saved_seconds - before.saved_seconds == -0.25);
+    assert_true(after.missed_seconds - before.missed_seconds == 4);
 }
 
 static void public_copy(void **state)
