@@ -26,7 +26,7 @@
 #include "src/service/output.h"
 
 /* The table has so many lines, and one for the rest; JSON has all. */
-enum { SHOWN = 30, LINES = 256, REASONS = 6 };
+enum { SHOWN = 30, LINES = 256, REASONS = 6, DOORS = 256 };
 
 static const char *const forms[] = { [GPB_TALLY_SQUARE] = "", [GPB_TALLY_SMALL_K] = "small k",
                                      [GPB_TALLY_THIN] = "thin" };
@@ -49,6 +49,7 @@ typedef struct report {
     line lines[LINES];                       /* the last one takes what finds no room */
     int line_count;
     line all;
+    struct door { const char *symbol; double calls; } doors[DOORS];    /* by exported name, as they came */
     int fd, failed;                          /* failed: an errno */
     size_t used;
     char bytes[8192];
@@ -132,10 +133,22 @@ static void add_reason(line *to, const char *why, double calls)
     }
 }
 
+/* A program calls a few dozen symbols; what finds no room is in no line of its own. */
+static void add_to_door(report *r, const char *symbol, double calls)
+{
+    for (struct door *door = r->doors; symbol && door < r->doors + DOORS; door++) {
+        if (door->symbol && strcmp(door->symbol, symbol) != 0) continue;
+        door->symbol = symbol;
+        door->calls += calls;
+        return;
+    }
+}
+
 static void take(void *into, const gpb_tally_kind *kind, const gpb_tally *amounts)
 {
     report *r = into;
     line *to[] = { line_of(r, kind), &r->all };
+    add_to_door(r, kind->symbol, amounts->on_gpu + amounts->on_host + amounts->failed);
     for (int i = 0; i < 2; i++) {
         add(&to[i]->sum, amounts);
         add_reason(to[i], kind->why, amounts->on_host + amounts->failed);
@@ -244,7 +257,10 @@ static void put_json(report *r)
         put_amounts(r, l);
         put(r, "}");
     }
-    put(r, "],\n \"warnings\": [");
+    put(r, "],\n \"symbols\": {");
+    for (int i = 0; i < DOORS && r->doors[i].symbol; i++)
+        put(r, "%s\"%s\": %.0f", i ? ", " : "", r->doors[i].symbol, r->doors[i].calls);
+    put(r, "},\n \"warnings\": [");
     for (int i = 0; gpb_log_warning(i); i++) {
         put(r, i ? ", " : "");
         put_string(r, gpb_log_warning(i));

@@ -29,7 +29,7 @@ _gpublas() {
     case $command in
         '') COMPREPLY=($(compgen -W 'info run why bench tune print -h --help -q --quiet --color --library --version' -- "$word")) ;;
         info) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --all --json' -- "$word")) ;;
-        run) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --report --trace --no-report' -c -- "$word")) ;;
+        run) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --report --trace --no-report --json' -c -- "$word")) ;;
         why) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --json' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --routine --types --sizes --seconds --csv --json --plot' -- "$word")) ;;
         tune) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --routine --types --sizes --again --json' -- "$word")) ;;

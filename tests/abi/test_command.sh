@@ -120,6 +120,7 @@ exits 0 'run' without run ./calls
 expect 'its stdout is the program'"'"'s' "$library" "$(cat out)"
 says 'its doors' 'doors that were reached, by 1 process:' err
 expect 'its calls' 'dgemm 5 0 5' "$(awk '$1 == "dgemm" { print $1, $2, $3, $4 }' err)"
+says 'its symbols' 'gpublas: by symbol: dgemm_ 5' err
 GPUBLAS_OFFLOAD=always exits 0 'run, GPU' with_gpu run ./calls
 expect 'its calls' 'dgemm 5 5 0' "$(awk '$1 == "dgemm" { print $1, $2, $3, $4 }' err)"
 exits 7 "run: the program's exit code" without run ./calls 7
@@ -146,6 +147,23 @@ exits 0 'run --report as text' without run --report report.txt ./calls
 says 'the report' 'gpublas: report of calls' report.txt
 exits 0 'run --trace' without run --trace trace.json ./calls
 expect 'the trace' 5 "$(of 'sum(x["name"] == "dgemm_" for x in d)' < trace.json)"
+# last <expression of d, the last line of err>
+last() { tail -1 err | of "$1"; }
+exits 7 'run --json' without run -q --json ./calls 7
+expect 'lines on stderr' 1 "$(wc -l < err)"
+expect 'its status, processes, routines, symbols' "7 1 {'dgemm': 5.0} {'dgemm_': 5} ['./calls', '7']" \
+    "$(last '" ".join(str(x) for x in (d["status"], d["processes"],
+        {n: r["host_calls"] for n, r in d["routines"].items()}, d["symbols"], d["program"]))')"
+exits 0 'run --json, two processes, and a file for their reports' without run --json --report 'two-%p.json' \
+    sh -c './calls; ./calls'
+expect 'their symbols, files' "{'dgemm_': 10} 2" "$(last 'd["symbols"]') $(ls two-*.json | wc -l)"
+exits 0 'run --json, no calls' without run -q --json true
+expect 'its remark' True "$(last 'd["routines"] == {} and "no call came" in d["remarks"][0]')"
+GPUBLAS_REPORT=there.json exits 0 'run --json, a report that the user wants' without run -q --json ./calls
+expect 'both have it' '5 5' "$(last 'd["symbols"]["dgemm_"]') $(of 'd["symbols"]["dgemm_"]' < there.json)"
+for flags in --no-report '--report x.txt'; do
+    exits 2 "run --json $flags" without run --json $flags ./calls
+done
 LD_PRELOAD=$debian/libm.so.6 exits 0 'run: what is preloaded already' without run ./calls
 expect 'is kept' "$library:$debian/libm.so.6" "$(cat out)"
 exits 127 'run: no such program' without run ./nowhere
@@ -205,6 +223,8 @@ expect 'a signal at once, 16 times' '3' "$(sort -u codes)"
 printf 'int main(void) { return 3; }\n' > three.c
 build static gcc -static three.c && exits 3 'a static program' without run ./static
 says 'its warning' 'static is static' err
+exits 3 'a static program, --json' without run -q --json ./static
+expect 'its warning' True "$(last '"static is static" in d["warnings"][0]')"
 build three gcc three.c
 if [ "$(id -u)" = 0 ]; then
     cp three setuid && chown 65534 setuid && chmod 4755 setuid

@@ -46,6 +46,9 @@ expect 'the lines add up' True "$(ask all.json \
     'all(abs(sum(c[n] for c in r["calls"]) - t[n]) <= 1e-9 * abs(t[n]) for n in
          ("calls", "flops", "bytes_to_gpu", "bytes_from_gpu", "gpu_seconds", "host_seconds",
           "saved_seconds"))')"
+expect 'the names by which they were called' \
+    "{'cblas_dgemm': 6, 'cblas_dsyr2k': 1, 'cblas_sgemm': 11, 'cblas_zherk': 1, 'sgemm_': 4}" \
+    "$(ask all.json 'dict(sorted(r["symbols"].items()))')"
 expect 'its rate' True "$(ask all.json 'abs(t["gflops_per_second"]
     / (1e-9 * t["flops"] / (t["gpu_seconds"] + t["host_seconds"])) - 1) < 1e-4')"
 

@@ -78,7 +78,8 @@ def add_info(command):
 def add_run(command):
     made = command("run", "run", "run a program with the library in front of its BLAS",
                    "Runs PROGRAM with the library preloaded, after warning of what cannot be intercepted, "
-                   "and says at the end which of its BLAS calls came to the library and where they went. "
+                   "and says at the end which of its BLAS calls came to the library, by which names, and "
+                   "where they went. "
                    "A script whose name ends in .py need not be executable. "
                    "Its exit code is PROGRAM's.")
     made.add_argument("--report", metavar="FILE",
@@ -88,6 +89,7 @@ def add_run(command):
                       help="write a trace that Perfetto and Chrome open; %%p in its name is the process's "
                            "number")
     made.add_argument("--no-report", action="store_true", help="no report and no summary")
+    add_json(made, "the summary as one line of JSON, the last one on stderr")
     # Not one argument and REMAINDER: that takes a -- away which is the program's.
     made.add_argument("program", metavar="PROGRAM", nargs=argparse.PARSER, help="the program, its arguments")
 
