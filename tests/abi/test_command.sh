@@ -296,6 +296,14 @@ expect 'crossover, between the sizes that were measured' '[None, 64, 181]' \
 p = lambda *ratios: [{"n": 64 * 2**i, "host_seconds": r, "gpu_seconds": 1} for i, r in enumerate(ratios)]
 print([crossover(p(0.1, 0.5)), crossover(p(2, 4)), crossover(p(0.2, 0.5, 2))])')"
 exits 2 'bench: wrong sizes' without bench --sizes 5:x
+exits 2 'bench: no such kernel' without bench --kernels naive,naiv
+expect 'its message' 'gpublas: naiv: not a kernel; gpublas info --all lists them' "$(cat err)"
+exits 0 'bench --kernels' with_gpu bench --sizes 16 --types sd --seconds 0.001 --kernels dmma,naive,ffma \
+    --csv kernels.csv
+expect 'its CSV: columns, which kernels were timed in s, in d' \
+    'gpu_seconds_naive,gpu_seconds_ffma,gpu_seconds_dmma sgemm yes yes no dgemm no no yes' \
+    "$(awk -F, '{ sub(/\r/, "") } NR == 1 { printf "%s,%s,%s", $8, $9, $10; next }
+        { printf " %s", $1; for (i = 8; i < 11; i++) printf ($i > 0 ? " yes" : " no") }' kernels.csv)"
 exits 2 'bench: sizes that go down' without bench --sizes 64:32
 exits 2 'bench: a size of 37 bits' without bench --sizes 99999999999
 exits 1 'bench: more than memory' without bench --sizes 2000000000 --types d
@@ -307,9 +315,22 @@ exits 2 'bench: wrong routine' without bench --routine daxpy
 exits 2 'bench: a picture of no kind' without bench --plot x.txt
 exits 1 'bench: a folder that is not there' without bench --sizes 8 --types s --csv /nowhere/x.csv
 if "$python" -c 'import matplotlib' 2> /dev/null; then
-    exits 0 'bench --plot' with_gpu bench --sizes 16:32 --types s --seconds 0.001 --plot bench.svg
-    says 'the picture' '<svg' bench.svg
-else exits 2 'bench --plot without Matplotlib' without bench --plot bench.svg; fi
+    for picture in bench.svg bench.png; do
+        exits 0 "bench --plot $picture" env LD_LIBRARY_PATH="$fake" "$python" "$program" bench \
+            --sizes 16:64 --types sd --seconds 0.001 --kernels naive,float4,dmma --plot $picture
+    done
+    expect 'the PNG' PNG "$(head -c 4 bench.png | tail -c 3)"
+    for text in 'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
+        'sgemm 64, naive' 'sgemm 64, float4' 'dgemm 64, dmma'; do
+        says "the SVG: $text" ">$text<" bench.svg
+    done
+    expect 'the SVG of known points: crossover, no ladder' '1 0' "$(PYTHONPATH=$modules "$python" -B -c '
+from gpublas_program import picture
+picture.draw([{"routine": "sgemm", "n": n, "operations": 2 * n**3, "host_seconds": n**3 / 1e9,
+               "gpu_seconds": n / 1e5, "predicted_host_seconds": None, "predicted_gpu_seconds": n / 1e5,
+               "kernels": {}} for n in (64, 128)], {"sgemm": 100}, "known.svg")'
+        echo "$(grep -c '>sgemm: the GPU is faster from 100 on<' known.svg) $(grep -c ladder known.svg)")"
+else exits 2 'bench --plot without Matplotlib' "$python" "$program" bench --plot bench.svg; fi
 cat > terminal.py <<'PY'
 import os, pty, sys
 shown = b""

@@ -111,9 +111,13 @@ def add_bench(command):
     add_sweep(made, "64:2048")
     made.add_argument("--seconds", type=duration, default=0.2, metavar="S",
                       help="how long each point is repeated on each side; default: 0.2")
+    made.add_argument("--kernels", metavar="NAME,...",
+                      help="also time these kernels on the GPU, or all; gpublas info --all lists them")
     made.add_argument("--csv", metavar="FILE", help="write the points to FILE as CSV")
     add_json(made, "the points as JSON instead of a table")
-    made.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf (needs Matplotlib)")
+    made.add_argument("--plot", metavar="FILE",
+                      help="draw them, .png, .svg or .pdf: seconds with the crossover, GFLOP/s beside what "
+                           "was predicted, kernels side by side (needs Matplotlib)")
 
 
 def add_tune(command):
