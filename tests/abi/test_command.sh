@@ -364,8 +364,19 @@ print(p.wait())
 PY
 expect 'tune, interrupted: exit' 130 \
     "$(LD_LIBRARY_PATH=$fake "$python" interrupt.py "$program" tune --sizes 32:160:8)"
-exits 0 'tune, again' with_gpu tune --sizes 32:48:8 --types s
+cp calibration.tune kept.tune
+exits 0 'tune, again' with_gpu tune --json --sizes 32:48:8 --types s
 says 'it goes on' 'going on where the last run ended' err
+expect 'it lists what the interrupted run changed, and its own' 'True True' "$("$python" -c '
+import json
+before, all_of_it = (json.load(open(name))["changes"] for name in ("kept.tune", "out"))
+print(all_of_it[:len(before)] == before, len(all_of_it) > len(before) > 0)')"
+for text in '' '[]' '{"of": [], "changes": [{}]}' \
+    "$(sed 's/"changes": .*/"changes": [{"routine": "sgemm", "n": 32}]}/' kept.tune)"; do
+    echo "$text" > calibration.tune
+    exits 0 "tune, a broken file: ${text:0:12}" with_gpu tune --sizes 32 --types s
+    expect 'it begins anew' 0 "$(grep -c 'going on' err)"
+done
 
 # ---- the manual page and the completions: generated from the parser (ci/generated), and whole
 for command in '' info run why bench tune print; do

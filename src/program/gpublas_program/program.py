@@ -123,7 +123,8 @@ def add_bench(command):
 def add_tune(command):
     made = command("tune", "tune", "let the library learn this machine now",
                    "Makes calls of each size until the library has learnt how fast both sides are, and "
-                   "keeps that with the calibration. Interrupted, it goes on where it was.")
+                   "keeps that with the calibration. Interrupted, it goes on where it was, and says at the "
+                   "end what changed in all.")
     add_sweep(made, "32:2048")
     made.add_argument("--again", action="store_true",
                       help="begin anew, not where an interrupted run ended")
