@@ -15,6 +15,22 @@
 
 enum { THREADS = 8, ROUNDS = 20000 };
 
+/* Programs that were built before read these places: fields are added at the end alone. */
+#define AT(field, offset) \
+    _Static_assert(offsetof(gpublas_stats_t, field) == (offset), #field " of gpublas_stats_t has moved")
+AT(calls, 0);
+AT(gpu_calls, 8);
+AT(host_calls, 16);
+AT(failed_calls, 24);
+AT(bytes_to_gpu, 32);
+AT(bytes_from_gpu, 40);
+AT(gpu_seconds, 48);
+AT(gpu_flops, 56);
+AT(wrong_calls, 64);
+AT(host_seconds, 72);
+AT(saved_seconds, 80);
+AT(missed_seconds, 88);
+
 static void *add(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
